@@ -9,9 +9,9 @@ import pytest
 
 from netkit.design.fabric import Fabric
 from netkit.lab.node import ConfigRefusedError
-from netkit.lab.personalities.linux_host import disk
+from netkit.lab.personalities.linux_host import declared
 from netkit.lab.personalities.linux_host.declared import Declared, declare
-from netkit.lab.personalities.linux_host.networkd import generator
+from netkit.lab.personalities.linux_host.programs import generator
 from tests.lab.personalities.linux_host_desk import rendered, small
 
 needs_netplan = pytest.mark.skipif(not Path(generator()).exists(), reason="netplan is not installed")
@@ -40,7 +40,7 @@ VARIANTS: Mapping[str, dict[str, Any]] = {
 
 
 def read(files: Mapping[str, str], built: Fabric, folder: Path) -> Declared:
-    disk.write(folder / "disk", files, disk.installs(files))
+    declared.write(folder / "disk", files, declared.installs(files))
     return declare(folder / "disk", built.hosts[0])
 
 

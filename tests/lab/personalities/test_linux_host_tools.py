@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from netkit.lab.personalities.linux_host import mlnx_qos, mlxlink
+from netkit.lab.personalities.linux_host import mlxlink, qos_tools
+from netkit.lab.personalities.linux_host.host import TOOLS
 from netkit.lab.personalities.linux_host.machine import HostMachine, VolatileNicSettings
-from netkit.lab.personalities.linux_host.rdma import active_mtu
-from netkit.lab.personalities.linux_host.tools import TOOLS
+from netkit.lab.personalities.linux_host.pci import active_mtu
 from tests.lab.personalities.linux_host_desk import COPPER, Desk, Typed, small, type_at
 
 FULL_QOS = Path(__file__).with_name("linux_host").joinpath("mlnx_qos.txt").read_text(encoding="utf-8")
@@ -68,8 +68,6 @@ def test_mlnx_qos_maps_single_code_points_and_forgets_the_map_with_the_trust(mac
         ("-i rail0 --dscp2prio set,64,3", "dscp is 0..63"),
         ("-i rail0 --dscp2prio set,26,8", "priority is 0..7"),
         ("-i rail0 --trust l3", "pcp or dscp"),
-        ("-i rail0 --cable_len 0", "1..1000"),
-        ("-i rail0 --buffer_size 2069280,1,0,0,0,0,0,0", "more than the NIC's"),
         ("-i rail9", "does not exist"),
         ("--pfc 0,0,0,1,0,0,0,0", "Interface name is required"),
     ],
@@ -78,7 +76,7 @@ def test_mlnx_qos_refuses_what_the_real_one_refuses(machine: HostMachine, argume
     assert complaint in refusal(machine, f"mlnx_qos {arguments}")
 
 
-OPTIONS = sorted(mlnx_qos.SPELLINGS)
+OPTIONS = sorted(qos_tools.SPELLINGS)
 WORDS = st.one_of(st.sampled_from(OPTIONS), st.from_regex(r"[0-9a-z:,=-]{0,20}", fullmatch=True))
 
 
@@ -86,10 +84,10 @@ WORDS = st.one_of(st.sampled_from(OPTIONS), st.from_regex(r"[0-9a-z:,=-]{0,20}",
 @settings(max_examples=300)
 def test_no_arguments_break_mlnx_qos(words: list[str]) -> None:
     try:
-        state = mlnx_qos.change(VolatileNicSettings(), mlnx_qos.parse(words).settings)
-    except mlnx_qos.MlnxQosUsageError:
+        state = qos_tools.change(VolatileNicSettings(), qos_tools.parse(words).settings)
+    except qos_tools.MlnxQosUsageError:
         return
-    assert mlnx_qos.show(state).startswith("DCBX mode: ")
+    assert qos_tools.show(state).startswith("DCBX mode: ")
 
 
 @given(st.sampled_from(sorted(TOOLS)), st.lists(st.text(max_size=12), max_size=6))
@@ -117,9 +115,6 @@ def test_dcb_and_mlnx_qos_show_the_same_nic(machine: HostMachine) -> None:
         "prio-pfc 0:off 1:off 2:off 3:on 4:off 5:off 6:off 7:off ",
     ]
     assert "26:3" in ask(machine, "dcb -N app show dev rail0").split()
-    assert {"AF31:3", "CS6:6", "EF:5"} <= set(ask(machine, "dcb app show dev rail0").split())
-    shown = json.loads(ask(machine, "dcb -j pfc show dev rail0"))
-    assert shown["prio_pfc"] == [number == 3 for number in range(8)]
     assert refusal(machine, "dcb ets set dev rail0 tc-tsa all:ets tc-bw all:1")
     assert refusal(machine, "dcb pfc set dev rail0 prio-pfc 9:on")
 
@@ -130,7 +125,7 @@ def test_ethtool_pause_reads_back_and_refuses_autonegotiation(machine: HostMachi
     )
     ask(machine, "mlnx_qos -i rail1 --pfc 0,0,0,1,0,0,0,0")
     ask(machine, "ethtool -A rail0 rx off tx off")
-    assert json.loads(ask(machine, "ethtool --json -a rail0"))[0]["rx"] is False
+    assert "RX:\t\toff" in ask(machine, "ethtool -a rail0")
     assert "unmodified" in refusal(machine, "ethtool -A rail0 rx off tx off")
     assert "not supported" in refusal(machine, "ethtool -A rail0 autoneg on")
     assert "bad command line" in refusal(machine, "ethtool -A rail0 rx maybe")
@@ -146,9 +141,6 @@ def test_ethtool_prints_counters_as_indented_names_and_numbers(machine: HostMach
         "FEC parameters for rail0:\nSupported/Configured FEC encodings: Auto\nActive FEC encoding: RS\n"
         "Statistics:\n  corrected_blocks: 8\n  uncorrectable_blocks: 0\n"
     )
-    assert "bus-info: 0000:18:00.0\n" in ask(machine, "ethtool -i rail0")
-    assert "\tSpeed: 400000Mb/s\n" in ask(machine, "ethtool rail0")
-    assert "bad command line" in refusal(machine, "ethtool --json -S rail0")
 
 
 def test_ethtool_shows_a_module_with_its_lanes_flags_and_limits(machine: HostMachine) -> None:
@@ -231,17 +223,6 @@ def test_mlxconfig_keeps_values_until_a_reset_makes_them_hold(machine: HostMachi
     assert told.rstrip().endswith("-I- Please reboot machine to load new configurations.")
     row = next(line for line in ask(machine, "mlxconfig -d mlx5_0 -e q").splitlines() if "CNP_DSCP_P1" in line)
     assert row.split() == ["*", "CNP_DSCP_P1", "48", "48", "4"]
-    machine.node.file("/").mkdir(parents=True)
-    ask(machine, "mlxconfig -d rail0 -e -j q.json query")
-    rows = json.loads(machine.node.file("q.json").read_text())["Device #1"]["tlv_configuration"]
-    assert rows["CNP_DSCP_P1"] == {
-        "read_only": False,
-        "next_value": 4,
-        "modified": True,
-        "default_value": 48,
-        "current_value": 48,
-    }
-    assert rows["LINK_TYPE_P1"]["next_value"] == "IB(1)"
     again = HostMachine(machine.node)
     again.power_up()
     assert again.firmware.current("0000:18:00.0", "CNP_DSCP_P1") == 4
@@ -259,14 +240,8 @@ def test_mlxconfig_asks_first_and_refuses_what_it_does_not_know(machine: HostMac
     assert "Failed to parse" in refusal(machine, "mlxconfig -d mlx5_0 -y set LINK_TYPE_P1=0")
 
 
-def test_rdma_tools_agree_on_which_device_is_which_rail(machine: HostMachine) -> None:
-    names = {nic.rdma: nic.interface for nic in machine.host.nics}
-    assert dict(re.findall(r"^(\S+) port 1 ==> (\S+) \(Up\)$", ask(machine, "ibdev2netdev"), re.MULTILINE)) == names
-    links = json.loads(ask(machine, "rdma -j link"))
-    assert {link["ifname"]: link["netdev"] for link in links} == names
-    assert links[0]["state"] == "ACTIVE"
+def test_ibv_devinfo_tells_the_mtu_of_a_device(machine: HostMachine) -> None:
     assert "active_mtu:\t\t4096 (5)" in ask(machine, "ibv_devinfo -d mlx5_0")
-    assert "rp_cnp_handled 7" in ask(machine, "rdma statistic show link mlx5_0/1")
     assert refusal(machine, "ibv_devinfo -d mlx5_7")
 
 
@@ -288,15 +263,5 @@ def test_setpci_changes_what_lspci_shows(machine: HostMachine) -> None:
     assert "ACSCtl:\tSrcValid- TransBlk- ReqRedir-" in ask(machine, "lspci -s 17:00.0 -vvv")
     ask(machine, "setpci -s 17:00.0 ECAP_ACS+6.w=001d")
     assert "ACSCtl:\tSrcValid+ TransBlk- ReqRedir+" in ask(machine, "lspci -s 17:00.0 -vvv")
-    assert "[15b3:1021]" in ask(machine, "lspci -nn -d 15b3:")
     assert refusal(machine, "setpci -s 18:00.0 CAP_EXP+10.w")
     assert refusal(machine, "setpci -s 99:00.0 CAP_EXP+08.w")
-
-
-def test_each_gpu_sits_beside_its_own_rail(machine: HostMachine) -> None:
-    rows = [line.split("\t") for line in ask(machine, "nvidia-smi topo -m").splitlines() if "\t" in line]
-    columns = {name.strip(): at for at, name in enumerate(rows[0])}
-    for row in rows[1:]:
-        if row[0] in {"GPU0", "GPU1"}:
-            near = {name for name, at in columns.items() if row[at] == "PIX"}
-            assert near == {row[0].replace("GPU", "NIC")}

@@ -1,4 +1,4 @@
-"""A GPU host: what it is provisioned with, how it boots, and which of its programs are answered here."""
+"""A GPU host as a personality: its NIC tools and programs, its files, and how it boots."""
 
 import threading
 from collections.abc import Mapping
@@ -6,13 +6,39 @@ from typing import ClassVar
 
 from netkit.lab.model.inputs import NicSettings
 from netkit.lab.node import Node, ProgramResult
-from netkit.lab.personalities.linux_host import coldplug, declared, disk, networkd, programs, unit_file
+from netkit.lab.personalities.linux_host import (
+    declared,
+    ethtool,
+    mlxconfig,
+    mlxlink,
+    pci,
+    programs,
+    qos_tools,
+    udev,
+    unit_file,
+)
 from netkit.lab.personalities.linux_host.declared import apply_sysctls
-from netkit.lab.personalities.linux_host.machine import HostMachine
+from netkit.lab.personalities.linux_host.machine import HostMachine, Tool
 from netkit.lab.personalities.linux_host.sysfs import SysfsTree, nic_settings, traffic_class
-from netkit.lab.personalities.linux_host.tools import TOOLS
 from netkit.lab.personalities.linux_host.units import Units
 from netkit.lab.personality import Call, Personality
+
+TOOLS: Mapping[str, Tool] = {
+    "dcb": qos_tools.dcb,
+    "ethtool": ethtool.ethtool,
+    "ibv_devinfo": pci.ibv_devinfo,
+    "lspci": pci.lspci,
+    "mlnx_qos": qos_tools.mlnx_qos,
+    "mlxconfig": mlxconfig.mlxconfig,
+    "mlxlink": mlxlink.mlxlink,
+    "mlxreg": mlxconfig.mlxreg,
+    "mstconfig": mlxconfig.mlxconfig,
+    "mstlink": mlxlink.mlxlink,
+    "mstreg": mlxconfig.mlxreg,
+    "rdma": pci.rdma,
+    "setpci": pci.setpci,
+}
+
 
 FRESH_MTU_BYTES = 1500
 SHOWS_ADDRESSES = frozenset({"show_gids"})
@@ -34,27 +60,27 @@ class LinuxHost(Personality):
 
     def provision(self, files: Mapping[str, str]) -> None:
         """Install rendered files on the disk that the host will boot from, and tell the NICs' firmware."""
-        found = disk.installs(files)
-        disk.write(self.node.saved / "disk", files, found)
+        found = declared.installs(files)
+        declared.write(self.node.saved / "disk", files, found)
         meant = declared.declare(self.node.saved / "disk", self.machine.host)
         for card in self.machine.cards.values():
             self.machine.firmware.set(card.pci, meant.firmware)
 
     def boot(self) -> None:
         """Come up as the disk says: a new disk gets what was provisioned, and an empty one leaves the NICs down."""
-        disk.restore(self.node)
+        declared.restore(self.node)
         self.machine.power_up()
         self.tree.build()
         self._bring_up()
         self.units.power_up()
         self.units.start_early()
-        networkd.start(self.node)
+        programs.start(self.node)
         apply_sysctls(self.node)
-        coldplug.start_units(self.machine, self.tree, self.units, self._run_for_unit)
+        udev.start_units(self.machine, self.tree, self.units, self._run_for_unit)
 
     def stop(self) -> None:
         """Keep what was installed meanwhile."""
-        disk.save(self.node)
+        declared.save(self.node)
 
     def run(self, call: Call) -> int:
         """Answer a program."""

@@ -103,11 +103,6 @@ class NicFirmware:
         self._next.setdefault(pci, {}).update(values)
         self._file.write_text(json.dumps(self._next, indent=1) + "\n", encoding="utf-8")
 
-    def forget(self, pci: str) -> None:
-        """Go back to the defaults with the next reset."""
-        self._next[pci] = {}
-        self.set(pci, {})
-
 
 PRIORITIES = 8
 CODE_POINTS = 64
@@ -134,9 +129,6 @@ class VolatileNicSettings:
     cable_length_m: int = 7
     rx_pause: bool = True
     tx_pause: bool = True
-    autonegotiation: bool = True
-    fec: str = "auto"
-    features: tuple[tuple[str, bool], ...] = ()
     adaptive_retransmission: bool = True
     adaptive_routing_forced: bool = False
 

@@ -1,7 +1,6 @@
 """`mlxconfig` and `mlxreg`: settings in a NIC's firmware and its registers."""
 
-import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from netkit.lab.personalities.linux_host.machine import PARAMETERS, HostMachine, Parameter, RailCard
@@ -104,7 +103,6 @@ class MlxconfigArguments:
     device: str = ""
     verb: str = ""
     words: tuple[str, ...] = ()
-    json_file: str = ""
     shows_all: bool = False
     is_sure: bool = False
 
@@ -117,8 +115,6 @@ def parse(words: Sequence[str]) -> MlxconfigArguments:
         match word:
             case "-d" | "--dev" | "--device" if rest:
                 arguments.device = rest.pop(0)
-            case "-j" if rest:
-                arguments.json_file = rest.pop(0)
             case "-e" | "--enable_verbosity":
                 arguments.shows_all = True
             case "-y" | "--yes":
@@ -140,10 +136,6 @@ def mlxconfig(machine: HostMachine, call: Call) -> int:
         return _query(machine, card, arguments, call)
     if arguments.verb in {"s", "set"}:
         return _set(machine, card, arguments, call)
-    if arguments.verb in {"r", "reset"}:
-        machine.firmware.forget(card.pci)
-        call.out("Applying... Done!\n-I- Please reboot machine to load new configurations.\n")
-        return 0
     call.err(f"-E- Unknown command: {arguments.verb or '(none)'}\n")
     return FAILED
 
@@ -163,13 +155,7 @@ def _query(machine: HostMachine, card: RailCard, arguments: MlxconfigArguments, 
     if unknown:
         call.err(f"-E- The Device doesn't support {unknown[0]} parameter\n")
         return FAILED
-    reading = machine.reading(card)
-    if arguments.json_file:
-        text = json.dumps(_document(machine, card, arguments, names, reading), indent=2)
-        call.file(arguments.json_file).write_text(text + "\n", encoding="utf-8")
-        call.out("Saving output...\nDone!\n")
-        return 0
-    call.out(_head(reading, arguments.device))
+    call.out(_head(machine.reading(card), arguments.device))
     names_of_columns = ("Default", "Current", "Next Boot") if arguments.shows_all else ("Next Boot",)
     columns = "".join(f"{name:<20}" for name in names_of_columns).rstrip()
     call.out(f"{'Configurations:':<56}{columns}\n")
@@ -188,38 +174,6 @@ def _row(machine: HostMachine, card: RailCard, parameter: Parameter, *, shows_al
     mark = "*" if parameter.default != after or current != after else " "
     cells = "".join(f"{parameter.show(value):<20}" for value in (parameter.default, current, after))
     return f"{mark}       {parameter.name:<48}{cells}\n"
-
-
-def _document(
-    machine: HostMachine, card: RailCard, arguments: MlxconfigArguments, names: Sequence[str], reading: NicReading
-) -> dict[str, object]:
-    rows = {name: dict(_cells(machine, card, PARAMETERS[name], shows_all=arguments.shows_all)) for name in names}
-    return {
-        "Device #1": {
-            "description": "NVIDIA ConnectX-7 HHHL Adapter Card",
-            "device": arguments.device,
-            "device_type": "ConnectX7",
-            "name": reading.part,
-            "tlv_configuration": rows,
-        }
-    }
-
-
-def _cells(
-    machine: HostMachine, card: RailCard, parameter: Parameter, *, shows_all: bool
-) -> Iterator[tuple[str, object]]:
-    after = machine.firmware.next(card.pci, parameter.name)
-    if shows_all:
-        current = machine.firmware.current(card.pci, parameter.name)
-        yield "current_value", _value(parameter, current)
-        yield "default_value", _value(parameter, parameter.default)
-        yield "modified", after != parameter.default
-    yield "next_value", _value(parameter, after)
-    yield "read_only", False
-
-
-def _value(parameter: Parameter, value: int) -> str | int:
-    return parameter.show(value) if parameter.names else value
 
 
 def _set(machine: HostMachine, card: RailCard, arguments: MlxconfigArguments, call: Call) -> int:
@@ -250,31 +204,4 @@ def _set(machine: HostMachine, card: RailCard, arguments: MlxconfigArguments, ca
         return FAILED
     machine.firmware.set(card.pci, values)
     call.out("Applying... Done!\n-I- Please reboot machine to load new configurations.\n")
-    return 0
-
-
-def mstflint(machine: HostMachine, call: Call) -> int:
-    """Answer `mstflint -d X q` and `flint -d X q`."""
-    arguments = parse(call.arguments)
-    card = machine.find(arguments.device)
-    if card is None:
-        call.err(f"-E- Can not open {arguments.device or '(none)'}: No such file or directory\n")
-        return 1
-    if arguments.verb not in {"q", "query"}:
-        call.err(f"-E- {arguments.verb or 'no command'}: only queries are answered here\n")
-        return 1
-    reading = machine.reading(card)
-    mac = reading.mac.replace(":", "")
-    rows = {
-        "Image type": "FS4",
-        "FW Version": reading.firmware,
-        "FW Release Date": "1.12.2024",
-        "Product Version": reading.firmware,
-        "Description": "UID                GuidsNumber",
-        "Base GUID": f"{mac[:6]}0300{mac[6:]}        4",
-        "Base MAC": f"{mac}            4",
-        "PSID": "MT_0000000838",
-        "Security Attributes": "secure-fw",
-    }
-    call.out("".join(f"{key + ':':<23}{value}\n" for key, value in rows.items()))
     return 0

@@ -1,4 +1,4 @@
-"""`lspci` and `setpci`: NICs and the ports of the PCIe switches above them."""
+"""`lspci`, `setpci`, `ibv_devinfo` and `rdma`: NICs, and the ports of the PCIe switches above them."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from netkit.lab.personalities.linux_host import sysfs
 from netkit.lab.personalities.linux_host.machine import HostMachine, RailCard
 from netkit.lab.personality import Call
+from netkit.lab.reading import NicReading
 
 NIC = "Ethernet controller: Mellanox Technologies MT2910 Family [ConnectX-7]"
 BRIDGE = "PCI bridge: Broadcom / LSI PEX890xx PCIe Gen 5 Switch"
@@ -24,18 +25,13 @@ def bridge(card: RailCard) -> str:
 def lspci(machine: HostMachine, call: Call) -> int:
     """Answer one command line."""
     words = list(call.arguments)
-    flags = "".join(word[1:] for word in words if word.startswith("-") and word[1:2] not in {"s", "d"})
-    if set(flags) - set("vnkDtm"):
+    flags = "".join(word[1:] for word in words if word.startswith("-") and word[1:2] != "s")
+    if set(flags) - set("vnkD"):
         call.err("lspci: invalid option\n")
         return 1
-    slot, vendor = _option(words, "-s"), _option(words, "-d")
-    if "t" in flags:
-        call.out(_tree(machine))
-        return 0
+    slot = _option(words, "-s")
     for address, card, is_nic in _devices(machine):
         if slot and slot not in {address, address.removeprefix("0000:"), address.removesuffix(".0")}:
-            continue
-        if vendor and not (is_nic and _matches(machine, vendor)):
             continue
         call.out(_device(machine, address, card, flags, is_nic=is_nic))
     return 0
@@ -54,12 +50,6 @@ def _devices(machine: HostMachine) -> Iterator[tuple[str, RailCard, bool]]:
     for card in machine.cards.values():
         yield bridge(card), card, False
         yield card.pci, card, True
-
-
-def _matches(machine: HostMachine, wanted: str) -> bool:
-    vendor, _, device = wanted.lower().partition(":")
-    own = sysfs.pci_device(machine.host.model.nic).removeprefix("0x")
-    return vendor in {"", "15b3"} and device in {"", own}
 
 
 def _device(machine: HostMachine, address: str, card: RailCard, flags: str, *, is_nic: bool) -> str:
@@ -101,15 +91,6 @@ def _device(machine: HostMachine, address: str, card: RailCard, flags: str, *, i
             "\tKernel modules: mlx5_core",
         ]
     return head + "\n".join(lines) + "\n\n"
-
-
-def _tree(machine: HostMachine) -> str:
-    lines = []
-    for card in machine.cards.values():
-        bus = card.pci.split(":")[1]
-        above = bridge(card).split(":")[1]
-        lines.append(f" +-[0000:{above}]---00.0-[{bus}]----00.0  {NIC.partition(': ')[2]}\n")
-    return "-" + "".join(lines).lstrip()
 
 
 def setpci(machine: HostMachine, call: Call) -> int:
@@ -161,60 +142,47 @@ def _at(machine: HostMachine, slot: str) -> tuple[RailCard | None, bool]:
     return None, False
 
 
-LEGEND = """
-Legend:
-
-  X    = Self
-  SYS  = Connection traversing PCIe as well as the SMP interconnect between NUMA nodes (e.g., QPI/UPI)
-  NODE = Connection traversing PCIe as well as the interconnect between PCIe Host Bridges within a NUMA node
-  PIX  = Connection traversing at most a single PCIe bridge
-  NV#  = Connection traversing a bonded set of # NVLinks
-
-NIC Legend:
-
-"""
+ROCE_HEADERS_BYTES = 96
+MTUS = {256: 1, 512: 2, 1024: 3, 2048: 4, 4096: 5}
 
 
-def nvidia_smi(machine: HostMachine, call: Call) -> int:
+def _pairs(machine: HostMachine) -> Iterator[tuple[RailCard, NicReading]]:
+    readings = {reading.interface: reading for reading in machine.node.nics()}
+    for card in machine.cards.values():
+        yield card, readings[card.interface]
+
+
+def rdma(_machine: HostMachine, call: Call) -> int:
+    """Refuse every command, as on a kernel without resource tracking."""
+    call.err(f'Unknown argument "{" ".join(call.arguments)}".\n')
+    return 1
+
+
+def ibv_devinfo(machine: HostMachine, call: Call) -> int:
     """Answer one command line."""
     words = list(call.arguments)
-    if words == ["topo", "-m"]:
-        call.out("".join(f"{line}\n" for line in _matrix(machine)) + LEGEND)
-        call.out("".join(f"  NIC{number}: {card.rdma}\n" for number, card in enumerate(machine.cards.values())) + "\n")
-        return 0
-    if words == ["-L"]:
-        call.out("".join(f"GPU {number}: NVIDIA H100 80GB HBM3\n" for number in range(machine.host.model.gpus)))
-        return 0
-    call.err("NVIDIA-SMI of the lab answers 'topo -m' and '-L'\n")
-    return 2
+    name = words[words.index("-d") + 1] if "-d" in words[:-1] else ""
+    found = [pair for pair in _pairs(machine) if name in {"", pair[0].rdma}]
+    if not found:
+        call.err("No IB devices found\n")
+        return 255
+    for card, reading in found:
+        call.out(_info(card, reading))
+    return 0
 
 
-def _matrix(machine: HostMachine) -> Iterator[str]:
-    gpus = _sockets(machine)
-    cards = list(machine.cards.values())
-    names = [*(f"GPU{number}" for number in gpus), *(f"NIC{number}" for number in range(len(cards)))]
-    yield "\t" + "\t".join([*names, "CPU Affinity", "NUMA Affinity"])
-    for gpu, socket in gpus.items():
-        cells = [" X " if other == gpu else "NV18" for other in gpus]
-        cells += [_near(gpu, socket, number, sysfs.numa_node(card.pci)) for number, card in enumerate(cards)]
-        yield "\t".join([f"GPU{gpu}", *cells, f"{socket * 56}-{socket * 56 + 55}", str(socket)])
-    for number, card in enumerate(cards):
-        own = sysfs.numa_node(card.pci)
-        cells = [_near(gpu, socket, number, own) for gpu, socket in gpus.items()]
-        for other_number, other in enumerate(cards):
-            near = "NODE" if sysfs.numa_node(other.pci) == own else "SYS"
-            cells.append(" X " if other_number == number else near)
-        yield "\t".join([f"NIC{number}", *cells])
+def active_mtu(mtu_bytes: int) -> int:
+    """Return the RoCE path MTU that fits an interface's MTU."""
+    return max((size for size in MTUS if size <= mtu_bytes - ROCE_HEADERS_BYTES), default=256)
 
 
-def _near(gpu: int, socket: int, nic: int, nic_socket: int) -> str:
-    if gpu == nic:
-        return "PIX"
-    return "NODE" if socket == nic_socket else "SYS"
-
-
-def _sockets(machine: HostMachine) -> dict[int, int]:
-    """Return the processor socket of each GPU: that of the NIC beside it."""
-    cards = list(machine.cards.values())
-    count = machine.host.model.gpus or len(cards)
-    return {gpu: sysfs.numa_node(cards[gpu].pci) if gpu < len(cards) else int(gpu >= count / 2) for gpu in range(count)}
+def _info(card: RailCard, reading: NicReading) -> str:
+    guid, mtu = sysfs.guid(reading.mac), active_mtu(reading.mtu_bytes)
+    return (
+        f"hca_id:\t{card.rdma}\n\ttransport:\t\t\tInfiniBand (0)\n\tfw_ver:\t\t\t\t{reading.firmware}\n"
+        f"\tnode_guid:\t\t\t{guid}\n\tsys_image_guid:\t\t\t{guid}\n\tvendor_id:\t\t\t0x02c9\n"
+        "\tvendor_part_id:\t\t\t4129\n\thw_ver:\t\t\t\t0x0\n\tboard_id:\t\t\tMT_0000000838\n\tphys_port_cnt:\t\t\t1\n"
+        f"\t\tport:\t1\n\t\t\tstate:\t\t\t{'PORT_ACTIVE (4)' if reading.is_up else 'PORT_DOWN (1)'}\n"
+        f"\t\t\tmax_mtu:\t\t4096 (5)\n\t\t\tactive_mtu:\t\t{mtu} ({MTUS[mtu]})\n"
+        "\t\t\tsm_lid:\t\t\t0\n\t\t\tport_lid:\t\t0\n\t\t\tport_lmc:\t\t0x00\n\t\t\tlink_layer:\t\tEthernet\n\n"
+    )

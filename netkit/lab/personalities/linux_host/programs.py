@@ -1,21 +1,135 @@
-"""The programs of a host that are answered here and are no NIC tools: systemd's, udev's, and the driver's."""
+"""Programs of a host that are no NIC tools: systemd-networkd as shipped, systemd's, udev's and the reset of a card."""
 
-from collections.abc import Callable, Mapping
+import os
+import pwd
+import re
+import shutil
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from netkit.lab.personalities.linux_host import coldplug, networkd
+from netkit.lab.node import Node, ProgramResult
+from netkit.lab.personalities.linux_host import udev
 from netkit.lab.personalities.linux_host.machine import RailCard
 from netkit.lab.personalities.linux_host.mlxconfig import parse
 from netkit.lab.personalities.linux_host.systemctl import systemctl
 from netkit.lab.personalities.linux_host.systemd_run import systemd_run
 from netkit.lab.personality import Call
 
+NAME = "systemd-networkd"
+BUS = "dbus"
+PROGRAM = "/lib/systemd/systemd-networkd"
+GENERATORS = ("/usr/libexec/netplan/generate", "/lib/netplan/generate")
+BUS_CONFIG = "/run/netkit/dbus.conf"
+BUS_TEXT = """<!DOCTYPE busconfig PUBLIC "-//freedesktop//DTD D-Bus Bus Configuration 1.0//EN"
+ "http://www.freedesktop.org/standards/dbus/1.0/busconfig.dtd">
+<busconfig>
+  <type>system</type>
+  <listen>unix:path=/run/dbus/system_bus_socket</listen>
+  <auth>EXTERNAL</auth>
+  <policy context="default">
+    <allow user="*"/>
+    <allow own="*"/>
+    <allow send_destination="*"/>
+    <allow send_type="method_call"/>
+    <allow receive_type="method_call"/>
+    <allow receive_sender="*"/>
+  </policy>
+</busconfig>
+"""
+VOLATILE = ("/run/dbus", "/run/systemd", "/run/udev")
+UNIT_FOLDERS = ("/etc/systemd/network", "/run/systemd/network")
+PERMANENT_MAC = re.compile(r"^PermanentMACAddress=(\S+)$", re.MULTILINE)
+ACCOUNT = "systemd-network"
+
+
+def start(node: Node) -> None:
+    """Start the message bus and the daemon, after what netplan has to say."""
+    for folder in VOLATILE:
+        shutil.rmtree(node.file(folder), ignore_errors=True)
+    for folder in ("/run/dbus", "/run/systemd/network", "/run/systemd/netif"):
+        node.file(folder).mkdir(parents=True, exist_ok=True)
+    for kind in ("links", "leases", "lldp"):
+        node.file(f"/run/systemd/netif/{kind}").mkdir(exist_ok=True)
+    _own(node)
+    node.file(BUS_CONFIG).write_text(BUS_TEXT, encoding="utf-8")
+    node.spawn(BUS, "dbus-daemon", "--nofork", "--nopidfile", f"--config-file={BUS_CONFIG}")
+    generate(node)
+    restart(node)
+
+
+def generate(node: Node) -> ProgramResult:
+    """Have netplan write its units."""
+    if not any(node.file("/etc/netplan").glob("*.yaml")):
+        return ProgramResult(0, "", "")
+    done = node.run(generator())
+    if done.exit_code != 0:
+        node.log(f"netplan generate: {done.stderr.strip()}")
+    return done
+
+
+def generator() -> str:
+    """Return netplan's generator, which has moved."""
+    return next((path for path in GENERATORS if Path(path).exists()), GENERATORS[0])
+
+
+def restart(node: Node) -> None:
+    """Start the daemon anew."""
+    match_by_present_mac(node)
+    node.spawn(NAME, PROGRAM)
+
+
+def stop(node: Node) -> None:
+    """End the daemon; what it configured stays."""
+    node.end(NAME)
+
+
+def control(node: Node, *arguments: str) -> ProgramResult:
+    """Run the real `networkctl`."""
+    match_by_present_mac(node)
+    return node.run("/usr/bin/networkctl", *arguments)
+
+
+def match_by_present_mac(node: Node) -> None:
+    """Let units that ask for a burnt-in MAC address look at the present one: the lab's interfaces have no other."""
+    for folder in UNIT_FOLDERS:
+        for unit in sorted(node.file(folder).glob("*.network")):
+            wanted = PERMANENT_MAC.findall(unit.read_text(encoding="utf-8"))
+            drop_in = node.file(f"/run/systemd/network/{unit.name}.d/99-lab.conf")
+            if wanted:
+                drop_in.parent.mkdir(parents=True, exist_ok=True)
+                macs = " ".join(wanted)
+                drop_in.write_text(f"[Match]\nPermanentMACAddress=\nMACAddress={macs}\n", encoding="utf-8")
+                drop_in.chmod(0o644)
+            else:
+                drop_in.unlink(missing_ok=True)
+
+
+def _own(node: Node) -> None:
+    """Give the daemon's folders to its account; without such accounts, as in an unprivileged lab, make it root's."""
+    try:
+        account = pwd.getpwnam(ACCOUNT)
+        for path in _state_folders(node):
+            os.chown(path, account.pw_uid, account.pw_gid)
+    except (KeyError, OSError):
+        for file in ("/etc/passwd", "/etc/group"):
+            path = node.file(file)
+            lines = path.read_text(encoding="utf-8").splitlines()
+            fields = "x:0:0::/run:/bin/false" if file.endswith("passwd") else "x:0:"
+            others = [line for line in lines if line.partition(":")[0] != ACCOUNT]
+            path.write_text("\n".join([*others, f"{ACCOUNT}:{fields}"]) + "\n", encoding="utf-8")
+
+
+def _state_folders(node: Node) -> Iterator[Path]:
+    top = node.file("/run/systemd/netif")
+    yield top
+    yield from top.iterdir()
+
+
 if TYPE_CHECKING:
     from netkit.lab.personalities.linux_host.host import LinuxHost
 
 Program = Callable[["LinuxHost", Call], int]
-DRIVERS = ("mlx5_ib", "mlx5_core")
-OTHER_MODULES = ("ib_umad", "ib_uverbs", "rdma_ucm", "rdma_cm", "nvidia_peermem", "nvidia")
 
 
 def answer(host: "LinuxHost", call: Call) -> int:
@@ -32,7 +146,7 @@ def _systemd_run(host: "LinuxHost", call: Call) -> int:
 
 
 def _networkctl(host: "LinuxHost", call: Call) -> int:
-    done = networkd.control(host.node, *call.arguments)
+    done = control(host.node, *call.arguments)
     call.out(done.stdout)
     call.err(done.stderr)
     return done.exit_code
@@ -41,56 +155,13 @@ def _networkctl(host: "LinuxHost", call: Call) -> int:
 def _udevadm(host: "LinuxHost", call: Call) -> int:
     verb = next((word for word in call.arguments if not word.startswith("-")), "")
     if verb == "trigger":
-        for name in coldplug.wanted_units(host.machine):
+        for name in udev.wanted_units(host.machine):
             host.units.start(name)
         return 0
     if verb in {"control", "settle"}:
         return 0  # rules are read when they are used
-    if verb == "info":
-        return _udev_info(host, call)
     call.err(f"udevadm: {verb or 'no command'} is not answered here\n")
     return 1
-
-
-def _udev_info(host: "LinuxHost", call: Call) -> int:
-    card = host.machine.find(call.arguments[-1].rstrip("/").rpartition("/")[2])
-    if card is None:
-        call.err("Unknown device: No such device\n")
-        return 4
-    rows = {
-        "DEVPATH": f"/devices/pci0000:{card.pci.split(':')[1]}/{card.pci}/net/{card.interface}",
-        "SUBSYSTEM": "net",
-        "INTERFACE": card.interface,
-        "ID_PATH": f"pci-{card.pci}",
-        "ID_NET_DRIVER": "mlx5_core",
-        "ID_VENDOR_ID": "0x15b3",
-    }
-    outcome = coldplug.outcome_of(host.machine, card)
-    if outcome.rail:
-        rows["NETKIT_RAIL"] = outcome.rail
-    if outcome.wants:
-        rows["SYSTEMD_WANTS"] = " ".join(outcome.wants)
-    mark = "" if any(word in {"-q", "--query=property"} for word in call.arguments) else "E: "
-    call.out("".join(f"{mark}{key}={value}\n" for key, value in rows.items()))
-    return 0
-
-
-def _modprobe(host: "LinuxHost", call: Call) -> int:
-    words = [word for word in call.arguments if not word.startswith("-")]
-    unknown = [word for word in words if word not in {*DRIVERS, *OTHER_MODULES}]
-    if unknown or not words:
-        call.err(f"modprobe: FATAL: Module {(unknown or ['(none)'])[0]} not found in directory /lib/modules\n")
-        return 1
-    is_removal = any(word in {"-r", "--remove"} for word in call.arguments)
-    if "mlx5_core" not in words:
-        return 0
-    for card in host.machine.cards.values():
-        if is_removal:
-            host.node.ip([f"link set dev {card.interface} down"])
-        else:
-            _reappear(host, card)
-            networkd.control(host.node, "reconfigure", card.interface)
-    return 0
 
 
 def _mlxfwreset(host: "LinuxHost", call: Call) -> int:
@@ -112,25 +183,8 @@ def _reappear(host: "LinuxHost", card: RailCard) -> None:
     """Do what a driver that is loaded again does to a NIC, and udev to the services of its interface."""
     card.power_up()
     host.tree.reset(card)
-    for name in coldplug.outcome_of(host.machine, card).wants:
+    for name in udev.outcome_of(host.machine, card).wants:
         host.units.restart(name)
-
-
-def _hostnamectl(host: "LinuxHost", call: Call) -> int:
-    if call.arguments not in {(), ("status",), ("hostname",), ("--static",)}:
-        call.err("hostnamectl: the name of a lab host is that of the design\n")
-        return 1
-    if call.arguments in {("hostname",), ("--static",)}:
-        call.out(f"{host.node.name}\n")
-        return 0
-    rows = {
-        "Static hostname": host.node.name,
-        "Chassis": "server",
-        "Hardware Vendor": host.machine.host.model.vendor,
-        "Hardware Model": host.machine.host.model.name,
-    }
-    call.out("".join(f"{key:>16}: {value}\n" for key, value in rows.items()))
-    return 0
 
 
 PROGRAMS: Mapping[str, Program] = {
@@ -138,7 +192,5 @@ PROGRAMS: Mapping[str, Program] = {
     "systemd-run": _systemd_run,
     "networkctl": _networkctl,
     "udevadm": _udevadm,
-    "modprobe": _modprobe,
-    "hostnamectl": _hostnamectl,
     "mlxfwreset": _mlxfwreset,
 }

@@ -121,7 +121,7 @@ mount --bind {KERNEL_VIEW}/devices/virtual/net {TREE}/devices/virtual/net
 mount --rbind {TREE} /sys
 mount -o remount,bind,ro /sys
 for part in bus class devices kernel; do mount --rbind {TREE}/$part /sys/$part; done
-for program in systemctl systemd-run hostnamectl udevadm; do
+for program in systemctl systemd-run udevadm; do
     [ ! -f /usr/bin/$program ] || mount --bind /run/netkit/bin/.client /usr/bin/$program
 done
 echo systemd >/run/netkit/init

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from netkit.lab.node import Node, ProgramResult
-from netkit.lab.personalities.linux_host import networkd
+from netkit.lab.personalities.linux_host import programs
 from netkit.lab.personalities.linux_host.unit_file import UnitError, UnitFile, load, template
 
 FOLDERS = ("/etc/systemd/system", "/run/systemd/system")
@@ -108,7 +108,7 @@ class Units:
     def state(self, name: str) -> UnitState:
         """Return what became of a unit."""
         if name == NETWORKD:
-            return RUNNING if self._node.is_running(networkd.NAME) else self._states.get(name, DEAD)
+            return RUNNING if self._node.is_running(programs.NAME) else self._states.get(name, DEAD)
         if name in self._transient:
             return self._transient_state(name)
         if self._is_standing(name):
@@ -123,7 +123,7 @@ class Units:
     def restart(self, name: str) -> UnitState:
         """Start a unit anew; raises UnitError when there is none."""
         if name == NETWORKD:
-            networkd.restart(self._node)
+            programs.restart(self._node)
         elif self._is_standing(name):
             self._states[name] = RUNNING
         else:
@@ -133,7 +133,7 @@ class Units:
     def reload_unit(self, name: str) -> UnitState:
         """Have a unit read its configuration again."""
         if name == NETWORKD:
-            networkd.control(self._node, "reload")
+            programs.control(self._node, "reload")
             return self.state(name)
         return self.restart(name)
 
@@ -142,7 +142,7 @@ class Units:
         if not self.is_known(name):
             raise UnitError(f"Failed to stop {name}: Unit {name} not loaded.")
         if name == NETWORKD:
-            networkd.stop(self._node)
+            programs.stop(self._node)
         elif name in self._transient:
             self._end_transient(name)
         else:

@@ -1,4 +1,4 @@
-"""`mlnx_qos`: trust, PFC, traffic classes and receive buffers of a NIC."""
+"""`mlnx_qos`, and `dcb` of iproute2: trust, PFC, traffic classes and receive buffers of a NIC."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -19,23 +19,16 @@ SPELLINGS: Mapping[str, str] = {
     "--interface": "interface",
     "-f": "pfc",
     "--pfc": "pfc",
-    "-F": "specific_pfc",
-    "--specific_pfc": "specific_pfc",
     "-p": "prio_tc",
     "--prio_tc": "prio_tc",
     "-s": "tsa",
     "--tsa": "tsa",
     "-t": "tcbw",
     "--tcbw": "tcbw",
-    "-r": "ratelimit",
-    "--ratelimit": "ratelimit",
     "-d": "dcbx",
     "--dcbx": "dcbx",
     "--trust": "trust",
     "--dscp2prio": "dscp2prio",
-    "--cable_len": "cable_len",
-    "--prio2buffer": "prio2buffer",
-    "--buffer_size": "buffer_size",
 }
 
 
@@ -131,16 +124,6 @@ def with_pfc(state: VolatileNicSettings, pfc: tuple[int, ...]) -> VolatileNicSet
     return replace(state, pfc=pfc, buffer_of_priority=pfc)
 
 
-def _specific_pfc(state: VolatileNicSettings, value: str) -> VolatileNicSettings:
-    pfc = list(state.pfc)
-    for pair in value.split(","):
-        priority, _, on = pair.partition(":")
-        if priority not in set("01234567") or on not in {"0", "1"}:
-            raise MlnxQosUsageError("specific_pfc is <prio>:<0|1>, separated by commas")
-        pfc[int(priority)] = int(on)
-    return with_pfc(state, tuple(pfc))
-
-
 def _tsa(state: VolatileNicSettings, value: str) -> VolatileNicSettings:
     names = tuple(value.split(","))
     if len(names) != PRIORITIES or not set(names) <= {"strict", "ets", "vendor"}:
@@ -156,32 +139,14 @@ def _check_weights(state: VolatileNicSettings) -> None:
         raise MlnxQosUsageError("ETS TSA must have bandwidth of total 100")
 
 
-def _cable_length(state: VolatileNicSettings, value: str) -> VolatileNicSettings:
-    if not value.isdecimal() or not 1 <= int(value) <= 1000:
-        raise MlnxQosUsageError("cable_len is 1..1000 meters")
-    return replace(state, cable_length_m=int(value))
-
-
-def _buffer_sizes(state: VolatileNicSettings, value: str) -> VolatileNicSettings:
-    sizes = _eight(value, MAX_BUFFER_BYTES)
-    if sum(sizes) > MAX_BUFFER_BYTES:
-        raise MlnxQosUsageError(f"buffers of {sum(sizes)} bytes are more than the NIC's {MAX_BUFFER_BYTES}")
-    return replace(state, buffer_bytes=sizes)
-
-
 CHANGES: Mapping[str, Callable[[VolatileNicSettings, str], VolatileNicSettings]] = {
     "dcbx": _dcbx,
     "trust": _trust,
     "dscp2prio": _dscp2prio,
     "pfc": _pfc,
-    "specific_pfc": _specific_pfc,
     "prio_tc": lambda state, value: replace(state, class_of_priority=_eight(value, PRIORITIES - 1)),
     "tsa": _tsa,
     "tcbw": lambda state, value: replace(state, weights_percent=_eight(value, 100)),
-    "ratelimit": lambda state, value: replace(state, rate_limits_gbps=_eight(value, 400)),
-    "cable_len": _cable_length,
-    "prio2buffer": lambda state, value: replace(state, buffer_of_priority=_eight(value, PRIORITIES - 1)),
-    "buffer_size": _buffer_sizes,
 }
 
 
@@ -238,3 +203,160 @@ def mlnx_qos(machine: HostMachine, call: Call) -> int:
         return 1
     call.out(show(card.state))
     return 0
+
+
+Given = dict[str, dict[str, str]]
+
+
+def dcb(machine: HostMachine, call: Call) -> int:
+    """Answer one command line."""
+    words = [word for word in call.arguments if not word.startswith("-")]
+    if len(words) < 4 or words[2] != "dev" or words[0] not in SHOWS:
+        call.err("Usage: dcb OBJECT { show | set | replace } dev DEV [ PARAMETERS ]\n")
+        return 1
+    part, verb, _, name, *rest = words
+    card = machine.cards.get(name)
+    if card is None:
+        call.err(f"dev {name}: No such device\n")
+        return 1
+    if verb == "show":
+        call.out(_as_text(SHOWS[part](card.state)))
+        return 0
+    act = SETS.get((part, verb))
+    if act is None:
+        call.err(f'What is "{verb}"?\n')
+        return 1
+    try:
+        card.state = act(card.state, _given(rest))
+    except (MlnxQosUsageError, KeyError, ValueError) as error:
+        call.err(f"Error: {error}\n")
+        return 1
+    return 0
+
+
+def _given(words: Sequence[str]) -> Given:
+    given: Given = {}
+    last = ""
+    for word in words:
+        index, colon, value = word.partition(":")
+        if not colon:
+            last = word
+            given[last] = {}
+        elif not last:
+            raise MlnxQosUsageError(f"{word} without a parameter")
+        else:
+            given[last][index] = value
+    return given
+
+
+Rows = list[tuple[str, object]]
+
+
+def _show_dcbx(state: VolatileNicSettings) -> Rows:
+    return [("host", True), ("ieee", True)] if state.is_os_controlled else [("lld-managed", True), ("ieee", True)]
+
+
+def _show_app(state: VolatileNicSettings) -> Rows:
+    if state.trust != "dscp":
+        return []
+    return [("dscp-prio", _numbered(state.priority_of_dscp))]
+
+
+def _show_pfc(state: VolatileNicSettings) -> Rows:
+    return [
+        ("pfc-cap", 8),
+        ("macsec-bypass", "off"),
+        ("delay", 4096),
+        ("prio-pfc", {str(number): "on" if on else "off" for number, on in enumerate(state.pfc)}),
+    ]
+
+
+def _show_ets(state: VolatileNicSettings) -> Rows:
+    return [
+        ("willing", "off"),
+        ("ets-cap", 8),
+        ("cbs", "off"),
+        ("tc-bw", _numbered(state.weights_percent)),
+        ("pg-bw", _numbered([0] * PRIORITIES)),
+        ("tc-tsa", _numbered(state.algorithms)),
+        ("prio-tc", _numbered(state.class_of_priority)),
+    ]
+
+
+def _show_buffer(state: VolatileNicSettings) -> Rows:
+    sizes = {str(number): f"{size // 1000}Kb" if size else "0b" for number, size in enumerate(state.buffer_bytes)}
+    return [("prio-buffer", _numbered(state.buffer_of_priority)), ("buffer-size", sizes), ("total-size", "2069Kb")]
+
+
+def _numbered(values: Sequence[object]) -> dict[str, object]:
+    return {str(number): value for number, value in enumerate(values)}
+
+
+def _as_text(rows: Rows) -> str:
+    lines: list[str] = []
+    for key, value in rows:
+        if isinstance(value, dict):
+            lines.append(f"{key} " + " ".join(f"{index}:{one}" for index, one in value.items()) + " ")
+        else:
+            word = key if value is True else f"{key} {value}"
+            # What is no list stands on the first line together.
+            if lines and ":" not in lines[-1]:
+                lines[-1] += f"{word} "
+            else:
+                lines.append(f"{word} ")
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _set_dcbx(state: VolatileNicSettings, given: Given) -> VolatileNicSettings:
+    return replace(state, is_os_controlled="host" in given)
+
+
+def _replace_app(state: VolatileNicSettings, given: Given) -> VolatileNicSettings:
+    wanted = {int(dscp): int(priority) for dscp, priority in given["dscp-prio"].items()}
+    if not all(dscp < CODE_POINTS and priority < PRIORITIES for dscp, priority in wanted.items()):
+        raise MlnxQosUsageError("a DSCP is 0..63 and a priority 0..7")
+    pairs = [("dscp2prio", f"set,{dscp},{priority}") for dscp, priority in wanted.items()]
+    return change(state, pairs)
+
+
+def _set_pfc(state: VolatileNicSettings, given: Given) -> VolatileNicSettings:
+    row = _row(["on" if on else "off" for on in state.pfc], given["prio-pfc"])
+    if not set(row) <= {"on", "off"}:
+        raise MlnxQosUsageError("prio-pfc is on or off")
+    return with_pfc(state, tuple(int(value == "on") for value in row))
+
+
+def _set_ets(state: VolatileNicSettings, given: Given) -> VolatileNicSettings:
+    pairs = []
+    if "prio-tc" in given:
+        pairs.append(("prio_tc", ",".join(_row(list(map(str, state.class_of_priority)), given["prio-tc"]))))
+    if "tc-tsa" in given:
+        pairs.append(("tsa", ",".join(_row(list(state.algorithms), given["tc-tsa"]))))
+    if "tc-bw" in given:
+        pairs.append(("tcbw", ",".join(_row(list(map(str, state.weights_percent)), given["tc-bw"]))))
+    return change(state, pairs)
+
+
+def _row(present: list[str], given: Mapping[str, str]) -> list[str]:
+    row = [given["all"]] * PRIORITIES if "all" in given else list(present)
+    for index, value in given.items():
+        if index != "all":
+            if not index.isdecimal() or int(index) >= PRIORITIES:
+                raise MlnxQosUsageError(f"{index} is not 0..7")
+            row[int(index)] = value
+    return row
+
+
+SHOWS: Mapping[str, Callable[[VolatileNicSettings], Rows]] = {
+    "dcbx": _show_dcbx,
+    "app": _show_app,
+    "pfc": _show_pfc,
+    "ets": _show_ets,
+    "buffer": _show_buffer,
+}
+SETS: Mapping[tuple[str, str], Callable[[VolatileNicSettings, Given], VolatileNicSettings]] = {
+    ("dcbx", "set"): _set_dcbx,
+    ("app", "replace"): _replace_app,
+    ("pfc", "set"): _set_pfc,
+    ("ets", "set"): _set_ets,
+}
