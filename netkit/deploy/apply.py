@@ -192,7 +192,7 @@ def way_back(undone: Journal, fabric: Fabric, connect: Connect, limit: Collectio
     missed = {one.name for one in orders.plan.unreachable}
     if strange := [name for name in states if orders.plan.device(name) is None and name not in missed]:
         raise DeployError(
-            Problem(f"run {undone.run}: {strange[0]!r} is no device of its plan", "its files are damaged")
+            Problem(f"run {undone.run}: {strange[0]!r} is not a device of its plan", "its files are damaged")
         )
     found = {name: running for name in states if (running := undone.before(name)) is not None}
     for file, files in (("intended.json", orders.intended), ("owner.json", orders.owner or orders.intended)):
@@ -303,7 +303,7 @@ def _left_behind(
 ) -> tuple[int, list[DeviceOutcome]]:
     """Return the stage a killed run was in, and how the devices came out that it had begun with.
 
-    Those as before have their turn again; where the run ends here, so is what waits to be confirmed.
+    Those as before are changed again; where the run ends here, so is what waits to be confirmed.
     """
     number = 0
     open_entries: dict[str, list[JournalEntry]] = {}

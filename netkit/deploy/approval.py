@@ -154,12 +154,12 @@ def read(file: Path) -> str:
         with file.open("rb") as stream:
             data = stream.read(MOST_BYTES + 1)
         if len(data) > MOST_BYTES:
-            raise DeployError(Problem("is no approval: it is too large", AGAIN, file=str(file)))
+            raise DeployError(Problem("is not an approval: it is too large", AGAIN, file=str(file)))
         return data.decode()
     except OSError as error:
         raise DeployError(Problem(f"cannot be read: {error.strerror}", AGAIN, file=str(file))) from None
     except UnicodeDecodeError:
-        raise DeployError(Problem("is no approval", AGAIN, file=str(file))) from None
+        raise DeployError(Problem("is not an approval", AGAIN, file=str(file))) from None
 
 
 def verified(

@@ -31,20 +31,20 @@ def reopened(job: Job, name: str, until_s: float) -> Driver:
 
 
 def foresee(driver: Driver, version: str) -> None:
-    """Tell a driver that the health gate is asked right after the configuration was read."""
+    """Let a driver fetch sessions along with the configuration: the health gate asks for them next."""
     if isinstance(driver, Foresight):
         driver.foresee_sessions(version)
 
 
 def close(driver: Driver) -> None:
-    """Hang up; that it fails is no news."""
+    """Close the connection; an error in that does not matter."""
     with suppress(Exception):
         driver.close()
 
 
 @contextmanager
 def closing(driver: Driver) -> Iterator[Driver]:
-    """Hang up at the end of a block."""
+    """Close the connection at the end of a block."""
     try:
         yield driver
     finally:

@@ -66,7 +66,7 @@ class Device:
         except StoppedError as error:
             self.release()
             outcome = self._turn.put_back(self._turn.failure(error))
-            if outcome.state is ConfigState.AS_BEFORE:  # the journal says nothing of an end: it may have its turn again
+            if outcome.state is ConfigState.AS_BEFORE:  # the journal says nothing of an end: it may be rolled out again
                 return replace(outcome, result=DeviceResult.NOT_STARTED)
             return self._turn.ended(outcome)
         except Exception as error:

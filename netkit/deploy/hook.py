@@ -197,7 +197,7 @@ class _Unredirected(urllib.request.HTTPRedirectHandler):
     """Follows nowhere: only the address in deploy.yaml may allow a deploy."""
 
     def redirect_request(self, *_: Any, **__: Any) -> None:
-        """Take a redirect for the answer that it is."""
+        """Return a redirect as the answer."""
 
 
 def _of_url(hook: HookSettings, data: bytes, folder: Path, token: str) -> bytes:

@@ -17,7 +17,7 @@ def is_in_step(device: Device) -> bool:
 
 
 def change(job: Job, devices: Mapping[str, Device]) -> dict[str, DeviceOutcome]:
-    """Change prepared devices; who fails before anything is applied does not hold up the others."""
+    """Change prepared devices; one that fails before anything is applied does not hold up the others."""
     staged = each(job.runner, devices, lambda name: devices[name].stage())
     ended = {name: outcome for name, outcome in staged.items() if outcome is not None}
     able = [device for name, device in devices.items() if name not in ended]

@@ -75,7 +75,7 @@ def _worse(state: RailState, before: Before, far: Mapping[str, Called]) -> Itera
 
 
 def called(fabric: Fabric, host: Host, nic: Nic) -> Called:
-    """Return whom a rail calls: its leaf, and hosts along the rail and across rails, behind other leaves first."""
+    """Return what a rail probes: its leaf, and hosts along the rail and across rails, behind other leaves first."""
     others = [(other, one) for other in fabric.hosts if other != host for one in other.nics]
     others.sort(key=lambda pair: (pair[1].leaf == nic.leaf, abs(pair[0].number - host.number)))
     along = [one.address for _, one in others if one.rail == nic.rail]
@@ -89,7 +89,7 @@ def called(fabric: Fabric, host: Host, nic: Nic) -> Called:
 
 
 def mute(groups: Called, before: Iterable[str], now: Iterable[str]) -> Iterator[str]:
-    """Yield which groups had somebody who answered before, and have nobody who answers now."""
+    """Yield the groups in which an address answered before and none does now."""
     answered, answering = set(before), set(now)
     for what, group in groups.items():
         if answered & {*group} and not {*group} & answering:

@@ -1,4 +1,4 @@
-"""What every part of a deploy has at hand."""
+"""The context of a deploy, shared by all its parts."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -20,7 +20,7 @@ from netkit.platforms.driver import Driver
 
 Connect = Callable[[str], Driver]
 Predict = Callable[[str, frozenset[str]], Prediction | None]
-"""The device that changed last, and those that run what is intended by now → who reaches whom."""
+"""The device that changed last, and those that run what is intended by now → the predicted reachability."""
 FAILED = 1
 
 
@@ -78,11 +78,11 @@ class Job:
         return frozenset(port for name, _, port in named if name == device)
 
     def predict(self, device: str) -> Prediction | None:
-        """Return who reaches whom now that a device has changed; None when no model says."""
+        """Return the predicted reachability after the change of a device; None without a model."""
         return None if self.model is None else self.model(device, frozenset(self.done))
 
     def show(self, phase: Phase, device: str, wave: int, outcome: DeviceOutcome | None = None) -> None:
-        """Tell whoever watches."""
+        """Report progress."""
         at_s = self.clock.steady_s() - self.began_s
         self.tell(DeployEvent(phase, device, wave, len(self.waves), at_s, outcome))
 

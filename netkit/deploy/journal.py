@@ -66,7 +66,7 @@ class JournalEntry:
 
 @dataclass(frozen=True, slots=True)
 class Orders:
-    """What a run was told."""
+    """The inputs of a run."""
 
     plan: Plan
     intended: Mapping[str, Files]
@@ -119,7 +119,7 @@ class Journal:
             raise DeployError(error.problems) from None
 
     def resumed(self, provenance: Provenance) -> None:
-        """Write down who goes on with the run; a damaged record of who began it must not leave devices half done."""
+        """Write down who resumes the run; a damaged record of who started it must not leave devices half done."""
         earlier = known_provenance(self)
         self._save(PROVENANCE, json.dumps([one.plain() for one in (*earlier, provenance)]))
 
@@ -205,7 +205,7 @@ class Journal:
         return self._valid(Running, name) if (self.folder / name).exists() else None
 
     def orders(self) -> Orders:
-        """Return what the run was told; DeployError when there is no such run."""
+        """Return the inputs of the run; DeployError when there is no such run."""
         if not self.folder.is_dir():
             raise DeployError(Problem(f"there is no run {self.run}", REMEDY))
         plan = planning.read(self._text(PLAN), str(self.folder / PLAN))

@@ -128,7 +128,7 @@ class Outcome:
     fabric: str
     devices: tuple[DeviceOutcome, ...]
     stopped: str = ""
-    """Why it ended before every device had its turn."""
+    """Why it ended before every device was changed."""
     is_dry_run: bool = False
     rollback: "Outcome | None" = None
     """How the run came out that took this one back by itself."""

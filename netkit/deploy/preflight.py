@@ -113,7 +113,7 @@ def check(found: Preflight, task: Task) -> None:
     name = task.name
     if found.comparison.not_read:
         unread = ", ".join(found.comparison.not_read)
-        raise DeviceError(Problem(f"{name}: not read: {unread}; whether a change works could not be told"))
+        raise DeviceError(Problem(f"{name}: not read: {unread}; whether a change works cannot be verified"))
     if not found.is_as_before(task):
         shown = "; ".join(_limited(_moved(found, task)))
         raise PlanError(Problem(f"{name}: changed since the plan was made: {shown}", "make the plan again"))

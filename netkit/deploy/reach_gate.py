@@ -97,7 +97,7 @@ class ReachGate:
         return self._settled(self._expected(question, kept), first)
 
     def _before(self, switch: Switch) -> dict[str, dict[str, Answered]]:
-        """Return who answers whom, between the addresses that hosts have and those they are to have."""
+        """Return which addresses answer which, between the addresses that hosts have and those they are to have."""
         called = calls(self._fabric, switch)
         asked = {name for name, _ in called} | {name for far in called.values() for name, _ in far}
         nics = {name: {nic.interface: () for nic in self._nics(name)} for name in asked - self._silent}
@@ -178,7 +178,7 @@ class ReachGate:
             self._clock.sleep_s(POLL_S)
 
     def _states(self, called: Mapping[str, Mapping[str, Sequence[str]]]) -> dict[str, tuple[RailState, ...]]:
-        """Return how rails are and who answers on them; hosts that cannot be asked are left out."""
+        """Return the state of rails and which peers answer on them; hosts that cannot be asked are left out."""
         found = each(self._runner, sorted(called), lambda name: self._asked(name, called[name]))
         return {name: one for name, one in found.items() if one is not None}
 

@@ -75,7 +75,7 @@ def _against(task: Task, fabric: Fabric, options: Options) -> Iterator[Problem]:
 
 
 def _way_through(name: str) -> str:
-    """Return every way on at once: who adds --disruptive alone is stopped again where traffic still moves."""
+    """Return all options at once: --disruptive alone is refused again where traffic still moves."""
     ways = "deploy with --disruptive once they are idle, with --disruptive --busy while they are not"
     return f"{ways}, or leave it out: --limit '!{name}'"
 

@@ -43,7 +43,7 @@ def refuse_unsettled(root: Path, clock: DeployClock = CLOCK) -> None:
 def resume_device(
     job: Job, task: Task, entries: Sequence[JournalEntry], *, is_ending: bool = False
 ) -> DeviceOutcome | None:
-    """Return how a device came out; None when it is as it was before, and may have its turn again.
+    """Return how a device came out; None when it is as it was before, and may be rolled out again.
 
     `entries` are those of its last turn. Where the run ends, a change that waits to be confirmed goes back.
     """
@@ -67,7 +67,7 @@ def resume_device(
 
 
 def _turn(job: Job, task: Task, entries: Sequence[JournalEntry]) -> DeviceRollout:
-    """Return a turn as far as the journal tells of it."""
+    """Return a rollout as far as the journal tells of it."""
     turn = DeviceRollout(job, task, entries[-1].wave)
     steps = {entry.step for entry in entries}
     turn.sample = next((entry.note for entry in reversed(entries) if entry.step == SAMPLE), "")

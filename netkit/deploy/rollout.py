@@ -36,7 +36,7 @@ class Rollout:
         job.done.update(name for name, outcome in self.ended.items() if outcome.state is ConfigState.INTENDED)
 
     def run(self) -> None:
-        """Change every device that has its turn; the second stage begins once the first is done everywhere."""
+        """Change every device in the plan; the second stage begins once the first is done everywhere."""
         for number in range(self._first, len(self._stages)):
             tasks = self._stages[number]
             if number > self._first:
@@ -172,6 +172,6 @@ def _unchanged(device: DevicePlan) -> DeviceOutcome:
 
 
 def not_started(plan: Plan, ended: Mapping[str, DeviceOutcome]) -> list[DeviceOutcome]:
-    """Return the outcomes of devices that did not have their turn."""
+    """Return the outcomes of devices that were not started."""
     names = [device.name for device in plan.devices if device.name not in ended]
     return [DeviceOutcome(name, DeviceResult.NOT_STARTED, ConfigState.AS_BEFORE, exit_code=FAILED) for name in names]

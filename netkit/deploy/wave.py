@@ -27,7 +27,7 @@ class Wave:
 
 
 def waves(plan: Plan, fabric: Fabric, options: Options) -> tuple[Wave, ...]:
-    """Return the devices that have something to do, in the order they have their turn.
+    """Return the devices that have something to do, in the order they are changed.
 
     The order is that of the plan's steps; a plan without steps goes tier by tier.
     """

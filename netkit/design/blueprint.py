@@ -1,4 +1,4 @@
-"""What all devices of a fabric share while it is being designed: names, overrides, port profiles, who is installed."""
+"""What all devices of a fabric share while it is being designed: names, overrides, port profiles, installed devices."""
 
 import difflib
 import fnmatch

@@ -1,4 +1,4 @@
-"""What a converged fabric looks like, from the design alone: who reaches which leaf prefix, over how many ports."""
+"""A converged fabric, from the design alone: which switch reaches which leaf prefix, over how many ports."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace

@@ -163,7 +163,7 @@ def _platform(intent: Intent, role: str, model: SwitchModel) -> Iterator[Problem
         yield Problem(f"no source says that {model.name} runs {platform.title}", remedy, (*path, "platform"))
     elif not wrong and (unknown := platform.missing_data(model, tier.version)):
         yield Problem(
-            f"no source tells {', '.join(unknown)} of {model.name} on {platform.title} {tier.version}",
+            f"no source states {', '.join(unknown)} of {model.name} on {platform.title} {tier.version}",
             f"add them in models/switches/{model.name}.yaml beside fabric.yaml",
             (*path, "model"),
         )
@@ -217,7 +217,7 @@ def _rail_nics(intent: Intent, model: HostModel) -> tuple[tuple[RailNic, ...], l
             for rail, pci in enumerate(intent.hosts.pci)
         ), []
     if not model.rails:
-        message = f"no source tells the PCI addresses of {model.name}'s rail NICs"
+        message = f"no source states the PCI addresses of {model.name}'s rail NICs"
         return (), [Problem(message, "list them in rail order as hosts.pci", ("hosts", "model"))]
     if len(model.rails) < intent.rails:
         message = f"{model.name} has {len(model.rails)} rail NICs, the fabric {intent.rails} rails"

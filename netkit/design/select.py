@@ -28,7 +28,7 @@ GROUPED = ("role", "rail", "unit", "plane", "platform")
 """What inventories of other tools group devices by."""
 
 KNOWN: Mapping[str, Collection[str]] = {"role": get_args(Role), "platform": ACCESS}
-"""Values that are no typo, though no device of a fabric may have them."""
+"""Values that are not typos, though no device of a fabric may have them."""
 
 
 def select(fabric: Fabric, expression: str) -> tuple[Device, ...]:
@@ -37,7 +37,7 @@ def select(fabric: Fabric, expression: str) -> tuple[Device, ...]:
     Terms are separated by commas or spaces: `leaf0*`, `role=spine`, `rail=3`. Terms on one attribute add up,
     different attributes narrow each other, and `!` before a term excludes. Selecting nothing is an error, and so is a
     term that matches nothing: of two devices, a typo in what is excluded would change the wrong one. Roles and
-    platforms that there are in other fabrics are no typo, so that one `!role=host` fits fabrics with hosts and without.
+    platforms of other fabrics are not typos, so that one `!role=host` fits fabrics with hosts and without.
     """
     devices: tuple[Device, ...] = (*fabric.switches, *fabric.hosts)
     if not expression:

@@ -250,7 +250,7 @@ def _headroom(designed: Fabric, intent: Intent) -> Iterator[Problem]:
             ):
                 missing.add((switch.role, kind))
                 yield Problem(
-                    f"priority {designed.lossless.roce.priority} is lossless, but nothing tells the headroom of"
+                    f"priority {designed.lossless.roce.priority} is lossless, but no source states the headroom of"
                     f" {switch.model.name} at {port.speed_gbps}G and {port.profile.cable.length_m:g} m",
                     f"give lossless.headroom for {port.speed_gbps}, or choose a model with a table",
                     _length_path(intent, kind, port.profile.cable.length_m),
@@ -345,7 +345,7 @@ def headroom_total(switch: Switch) -> int:
 
 
 def headroom_limit(switch: Switch, pool_percent: int) -> int | None:
-    """Return the packet buffer the lossless class may use, or None when no source tells it."""
+    """Return the packet buffer the lossless class may use, or None when no source states it."""
     return switch.model.buffer_bytes * pool_percent // 100 if switch.model.buffer_bytes else None
 
 

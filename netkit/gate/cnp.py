@@ -29,7 +29,7 @@ Rails = Mapping[int, RailSum]
 
 
 class CnpGate:
-    """Asks another gate first; around changes that may lay out queues anew it compares the CNPs of rails.
+    """Asks another gate first; around changes that may rearrange queues it compares the CNPs of rails.
 
     A spine that was drained carries no CNPs when it is asked about. What its change does to them shows before the next
     device changes: by then the rails must be as they were when the deploy began.

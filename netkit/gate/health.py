@@ -68,7 +68,7 @@ class HealthGate:
             )
         moving = busy(now)
         if moving is None:
-            reason = f"does not tell whether lossless traffic moves; {GOES_ON} without knowing"
+            reason = f"does not report whether lossless traffic moves; {GOES_ON} without knowing"
             return GateAnswer("inconclusive", (f"{question.device}: {reason}",), kept)
         named = "; ".join(moving[:MOST_NAMED])
         more = f" and {len(moving) - MOST_NAMED} more" if len(moving) > MOST_NAMED else ""

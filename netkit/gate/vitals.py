@@ -29,9 +29,9 @@ class Vitals:
 
     rates: Rates = field(default_factory=dict)
     widths: Mapping[str, int] | None = None
-    """Prefix → ports it is reached over; None when the device does not tell."""
+    """Prefix → ports it is reached over; None when the device does not report."""
     light: Mapping[str, float] | None = None
-    """Port → received light of its weakest lane; None when no module tells."""
+    """Port → received light of its weakest lane; None when no module reports."""
 
 
 def vitals(facts: Facts, samples: Sequence[Sample], prefixes: frozenset[str], lossless: tuple[int, ...]) -> Vitals:
@@ -77,7 +77,7 @@ def _light(modules: Mapping[str, Module]) -> Iterator[tuple[str, float]]:
 
 
 def busy(now: Vitals) -> tuple[str, ...] | None:
-    """Return where lossless traffic moves; None when the device does not tell."""
+    """Return where lossless traffic moves; None when the device does not report."""
     moving = {key: rate for key, rate in now.rates.items() if key.startswith(("queue_tx_bytes", "rdma_tx_bytes"))}
     if not moving:
         return None
@@ -106,7 +106,7 @@ def worse(before: Vitals, after: Vitals, ending: frozenset[str], trend_db: float
     for port, dbm in (after.light or {}).items():
         lost = (before.light or {}).get(port, dbm) - dbm
         if lost > trend_db:
-            yield f"{port}: receives {lost:.1f} dB less light than before"
+            yield f"{port}: receives {lost:.1f} dB less optical power than before"
 
 
 WORDS = {
@@ -127,12 +127,12 @@ def _narrower(before: Mapping[str, int], after: Mapping[str, int]) -> Iterator[s
 
 
 def unreported(before: Vitals, after: Vitals) -> Iterator[str]:
-    """Yield what a device told before and does not tell any more: that is no sign of health."""
+    """Yield what a device told before and does not report any more: that is not a sign of health."""
     for name in (*LOSSES, TRIPS, *PAUSES):
         if _tells(before, name) and not _tells(after, name):
-            yield f"does not tell {name.replace('_', ' ')} any more"
+            yield f"does not report {name.replace('_', ' ')} any more"
     if before.widths and after.widths is None:
-        yield "does not tell its routes any more"
+        yield "does not report its routes any more"
 
 
 def _tells(vital: Vitals, name: str) -> bool:

@@ -44,7 +44,7 @@ BOUNDS = {
 
 
 def problems(details: Iterable[ErrorDetails]) -> Iterator[Problem]:
-    """Yield what is wrong with each value; a key that is missing because it is misspelt is told once."""
+    """Yield what is wrong with each value; a key that is missing because it is misspelt is reported once."""
     details = list(details)
     misspelt = {(*detail["loc"][:-1], guess(detail)) for detail in details if detail["type"] in UNKNOWN_KEY}
     for detail in details:

@@ -25,7 +25,7 @@ class Stray(NamedTuple):
     kept: int
     """How many of these the receiver passed on, or received, in their queue."""
     others: tuple[CableEnd, ...] = ()
-    """Who may have sent them instead: counts do not tell these apart."""
+    """Who may have sent them instead: counts do not distinguish them."""
 
 
 class CnpLoss(NamedTuple):
@@ -90,7 +90,7 @@ def _dropped(scene: CheckContext, seen: DeviceContext) -> Iterator[CnpLoss]:
 
 
 def pair(nics: Sequence[tuple[DeviceContext, str]]) -> str:
-    """Return between whom most of a rail's CNPs are lost: who sends most, and who hears least of what others send."""
+    """Return the NICs between which most CNPs of a rail are lost: the top sender and the least receiver."""
     sent = {CableEnd(seen.name, nic): seen.delta("cnp_sent", nic).value for seen, nic in nics}
     heard = {CableEnd(seen.name, nic): _total(seen.delta(name, nic) for name in HEARD) for seen, nic in nics}
     sender = max(sent, key=lambda end: sent[end])
@@ -107,7 +107,7 @@ def hops(scene: CheckContext, rail: int) -> str:
         if _is_of_rail(seen, port, rail) and (told := _odd(scene, seen, port))
     ]
     profile = scene.fabric.lossless
-    return "; ".join(found) or f"all that tell it map DSCP {profile.cnp_dscp} to priority {profile.cnp.priority}"
+    return "; ".join(found) or f"all that report it map DSCP {profile.cnp_dscp} to priority {profile.cnp.priority}"
 
 
 def _is_of_rail(seen: DeviceContext, port: str, rail: int) -> bool:
@@ -117,7 +117,7 @@ def _is_of_rail(seen: DeviceContext, port: str, rail: int) -> bool:
 
 
 def _odd(scene: CheckContext, seen: DeviceContext, port: str) -> str:
-    """Return how a hop treats CNPs if that is not as intended; empty when it is, or is not told."""
+    """Return how a hop treats CNPs if that is not as intended; empty when it is, or is not reported."""
     profile, shown = scene.fabric.lossless, seen.facts.qos
     qos = None if isinstance(shown, Absent) else shown.get(port)
     if qos is None:

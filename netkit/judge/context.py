@@ -159,7 +159,7 @@ class CheckContext:
                 near.still.update([link.port] if still(near.deltas, far.deltas, *ends) else [])
                 far.still.update([link.peer_port] if still(far.deltas, near.deltas, *reversed(ends)) else [])
         for seen in found.values():
-            if seen.still:  # who reads the counters of a device reads them all: others may merely have little to count
+            if seen.still:  # all counters of a device are read together: the other ports may merely be idle
                 seen.still.update(port for port in (*seen.ports, *seen.nics) if not _moves(seen, port))
         return found
 

@@ -17,7 +17,7 @@ MOST_WRAPPED = 0.25
 MOST_NUMBERS = 16
 """Of priorities, queues or bins of a port."""
 LONGEST_WRAP_S = 3600.0
-"""Over a longer window nobody can tell one that ran over its end, and how often, from one that began anew."""
+"""Over a longer window nobody can tell one that ran over its end, and how often, from one that restarted."""
 
 
 class CounterState(StrEnum):
@@ -27,9 +27,9 @@ class CounterState(StrEnum):
     BASELINE = "baseline"
     """There is only one sample: nothing to compare with."""
     RESET = "reset"
-    """It began anew within the window; how much it counted before is not known."""
+    """It restarted within the window; how much it counted before is not known."""
     MISSING = "missing"
-    """The device does not tell it."""
+    """The device does not report it."""
     STUCK = "stuck"
     """It stands still while the other end of the cable counts: its device does not read it any more."""
     FAILED = "failed"
@@ -110,7 +110,7 @@ def _over_the_end(earlier: int, later: int, bits: int) -> int | None:
 
 
 def _was_cleared(name: str, at: str, samples: tuple[Sample, ...], *, is_narrow: bool) -> bool:
-    """Whether a count that fell began anew: another of its port fell from where no range ends, or has over 32 bits.
+    """Whether a count that fell restarted: another of its port fell from where no range ends, or has over 32 bits.
 
     Whoever clears counters clears all of a port; that all of them stood near an end of their range just then is not so.
     """
@@ -137,7 +137,7 @@ def _is_of_port(name: str) -> bool:
 
 
 SLACK_S = 60.0
-"""Clocks of devices count a little otherwise than ours, and counters are read a little before or after the clock."""
+"""Clocks of devices count slightly differently than ours, and counters are read a little before or after the clock."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +165,7 @@ def _since(one: Observation, earlier: Earlier) -> Observation:
 
 
 def _is_restarted(one: Observation, earlier: Earlier) -> bool:
-    """Whether a device began anew in between: by what changes with each boot, or else by how long it is up."""
+    """Whether a device restarted in between: by what changes with each boot, or else by how long it is up."""
     system = one.facts.system
     if isinstance(system, Absent):
         return False

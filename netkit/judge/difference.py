@@ -1,6 +1,6 @@
 """What is different between two snapshots of a fabric, whether or not a check judges it. Pure.
 
-Only what both snapshots tell is compared: a fact that one of them lacks is named with the reason, and never a change.
+Only what both snapshots hold is compared: a fact that one of them lacks is named with the reason, and never a change.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -149,7 +149,7 @@ def _system(pair: _Pair, was: System, now: System) -> Found:
 
 
 def _told(pair: _Pair, kind: Kind, place: str, what: str, was: object, now: object) -> Found:
-    """Yield a value that both snapshots tell, and not alike."""
+    """Yield a value that both snapshots hold, and not alike."""
     if was != now and was not in (None, "") and now not in (None, ""):
         yield Difference(kind, pair.name, place, what, _text(was), _text(now))
 

@@ -10,7 +10,7 @@ class Verdict(IntEnum):
 
     PASS = 0
     SKIPPED = 1
-    """It could not be judged: not told by the device, not reached, or too little to tell."""
+    """It could not be judged: not reported by the device, not reached, or too little data."""
     WARN = 2
     FAIL = 3
     ERROR = 4
@@ -35,7 +35,7 @@ class Silenced(NamedTuple):
 
 
 class Finding(NamedTuple):
-    """One verdict. Those that are no pass say what is wrong, where, and what to do."""
+    """One verdict. Those that are not a pass say what is wrong, where, and what to do."""
 
     verdict: Verdict
     place: str = ""

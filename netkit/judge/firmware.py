@@ -16,7 +16,7 @@ class FirmwarePart:
     device: str
     place: str
     names: tuple[str, ...]
-    """What it tells of its kind, the most exact first."""
+    """What it reports of its kind, the most exact first."""
     firmware: str
 
 
@@ -39,12 +39,14 @@ def unapproved(what: str, parts: Iterable[FirmwarePart], approved: Approved, rem
     wrong = Counter(found[0] for part, found in known if found and part.firmware and part.firmware not in found[1])
     for part, found in known:
         if found is None:
-            told = f"for {part.names[0]}" if part.names else "that fits: it tells neither part number nor PSID"
+            told = f"for {part.names[0]}" if part.names else "that fits: it reports neither part number nor PSID"
             yield skip(part.place, f"no firmware is approved {told}", device=part.device)
             continue
         kind, versions = found
         if not part.firmware:
-            yield skip(part.place, f"it does not tell its firmware; {kind} needs {_any(versions)}", device=part.device)
+            yield skip(
+                part.place, f"it does not report its firmware; {kind} needs {_any(versions)}", device=part.device
+            )
         elif part.firmware in versions:
             yield PASSED
         else:

@@ -99,7 +99,7 @@ Readings = Sequence[tuple[float, float]]
 
 
 def steady_fall(readings: Readings) -> float | None:
-    """Return by how much a value fell steadily from the first to the last reading; None where that cannot be told.
+    """Return by how much a value fell steadily from the first to the last reading; None where it did not.
 
     The line goes through the medians of the first and of the last third of the readings.
     """

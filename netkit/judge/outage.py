@@ -1,4 +1,4 @@
-"""The last time a cable had no link, by what both its ends tell, and whether a switch that started explains it."""
+"""The last time a cable had no link, by what both its ends report, and whether a switch that started explains it."""
 
 from typing import NamedTuple
 
@@ -32,7 +32,7 @@ class Outage(NamedTuple):
 
 
 def last_outage(scene: CheckContext, end: CableEnd) -> Outage | None:
-    """Return the last outage of a cable; of 0 s if there was none, None if neither end tells.
+    """Return the last outage of a cable; of 0 s if there was none, None if neither end reports.
 
     Of two ends that lost the link at the same moment the one is right that had it back first. Otherwise it is the end
     that saw it longer: one that was disabled meanwhile sees none or a moment, when it is enabled again.
@@ -46,7 +46,7 @@ def last_outage(scene: CheckContext, end: CableEnd) -> Outage | None:
 
 
 def _told(scene: CheckContext, end: CableEnd) -> Outage | None:
-    """Return what one end tells: an outage was over at the latest when the BGP session over the port came up.
+    """Return what one end reports: an outage was over at the latest when the BGP session over the port came up.
 
     zebra stamps a link as having come up, too, whenever anything else about a port that is up changes, its MTU say.
     """
@@ -72,7 +72,7 @@ def _session_s(seen: DeviceContext, port: str) -> float:
 def is_by_switch(scene: CheckContext, end: CableEnd, last: Outage) -> bool | None:
     """Whether the switch at an end started meanwhile, or most of its ports to switches; None when it is not known.
 
-    All went when what drives them started anew, but one may have been down before, and be down still, or went again.
+    All went down when their driver restarted, but one may have been down before, and be down still, or went again.
     """
     seen = scene.devices.get(end.device)
     system = seen.facts.system if seen else None

@@ -46,9 +46,9 @@ class RailSum(NamedTuple):
         return self.text()
 
     def text(self, *, has_ignored: bool = True, has_marks: bool = True) -> str:
-        """Return the sums in words; of what not every NIC tells, that it is not told."""
-        ignored = str(self.ignored) if has_ignored else "not told by all"
-        marked = str(self.marked) if has_marks else "not told by all"
+        """Return the sums in words, and which of them not every NIC reports."""
+        ignored = str(self.ignored) if has_ignored else "not reported by all"
+        marked = str(self.marked) if has_marks else "not reported by all"
         return f"sent {self.sent}, handled {self.handled}, ignored {ignored}, CE {marked}"
 
 

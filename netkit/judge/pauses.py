@@ -24,11 +24,11 @@ class Pauses:
 
     @property
     def fraction(self) -> float | None:
-        """Return the part of the time that was paused; None when the device does not tell."""
+        """Return the part of the time that was paused; None when the device does not report."""
         return min(1.0, self.time_us.per_s / 1e6) if self.time_us.is_known else None
 
     def verdict(self, scene: CheckContext) -> Verdict:
-        """Return how bad they are: by time where that is told, by rate elsewhere."""
+        """Return how bad they are: by time where that is reported, by rate elsewhere."""
         limits = scene.limits
         if self.fraction is not None:
             value, least, most = self.fraction, limits.pause_fraction_warn, limits.pause_fraction_fail

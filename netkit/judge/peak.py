@@ -21,7 +21,7 @@ class Peak:
     """Whether that was within the window: the watermark rose, or was cleared in it and has come up again. Of one that
     stands as it stood, nobody knows when it was reached; within the window the queue was no longer than that."""
     most_at_looks: int | None
-    """The more that it held at both ends of the window; None where the device does not tell."""
+    """The more that it held at both ends of the window; None where the device does not report."""
 
     @property
     def within_bytes(self) -> int | None:
@@ -30,7 +30,7 @@ class Peak:
 
 
 def peak(seen: DeviceContext, at: str, watermark: Watermark) -> Peak | None:
-    """Return the peak of a queue; None where the device does not tell."""
+    """Return the peak of a queue; None where the device does not report."""
     last = _level(seen, at)
     value: int | None = getattr(last, watermark)
     if value is None:

@@ -26,7 +26,7 @@ class CheckDeadline:
     running = ""
     """What is being judged; empty between two checks."""
     has_told = False
-    """Whether a check has been broken off: one that was not begun after it is no news."""
+    """Whether a check has been broken off: one that was not begun after it is not news."""
     why = ""
     """What is said of checks that were not begun."""
 
@@ -62,7 +62,7 @@ class CheckResult:
     examined: int
     """How many things were judged; those skipped are not among them."""
     findings: tuple[Finding, ...] = ()
-    """Those that are no pass, worst first."""
+    """Those that are not a pass, worst first."""
     left_out: int = 0
 
     @property
@@ -97,7 +97,7 @@ class Judgement:
 
     @property
     def verdict(self) -> Verdict:
-        """Return the worst verdict of what is not silenced; what nobody judged is no pass."""
+        """Return the worst verdict of what is not silenced; what nobody judged is not a pass."""
         return worst(result.open_verdict for result in self.results)
 
     @property
@@ -180,7 +180,7 @@ def _result(
         limit.running = f"{check.name}[{device}]"
         for finding in ask():
             if not isinstance(finding, Finding):
-                raise TypeError(f"it yields {type(finding).__name__}, no Finding")
+                raise TypeError(f"it yields {type(finding).__name__}, not a Finding")
             tally.add(finding if finding.verdict is Verdict.PASS else _whole(scene, check, device, finding))
         limit.running = ""
     except (Exception, SystemExit, OverdueError) as broken:  # exit() in a check would end the run as if all were well
@@ -255,10 +255,10 @@ def _where(check: Check, broken: BaseException) -> str:
 def _proper(finding: Finding) -> Finding:
     """Return a finding that can be shown and stored; TypeError for what a user's check may have put in it."""
     if not isinstance(finding.verdict, Verdict):
-        raise TypeError(f"{finding.verdict!r} is no verdict")
+        raise TypeError(f"{finding.verdict!r} is not a verdict")
     for name in ("place", "text", "remedy", "cause", "device"):
         if not isinstance(getattr(finding, name), str):
-            raise TypeError(f"the {name} of a finding is {getattr(finding, name)!r}, no text")
+            raise TypeError(f"the {name} of a finding is {getattr(finding, name)!r}, not a text")
     return finding
 
 

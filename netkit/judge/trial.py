@@ -47,7 +47,7 @@ def place_of(fabric: Fabric, trial: Trial, end: int = 0) -> tuple[str, str]:
 def distance(fabric: Fabric, trial: Trial) -> str:
     """Return how far the two ends of a run are apart."""
     near, far = nic_of(fabric, trial, 0), nic_of(fabric, trial, 1)
-    return nic_distance(fabric, near[1], far[1]) if near and far else "over a distance that is not told"
+    return nic_distance(fabric, near[1], far[1]) if near and far else "over an unknown distance"
 
 
 def contests(trials: Iterator[Trial]) -> Iterator[Sequence[tuple[Trial, Stream]]]:

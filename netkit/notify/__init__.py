@@ -1,4 +1,5 @@
-"""Stage: what changed since it was last told → messages to people and systems, each once.
+"""Stage: what changed since the last notification → messages to people and systems, each once.
 
-What is told is decided with the run it is about and stored with it; it is sent after that, by whoever claims it.
+Notifications are decided and stored in the transaction of the run they are about, and sent after that by
+whichever process claims them.
 """

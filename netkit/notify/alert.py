@@ -1,4 +1,4 @@
-"""Alerts for Prometheus' Alertmanager: one a state, under labels that stay the same until it is well again. Pure.
+"""Alerts for Prometheus' Alertmanager: one a state, under labels that stay the same until it is healthy again. Pure.
 
 It groups, silences and repeats by itself; it wants to hear of what is wrong in every round, and takes what it does not
 hear of any more for well. Labels tell the severity too, since routes choose by it: a state that gets worse ends one
@@ -19,7 +19,7 @@ from netkit.store.state import Key
 
 NAME = "NetkitCheck"
 MOST = 2000
-"""So many states are told, the worst first."""
+"""The most states in one post, the worst first."""
 LONGEST = 1000
 SEVERITY = {Verdict.WARN: "warning", Verdict.FAIL: "critical", Verdict.ERROR: "error"}
 Plain = dict[str, Any]
@@ -46,7 +46,7 @@ def _firing(key: Key, state: NotificationState, source: Source) -> Plain:
 
 
 def _ended(event: StateEvent, receiver: Alertmanager, source: Source, news: News) -> Iterator[Plain]:
-    """Yield the alerts under which a state was told before, when it is told otherwise now."""
+    """Yield the alerts that end because their state is now reported under another severity, or is healthy."""
     state = news.states.get(event.key)
     level = Verdict.PASS if state is None else state.told.level
     for before in (Verdict.WARN, Verdict.FAIL, Verdict.ERROR):

@@ -29,7 +29,7 @@ ALERTS = "/api/v2/alerts"
 
 @dataclass(frozen=True, slots=True)
 class Sender:
-    """Sends to one receiver what a fabric, or a lab of it, has to tell."""
+    """Sends the notifications of a fabric, or of a lab of it, to one receiver."""
 
     receiver: AnyReceiver
     settings: NotifySettings
@@ -92,11 +92,11 @@ def senders(settings: NotifySettings, source: Source, secrets: Secrets) -> tuple
 
 
 LEASE_S = 180.0
-"""Longer than sending may take: who has claimed a message for so long has died."""
+"""Longer than sending may take: whoever claimed a message this long ago has died."""
 SHORTEST_S = 60.0
-"""How long a receiver that failed is left in peace: twice as long each time, up to LONGEST_PAUSE_S."""
+"""Pause after a receiver failed: doubled each time, up to LONGEST_PAUSE_S."""
 MOST_ATTEMPTS = 3
-"""So often a message is sent that its receiver says it will not take."""
+"""Attempts at a message that its receiver refuses."""
 
 
 def deliver(outbox: Outbox, senders: Sequence[Sender], keep_s: float) -> Iterator[str]:
@@ -114,7 +114,7 @@ def _given_up(outbox: Outbox, senders: Sequence[Sender], keep_s: float) -> Itera
 
 
 def _lost(name: str, rounds: int) -> str:
-    return f"{name} was not told the news of {counted(rounds, 'round')}, which are given up"
+    return f"{name} was not notified of {counted(rounds, 'round')}, which are dropped"
 
 
 def _to_one(outbox: Outbox, sender: Sender) -> Iterator[str]:
@@ -130,18 +130,18 @@ def _to_one(outbox: Outbox, sender: Sender) -> Iterator[str]:
                 yield f"{_lost(name, len(claimed.rows))}: {complaint(error)}"
                 continue
             outbox.failed(claimed, time.time() + pause_s(claimed))
-            yield f"{name} was not told: {complaint(error)}; it is tried again"
+            yield f"{name} was not notified: {complaint(error)}; the next run tries again"
             return
         outbox.sent(claimed, time.time())
 
 
 def is_hopeless(error: Exception) -> bool:
-    """Whether it is the message that cannot be told: refused, or made for a receiver of another kind."""
+    """Whether the message itself cannot be delivered: refused, or made for a receiver of another kind."""
     return isinstance(error, RefusedError | LookupError)
 
 
 def complaint(error: Exception) -> str:
-    """Return why something was not told; of what nobody foresaw no words, since they may hold a secret."""
+    """Return why a message was not delivered; without the text of unexpected errors, which may hold a secret."""
     return str(error) if isinstance(error, NetkitError) else f"{type(error).__name__}; see notify.yaml"
 
 
@@ -151,7 +151,7 @@ def pause_s(claimed: ClaimedMessage) -> float:
 
 
 def notifications(news: News, receivers: Iterable[AnyReceiver], source: Source) -> Iterator[QueuedNotification]:
-    """Yield what goes to each receiver; one with nothing new for it is left in peace."""
+    """Yield the notification for each receiver that has news."""
     for receiver in receivers:
         if isinstance(receiver, Alertmanager):
             if found := alert.body(news, receiver, source):
@@ -167,7 +167,7 @@ def notifications(news: News, receivers: Iterable[AnyReceiver], source: Source) 
 
 
 def _is_told(receiver: AnyReceiver, end: SilenceEnd) -> bool:
-    """Whether the end of a silence is news to a receiver: of what it names, or of what it silenced."""
+    """Whether a receiver covers what a silence names, or what it silenced."""
     known = end.known
     named = ((check, place.partition(":")[0]) for check in known.checks for place in known.places)
     return any(receiver.covers(*one) for one in (*named, *((key.check, key.device) for key in known.keys)))
@@ -180,7 +180,7 @@ ALERT_S = 120.0
 
 
 def sample(sender: Sender, at_s: float) -> dict[str, Any]:
-    """Return what the outbox would hold of a sample."""
+    """Return a test message as the outbox would hold it."""
     source, key = sender.source, Key(CHECK, FABRIC)
     if sender.outdated is not None:
         alert = alert_of(key, Verdict.WARN, source, at_s, {"summary": TEXT})

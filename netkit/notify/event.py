@@ -1,4 +1,4 @@
-"""One thing there is to tell: a state that changed, began to flap, or settled."""
+"""A state that changed, began to flap, or settled."""
 
 import hashlib
 from collections.abc import Mapping
@@ -24,30 +24,30 @@ class StateEvent:
     at_s: float
     """The run that saw it."""
     text: str = ""
-    """What is wrong; of what is well again, what was wrong."""
+    """What is wrong; of what is healthy again, what was wrong."""
     remedy: str = ""
     cause: str = ""
-    """The state that this one is a symptom of; empty when it is a cause itself."""
+    """The state that this one is a symptom of; empty for a cause."""
     cause_text: str = ""
     """What is wrong there; empty where the same is wrong at all places of the cause."""
     silence: str = ""
-    """By whom, why and until when it is silenced, when it is told for that."""
+    """By whom, why and until when it is silenced, if that is why it is reported."""
     change: Change | None = None
     """What became of the cause: the same for all events of a run that share it."""
 
     @property
     def level(self) -> Verdict:
-        """Return the worse of before and now: who is told of the one must hear of the other."""
+        """Return the worse of before and now: a receiver notified of the one must also see the other."""
         return max(self.before, self.now)
 
     @property
     def is_well(self) -> bool:
-        """Whether it is well again, and not only silenced."""
+        """Whether it is healthy again, and not only silenced."""
         return self.now is Verdict.PASS and self.kind != "flapping" and not self.silence
 
 
 def event_id(fabric: str, lab: str, key: Key, kind: Kind, at_s: float) -> str:
-    """Return what tells an event from all others, the same however often it is sent."""
+    """Return the unique id of an event, the same however often it is sent."""
     told = "\n".join((fabric, lab, *key, kind, f"{at_s:.3f}"))
     return hashlib.sha256(told.encode("utf-8", "replace")).hexdigest()[:24]
 

@@ -103,7 +103,7 @@ def _hand_over(delivery: Delivery) -> None:
 
 
 def _sent(server: smtplib.SMTP, delivery: Delivery) -> dict[str, tuple[int, bytes]]:
-    """Send the mail, and return who is refused it."""
+    """Send the mail, and return the recipients that were refused."""
     receiver = delivery.receiver
     if receiver.security == "starttls":
         server.starttls(context=delivery.trust)
@@ -126,4 +126,4 @@ def _connected(delivery: Delivery) -> smtplib.SMTP:
 
 
 class PartlyTakenError(NotifyError):
-    """Some have the message: it counts as sent."""
+    """Some recipients were refused; the message counts as sent."""

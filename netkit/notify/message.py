@@ -1,4 +1,4 @@
-"""What one receiver is told at once: events of one or more runs by cause, the worst first, below a digest. Pure."""
+"""One message to a receiver: events of one or more runs by cause, the worst first, below a digest. Pure."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ MOST_ENDS = 20
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """What a receiver is told."""
+    """A message, independent of the kind of receiver."""
 
     id: str
     """The same however often it is sent."""
@@ -24,7 +24,7 @@ class Message:
     lab: str
     rounds: int
     at_s: float
-    """The last run it tells of."""
+    """When the last run it covers was taken."""
     open: Mapping[str, int]
     """Verdict → how many causes are open with it, and how many devices were not reached."""
     events: tuple[StateEvent, ...]
@@ -85,7 +85,7 @@ def change(event: StateEvent) -> str:
 
 
 def groups(events: Sequence[StateEvent]) -> tuple[EventGroup, ...]:
-    """Return events by cause, the worst first; after that what flaps, what is silenced, and what is well again."""
+    """Return events by cause, the worst first; after that what flaps, what is silenced, and what is healthy again."""
     by_cause: dict[tuple[str, str], list[StateEvent]] = {}
     for event in events:
         by_cause.setdefault((change(event), event.cause or event.key.id), []).append(event)
@@ -169,7 +169,7 @@ def _fate_text(event: StateEvent) -> str:
 
 
 def text(told: Message, most: int) -> str:
-    """Return a message as plain text; so many groups are told, and the others counted."""
+    """Return a message as plain text with at most so many groups; the others are counted."""
     found = groups(told.events)
     return "\n".join(
         (digest(told), "", *_body(found[:most]), *_rest(found, most), *_ended(told), f"Look: {look(told)}", "")

@@ -1,4 +1,4 @@
-"""From what was told before and how things stand now to what there is to tell. Pure."""
+"""Previous notifications and current states → what to report now. Pure."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -25,13 +25,13 @@ class Because:
 
 @dataclass(frozen=True, slots=True)
 class NotifyRound:
-    """A run of checks, as far as telling is concerned."""
+    """A run of checks, as far as notifications are concerned."""
 
     source: Source
     at_s: float
     troubles: Sequence[CauseGroup]
     extent: Extent
-    """What is told of anything else is over."""
+    """Anything outside it counts as resolved."""
     limits: FlapLimits
     silenced: Mapping[Key, str] = field(default_factory=dict)
     """Where something is silenced: by whom, why and until when."""
@@ -41,7 +41,7 @@ class NotifyRound:
 
 @dataclass(frozen=True, slots=True)
 class News:
-    """What a run gives reason to tell, and how everything stands after it."""
+    """What to report after a run, and the state of everything after it."""
 
     at_s: float
     events: tuple[StateEvent, ...]
@@ -50,11 +50,11 @@ class News:
 
 
 ComposeNotifications = Callable[[News], Iterable[QueuedNotification]]
-"""Makes what each receiver is told."""
+"""Composes the message for each receiver."""
 
 
 def decide(memory: Memory, states: States, now: NotifyRound, address: ComposeNotifications) -> NotifyDecision:
-    """Return what is told after a run, and what is remembered of it."""
+    """Return the notifications of a run, and what to remember of them."""
     before = {key: state_of_text(text) for key, text in memory.items()}
     reasons = _reasons(now.troubles)
     after: dict[Key, NotificationState] = {}
@@ -75,7 +75,7 @@ def decide(memory: Memory, states: States, now: NotifyRound, address: ComposeNot
 
 
 def _gone(before: Mapping[Key, NotificationState], now: NotifyRound) -> Iterator[tuple[Key, CheckState]]:
-    """Yield what was told of devices and checks that are no longer there: nobody will ever look at them again."""
+    """Yield reported states of devices and checks that no longer exist: no run will ever resolve them."""
     for key in before:
         if why := now.extent.lacks(key):
             yield key, CheckState(key, Verdict.PASS, now.at_s, now.at_s, why)

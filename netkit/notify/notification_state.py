@@ -28,10 +28,10 @@ class FlapLimits:
 
 @dataclass(frozen=True, slots=True)
 class NotifiedState:
-    """What was told of a state, and what came since."""
+    """What was last reported of a state, and its changes since."""
 
     verdict: Verdict = Verdict.PASS
-    """As it was told last."""
+    """The verdict in the last notification."""
     now: Verdict = Verdict.PASS
     """As the last run found it."""
     worst: Verdict = Verdict.PASS
@@ -42,12 +42,12 @@ class NotifiedState:
 
     @property
     def level(self) -> Verdict:
-        """Return how bad receivers hold it to be."""
+        """Return the severity that receivers know."""
         return self.worst if self.is_flapping else self.verdict
 
 
 def step(told: NotifiedState, verdict: Verdict, at_s: float, limits: FlapLimits) -> tuple[NotifiedState, Kind | None]:
-    """Return what is known after a run, and what there is to tell of it."""
+    """Return the state after a run, and what kind of event to report, if any."""
     seen = _seen(told, verdict, at_s, limits)
     if seen.is_flapping:
         is_calm = at_s - seen.changed_s[-1] >= limits.calm_s
@@ -79,11 +79,11 @@ WITHOUT_REMEDY = 5
 
 @dataclass(frozen=True, slots=True)
 class NotificationState:
-    """How a state stands with those who are told of it."""
+    """A check's state as receivers know it."""
 
     told: NotifiedState = NOTHING
     since_s: float = 0.0
-    """Since when it is as it was told."""
+    """Since when it has the reported verdict."""
     text: str = ""
     cause: str = ""
     cause_text: str = ""
@@ -91,13 +91,13 @@ class NotificationState:
 
     @property
     def is_forgettable(self) -> bool:
-        """Whether nothing would be lost without it."""
+        """Whether it need not be stored."""
         told = self.told
         return not (told.is_flapping or told.changed_s) and told.verdict is told.now is Verdict.PASS
 
 
 def state_text(state: NotificationState) -> str:
-    """Return what is remembered as text; empty when it need not be."""
+    """Return the state as stored; empty when it need not be stored."""
     if state.is_forgettable:
         return ""
     told = state.told

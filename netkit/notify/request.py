@@ -47,7 +47,7 @@ def trusted(ca_file: str | None) -> ssl.SSLContext:
 
 
 class RefusedError(NotifyError):
-    """The message itself is not taken: what comes after it may be."""
+    """The receiver refuses this message; later ones may be accepted."""
 
 
 STEP_S = 10.0
@@ -68,10 +68,10 @@ class Request:
 
 
 class _Unredirected(urllib.request.HTTPRedirectHandler):
-    """Follows nowhere: who took over an address shall not be sent what is meant for it."""
+    """Follows no redirect: whoever took over an address must not receive what was meant for its owner."""
 
     def redirect_request(self, *_: Any, **__: Any) -> None:
-        """Take a redirect for the answer that it is."""
+        """Return a redirect as the answer."""
 
 
 def post(asked: Request) -> None:

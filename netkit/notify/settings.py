@@ -24,7 +24,7 @@ SLACK = "hooks.slack.com"
 
 
 class Receiver(AccessModel):
-    """Who is told, and of what."""
+    """A receiver, and what it is notified of."""
 
     name: Name = Field(description="what the receiver is called; another name is another receiver")
     minimum: Literal["warn", "fail"] = Field("warn", description="what is less bad is not told")
@@ -34,15 +34,15 @@ class Receiver(AccessModel):
 
     @property
     def least(self) -> Verdict:
-        """Return the verdict from which on this receiver is told."""
+        """Return the least verdict this receiver is notified of."""
         return Verdict[self.minimum.upper()]
 
     def wants(self, event: StateEvent) -> bool:
-        """Whether it is told of an event."""
+        """Whether it is notified of an event."""
         return event.level >= self.least and self.covers(event.key.check, event.key.device)
 
     def covers(self, check: str, device: str) -> bool:
-        """Whether it is told of a check on a device."""
+        """Whether it is notified of a check on a device."""
         is_check = any(fnmatchcase(check, one) for one in self.checks)
         return is_check and any(fnmatchcase(device, one) for one in self.devices)
 
@@ -125,7 +125,7 @@ class Email(Receiver):
 
 
 class Flapping(AccessModel):
-    """When a state that comes and goes is told no more until it is calm."""
+    """When a state counts as flapping and is reported no more until it is calm."""
 
     changes: int = Field(4, ge=1, le=1000, description="more changes than this within the window are flapping")
     window_minutes: int = Field(120, ge=1, le=10_080, description="the window")
@@ -182,7 +182,7 @@ def checked_url(url: str) -> SplitResult:
     except ValueError:
         is_usable = False
     if not is_usable or not url.isprintable() or " " in url:
-        raise ValueError("is no address of the web; write http://HOST/PATH or https://HOST/PATH")
+        raise ValueError("is not a URL; write http://HOST/PATH or https://HOST/PATH")
     if parts.username is not None or parts.password is not None:
         raise ValueError("holds a password; name a secret with url_secret, or use token_secret")
     return parts
@@ -196,7 +196,7 @@ def load(folder: Path) -> NotifySettings:
     """Read notify.yaml in a fabric folder. NotifyError tells every problem."""
     file = folder / FILE
     if not file.exists():
-        raise NotifyError(Problem("nobody is named who is to be told", "name receivers in it", file=str(file)))
+        raise NotifyError(Problem("no receiver is named", "name receivers in it", file=str(file)))
     try:
         found = document.read(file)
     except IntentError as error:
@@ -210,7 +210,7 @@ def load(folder: Path) -> NotifySettings:
     except ValidationError as error:
         problems += _problems(error, found)
     if not problems and not settings.receivers:
-        problems = [Problem("nobody is named who is to be told", "list receivers", (RECEIVERS,), found.file, 1)]
+        problems = [Problem("no receiver is named", "list receivers", (RECEIVERS,), found.file, 1)]
     if problems:
         raise NotifyError(sorted(problems, key=lambda problem: problem.line))
     return settings
@@ -226,7 +226,7 @@ def _problems(error: ValidationError, found: document.Document) -> Iterator[Prob
 
 
 def _path(detail: ErrorDetails) -> tuple[int | str, ...]:
-    """Return where a value stands in the file: the kind of a receiver is no level of it."""
+    """Return where a value stands in the file: the kind of a receiver is not a level of it."""
     path = tuple(detail["loc"])
     is_tagged = path[:1] == (RECEIVERS,) and len(path) > 2 and path[2] in KINDS
     return (*path[:2], *path[3:]) if is_tagged else path
@@ -257,6 +257,6 @@ def _unrepeated(detail: ErrorDetails) -> Problem | None:
     if detail["type"] != "string_pattern_mismatch":
         return None
     if key.endswith("_secret"):
-        return Problem("is no name of a secret", "write a name, as NOC_HOOK of NETKIT_SECRET_NOC_HOOK")
+        return Problem("is not the name of a secret", "write a name, as NOC_HOOK of NETKIT_SECRET_NOC_HOOK")
     wanted = "letters, digits, `.`, `_` and `-`" if key == "name" else "one address, as noc@example.net"
     return Problem("cannot be used", f"write {wanted}")

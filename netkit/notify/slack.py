@@ -26,7 +26,7 @@ WELL = ":large_green_circle:"
 
 
 def payload(told: Message, most: int) -> dict[str, Any]:
-    """Return a message as Slack takes it; `text` is what notifications show, and who knows no blocks."""
+    """Return a message as Slack takes it; `text` is what notifications and clients without blocks show."""
     found = groups(told.events)
     parts = list(_fitting([_group(group) for group in found[:most]], told))
     left = len(found) - len(parts)

@@ -49,5 +49,5 @@ def encoded(value: object) -> bytes:
 
 
 def signature(data: bytes, secret: str) -> str:
-    """Return what proves that a message comes from who knows the secret."""
+    """Return the signature that authenticates a message."""
     return "sha256=" + hmac.new(secret.encode(), data, hashlib.sha256).hexdigest()

@@ -16,7 +16,7 @@ PORT = re.compile(r"(?:swp|Ethernet)\d+\S*")
 
 @dataclass(frozen=True, slots=True)
 class Departed:
-    """A port in use that the fabric has no more, and whom its description names."""
+    """A port in use that the fabric has no more, and the peer its description names."""
 
     name: str
     peer: str

@@ -1,4 +1,4 @@
-"""Which texts were already found to say the same, kept between runs: what has not changed is not read twice.
+"""Configurations already compared equal, cached between runs: what has not changed is not parsed twice.
 
 The key is a digest of both texts, of netkit and of the platform, the value the digest of what they say: there is no
 configuration and no secret in it. What a file holds is believed only when nobody but the user can write it, because
@@ -41,7 +41,7 @@ def load(folder: Path) -> dict[str, str]:
 
 
 def save(folder: Path, pairs: Mapping[str, str]) -> None:
-    """Keep pairs in a folder of the user's own, the newest when there are too many. That it fails is no problem."""
+    """Keep pairs in a folder of the user's own, the newest when there are too many. That it fails is not a problem."""
     newest = islice(pairs.items(), max(0, len(pairs) - MOST), None)
     body = "".join(f"{pair} {said}\n" for pair, said in newest).encode()
     with suppress(OSError):
@@ -71,7 +71,7 @@ def _head(body: bytes) -> bytes:
 
 
 def _private(folder: Path) -> bytes:
-    """Return what the file in a folder holds; nothing when somebody else could have written it, or it is no file."""
+    """Return what the file in a folder holds; nothing when somebody else could have written it, or it is not a file."""
     if not _is_private(folder.lstat(), stat.S_ISDIR):
         return b""
     with open(folder / FILE, "rb", opener=_opened) as stream:

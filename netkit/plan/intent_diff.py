@@ -22,7 +22,7 @@ class UnmatchedDevice:
 
 @dataclass(frozen=True, slots=True)
 class IntentDiff:
-    """A plan between two intents, and what a plan of devices does not tell."""
+    """A plan between two intents, and what a plan of devices does not report."""
 
     base: str
     """What the running side is: a revision, or `running`."""

@@ -148,7 +148,7 @@ class Order:
                     yield (name, port), (peer, peer_port)
 
     def _routers_left(self, cables: Mapping[End, End]) -> Iterator[tuple[str, Sequence[Router]]]:
-        """Yield the switches that no fabric has: until their neighbors leave them, they pass on what they are told."""
+        """Yield switches that are no longer in the fabric: they pass on routes until their neighbors drop them."""
         sides: dict[str, dict[str, int]] = {}
         for (name, port), (peer, peer_port) in cables.items():
             found = self._routing.get(name)

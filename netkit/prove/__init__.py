@@ -1,1 +1,1 @@
-"""Stage: a change of the intent → which part of the fabric to boot, who calls whom, and what it all comes to. Pure."""
+"""Stage: a change of the intent → which part of the fabric to boot, which traffic to send, and the verdict. Pure."""

@@ -1,4 +1,4 @@
-"""Who calls whom while a change is rolled: NICs that have a way to each other before and after it, of every scope."""
+"""The traffic of a proof: flows between NICs that reach each other before and after a change, of every distance."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -71,7 +71,7 @@ BEFORE = 0
 
 @dataclass(frozen=True, slots=True)
 class WaveStart:
-    """A wave of a deploy: whom it changed, and when it began, in seconds since the epoch."""
+    """A wave of a deploy: the devices it changed, and when it began, in seconds since the epoch."""
 
     number: int
     devices: tuple[str, ...]

@@ -13,7 +13,7 @@ from netkit.report.plan_view import counted, listed, shown
 MOST_FAILURES = 10
 MOST_WAVES = 12
 LONGEST_FAILURE = 400
-NOT_SHOWN = "A lab forwards in the kernel: what a chip drops while its buffers are laid out anew is not seen here."
+NOT_SHOWN = "A lab forwards in the kernel: what a chip drops while its buffers are reconfigured is not seen here."
 NOTHING_TO_REACH = "there was nothing to reach: no two NICs that are to reach each other"
 
 

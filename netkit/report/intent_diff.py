@@ -18,7 +18,7 @@ PLURALS = {"leaf": "leaves", "spine": "spines", "core": "cores", "host": "hosts"
 
 @dataclass(frozen=True, slots=True)
 class ProofNotes:
-    """What is told beside a change, because it was tried: in the words of each format."""
+    """What a proof adds to the report of a change, for each format."""
 
     text: str = ""
     verdict: tuple[str, ...] = ()
@@ -26,7 +26,7 @@ class ProofNotes:
     document: Mapping[str, Any] = field(default_factory=dict)
     exit_code: int = 0
     doubt: str = ""
-    """What whoever approves the change has to accept, because trying it did not show that all is well."""
+    """What an approver has to accept because the proof did not show it to be safe."""
 
 
 NO_PROOF = ProofNotes()
@@ -57,7 +57,7 @@ def sorts(shift: IntentDiff) -> Iterator[tuple[str, Sequence[UnmatchedDevice]]]:
     yield "new", [device for device in shift.added if not device.was]
     for was, runs in dict.fromkeys((device.was, device.platform) for device in shift.added if device.was):
         some = [device for device in shift.added if (device.was, device.platform) == (was, runs)]
-        yield f"installed anew, {was} → {runs}, with all ports down and nothing compared", some
+        yield f"reinstalled, {was} → {runs}, with all ports down and nothing compared", some
     yield "gone", shift.removed
 
 

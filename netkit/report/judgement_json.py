@@ -102,7 +102,7 @@ def silence_document(state: SilenceState) -> dict[str, Any]:
 def judgement_junit(judged: Judged) -> str:
     """Return a judgement as JUnit XML: a case for each check on each device.
 
-    A warning passes and is told; a case with nothing wrong but what is silenced is skipped, with the reason.
+    A warning passes and is reported; a case with nothing wrong but what is silenced is skipped, with the reason.
     """
     found = judged.judgement
     suite = Xml.Element("testsuite", _totals(found), name=_clean(f"netkit {judged.fabric}"))

@@ -1,4 +1,4 @@
-"""What was seen and judged, as Prometheus reads it: base units, totals, and nothing where nothing was told.
+"""What was seen and judged, as Prometheus reads it: base units, totals, and nothing where nothing was reported.
 
 Counters of RDMA have the names other exporters give them; everything else is netkit's own.
 """
@@ -28,7 +28,7 @@ MICRO, MILLI = 1e-6, 1e-3
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """How a counter is told: its family, what to multiply it by, and the labels it has beside its place."""
+    """The metric of a counter: family, factor, and labels besides its place."""
 
     family: str
     scale: float = 1

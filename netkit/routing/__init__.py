@@ -1,4 +1,4 @@
-"""What every device runs → who reaches whom, in each state that a deploy passes through. Pure, and fast."""
+"""Configurations → which hosts reach each other, in each state that a deploy passes through. Pure, and fast."""
 
 from netkit.routing.network import Cabling, Network, NetworkState, Outlook
 

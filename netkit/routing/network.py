@@ -1,4 +1,4 @@
-"""The routes of a whole fabric in one state: who reaches whom, and over how many paths.
+"""The routes of a whole fabric in one state: which hosts reach each other, and over how many paths.
 
 The rules are those of FRR: sessions need both ends, a filter that is not there denies, an AS path with one's own number
 is refused, a drained route is the last resort, equal paths share the traffic, the longest prefix wins. What is computed
@@ -79,7 +79,7 @@ class NetworkState:
 
 @dataclass(frozen=True, slots=True)
 class Outlook:
-    """Who reaches whom in a state. Rows and bits are the groups of the network."""
+    """Reachability in a state. Rows and bits are the groups of the network."""
 
     rows: tuple[int, ...]
     """For each group, the groups it can send to: a pair reaches each other when both directions work."""
@@ -181,7 +181,7 @@ class Network:
         self._last: _Tables | None = None
 
     def outlook(self, state: NetworkState, wanted: Mapping[str, int] | None = None) -> Outlook:
-        """Return who reaches whom in a state, once its routes have settled.
+        """Return the reachability in a state, once its routes have converged.
 
         `wanted`: by leaf, the destinations whose paths are counted; all it can send to when left out.
         """

@@ -233,7 +233,7 @@ def _json(request: Request, data: object) -> Response:
 
 
 def _tagged(request: Request, body: bytes) -> Response:
-    """Return an answer that need not be sent again to whom has it."""
+    """Return an answer that a client may cache (ETag)."""
     tag = f'"{hashlib.sha256(body).hexdigest()[:32]}"'
     headers = {"ETag": tag, "Cache-Control": "private, no-cache"}
     known = (one.strip().removeprefix("W/") for one in request.headers.get("if-none-match", "").split(","))

@@ -1,4 +1,4 @@
-"""The door: every request passes it. Without the token nothing is told; what is told goes out with strict headers."""
+"""Access control for every request: nothing without the token, and strict headers on every answer."""
 
 import hmac
 import json

@@ -67,7 +67,7 @@ class BoundedProtocol(H11Protocol):
 
 
 class Server(uvicorn.Server):
-    """A server that leaves signals to whom runs it, and in which a TLS handshake has no more time than a request."""
+    """A server that leaves signals to its caller and limits a TLS handshake to the time of a request."""
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Listen on sockets that are bound."""
@@ -109,13 +109,15 @@ class ListenAddress:
         """Read ADDRESS:PORT."""
         host, _, port = text.rpartition(":")
         if not host or not port.isdigit() or not int(port) < 65_536:
-            raise UsageError(Problem(f"--listen {text!r} is no place", "use ADDRESS:PORT, such as 127.0.0.1:8400"))
+            raise UsageError(
+                Problem(f"--listen {text!r} is not an address", "use ADDRESS:PORT, such as 127.0.0.1:8400")
+            )
         if key is not None and certificate is None:
             raise UsageError(Problem("--key belongs to a certificate", "give --certificate too"))
         return cls(host.strip("[]"), int(port), certificate, key)
 
     def opened(self) -> socket.socket:
-        """Return the socket, bound: a port that is taken is told before anything runs."""
+        """Return the socket, bound: a port that is taken is reported before anything runs."""
         try:
             family = socket.getaddrinfo(self.host, self.port, type=socket.SOCK_STREAM)[0][0]
             found = socket.create_server((self.host, self.port), family=family, backlog=MOST_CONNECTIONS)
@@ -139,7 +141,7 @@ class ListenAddress:
 def server(app: ASGIApp, place: ListenAddress) -> Server:
     """Return a server that is not running yet."""
     tls: dict[str, Any] = {"ssl_certfile": place.certificate, "ssl_keyfile": place.key} if place.certificate else {}
-    logging.getLogger("uvicorn").setLevel(logging.ERROR)  # what clients get wrong is no news
+    logging.getLogger("uvicorn").setLevel(logging.ERROR)  # what clients get wrong is not news
     config = uvicorn.Config(
         app,
         http=BoundedProtocol,

@@ -1,4 +1,4 @@
-"""What there is to show: runs from the store, their reports from files, each read anew when it is asked for."""
+"""What there is to show: runs from the store, their reports from files, each read again when it is asked for."""
 
 import json
 import threading
@@ -25,7 +25,7 @@ LATEST = "latest"
 MOST_REPORTS = 100
 """So many reports are kept as files; older ones are made again when somebody asks for them."""
 READ_S = 60.0
-"""How long an older one stays that was made again: who asked for it reads it."""
+"""How long the older version of a rewritten report stays, for readers that have it open."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class FabricStatus:
 
     open_now: OpenNow
     well: tuple[CheckState, ...]
-    """What is well again with this run."""
+    """What is healthy again with this run."""
 
 
 @dataclass(slots=True)
@@ -95,7 +95,7 @@ class Records:
             return store.latest_states(self.source)
 
     def status(self, run: CheckRun) -> FabricStatus:
-        """Return what is open after a run, and what is well again with it; that of one run is kept."""
+        """Return what is open after a run, and what is healthy again with it; that of one run is kept."""
         with self._lock:
             if run.name not in self._status:
                 with self._opened() as store:

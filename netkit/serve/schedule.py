@@ -58,7 +58,7 @@ def nightly() -> Agenda:
 
 
 def jump_s(wall_s: float, steady_s: float, offset_s: float) -> float:
-    """Return by how much the wall clock was set since its offset to a steady one was taken; 0 for what is no jump."""
+    """Return by how much the wall clock was set since its offset to a steady one was taken; 0 for a drift."""
     moved_s = wall_s - steady_s - offset_s
     return moved_s if abs(moved_s) > JUMP_S else 0.0
 

@@ -81,7 +81,7 @@ class Guesses:
 def is_own_name(host: str, names: Collection[str]) -> bool:
     """Whether a Host header means this server: an address, or one of its names, whatever the port.
 
-    Any other name may be somebody's who has it point here, so that a browser takes their page for part of this server.
+    This guards against DNS rebinding: a foreign name that resolves to this address.
     """
     name = host.rpartition(":")[0] if host.rpartition(":")[2].isdigit() else host
     if name.startswith("[") and name.endswith("]"):

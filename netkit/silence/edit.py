@@ -68,7 +68,7 @@ def _checked(name: str, values: Mapping[str, Plain], known: Known, now_s: float)
 
 @contextmanager
 def _alone(folder: Path) -> Iterator[None]:
-    """Keep other writers waiting; who dies lets go."""
+    """Keep other writers waiting; the lock ends with its process."""
     try:
         handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     except OSError as error:

@@ -1,4 +1,4 @@
-"""The database under the store: a SQLite file or PostgreSQL, and its complaints in plain words."""
+"""The database under the store: a SQLite file or PostgreSQL, its migrations, and its errors in plain words."""
 
 import contextlib
 import sqlite3
@@ -95,7 +95,7 @@ def _prepare_sqlite(connection: sqlite3.Connection, _: Any) -> None:
 
 
 def _begin_sqlite(connection: Connection) -> None:
-    """Begin; who will write waits here for others that do, since nobody waits for one who has read already."""
+    """BEGIN IMMEDIATE serialises writers; a transaction that has read already could not wait for another writer."""
     is_writing = connection.get_execution_options().get(WRITES)
     connection.exec_driver_sql("BEGIN IMMEDIATE" if is_writing else "BEGIN")
 
@@ -122,7 +122,7 @@ def writing(engine: Engine) -> Iterator[Connection]:
 
 @contextlib.contextmanager
 def plain_errors(engine: Engine) -> Iterator[None]:
-    """Tell in a line what the database complains of."""
+    """Raise StoreError with one line for whatever the database reports."""
     try:
         yield
     except DamagedError as error:

@@ -1,4 +1,4 @@
-"""One run of checks at a time for each fabric, or lab of it, in a store. Who dies lets go: no lock is ever stale."""
+"""One run of checks at a time for each fabric or lab in a store. Locks end with their process and are never stale."""
 
 import fcntl
 import hashlib
@@ -70,5 +70,5 @@ def _digest(source: Source) -> bytes:
 
 def _busy(source: Source) -> BusyError:
     whose = f"{source.fabric} (lab {source.lab})" if source.lab else source.fabric
-    what = f"another check of {whose} that keeps its run in this store is under way"
-    return BusyError(Problem(what, "nothing was looked at; it is that one's work"))
+    what = f"another check of {whose} that keeps its run in this store is running"
+    return BusyError(Problem(what, "nothing was checked; wait for it to finish"))

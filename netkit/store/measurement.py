@@ -20,7 +20,7 @@ class Measured:
     values: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     """Place → quantity → value. A place is a port, or `port/lane`."""
     serials: Mapping[str, str] = field(default_factory=dict)
-    """Port → which module it was, where it tells."""
+    """Port → which module it was, where it reports."""
 
 
 def measured(at_s: float, facts: Facts) -> Measured:
@@ -31,7 +31,7 @@ def measured(at_s: float, facts: Facts) -> Measured:
 
 
 def serials(facts: Facts) -> Mapping[str, str]:
-    """Return which module is in each port, where it tells."""
+    """Return which module is in each port, where it reports."""
     return {port: module.serial for port, module in present(facts).items() if module.serial}
 
 
@@ -59,7 +59,7 @@ Find = Callable[[str, float], Sequence[Measured]]
 class StoredHistory:
     """What earlier runs have measured, for checks; each device is fetched once, when it is asked for.
 
-    Of a port whose module is another one now, nothing is told: two modules measure differently.
+    Of a port whose module is another one now, nothing is reported: two modules measure differently.
     """
 
     def __init__(self, find: Find, snapshot: Snapshot) -> None:

@@ -1,4 +1,4 @@
-"""What is wrong now, by cause, and what a run changed in that. Pure.
+"""Open problems by cause, and what a run changed in them. Pure.
 
 The newest run need not have looked at everything: devices were out of reach, or a user chose a few checks. What it did
 not judge stands as it was seen last, and says when that was.

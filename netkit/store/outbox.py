@@ -1,7 +1,7 @@
-"""The outbox: what is to be told to receivers is stored with the run it is about, and sent after that.
+"""The outbox: notifications are queued in the transaction of their run, and sent after that.
 
-A message that was once sent keeps its name and what is in it, so that a receiver can drop what it has had already. Who
-sends a message claims it for a while first; whoever dies on the way leaves it for the next.
+A message that was sent once keeps its name and content, so that a receiver can drop duplicates. A process claims a
+message for a while before sending it; when the process dies, the next one takes over.
 """
 
 import secrets
@@ -21,35 +21,35 @@ from netkit.store.silence import SilenceEnd
 from netkit.store.state import Key, States
 
 LONGEST_PAUSE_S = 3600.0
-"""How long a receiver that failed is left in peace at most."""
+"""The longest pause after a receiver failed."""
 MOST_BYTES = 1 << 20
 """Of a message, packed: what does not fit goes into the next one."""
 Memory = Mapping[Key, str]
-"""What was told of each state, in the words of whoever tells; an empty text is forgotten."""
+"""What was last reported of each state, as the notifier encodes it; an empty text is forgotten."""
 
 
 class QueuedNotification(NamedTuple):
-    """Something to tell a receiver: plain values."""
+    """A notification for one receiver, as plain values."""
 
     receiver: str
     body: Any
 
 
 class NotifyDecision(NamedTuple):
-    """What a run gives reason to tell, and what is to be remembered of it."""
+    """The notifications of a run, and what to remember of them."""
 
     memory: Memory
     posts: Sequence[QueuedNotification]
 
 
 Decide = Callable[[Memory, States, Sequence[SilenceEnd]], NotifyDecision]
-"""Decides within the transaction of a run what is told, from what was told before, the states that were judged, and the
-silences that ended."""
+"""Decides within the transaction of a run what to report, from what was reported before, the states that were judged,
+and the silences that ended."""
 
 
 @dataclass(frozen=True, slots=True)
 class ClaimedMessage:
-    """A message that this process alone may send for a while."""
+    """A message that only this process may send for a while."""
 
     name: str
     rows: tuple[int, ...]
@@ -59,7 +59,7 @@ class ClaimedMessage:
 
 @dataclass(frozen=True, slots=True)
 class WaitingMessages:
-    """What a receiver has not been told yet."""
+    """The queue of one receiver."""
 
     receiver: str
     rounds: int
@@ -110,7 +110,7 @@ class Outbox:
             connection.execute(delete(schema.outbox).where(schema.outbox.c.id.in_(claimed.rows)))
 
     def waiting(self) -> tuple[WaitingMessages, ...]:
-        """Return what receivers have not been told yet, by name."""
+        """Return what waits for each receiver, by name."""
         table = schema.outbox
         counts = {
             "rounds": func.count(),
@@ -185,7 +185,7 @@ def _next(waiting: Sequence[RowMapping]) -> list[RowMapping]:
 def queue(
     connection: Connection, source: Source, states: States, decide: Decide, ends: Sequence[SilenceEnd] = ()
 ) -> None:
-    """Put what a run gives reason to tell into the outbox, within the transaction of that run."""
+    """Queue the notifications of a run within its transaction."""
     memory = _memory(connection, source)
     telling = decide(memory, states, ends)
     _remember(connection, source, telling.memory)
@@ -215,7 +215,7 @@ def _memory(connection: Connection, source: Source) -> dict[Key, str]:
 
 
 def _remember(connection: Connection, source: Source, memory: Memory) -> None:
-    """Write what changed: each row anew, so that one statement serves both databases."""
+    """Replace rows that changed, by statements that both databases know."""
     table = schema.notified
     for key in memory:
         is_it = and_(table.c.check_name == key.check, table.c.device == key.device, table.c.place == key.place)

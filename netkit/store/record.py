@@ -20,11 +20,11 @@ from netkit.judge.run import CheckResult, Judgement
 
 LONGEST_NAME = 255
 UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
-"""What PostgreSQL takes in no text."""
+"""Characters that PostgreSQL does not store."""
 
 
 def clean(text: str) -> str:
-    """Return text as every database takes it."""
+    """Return text without characters that a database cannot store."""
     return UNSTORABLE.sub("\ufffd", text)
 
 
@@ -68,7 +68,7 @@ class Counts:
     examined: int = 0
     skipped: int = 0
     absent: int = 0
-    """Facts that devices were asked for and did not tell."""
+    """Facts that devices were asked for and did not report."""
     unreached: int = 0
     warnings: int = 0
     failures: int = 0

@@ -65,7 +65,7 @@ class SavedRun:
     """What became of a run in the store."""
 
     changes: tuple[CheckState, ...] = ()
-    """What stands otherwise since the run before, silenced or not."""
+    """What changed since the run before, silenced or not."""
     ends: tuple[SilenceEnd, ...] = ()
 
 

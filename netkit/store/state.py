@@ -57,7 +57,7 @@ def reached_key(name: str) -> Key:
 def after(before: States, judgement: Judgement, names: Iterable[str], taken_s: float) -> States:
     """Return the states that a run adds or changes; what it did not judge stays as it was.
 
-    A place is well again only when it was judged and nothing was found there.
+    A place is healthy again only when it was judged and nothing was found there.
     """
     found = {**_bad(judgement), **dict(_missed(judgement))}
     reached = _reached(names, judgement)
@@ -153,7 +153,7 @@ def _missed(judgement: Judgement) -> Iterator[tuple[Key, tuple[Verdict, str]]]:
 
 
 def _verdict(key: Key, judged: Mapping[tuple[str, str], _Judged], reached: frozenset[str]) -> Verdict | None:
-    """Return how a place stands that nothing bad was found at; None when the run does not tell."""
+    """Return how a place stands that nothing bad was found at; None when the run does not report."""
     if key.check == REACHED:
         return Verdict.PASS if key.device in reached else None
     result = judged.get((key.check, key.device)) or judged.get((key.check, FABRIC))

@@ -78,7 +78,7 @@ def _forget(connection: Connection, source: Source, before_s: float) -> None:
 
 ALL = 1_000_000
 MOST_JOINED = 20
-"""What more runs than this saw last is told without remedy: their judgements are large."""
+"""Judgements are large: states last seen before this many runs are reported without a remedy."""
 AHEAD_S = 60.0
 """What was seen later than so long from now was stored while a clock was ahead, and comes before nothing."""
 
@@ -115,8 +115,8 @@ class Store:
     ) -> SavedRun:
         """Keep a run and what it saw, drop what is too old, and return what changed since the run before.
 
-        A run that was taken before the newest one is kept, but changes no state and no counters, and tells nothing.
-        One that was taken in the future is no newest one, and does not make what is there too old.
+        A run that was taken before the newest one is kept, but changes neither states nor counters, and queues nothing.
+        A run from the future is not the newest, and expires nothing.
         """
         with writing(self._engine) as connection:
             before_s = self._newest_s(connection, run.source)
@@ -195,7 +195,7 @@ class Store:
             return self._silences(connection, source)
 
     def outbox_of(self, source: Source) -> outbox.Outbox:
-        """Return what is to be told of a fabric, or of a lab of it."""
+        """Return the queued notifications of a fabric, or of a lab of it."""
         return outbox.Outbox(self._engine, source)
 
     def _newest_s(self, connection: Connection, source: Source) -> float:

@@ -39,7 +39,7 @@ class Meter:
     def rates(self, sample: Sample) -> Rates:
         """Return what was added since the samples before; what cannot be said is a delta without a value."""
         if sample.boot != self._boot:
-            self._last.clear()  # it began anew, so that nothing before can be compared with
+            self._last.clear()  # it restarted, so that nothing before can be compared with
             self._boot = sample.boot
             self._before = {}
         rates = {
@@ -224,7 +224,7 @@ class Health(NamedTuple):
     device: str
     condition: Condition
     silent_s: float | None
-    """For how long it has told nothing; None when it never told anything."""
+    """For how long it has reported nothing; None when it never reported."""
     samples: int
     is_overdue: bool
 

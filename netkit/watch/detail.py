@@ -19,7 +19,7 @@ QUANTITIES = (
     ("marked with CE", "marks"),
     ("lossless packets lost", "loss"),
     ("other packets dropped", "drops"),
-    ("damaged or sent anew", "errors"),
+    ("damaged or retransmitted", "errors"),
     ("link went down", "flaps"),
 )
 PERCENT = frozenset({"pause_in", "pause_out"})
@@ -58,7 +58,7 @@ def _priorities(row: Row, lossless: frozenset[int], glyphs: Glyphs) -> Iterator[
 
 
 def _priority(row: Row, number: int, glyphs: Glyphs, *, is_lossless: bool) -> Line:
-    """Return a priority, or the queue of that number; nothing when the device tells nothing about it."""
+    """Return a priority, or the queue of that number; nothing when the device reports nothing about it."""
 
     def rate(name: str) -> float | None:
         places: Mapping[str, Delta] = row.rates.get(name, {})

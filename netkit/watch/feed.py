@@ -29,7 +29,7 @@ class Condition:
 
 
 class Listener(Protocol):
-    """Who is told. Called from the threads of the feeds."""
+    """Receives samples and conditions. Called from the threads of the feeds."""
 
     def deliver(self, device: str, sample: Sample) -> None:
         """Take counters of a device."""
@@ -163,7 +163,7 @@ class ReconnectingFeed(Generic[Line]):
 
 
 class _Heard:
-    """The listener, and whoever wants to know that a device is well again."""
+    """The listener, and whoever wants to know that a device is healthy again."""
 
     def __init__(self, listener: Listener, well: Callable[[], None]) -> None:
         self._listener, self._well = listener, well
@@ -213,7 +213,7 @@ class PortReading(NamedTuple):
     drops: float | None = None
     """Other packets thrown away a second."""
     errors: float | None = None
-    """Packets damaged, beyond repair, or sent anew a second."""
+    """Packets damaged, beyond repair, or retransmitted a second."""
     flaps: float | None = None
     """Times its link went down a second."""
 

@@ -77,7 +77,7 @@ def _summary(rows: Sequence[Row], look: ViewState) -> Line:
 
 
 def _conditions(health: Sequence[Health], glyphs: Glyphs) -> Iterator[Line]:
-    """Yield what to know about devices: each that tells nothing, then those that are asked less often than wanted."""
+    """Yield what to know about devices: each that reports nothing, then those that are asked less often than wanted."""
     odd = sorted((one for one in health if _weight(one)), key=lambda one: (-_weight(one), one.device))
     room = MOST_CONDITIONS if len(odd) <= MOST_CONDITIONS else MOST_CONDITIONS - 1
     for one in odd[:room]:
@@ -116,7 +116,7 @@ def _said(one: Health) -> str:
         return f"gone, tried again after {condition.again_s:.0f} s: {clean(condition.why)}"
     if one.is_overdue:
         since = f"for {one.silent_s:.0f} s" if one.silent_s is not None else "yet"
-        return f"has told nothing {since}"
+        return f"has reported nothing {since}"
     return clean(condition.why)
 
 

@@ -181,7 +181,7 @@ def pauses_of(reading: PortReading, limits: PauseLimits) -> PauseSummary:
 
 
 def _pause_shares(held: float | None, rate: float | None, limits: PauseLimits) -> tuple[float, float]:
-    """Return pauses as parts of both limits: by time where that is told, by rate elsewhere."""
+    """Return pauses as parts of both limits: by time where that is reported, by rate elsewhere."""
     if held is not None:
         return _share(held, limits.pause_fraction_warn), _share(held, limits.pause_fraction_fail)
     return _share(rate or 0.0, limits.pause_rate_warn), _share(rate or 0.0, limits.pause_rate_fail)
@@ -207,4 +207,4 @@ def natural(text: str) -> tuple[tuple[int, str], ...]:
 
 Counts = Mapping[str, int]
 Ages = tuple[tuple[float, Counts], ...]
-"""When places were told last, and what; the latest first."""
+"""When places were reported last, and what; the latest first."""

@@ -132,7 +132,7 @@ def _chunks(path: Path, file: IO[bytes]) -> Iterator[bytes]:
 def _outline(head: Any, path: Path) -> Outline:
     if head["netkit_watch"] != FORMAT:
         what = f"was written in format {head['netkit_watch']!r}; this netkit reads {FORMAT}"
-        raise RecordError(Problem(what, "record anew", file=str(path)))
+        raise RecordError(Problem(what, "record again", file=str(path)))
     return Outline(
         str(head["fabric"]),
         tuple(_wire(wire) for wire in head["wires"]),

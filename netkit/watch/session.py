@@ -1,4 +1,4 @@
-"""A watch: feeds that deliver to a board, live or from a record, and the clock its moments are told by."""
+"""A watch session: feeds that deliver to a board, live or from a record, and the clock it runs by."""
 
 import threading
 import time

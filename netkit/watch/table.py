@@ -44,7 +44,7 @@ CALM = dict.fromkeys(("rx_bps", "tx_bps", "marks", "loss", "drops", "errors", "f
 
 
 def pause(held: float | None, rate: float | None, absent: str) -> str:
-    """Return pauses as a part of the time where that is told, and else as frames a second."""
+    """Return pauses as a part of the time where that is reported, and else as frames a second."""
     return f"{short(rate, absent)}/s" if held is None and rate is not None else percent(held, absent)
 
 

@@ -106,7 +106,7 @@ OF_LEVEL: Mapping[Level, str] = {
     Level.SLIGHTLY_PAUSING: "pause_out",
 }
 FRAMES = {"pause_in": "pauses_in", "pause_out": "pauses_out"}
-"""What tells of pauses where a device does not tell how long they are."""
+"""The rate of pauses, shown where a device does not report their duration."""
 
 
 def of_trouble(row: Row, columns: int, limits: PauseLimits, glyphs: Glyphs) -> Span:

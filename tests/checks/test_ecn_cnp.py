@@ -87,7 +87,7 @@ def test_cnps_without_marks_are_not_credible(marks: int, marked: int, unread: st
 def test_counters_that_a_nic_does_not_have_are_not_told_as_nothing() -> None:
     bare = observation("gpu02", cnp_sent={"rail0": (0, 0)}, cnp_handled={"rail0": (0, 500)})
     assert [text for *_, text in said(rails(host("gpu01", 1000, 0), bare), "ecn-cnp.parity")] == [
-        "50.0 % of its CNPs never arrive: sent 1000, handled 500, ignored not told by all, CE not told by all"
+        "50.0 % of its CNPs never arrive: sent 1000, handled 500, ignored not reported by all, CE not reported by all"
     ]
 
 
@@ -154,7 +154,7 @@ def test_between_whom_and_over_which_hops_cnps_are_lost_is_told() -> None:
     assert dict(one.evidence)["between"] == "gpu01:rail0 to gpu02:rail0"
     assert dict(one.evidence)["hops"] == "leaf01:swp1s0 maps them to priority 0"
     (one,) = said_of(rails(host("gpu01", 1000, 0), host("gpu02", 0, 300)))
-    assert dict(one.evidence)["hops"] == "all that tell it map DSCP 48 to priority 6"
+    assert dict(one.evidence)["hops"] == "all that report it map DSCP 48 to priority 6"
 
 
 def said_of(found: CheckContext) -> list[Finding]:

@@ -73,9 +73,9 @@ def test_what_is_not_known_is_skipped_with_the_reason() -> None:
         cards("gpu01", "", psid="MT_1"),
         cards("gpu02", "1", "1", psid="", part=""),
     )
-    nothing = "no firmware is approved that fits: it tells neither part number nor PSID"
+    nothing = "no firmware is approved that fits: it reports neither part number nor PSID"
     assert skipped(seen, "inventory.firmware") == [
-        ("gpu01", "rail0", "it does not tell its firmware; MT_1 needs 1"),
+        ("gpu01", "rail0", "it does not report its firmware; MT_1 needs 1"),
         ("gpu02", "rail0", nothing),
         ("gpu02", "rail1", nothing),
     ]
@@ -97,5 +97,5 @@ def test_modules_are_held_against_their_part_number() -> None:
     assert said(optics({"O-*": ["1.1"]}, swp1s0=copper), "optics.firmware") == []
     silent = Module(kind="aoc", part="O-800")
     assert skipped(optics({"O-800": ["1.1"]}, swp1s0=silent), "optics.firmware") == [
-        ("leaf01", "swp1s0", "it does not tell its firmware; O-800 needs 1.1")
+        ("leaf01", "swp1s0", "it does not report its firmware; O-800 needs 1.1")
     ]

@@ -28,9 +28,9 @@ def test_a_second_check_ends_at_once_and_says_why(fabric: Path, tmp_path: Path) 
     (tmp_path / "state").mkdir()
     with holding(str(tmp_path / "state" / "store.db")) as other:
         done = check(fabric, seen(BEGAN_S, 5), "load.errors", "--store")
-        what = "another check of small that keeps its run in this store is under way"
+        what = "another check of small that keeps its run in this store is running"
         assert (done.returncode, done.stdout) == (5, "")
-        assert done.stderr == f"error: {what}; nothing was looked at; it is that one's work\n"
+        assert done.stderr == f"error: {what}; nothing was checked; wait for it to finish\n"
         assert check(fabric, seen(BEGAN_S, 5), "load.errors").returncode == 1
         assert check(fabric, seen(BEGAN_S, 5), "load.errors", f"--store={tmp_path / 'other.db'}").returncode == 1
         os.kill(other.pid, signal.SIGKILL)

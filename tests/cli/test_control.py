@@ -228,7 +228,7 @@ def test_an_approval_that_does_not_hold_is_refused_although_none_is_required(off
     office.refused(office.deploy("--approval", office.folder / "none"), "none: cannot be read")
     beside = office.plan.with_name("plan.json.approval")
     beside.write_bytes(b"\xff\xfe")
-    office.refused(office.deploy(), "is no approval")
+    office.refused(office.deploy(), "is not an approval")
     beside.write_bytes(b" " * 70_000)
     office.refused(office.deploy(), "is too large")
     assert office.history() == []

@@ -140,11 +140,11 @@ def test_what_the_other_gate_says_holds() -> None:
             "worse",
             "leaf01: swp1s0/3: is paused, 300 a second, 0 before",
         ),
-        ({"rates": {}}, "inconclusive", "leaf01: does not tell buffer drops any more"),
+        ({"rates": {}}, "inconclusive", "leaf01: does not report buffer drops any more"),
         ({"routes": {FAR: ["swp5"]}}, "worse", f"leaf01: reaches {FAR} over 1 ports, 2 before"),
         ({"routes": {}}, "worse", f"leaf01: does not reach {FAR} any more"),
-        ({"routes": None}, "inconclusive", "leaf01: does not tell its routes any more"),
-        ({"modules": {"swp1s0": -3.5}}, "worse", "leaf01: swp1s0: receives 2.5 dB less light than before"),
+        ({"routes": None}, "inconclusive", "leaf01: does not report its routes any more"),
+        ({"modules": {"swp1s0": -3.5}}, "worse", "leaf01: swp1s0: receives 2.5 dB less optical power than before"),
         ({"modules": {"swp1s0": -2.5}}, "healthy", ""),
     ],
 )
@@ -214,7 +214,7 @@ def test_a_drained_session_takes_its_paths_with_it_and_no_more(drained: str, *, 
         (
             {"rx_errors": {"swp1s0": 0.0}},
             "inconclusive",
-            "leaf01: does not tell whether lossless traffic moves; --disruptive --busy goes on without knowing",
+            "leaf01: does not report whether lossless traffic moves; --disruptive --busy goes on without knowing",
         ),
     ],
 )

@@ -107,10 +107,10 @@ def _raises(*_: object) -> Iterator[Finding]:
         (_raises, f"ValueError: at once, line {last_line(_raises)}", 1),
         (lambda one: one, "TypeError: <lambda>() takes 1 positional argument but 2 were given", 1),
         (lambda *_: None, "TypeError: 'NoneType' object is not iterable", 1),
-        (lambda *_: [PASSED, None], "TypeError: it yields NoneType, no Finding", 2),
-        (lambda *_: "fail", "TypeError: it yields str, no Finding", 1),
-        (lambda *_: [fail("swp1", 3)], "TypeError: the text of a finding is 3, no text", 1),  # type: ignore[arg-type]
-        (lambda *_: [Finding("fail")], "TypeError: 'fail' is no verdict", 1),  # type: ignore[arg-type]
+        (lambda *_: [PASSED, None], "TypeError: it yields NoneType, not a Finding", 2),
+        (lambda *_: "fail", "TypeError: it yields str, not a Finding", 1),
+        (lambda *_: [fail("swp1", 3)], "TypeError: the text of a finding is 3, not a text", 1),  # type: ignore[arg-type]
+        (lambda *_: [Finding("fail")], "TypeError: 'fail' is not a verdict", 1),  # type: ignore[arg-type]
     ],
 )
 def test_whatever_a_check_does_it_alone_is_broken(body: Callable[..., Any], why: str, examined: int) -> None:

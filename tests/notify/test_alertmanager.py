@@ -96,7 +96,7 @@ def test_what_ended_while_alertmanager_was_away_ends_when_it_is_back(
         site.check(is_bad=True)
         assert len(alerts(url)) == 1
         site.write({"name": "am", "kind": "alertmanager", "url": "http://127.0.0.1:1"})
-        assert "am was not told: it cannot be reached" in site.check(is_bad=False).stderr
+        assert "am was not notified: it cannot be reached" in site.check(is_bad=False).stderr
         site.write({"name": "am", "kind": "alertmanager", "url": url})
         assert told(site.check(is_bad=False)) == (0, "")
         assert alerts(url) == []

@@ -58,7 +58,7 @@ def test_what_a_receiver_missed_is_told_when_it_is_back(site: Site, monkeypatch:
         done = site.check(is_bad=is_bad)
         assert done.returncode == int(is_bad)
         why = "it cannot be reached: Connection refused; see its address, and whether it runs"
-        assert done.stderr == f"warning: notify: noc was not told: {why}; it is tried again\n"
+        assert done.stderr == f"warning: notify: noc was not notified: {why}; the next run tries again\n"
     with web(port) as receiver:
         assert told(site.check(is_bad=True)) == (1, "")
     assert receiver.events() == [(STATE, "pass", "fail"), (STATE, "fail", "pass"), (STATE, "pass", "fail")]
@@ -75,7 +75,9 @@ def test_a_message_whose_answer_was_lost_is_sent_again_under_its_name(
         site.write(webhook(receiver.url))
         site.check(is_bad=False)
         done = site.check(is_bad=True)
-        assert "noc was not told: it answers with status 500; see its own log; it is tried again" in done.stderr
+        assert (
+            "noc was not notified: it answers with status 500; see its own log; the next run tries again" in done.stderr
+        )
         assert told(site.check(is_bad=True)) == (1, "")
     first, second = receiver.got
     assert first.data == second.data
@@ -91,9 +93,12 @@ def test_a_message_that_is_never_taken_does_not_hold_back_what_comes_after_it(
         site.write(webhook(receiver.url))
         site.check(is_bad=False)
         for _ in range(2):
-            assert "it answers with status 413; see its own log; it is tried again" in site.check(is_bad=True).stderr
+            assert (
+                "it answers with status 413; see its own log; the next run tries again"
+                in site.check(is_bad=True).stderr
+            )
         done = site.check(is_bad=False)
-        lost = "noc was not told the news of 1 round, which are given up: it answers with status 413; see its own log"
+        lost = "noc was not notified of 1 round, which are dropped: it answers with status 413; see its own log"
         assert done.stderr == f"warning: notify: {lost}\n"
     assert len({got.data for got in receiver.got}) == 2
     assert receiver.events()[-1] == (STATE, "fail", "pass")
@@ -109,9 +114,9 @@ def test_a_receiver_that_fails_in_any_way_keeps_nothing_from_the_others(
         assert "Connection refused" in site.check(is_bad=True).stderr
         site.write(webhook(receiver.url), webhook(receiver.url, "other"))
         done = site.check(is_bad=False)
-        why = "noc was not told: KeyError; see notify.yaml; it is tried again"
+        why = "noc was not notified: KeyError; see notify.yaml; the next run tries again"
         assert (done.returncode, done.stderr) == (0, f"warning: notify: {why}\n")
-        assert "which are given up: KeyError" in site.check(is_bad=True).stderr
+        assert "which are dropped: KeyError" in site.check(is_bad=True).stderr
     assert receiver.events() == [(STATE, "fail", "pass"), (STATE, "pass", "fail")]
 
 
@@ -152,7 +157,7 @@ def test_no_redirect_is_followed(site: Site) -> None:
         site.write(webhook(receiver.url))
         site.check(is_bad=False)
         done = site.check(is_bad=True)
-    assert "noc was not told: it answers with a redirect (307)" in done.stderr
+    assert "noc was not notified: it answers with a redirect (307)" in done.stderr
     assert other.got == []
 
 
@@ -190,7 +195,10 @@ def test_a_receiver_that_does_not_answer_is_not_waited_for(site: Site, monkeypat
         receiver.answer = lambda _: 0
         site.write(webhook(receiver.url))
         site.check(is_bad=False)
-        assert "noc was not told: no answer within 1 s; see whether it can be reached" in site.check(is_bad=True).stderr
+        assert (
+            "noc was not notified: no answer within 1 s; see whether it can be reached"
+            in site.check(is_bad=True).stderr
+        )
         receiver.release.set()
 
 
@@ -202,7 +210,7 @@ def test_who_cannot_prove_itself_is_told_nothing(site: Site, tmp_path: Path) -> 
         site.check(is_bad=False)
         done = site.check(is_bad=True)
     why = "its certificate is not trusted: self-signed certificate; ca_file in notify.yaml may name the certificates"
-    assert done.stderr.startswith(f"warning: notify: stranger was not told: {why}")
+    assert done.stderr.startswith(f"warning: notify: stranger was not notified: {why}")
     assert len(done.stderr.splitlines()) == len(receiver.got) == 1
 
 
@@ -240,5 +248,5 @@ def test_a_sample_goes_to_each_receiver(site: Site) -> None:
 
 def test_without_a_store_or_receivers_nothing_is_looked_at(site: Site) -> None:
     assert_refused(run("check", "--fabric", site.fabric, "--notify"), "give --store")
-    assert_refused(site.check(is_bad=False), "notify.yaml: nobody is named who is to be told")
+    assert_refused(site.check(is_bad=False), "notify.yaml: no receiver is named")
     assert not (site.fabric.parent / "state").exists()

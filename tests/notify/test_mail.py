@@ -126,7 +126,7 @@ def test_what_a_server_refuses_is_told_without_the_password(
         site.write(receiver(port, user=USER, password_secret="MAIL", **{**more, **files}))  # noqa: S106 (its name)
         site.check(is_bad=False)
         done = site.check(is_bad=True)
-    assert f"warning: notify: mail was not told: {complaint}" in done.stderr
+    assert f"warning: notify: mail was not notified: {complaint}" in done.stderr
     assert password not in done.stderr
     assert mailbox.got == []
 
@@ -147,7 +147,7 @@ def test_a_server_without_starttls_is_sent_nothing(site: Site) -> None:
     with server(mailbox, port):
         site.write(receiver(port))
         site.check(is_bad=False)
-        assert "mail was not told: it does not offer what is asked of it" in site.check(is_bad=True).stderr
+        assert "mail was not notified: it does not offer what is asked of it" in site.check(is_bad=True).stderr
     assert mailbox.got == []
 
 
@@ -163,7 +163,7 @@ def test_a_password_that_mail_cannot_carry_keeps_nothing_from_the_others(
         site.check(is_bad=False)
         done = site.check(is_bad=True)
     why = "its host, user, password or an address holds what mail cannot carry; write them in ASCII; see notify.yaml"
-    assert told(done) == (1, f"warning: notify: mail was not told: {why}; it is tried again\n")
+    assert told(done) == (1, f"warning: notify: mail was not notified: {why}; the next run tries again\n")
     assert len(other.got) == 1
 
 
@@ -200,5 +200,8 @@ def test_whom_a_server_knows_not_for_good_is_given_up(site: Site, monkeypatch: p
         site.write(receiver(port, security="none", to=["gone@example.net"]))
         site.check(is_bad=False)
         for _ in range(2):
-            assert "it refuses gone@example.net; see to and sender; it is tried again" in site.check(is_bad=True).stderr
-        assert "which are given up: it refuses gone@example.net" in site.check(is_bad=True).stderr
+            assert (
+                "it refuses gone@example.net; see to and sender; the next run tries again"
+                in site.check(is_bad=True).stderr
+            )
+        assert "which are dropped: it refuses gone@example.net" in site.check(is_bad=True).stderr

@@ -24,7 +24,7 @@ def refused(folder: Path, text: str) -> list[str]:
     ("text", "problem"),
     [
         ("", "1: holds no settings; write `key: value` lines"),
-        ("receivers: []\n", "1: receivers: nobody is named who is to be told; list receivers"),
+        ("receivers: []\n", "1: receivers: no receiver is named; list receivers"),
         (
             "recievers: []\n",
             "1: recievers: unknown key 'recievers'; known keys here: flapping, keep_hours, link, receivers",
@@ -40,7 +40,7 @@ def refused(folder: Path, text: str) -> list[str]:
         (HEAD + "  - {name: a, kind: webhook}\n", "2: receivers[0]: needs one address; give url or url_secret"),
         (
             HEAD + "  - name: a\n    kind: webhook\n    url: ftp://h/x\n",
-            "4: receivers[0].url: is no address of the web; write http://HOST/PATH or https://HOST/PATH",
+            "4: receivers[0].url: is not a URL; write http://HOST/PATH or https://HOST/PATH",
         ),
         (
             HEAD + "  - name: a\n    kind: slack\n    url: https://u:hush@h/x\n",
@@ -52,7 +52,10 @@ def refused(folder: Path, text: str) -> list[str]:
         ),
         (
             HEAD + "  - name: a\n    kind: slack\n    url_secret: hush hush\n",
-            "4: receivers[0].url_secret: is no name of a secret; write a name, as NOC_HOOK of NETKIT_SECRET_NOC_HOOK",
+            (
+                "4: receivers[0].url_secret: is not the name of a secret; "
+                "write a name, as NOC_HOOK of NETKIT_SECRET_NOC_HOOK"
+            ),
         ),
         (
             HEAD + "  - {name: a, kind: webhook, url: 'http://h', minimum: bad}\n",

@@ -186,9 +186,9 @@ def test_another_nos_is_told_and_compared_with_nothing(repository: Repository) -
     repository.write({"switches": {**BASE["switches"], "leaf": values["switches"]["leaf"]}})
     head, line, *_ = repository.plan().stdout.splitlines()
     assert head.endswith("2 of 6 devices change, highest risk none; 4 devices get another NOS")
-    what = "installed anew, nvue → sonic, with all ports down and nothing compared"
+    what = "reinstalled, nvue → sonic, with all ports down and nothing compared"
     assert line == f"  {what}: 4 leaves: leaf01, leaf02, leaf03, leaf04"
-    assert f"I{what[1:]}: 4 leaves: " in repository.plan("--format", "markdown").stdout
+    assert f"R{what[1:]}: 4 leaves: " in repository.plan("--format", "markdown").stdout
     assert {(one["was"], one["platform"]) for one in repository.found()["added"]} == {("nvue", "sonic")}
 
 

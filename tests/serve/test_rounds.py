@@ -189,7 +189,7 @@ def test_what_cannot_be_served_is_refused_in_a_line(
         )
     assert_refused(refused(tmp_path / "nowhere"), "no fabric folder")
     for place in ("8400", "127.0.0.1:", "127.0.0.1:99999", "nonsense"):
-        assert_refused(run("serve", "--fabric", fabric, "--listen", place), "is no place")
+        assert_refused(run("serve", "--fabric", fabric, "--listen", place), "is not an address")
     assert_refused(refused(fabric, "--every=5"), "--every '5' is no time")
     assert_refused(refused(fabric, "--profile=most"), "no profile 'most'")
     assert_refused(refused(fabric, "--source=hearsay"), "no source of facts 'hearsay'")

@@ -1,4 +1,4 @@
-"""What is wrong, by cause, the worst first; so much of it as a person and a file can bear, the rest counted."""
+"""Findings by cause, the worst first, truncated to a readable size; the rest is counted."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
@@ -41,7 +41,7 @@ def cause_document(trouble: CauseGroup, layer: Layer | str) -> dict[str, Any]:
 
 
 def numbers(judged: Judged) -> Mapping[tuple[str, str], Sequence[int]]:
-    """Return by device and port which of the causes that are told have a finding there; port "" is all of a device.
+    """Return by device and port which of the causes that are reported have a finding there; port "" is all of a device.
 
     A cause tells only some of its findings: this leads to it from each of them.
     """

@@ -102,7 +102,7 @@ def _facts(seen: DeviceContext) -> Iterator[tuple[str, table.Value]]:
 
 
 def _absent(seen: DeviceContext) -> Iterator[tuple[str, str]]:
-    """Yield what it was asked for and did not tell, and why."""
+    """Yield what it was asked for and did not report, and why."""
     for kind in KINDS:
         fact = getattr(seen.facts, kind)
         if isinstance(fact, Absent) and fact != NOT_ASKED:

@@ -51,7 +51,7 @@ METRICS = (
 
 
 def metrics(seen: DeviceContext, port: str, speed_gbps: float | None, lossless: tuple[int, ...]) -> Row:
-    """Return the value of each metric at a port, None where the device does not tell, and what peaks are in bytes."""
+    """Return the value of each metric at a port, None where the device does not report, and what peaks are in bytes."""
     return {
         "pause": rounded(_pauses(seen, port, lossless), 3),
         "ecn": rounded(_marks(seen, port), 3),

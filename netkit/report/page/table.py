@@ -11,9 +11,9 @@ from netkit.report.plan_view import shown
 Value = str | int | float | bool | None
 Row = Mapping[str, Value]
 RARE = 0.25
-"""Where no more of the values than this differ from the usual one, only those are told."""
+"""Where no more of the values than this differ from the usual one, only those are reported."""
 STEADY = 0.4
-"""Where values change no more often than this from row to row, they are told with how often each comes."""
+"""Where values change no more often than this from row to row, they are reported with how often each comes."""
 
 
 def table(rows: Sequence[Row]) -> dict[str, Any]:

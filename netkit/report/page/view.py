@@ -35,7 +35,7 @@ class Reported:
     scene: CheckContext | None = None
     """What was seen; None for a stored run, of which only verdicts are kept."""
     absent: int = 0
-    """Facts that devices were asked for and did not tell, of a stored run; else they are counted."""
+    """Facts that devices were asked for and did not report, of a stored run; else they are counted."""
     run: str = ""
     """The name of a stored run; empty for one that is not stored."""
     trends: Trends = NO_TRENDS
@@ -44,7 +44,7 @@ class Reported:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Return the devices it tells about, as the design orders them."""
+        """Return the devices in the report, in design order."""
         return self.fabric.names if self.scene is None else tuple(self.scene.devices)
 
 

@@ -1,4 +1,4 @@
-"""What is to be told to receivers of notifications, and what was told of each state."""
+"""Queued notifications, and what was last reported of each state."""
 
 import sqlalchemy as sa
 from alembic import op
