@@ -122,3 +122,7 @@ class NotifyError(NetkitError):
 
 class SilenceError(NetkitError):
     """Silences are written wrongly, or about what does not exist."""
+
+
+class Interrupted(KeyboardInterrupt):
+    """What Ctrl-C raises: when Python's own kind once left an `exec`, Python ends by the signal, caught or not."""

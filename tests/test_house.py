@@ -44,6 +44,7 @@ STAGES = (
     "lab",
     "prove",
     "project",
+    "terminal",
     "cli",
 )
 

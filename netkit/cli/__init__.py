@@ -3,9 +3,7 @@
 import importlib
 import sys
 
-from netkit.cli.terminal.ctrl_c import CtrlC
-
-INTERRUPTED = 130
+from netkit.terminal.ctrl_c import INTERRUPTED, CtrlC
 
 
 def main() -> None:

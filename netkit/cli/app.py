@@ -13,14 +13,14 @@ from typing import Annotated, Any
 import typer
 
 from netkit import __version__
-from netkit.cli import INTERRUPTED
 from netkit.cli.defect import tell_of_threads
-from netkit.cli.terminal.annotation import annotate
-from netkit.cli.terminal.listener import say
 from netkit.cli.verbs import acceptance, change, intent, lab, silence, state
 from netkit.cli.verbs.diagnose import diagnose
 from netkit.cli.verbs.serve import serve
 from netkit.errors import NetkitError
+from netkit.terminal.annotation import annotate
+from netkit.terminal.ctrl_c import INTERRUPTED
+from netkit.terminal.text import say
 
 app = typer.Typer(
     name="netkit",

@@ -18,8 +18,6 @@ from pathlib import Path
 
 from netkit import __version__
 from netkit.cli.fabric import open_project
-from netkit.cli.terminal.text import check_format, columns
-from netkit.cli.terminal.whole_file import write_whole
 from netkit.deploy import RunSummary, history
 from netkit.environment import without_secrets
 from netkit.errors import LabError, NetkitError
@@ -27,6 +25,8 @@ from netkit.lab import personality
 from netkit.lab.folder import all_labs
 from netkit.project.project import CHECKS, MODELS, PLAYBOOKS, TEMPLATES, Project, beside
 from netkit.project.runs import runs_folder
+from netkit.terminal.text import check_format, columns
+from netkit.terminal.whole_file import write_whole
 
 OURS = "NETKIT_"
 OF_OTHERS = ("ANSIBLE_CONFIG", "HTTPS_PROXY", "HTTP_PROXY", "LANG", "LC_ALL", "NO_COLOR", "SSH_AUTH_SOCK", "TERM")

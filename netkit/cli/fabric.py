@@ -4,11 +4,11 @@ import sys
 from contextlib import AbstractContextManager
 from pathlib import Path
 
-from netkit.cli.terminal.annotation import annotate
-from netkit.cli.terminal.listener import say
-from netkit.cli.terminal.progress import counter
 from netkit.project.feedback import Count, Feedback
 from netkit.project.project import Project
+from netkit.terminal.annotation import annotate
+from netkit.terminal.progress import counter
+from netkit.terminal.text import say
 
 
 class TerminalFeedback(Feedback):

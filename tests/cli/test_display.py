@@ -5,9 +5,9 @@ import io
 import pytest
 from rich.console import Console
 
-from netkit.cli.terminal.display import MOST_ROWS, WORDS, Lines, LiveTable
-from netkit.cli.terminal.interrupt import ASKED
 from netkit.deploy import ConfigState, DeployEvent, DeviceOutcome, DeviceResult, Phase
+from netkit.terminal.display import MOST_ROWS, WORDS, Lines, LiveTable
+from netkit.terminal.interrupt import ASKED
 
 GOOD = DeviceOutcome("leaf01", DeviceResult.DONE, ConfigState.INTENDED)
 BAD = DeviceOutcome(

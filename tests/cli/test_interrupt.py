@@ -7,15 +7,15 @@ import subprocess
 import sys
 from pathlib import Path
 
-from netkit.cli.terminal.interrupt import Interrupt
+from netkit.terminal.interrupt import Interrupt
 from tests.command import ROOT, environment
 
 HUNG_UP = """
 import sys, time
 from pathlib import Path
-from netkit.cli.terminal.display import display
-from netkit.cli.terminal.interrupt import Interrupt
-from netkit.cli.terminal.listener import say
+from netkit.terminal.display import display
+from netkit.terminal.interrupt import Interrupt
+from netkit.terminal.text import say
 from netkit.deploy import ConfigState, DeployEvent, DeviceOutcome, DeviceResult, Phase
 end = Path(sys.argv[1])
 with Interrupt("netkit deploy --resume R", 90) as is_stopping, display(1, is_stopping) as tell:
@@ -30,7 +30,7 @@ end.write_text("in order", encoding="utf-8")
 """
 TWICE = """
 import os, signal
-from netkit.cli.terminal.interrupt import Interrupt
+from netkit.terminal.interrupt import Interrupt
 with Interrupt("netkit deploy --resume R", 90):
     os.kill(os.getpid(), signal.{first})
     os.kill(os.getpid(), signal.SIGINT)

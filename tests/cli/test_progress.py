@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from netkit.cli.terminal import progress
+from netkit.terminal import progress
 
 
 @pytest.mark.parametrize(("setting", "has_lines"), [("", True), ("off", False)])

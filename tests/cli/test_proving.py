@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from netkit.cli.change.proof_lab import ended_by_signals, shortfalls
-from netkit.cli.change.proving import measured
 from netkit.errors import LabError
 from netkit.lab import personality
 from netkit.lab.folder import LabFolder
+from netkit.project.lab import ended_by_signals, shortfalls
+from netkit.project.proving import measured
 from tests.command import assert_refused, run
 from tests.project.test_against import OVERRIDES, Repository
 

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from netkit.cli.change.proof_lab import clear_up
 from netkit.lab.folder import LabFolder, began_at
+from netkit.project.lab import clear_up
 from netkit.prove.cabling import NOWHERE
 from tests.command import NETKIT, ROOT, environment
 from tests.lab.running import PATIENCE_S, intent, lab_home, needs_lab, until, write_fabric

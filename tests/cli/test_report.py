@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from netkit.cli.terminal.whole_file import write_named, write_whole
 from netkit.facts import serial
+from netkit.terminal.whole_file import write_named, write_whole
 from tests.cli.checked import checked
 from tests.cli.site import Site
 from tests.cli.test_check_store import BEGAN_S, check, seen

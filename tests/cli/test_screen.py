@@ -8,8 +8,8 @@ from tests.cli.terminal import terminal
 
 SHOW = """
 import os, signal, sys, termios
-from netkit.cli.terminal import screen
-from netkit.cli.terminal.ctrl_c import Interrupted
+from netkit.terminal import screen
+from netkit.errors import Interrupted
 from netkit.watch.board import Board, Outline
 
 def settings():

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from netkit.cli.check import snapshot
-from netkit.cli.terminal.whole_file import write_whole
 from netkit.errors import OutputError
 from netkit.facts import Snapshot, serial
+from netkit.terminal.whole_file import write_whole
 from tests.cli.checked import checked
 from tests.command import assert_refused, run
 

@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from netkit.cli.change.proving import Trial
 from netkit.deploy import ConfigState, DeviceOutcome, DeviceResult, Outcome
 from netkit.lab.proof.calling import Gap, Heard
 from netkit.plan import Plan
 from netkit.project.project import Project
+from netkit.project.proving import Trial
 from netkit.prove.proof import LabPart, WaveStart, flows
 from tests.command import ROOT
 

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from netkit.cli.terminal.whole_file import write_whole
 from netkit.facts import COUNTERS, Facts, Observation, Sample
 from netkit.facts.counter import place
 from netkit.facts.device import Interface
@@ -19,6 +18,7 @@ from netkit.judge import CheckContext, catalog
 from netkit.project.judging import judged_of
 from netkit.report.metrics import COUNTED, GAUGES, metrics
 from netkit.serve.metrics import OWN
+from netkit.terminal.whole_file import write_whole
 from tests.command import ROOT
 from tests.judge.scenes import fabric, observation, scene
 

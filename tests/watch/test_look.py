@@ -4,7 +4,7 @@ from functools import reduce
 
 import pytest
 
-from netkit.cli.terminal.screen import named
+from netkit.terminal.screen import named
 from netkit.watch.view_state import ViewState, key, pressed, shown
 from tests.watch.scene import BEGAN_S, board
 

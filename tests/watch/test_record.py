@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from netkit.cli.terminal.screen import clock
 from netkit.errors import NetkitError
+from netkit.terminal.screen import clock
 from netkit.watch.board import Board
 from netkit.watch.feed import Condition
 from netkit.watch.frame import frame

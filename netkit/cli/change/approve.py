@@ -5,8 +5,6 @@ import time
 from pathlib import Path
 
 from netkit.cli.fabric import open_project, warn
-from netkit.cli.terminal.consent import is_agreed
-from netkit.cli.terminal.whole_file import write_named
 from netkit.deploy import approval, policy
 from netkit.deploy.approval import NAMESPACE, SUFFIX
 from netkit.deploy.policy import ApprovalSettings
@@ -19,6 +17,8 @@ from netkit.project.project import OF_THE_FABRIC
 from netkit.project.revision import configured
 from netkit.report.plan_text import text
 from netkit.report.plan_view import counted
+from netkit.terminal.text import is_agreed
+from netkit.terminal.whole_file import write_named
 
 DECLINED = 1
 

@@ -8,8 +8,6 @@ from netkit import deploy
 from netkit.cli.change import rollout
 from netkit.cli.change.rollout import DECLINED, UNREACHED, Told, agreed, changing, report_outcome, show, watched
 from netkit.cli.fabric import open_project, warn
-from netkit.cli.terminal.interrupt import Interrupt
-from netkit.cli.terminal.listener import say
 from netkit.deploy import Journal, Options, Outcome, Phase
 from netkit.deploy.model import Tell
 from netkit.errors import PlanError, Problem, UsageError
@@ -18,6 +16,8 @@ from netkit.project.control import finished, given_digest, refuse_unapproved
 from netkit.project.deploying import Deploying
 from netkit.project.planning import Planned, from_devices, plan_of_file
 from netkit.project.runs import found_run, unfinished_run
+from netkit.terminal.interrupt import Interrupt
+from netkit.terminal.text import say
 
 NEWEST = "."
 """`--resume` without a name."""

@@ -9,7 +9,6 @@ from pathlib import Path
 
 from netkit import plan as planning
 from netkit.cli.fabric import open_project
-from netkit.cli.terminal.text import check_format, columns, write_json
 from netkit.deploy import ConfigState, DeviceResult, Journal, Options, Outcome, Phase, Provenance, RunSummary, history
 from netkit.deploy.journal import SAMPLE, WAVE, JournalEntry
 from netkit.deploy.model import DeviceOutcome
@@ -20,6 +19,7 @@ from netkit.project.runs import found_run, runs_folder
 from netkit.report.outcome_text import outcome_text
 from netkit.report.plan_text import devices_text
 from netkit.report.plan_view import MOST_LINES, listed, plan_of, shown
+from netkit.terminal.text import check_format, columns, write_json
 
 HEAD = ("RUN", "BEGAN", "WHO", "WHAT", "COMMIT", "REASON", "APPROVED BY", "HOOK", "RESULT", "DEVICES")
 OPTIONAL = range(2, 8)

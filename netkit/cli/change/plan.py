@@ -7,8 +7,6 @@ from typing import Any
 
 from netkit import plan as planning
 from netkit.cli.fabric import open_project, warn
-from netkit.cli.terminal.annotation import annotate
-from netkit.cli.terminal.whole_file import write_named
 from netkit.errors import Problem, UsageError
 from netkit.plan import Plan
 from netkit.plan.intent_diff import IntentDiff
@@ -19,6 +17,8 @@ from netkit.report import intent_diff
 from netkit.report.intent_diff import NO_PROOF, ProofNotes
 from netkit.report.plan_markdown import markdown
 from netkit.report.plan_text import text
+from netkit.terminal.annotation import annotate
+from netkit.terminal.whole_file import write_named
 
 FORMATS = {"text": text, "markdown": markdown, "json": planning.write}
 SHIFT_FORMATS = {
@@ -99,10 +99,11 @@ def _refuse_against(against: str, *, has_devices: bool) -> None:
 
 
 def _proven(base: Project, project: Project, shift: IntentDiff, wish: Mapping[str, Any]) -> ProofNotes:
-    from netkit.cli.change import proving  # noqa: PLC0415 (what boots a lab and deploys is slow to import)
+    from netkit.project import proving  # noqa: PLC0415 (what boots a lab and deploys is slow to import)
     from netkit.prove import proof_text  # noqa: PLC0415 (see above)
+    from netkit.terminal.display import display  # noqa: PLC0415 (see above)
 
-    return proof_text.aside(proving.prove(base, project, shift, proving.Wish(**wish)))
+    return proof_text.aside(proving.prove(base, project, shift, proving.Wish(**wish), display))
 
 
 def _live(project: Project, limit: str, running: Path | None) -> Plan:

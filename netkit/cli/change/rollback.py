@@ -7,14 +7,13 @@ from typing import Any
 from netkit.cli.change import rollout
 from netkit.cli.change.rollout import DECLINED, Told, agreed, changing, show, watched
 from netkit.cli.fabric import open_project
-from netkit.cli.terminal.consent import is_agreed
-from netkit.cli.terminal.interrupt import Interrupt
-from netkit.cli.terminal.listener import say
 from netkit.deploy import Journal, Outcome
 from netkit.deploy.model import Tell
 from netkit.project.deploying import Deploying
 from netkit.project.runs import found_run
 from netkit.report.outcome_text import outcome_text
+from netkit.terminal.interrupt import Interrupt
+from netkit.terminal.text import is_agreed, say
 
 
 def run(folder: Path, name: str, **how: Any) -> int:

@@ -7,11 +7,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from netkit import deploy
-from netkit.cli.terminal.consent import is_agreed
-from netkit.cli.terminal.display import display
-from netkit.cli.terminal.interrupt import Interrupt
-from netkit.cli.terminal.listener import say
-from netkit.cli.terminal.text import check_format
 from netkit.deploy import ConfigState, DeviceResult, Journal, Options, Outcome
 from netkit.deploy.model import Tell
 from netkit.design import Fabric
@@ -22,6 +17,9 @@ from netkit.project.project import OF_THE_FABRIC
 from netkit.report.outcome_text import outcome_text
 from netkit.report.plan_text import text
 from netkit.report.plan_view import counted, listed
+from netkit.terminal.display import display
+from netkit.terminal.interrupt import Interrupt
+from netkit.terminal.text import check_format, is_agreed, say
 
 DECLINED = 1
 UNREACHED = 4

@@ -8,14 +8,13 @@ from netkit.access import known_hosts
 from netkit.access.endpoint import Endpoint
 from netkit.access.known_hosts import FoundKey
 from netkit.cli.fabric import open_project
-from netkit.cli.terminal.consent import is_agreed
-from netkit.cli.terminal.progress import counter
-from netkit.cli.terminal.text import columns
 from netkit.deploy.fan_out import each, threads
 from netkit.design.select import select
 from netkit.errors import AccessError, NetkitError, Problem
 from netkit.project.fleet import Fleet, fleet
 from netkit.report.plan_view import counted
+from netkit.terminal.progress import counter
+from netkit.terminal.text import columns, is_agreed
 
 WORKERS = 32
 DECLINED, UNREACHED = 1, 4

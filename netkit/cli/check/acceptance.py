@@ -5,9 +5,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from netkit.cli.fabric import open_project, warn
-from netkit.cli.terminal.consent import is_agreed
-from netkit.cli.terminal.progress import counter
-from netkit.cli.terminal.whole_file import write_named
 from netkit.design import Host
 from netkit.design.select import Device, select
 from netkit.errors import Problem, UsageError
@@ -18,6 +15,9 @@ from netkit.platforms.linux.acceptance.nccl_tests import TOOL as COLLECTIVES
 from netkit.project.fleet import fleet, patient_viewer
 from netkit.render.engine import Engine
 from netkit.render.job import TEMPLATES, render_job
+from netkit.terminal.progress import counter
+from netkit.terminal.text import is_agreed
+from netkit.terminal.whole_file import write_named
 
 UNREACHED, FAILED = 4, 1
 

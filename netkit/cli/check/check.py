@@ -8,9 +8,6 @@ from typing import TYPE_CHECKING
 
 from netkit.cli.check.request import CheckRequest, check_profile
 from netkit.cli.fabric import open_project, warn
-from netkit.cli.terminal.progress import QUIET
-from netkit.cli.terminal.text import columns, write_json
-from netkit.cli.terminal.whole_file import write_whole
 from netkit.errors import NetkitError, Problem, UsageError
 from netkit.facts.snapshot import Trial
 from netkit.judge import Check, CheckContext, catalog
@@ -26,6 +23,9 @@ from netkit.report.judgement_view import Judged
 from netkit.report.metrics import metrics
 from netkit.store.open_cause import OpenNow, cause_changes
 from netkit.store.silence import SilenceEnd
+from netkit.terminal.progress import QUIET
+from netkit.terminal.text import columns, write_json
+from netkit.terminal.whole_file import write_whole
 
 if TYPE_CHECKING:
     from netkit.project.notifying import Notifying

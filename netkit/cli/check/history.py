@@ -8,7 +8,6 @@ from pathlib import Path
 
 from netkit.cli.check.check import FORMATS
 from netkit.cli.fabric import open_project
-from netkit.cli.terminal.text import check_format, columns, write_json
 from netkit.errors import Problem, UsageError
 from netkit.judge.run import Judgement
 from netkit.project.past import place_of, source_of
@@ -16,6 +15,7 @@ from netkit.project.runs import LAST
 from netkit.report.judgement_view import Judged
 from netkit.store import CheckRun
 from netkit.store.store import open_store
+from netkit.terminal.text import check_format, columns, write_json
 
 HEAD = ("RUN", "TAKEN", "WINDOW", "DEVICES", "EXAMINED", "RESULT")
 

@@ -11,7 +11,6 @@ from netkit.cli.check.history import chosen, judged_again
 from netkit.cli.check.request import check_profile
 from netkit.cli.check.trends import MOST_RUNS, tallies, trends_of
 from netkit.cli.fabric import open_project, warn
-from netkit.cli.terminal.whole_file import write_named
 from netkit.errors import Problem, UsageError
 from netkit.judge import CheckContext, catalog
 from netkit.project.checking import NO_PAST, Checking
@@ -21,6 +20,7 @@ from netkit.report.judgement_view import Judged, headline
 from netkit.report.page import NO_TRENDS, Reported, Trends, page, page_json, trend
 from netkit.report.page.frame import asset
 from netkit.store import Source
+from netkit.terminal.whole_file import write_named
 
 if TYPE_CHECKING:
     from netkit.store.store import Store

@@ -9,7 +9,6 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from netkit.cli.fabric import open_project
-from netkit.cli.terminal.text import check_format, columns, write_json
 from netkit.errors import NetkitError, Problem, UsageError
 from netkit.judge import Finding, Verdict
 from netkit.judge.cause import Layers, heads
@@ -27,6 +26,7 @@ from netkit.silence.file import AnyEntry, check, load
 from netkit.store import Source
 from netkit.store.silence import healed
 from netkit.store.store import open_store
+from netkit.terminal.text import check_format, columns, write_json
 
 LENGTH = re.compile(r"(?P<number>[1-9]\d{0,3})(?P<unit>[mhdw])")
 UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}

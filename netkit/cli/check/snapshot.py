@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from netkit.cli.fabric import open_project, warn
-from netkit.cli.terminal.whole_file import write_named
 from netkit.errors import OutputError, Problem
 from netkit.facts import Snapshot, serial
 from netkit.project import trials
 from netkit.report.plan_view import counted
+from netkit.terminal.whole_file import write_named
 
 UNREACHED = 4
 

@@ -5,7 +5,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from netkit.cli.fabric import open_project, warn
-from netkit.cli.terminal.whole_file import write_whole
 from netkit.design.select import Device, select
 from netkit.errors import ConfigError, OutputError, Problem
 from netkit.plan import Running, Unreachable
@@ -14,6 +13,7 @@ from netkit.platforms.config import Files
 from netkit.platforms.models import MODELS
 from netkit.project.rendering import intended
 from netkit.report.plan_view import counted, listed
+from netkit.terminal.whole_file import write_whole
 
 UNREACHED = 4
 SUFFIX = ".conf"

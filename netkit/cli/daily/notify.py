@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from netkit.cli.fabric import open_project
-from netkit.cli.terminal.text import columns
 from netkit.errors import Problem, UsageError
 from netkit.notify.delivery import Sender, complaint, sample
 from netkit.project.notifying import Notifying
@@ -16,6 +15,7 @@ from netkit.report.plan_view import counted, shown
 from netkit.store import Source
 from netkit.store.outbox import WaitingMessages
 from netkit.store.store import open_store
+from netkit.terminal.text import columns
 
 ACTIONS = ("show", "test")
 HEAD = ("RECEIVER", "KIND", "FROM", "CHECKS", "DEVICES", "WAITING")

@@ -7,10 +7,10 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from netkit.cli.fabric import open_project
-from netkit.cli.terminal.whole_file import write_whole
 from netkit.errors import Problem, UsageError
 from netkit.project.revision import FOLDERS
 from netkit.report.plan_view import counted
+from netkit.terminal.whole_file import write_whole
 
 ACTIONS = ("show", "install")
 EVERY = re.compile(r"(?P<number>[1-9]\d{0,3})(?P<unit>[mhd])")

@@ -15,7 +15,6 @@ from netkit import intent
 from netkit.access import settings as access
 from netkit.access.secrets import SecretStore
 from netkit.cli.daily.serve_request import ServeRequest
-from netkit.cli.terminal.listener import say
 from netkit.deploy import RecentRuns
 from netkit.errors import NetkitError, OutputError, Problem, UsageError
 from netkit.notify import settings
@@ -41,6 +40,7 @@ from netkit.serve.token import VARIABLE as TOKEN
 from netkit.serve.token import Token, token_of
 from netkit.store import CheckRun, Source
 from netkit.store.store import open_store
+from netkit.terminal.text import say
 
 SHORTEST_ROUND_S = 600.0
 REPORT_S = 300.0

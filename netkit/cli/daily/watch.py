@@ -16,7 +16,6 @@ from typing import Any
 
 from netkit.cli.daily.watch_result import result
 from netkit.cli.fabric import open_project, warn
-from netkit.cli.terminal import screen
 from netkit.design import Fabric
 from netkit.design.select import Device, select
 from netkit.errors import Problem, UsageError
@@ -25,6 +24,7 @@ from netkit.observe import subject
 from netkit.platforms.view import ViewSubject
 from netkit.project.fleet import Fleet, fleet
 from netkit.project.observing import OnlyViewing, looked_at
+from netkit.terminal import screen
 from netkit.watch.board import Board, Outline
 from netkit.watch.feed import Feed, Poll, ReconnectingFeed, StreamFeed
 from netkit.watch.frame import unbounded

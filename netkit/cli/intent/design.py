@@ -6,7 +6,6 @@ from dataclasses import asdict
 from pathlib import Path
 
 from netkit.cli.fabric import open_project, warn
-from netkit.cli.terminal.text import check_format, columns, write_csv, write_json
 from netkit.design import capacity, listing
 from netkit.design.capacity import Summary
 from netkit.design.explain import explain, find
@@ -14,6 +13,7 @@ from netkit.design.select import select
 from netkit.errors import Problem, UsageError
 from netkit.project.project import Project
 from netkit.render import Engine, names, templates
+from netkit.terminal.text import check_format, columns, write_csv, write_json
 
 
 def run(folder: Path, *, cabling: bool, addresses: bool, explain: str, view: str, output: str, limit: str) -> None:

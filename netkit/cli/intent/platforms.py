@@ -5,11 +5,11 @@ import sys
 from collections.abc import Iterator
 from typing import Any
 
-from netkit.cli.terminal.text import check_format, columns, write_json
 from netkit.errors import Problem, UsageError
 from netkit.platforms import FEATURES, HOSTS, PLATFORMS, Platform
 from netkit.platforms.models import MODELS
 from netkit.platforms.risk import Rule
+from netkit.terminal.text import check_format, columns, write_json
 
 HOSTS_TITLE = "GPU hosts"
 

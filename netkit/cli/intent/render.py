@@ -5,12 +5,12 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from netkit.cli.fabric import open_project, warn
-from netkit.cli.terminal.progress import progress
 from netkit.design.select import Device, select
 from netkit.errors import Problem, UsageError
 from netkit.platforms import HOSTS, PLATFORMS
 from netkit.project.rendering import bounded, each_in_time
 from netkit.render import Engine, manifest_head, render, write
+from netkit.terminal.progress import progress
 
 
 def run(folder: Path, out: Path, *, limit: str, platform: str, ztp: bool) -> None:

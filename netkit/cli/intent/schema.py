@@ -3,9 +3,9 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from netkit.cli.terminal.text import write_json
 from netkit.errors import Problem, UsageError
 from netkit.intent.model import DIALECT, json_schema
+from netkit.terminal.text import write_json
 
 Plain = dict[str, Any]
 

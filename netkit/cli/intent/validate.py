@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from netkit.cli.fabric import open_project, warn
-from netkit.cli.terminal.text import check_format, write_json
 from netkit.errors import IntentError, NetkitError, Problem
 from netkit.project.project import Project
+from netkit.terminal.text import check_format, write_json
 
 SILENCES = "silences.yaml"
 SETTINGS = {

@@ -10,16 +10,16 @@ from netkit.cli.fabric import open_project, warn
 from netkit.cli.lab.intent_place import placed
 from netkit.design import Host, Switch
 from netkit.errors import LabError, Problem, UsageError
-from netkit.lab import keeper, personality
+from netkit.lab import personality
 from netkit.lab.entry import remote
 from netkit.lab.folder import LabFolder, LabJob, lab_folder, only_one
-from netkit.lab.system import detach, neighbor_table
+from netkit.lab.system import neighbor_table
+from netkit.project.lab import await_birth, start
 from netkit.project.project import Project
 from netkit.render import Engine, render
 
 POLL_S = 0.2
 WIDTH = 30
-BORN_S = 300.0
 
 
 def up(folder: Path, name: str, *, bare: bool, configs: Path | None, patience_s: float) -> int:
@@ -44,14 +44,6 @@ def up(folder: Path, name: str, *, bare: bool, configs: Path | None, patience_s:
         raise
 
 
-def start(lab: LabFolder, project: Project, job: LabJob) -> None:
-    """Start the keeper of a lab that is not there."""
-    lab.end()
-    neighbor_table.make_room(sum(1 for _ in project.fabric.links()))
-    lab.path.mkdir(mode=0o755)
-    detach.start(job, keeper.run)
-
-
 def _recognise(lab: LabFolder, folder: Path) -> None:
     """Refuse to take another fabric's lab for the one that is asked for."""
     known = lab.record().get("fabric")
@@ -74,18 +66,6 @@ def _files(project: Project, configs: Path | None) -> Mapping[str, Mapping[str, 
 
 def _read(folder: Path) -> Mapping[str, str]:
     return {file.name: file.read_text(encoding="utf-8") for file in sorted(folder.glob("*")) if file.is_file()}
-
-
-def await_birth(lab: LabFolder) -> None:
-    """Return when the keeper of a lab answers."""
-    deadline = time.monotonic() + BORN_S
-    while not lab.control.exists():
-        if not lab.is_alive or time.monotonic() > deadline:
-            said = lab.last_words() or "it left no word"
-            raise LabError(
-                Problem(f"the lab did not start: {said}", "netkit lab logs tells more, netkit lab down clears up")
-            )
-        time.sleep(POLL_S / 4)
 
 
 def _follow(lab: LabFolder, project: Project, *, is_new: bool) -> int:

@@ -1,20 +1,19 @@
 """`netkit plan --prove`: boots what ran before in a lab, rolls the change there, and says what traffic saw."""
 
 import secrets
-import sys
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from netkit import deploy
 from netkit.access.secrets import SecretStore
-from netkit.cli.change.proof_lab import proof_lab, shortfalls
-from netkit.cli.terminal.display import display
-from netkit.cli.terminal.listener import say
 from netkit.deploy import DeployEvent, Journal, Options, Outcome, Phase
+from netkit.deploy.apply import quiet
+from netkit.deploy.model import Tell
 from netkit.design import Fabric
 from netkit.design.expectation import expectations, has_drain
 from netkit.design.select import Device
@@ -27,6 +26,7 @@ from netkit.plan.intent_diff import IntentDiff
 from netkit.platforms.config import Files
 from netkit.project.fleet import Fleet, fleet
 from netkit.project.gate import gate_of
+from netkit.project.lab import proof_lab, shortfalls
 from netkit.project.planning import Planned, from_devices
 from netkit.project.project import Project
 from netkit.project.rendering import quietly
@@ -49,6 +49,8 @@ from netkit.prove.proof import (
 )
 from netkit.render import Engine
 
+Display = Callable[[int, Callable[[], bool]], AbstractContextManager[Tell]]
+"""What shows a deploy: so many changes, until it is to stop."""
 INTERVAL_S = 0.1
 QUIET_S = 2.0
 """How long hosts call each other before the first wave and after the last."""
@@ -64,14 +66,20 @@ class Wish:
     within_s: float = 900.0
 
 
-def prove(base: Project, project: Project, shift: IntentDiff, wish: Wish) -> Proof:
+@contextmanager
+def unseen(_total: int, _is_stopping: Callable[[], bool]) -> Iterator[Tell]:
+    """Show nothing of a deploy."""
+    yield quiet
+
+
+def prove(base: Project, project: Project, shift: IntentDiff, wish: Wish, display: Display = unseen) -> Proof:
     """Return what came of trying a change in the lab; what keeps it from being tried is told with its exit code."""
     if shift.is_nothing:
         return Proof()
     began_s = time.monotonic()
     try:
         part = choose(project.fabric, _groups(shift), wish.most_devices)
-        found = Trial(base, project, part, shift.plan, began_s + wish.within_s).run()
+        found = Trial(base, project, part, shift.plan, began_s + wish.within_s, display).run()
     except NetkitError as error:
         return Proof(failures=tuple(map(str, error.problems)), exit_code=error.exit_code)
     except OSError as error:
@@ -99,7 +107,7 @@ class _ThrowAway(SecretStore):
 class _Turns:
     """Takes down when each wave began."""
 
-    shown: deploy.model.Tell
+    shown: Tell
     began: dict[int, tuple[float, dict[str, None]]] = field(default_factory=dict)
 
     def __call__(self, event: DeployEvent) -> None:
@@ -117,13 +125,15 @@ class _Turns:
 class Trial:
     """One proof, from boot to the second plan."""
 
-    def __init__(self, base: Project, project: Project, part: LabPart, wanted: Plan, deadline_s: float) -> None:
+    def __init__(
+        self, base: Project, project: Project, part: LabPart, wanted: Plan, deadline_s: float, display: Display = unseen
+    ) -> None:
         self._project = replace(project, fabric=part.fabric)
         names = [name for name in part.fabric.names if base.fabric.device(name) is not None]
         self._base = replace(base, fabric=cut(base.fabric, names))
         self._obstacle = obstacle(self._base.fabric, part.fabric)
         self._wanted = wanted
-        self._deadline_s = deadline_s
+        self._deadline_s, self._display = deadline_s, display
         self.is_whole = True
         """Whether all of the change got onto the devices."""
         self.failures: list[str] = []
@@ -132,9 +142,11 @@ class Trial:
     def run(self) -> Proof:
         """Return what came of it."""
         files, promised = self._files(), self._project.fabric if self._obstacle else self._base.fabric
-        _tell(f"booting {len(files)} devices in the lab")
+        self._project.feedback.note(f"booting {len(files)} devices in the lab")
         with proof_lab(self._project, files, promised, min(BOOT_S, self._left_s())) as lab:
-            self._take_boot(shortfalls(lab, lambda step: _tell(f"booting: {step}"), self._deadline_s))
+            self._take_boot(
+                shortfalls(lab, lambda step: self._project.feedback.note(f"booting: {step}"), self._deadline_s)
+            )
             devices = replace(fleet(replace(self._project, lab=lab.name)), secrets=_ThrowAway())
             rolled = Proof() if self._obstacle else self._rolled(lab, devices)
             examined = self._end(lab, devices)
@@ -175,7 +187,7 @@ class Trial:
             return Proof()
         if not called:
             self._notes.append("no two NICs could call each other before and after, so no traffic watched")
-        _tell(f"rolling the change, {len(called)} flows watch")
+        self._project.feedback.note(f"rolling the change, {len(called)} flows watch")
         remote.ask(lab, "begin-calls", interval_s=INTERVAL_S, calls=[asdict(flow.call) for flow in called])
         time.sleep(QUIET_S)
         outcome, turns = self._deployed(planned, devices)
@@ -205,7 +217,10 @@ class Trial:
     def _deployed(self, planned: Planned, devices: Fleet) -> tuple[Outcome | None, tuple[WaveStart, ...]]:
         """Deploy as `netkit deploy` does, only that nobody minds when it is disruptive."""
         options = Options(is_disruptive_allowed=True, is_busy_allowed=True)
-        with tempfile.TemporaryDirectory(prefix="netkit-") as place, display(len(planned.plan.changed), bool) as shown:
+        with (
+            tempfile.TemporaryDirectory(prefix="netkit-") as place,
+            self._display(len(planned.plan.changed), bool) as shown,
+        ):
             tell = _Turns(shown)
             try:
                 outcome = deploy.apply(
@@ -229,7 +244,7 @@ class Trial:
         if self._left_s() <= 0:
             self.failures.append("the time for the proof is over; --prove-within gives it more")
             return None
-        _tell("examining sessions, next hops and reachability")
+        self._project.feedback.note("examining sessions, next hops and reachability")
         found = remote.ask(lab, "examine", most=MOST_TRIPS, patience_s=min(SETTLE_S, self._left_s()))
         self.failures += found["shortfalls"]
         wanted = expectations(self._project.fabric).values()
@@ -266,7 +281,3 @@ def _heard(found: Mapping[str, object]) -> Heard:
     gaps = found["gaps"]
     known = {**found, "gaps": tuple(Gap(**gap) for gap in gaps)} if isinstance(gaps, list) else found
     return Heard(**known)  # type: ignore[arg-type]
-
-
-def _tell(what: str) -> None:
-    say(sys.stderr, f"{what}\n")

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import TypeVar
 
-from netkit.cli.terminal.listener import say
+from netkit.terminal.text import say
 
 Item = TypeVar("Item")
 PATIENCE_S = 1.0

@@ -14,7 +14,7 @@ from datetime import datetime
 from types import FrameType
 from typing import Any
 
-from netkit.cli.terminal.ctrl_c import Interrupted
+from netkit.errors import Interrupted
 from netkit.watch.board import Board, BoardView
 from netkit.watch.frame import frame
 from netkit.watch.span import Line, Span, Style, glyphs_for

@@ -1,13 +1,40 @@
-"""Plain output: aligned columns, CSV and JSON."""
+"""Plain text: lines whose reader may be gone, aligned columns, CSV, JSON, and a question."""
 
 import csv
 import json
+import os
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, fields, is_dataclass
-from typing import Any
+from typing import Any, TextIO
 
 from netkit.errors import Problem, UsageError
+
+
+def say(stream: TextIO, text: str) -> None:
+    """Write a text; once nobody takes it, nothing more is written there, and the exit code is left to tell."""
+    try:
+        stream.write(text)
+        stream.flush()
+    except OSError:
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, stream.fileno())
+        os.close(nowhere)
+
+
+class Listener:
+    """A stream for what writes by itself: as `say`, it goes on when its reader has closed."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        """Write a text."""
+        say(self._stream, text)
+        return len(text)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
 
 
 def columns(rows: Iterable[Sequence[object]], head: Sequence[str] = ()) -> str:
@@ -50,3 +77,15 @@ def check_format(output: str) -> None:
     """Refuse an output format netkit does not have."""
     if output not in {"text", "json"}:
         raise UsageError(Problem(f"no output format {output!r}", "use text or json"))
+
+
+def is_agreed(question: str, *, yes: bool) -> bool:
+    """Return whether the user agrees; without a terminal nobody can be asked, and --yes has to say it."""
+    if yes:
+        return True
+    if not sys.stdin.isatty():
+        raise UsageError(Problem(f"{question} Nobody is there to ask", "say --yes"))
+    sys.stdout.flush()
+    sys.stderr.write(f"{question} [y/N] ")
+    sys.stderr.flush()
+    return sys.stdin.readline().strip().lower() in {"y", "yes"}

@@ -6,11 +6,10 @@ import threading
 from types import FrameType
 from typing import Self
 
+from netkit.errors import Interrupted
+
+INTERRUPTED = 130
 AGAIN_S = 0.05
-
-
-class Interrupted(KeyboardInterrupt):
-    """What Ctrl-C raises: when Python's own kind once left an `exec`, Python ends by the signal, caught or not."""
 
 
 class CtrlC:

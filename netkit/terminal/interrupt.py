@@ -11,7 +11,7 @@ from contextlib import suppress
 from types import FrameType, TracebackType
 from typing import Self
 
-from netkit.cli import INTERRUPTED
+from netkit.terminal.ctrl_c import INTERRUPTED
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 ASKED = "interrupted: no other device is begun, those begun end in order; again to leave at once"

@@ -1,4 +1,4 @@
-"""A lab for one proof: beside any other of the same fabric, and gone when the proof is over, however it ends."""
+"""Starting labs; one for a proof stands beside any other of the same fabric, and is gone when the proof is over."""
 
 import os
 import re
@@ -8,21 +8,40 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from types import FrameType
 
-from netkit.cli.lab.up import await_birth, start
-from netkit.cli.terminal.ctrl_c import Interrupted
 from netkit.design import Fabric
-from netkit.errors import LabError, Problem
-from netkit.lab import personality
+from netkit.errors import Interrupted, LabError, Problem
+from netkit.lab import keeper, personality
 from netkit.lab.entry import remote
 from netkit.lab.folder import LabFolder, LabJob, all_labs, began_at, lab_folder, only_one
-from netkit.lab.system import neighbor_table
+from netkit.lab.system import detach, neighbor_table
 from netkit.platforms.config import Files
 from netkit.project.project import Project
 
 NAME = re.compile(r"proof-(\d+)-(\d+)")
 POLL_S = 0.2
+BORN_S = 300.0
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 Tell = Callable[[str], None]
+
+
+def start(lab: LabFolder, project: Project, job: LabJob) -> None:
+    """Start the keeper of a lab that is not there."""
+    lab.end()
+    neighbor_table.make_room(sum(1 for _ in project.fabric.links()))
+    lab.path.mkdir(mode=0o755)
+    detach.start(job, keeper.run)
+
+
+def await_birth(lab: LabFolder) -> None:
+    """Return when the keeper of a lab answers."""
+    deadline = time.monotonic() + BORN_S
+    while not lab.control.exists():
+        if not lab.is_alive or time.monotonic() > deadline:
+            said = lab.last_words() or "it left no word"
+            raise LabError(
+                Problem(f"the lab did not start: {said}", "netkit lab logs tells more, netkit lab down clears up")
+            )
+        time.sleep(POLL_S / 4)
 
 
 @contextmanager

@@ -9,13 +9,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TextIO, cast
 
-from netkit.cli.terminal.interrupt import ASKED
-from netkit.cli.terminal.listener import Listener, say
-from netkit.cli.terminal.progress import lines
 from netkit.deploy import DeployEvent, DeviceOutcome, Phase
 from netkit.deploy.model import Tell
 from netkit.report.outcome_text import device_text
 from netkit.report.plan_view import shown
+from netkit.terminal.interrupt import ASKED
+from netkit.terminal.progress import lines
+from netkit.terminal.text import Listener, say
 
 if TYPE_CHECKING:
     from rich.console import Group
