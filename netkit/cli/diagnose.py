@@ -25,7 +25,8 @@ from netkit.lab import personality
 from netkit.lab.folder import all_labs
 from netkit.project.project import CHECKS, MODELS, PLAYBOOKS, TEMPLATES, Project, beside
 from netkit.project.runs import runs_folder
-from netkit.terminal.text import check_format, columns
+from netkit.report.table import columns
+from netkit.terminal.text import check_format
 from netkit.terminal.whole_file import write_whole
 
 OURS = "NETKIT_"

@@ -4,7 +4,7 @@ import csv
 import json
 import os
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import asdict, fields, is_dataclass
 from typing import Any, TextIO
 
@@ -35,16 +35,6 @@ class Listener:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._stream, name)
-
-
-def columns(rows: Iterable[Sequence[object]], head: Sequence[str] = ()) -> str:
-    """Return rows as aligned columns."""
-    table = [[str(cell) for cell in row] for row in ([head, *rows] if head else rows)]
-    if not table:
-        return ""
-    widths = [max(len(row[index]) for row in table) for index in range(len(table[0]))]
-    lines = ("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in table)
-    return "\n".join(lines) + "\n"
 
 
 def write_json(value: object) -> None:

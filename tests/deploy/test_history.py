@@ -7,17 +7,17 @@ from pathlib import Path
 import pytest
 
 from netkit import deploy
-from netkit.cli.change import history
 from netkit.deploy import Approval, Journal, Provenance
 from netkit.errors import DeployError
+from netkit.report import history_text as history
+from netkit.terminal.text import write_json
 from tests.deploy.fake import Fault, Killed
 from tests.deploy.scene import Scene, scene
 
 
-def table(journal: Journal, capsys: pytest.CaptureFixture[str]) -> dict[str, list[str]]:
+def table(journal: Journal) -> dict[str, list[str]]:
     """Return what is said of each device of a run."""
-    history.tell(journal, "text")
-    rows = capsys.readouterr().out.partition("DEVICE ")[2].partition("\n\n")[0].splitlines()[1:]
+    rows = history.run_text(journal).partition("DEVICE ")[2].partition("\n\n")[0].splitlines()[1:]
     return {row.split()[0]: [cell.strip() for cell in row.split("  ") if cell.strip()][1:] for row in rows}
 
 
@@ -25,31 +25,31 @@ def listed(found: Scene) -> list[tuple[str, ...]]:
     return [*history.rows(deploy.history(found.root))]
 
 
-def test_devices_that_failed_or_were_left_out_are_no_success(capsys: pytest.CaptureFixture[str]) -> None:
+def test_devices_that_failed_or_were_left_out_are_no_success() -> None:
     with scene() as found:
         found.devices["leaf03"].faults.append(Fault("commit_config", "quiet", 1))
         journal = found.journal()
         outcome = found.apply(journal, limit=("leaf02", "leaf03", "leaf04"), max_fail=1)
         assert outcome.exit_code == 1
-        said = table(journal, capsys)
+        said = table(journal)
         assert said["leaf02"] == ["1", "done", "intended"]
         assert said["leaf03"][:3] == ["2", "reverted", "as before"]
         assert said["leaf01"] == ["–", "excluded", "as before"]
         assert [row[-2:] for row in listed(found)] == [("failed", "2 done, 1 reverted, 7 excluded")]
 
 
-def test_a_stopped_run_says_why(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_stopped_run_says_why() -> None:
     with scene() as found:
         found.devices["leaf03"].faults.append(Fault("open", "unreachable", 1000))
         journal = found.journal()
         assert found.apply(journal).exit_code == 4
-        said = table(journal, capsys)
+        said = table(journal)
         assert said["leaf03"] == ["–", "unreachable", "as before", "leaf03: cannot be reached"]
         assert said["leaf01"] == ["–", "not started", "as before"]
         assert listed(found)[0][-2] == "stopped: 1 failed, 0 may: leaf03"
 
 
-def test_a_run_that_was_killed_tells_which_devices_it_had_begun(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_run_that_was_killed_tells_which_devices_it_had_begun() -> None:
     def strike(device: str, operation: str) -> None:
         if (device, operation) == ("leaf02", "commit_config, done"):
             raise Killed
@@ -60,7 +60,7 @@ def test_a_run_that_was_killed_tells_which_devices_it_had_begun(capsys: pytest.C
         with pytest.raises(Killed):
             found.apply(journal, limit=("leaf01", "leaf02", "leaf03"))
         journal.close()
-        said = table(journal, capsys)
+        said = table(journal)
         assert said == {
             "leaf01": ["1", "done", "intended"],
             "leaf02": ["2", "not ended", "unknown", "its last step was commit"],
@@ -81,7 +81,7 @@ BEGUN = Provenance(
 )
 
 
-def test_who_and_why_stand_in_the_list_and_with_the_run(capsys: pytest.CaptureFixture[str]) -> None:
+def test_who_and_why_stand_in_the_list_and_with_the_run() -> None:
     with scene() as found:
         journal = found.journal()
         assert found.apply(journal, limit=("leaf02", "leaf03"), provenance=BEGUN).exit_code == 0
@@ -93,8 +93,7 @@ def test_who_and_why_stand_in_the_list_and_with_the_run(capsys: pytest.CaptureFi
             *("bob@example.net", "allowed"),
         )
         assert (back[3], back[6]) == (f"rollback of {journal.run}", "")
-        history.tell(journal, "text")
-        said = capsys.readouterr().out
+        said = history.run_text(journal)
     source = f"intent of commit {BEGUN.commit} and changes that are not committed"
     assert said.splitlines()[1:6] == [
         f"deploy by alice@bastion (uid 1000), 1970-01-12 13:46:40 UTC, {source}",
@@ -105,7 +104,7 @@ def test_who_and_why_stand_in_the_list_and_with_the_run(capsys: pytest.CaptureFi
     ]
 
 
-def test_a_resume_by_another_stands_below_the_first(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_resume_by_another_stands_below_the_first() -> None:
     def strike(device: str, operation: str) -> None:
         if (device, operation) == ("leaf02", "commit_config, done"):
             raise Killed
@@ -118,8 +117,7 @@ def test_a_resume_by_another_stands_below_the_first(capsys: pytest.CaptureFixtur
         journal.close()
         found.strike = lambda _device, _operation: None
         found.resume(journal, provenance=replace(BEGUN, verb="resume", user="carol", reason="", approval=None))
-        history.tell(journal, "text")
-        said = capsys.readouterr().out.splitlines()
+        said = history.run_text(journal).splitlines()
         assert [line.split(" (uid")[0] for line in said if "(uid" in line] == [
             "deploy by alice@bastion",
             "resume by carol@bastion",
@@ -131,14 +129,12 @@ def test_the_diff_of_each_device_is_shown_and_of_a_selection_all_of_it(capsys: p
     with scene() as found:
         journal = found.journal()
         found.apply(journal, limit=("leaf02", "leaf03"))
-        history.tell(journal, "text")
-        said = capsys.readouterr().out
+        said = history.run_text(journal)
         heads = [line.split(": risk")[0] for line in said.splitlines() if ": risk " in line]
         assert heads == ["leaf02", "leaf03"]
-        history.tell(journal, "text", {"leaf03"})
-        (only,) = [line for line in capsys.readouterr().out.splitlines() if ": risk " in line]
+        (only,) = [line for line in history.run_text(journal, {"leaf03"}).splitlines() if ": risk " in line]
         assert only.startswith("leaf03: risk none")
-        history.tell(journal, "json")
+        write_json(history.run_document(journal))
         document = json.loads(capsys.readouterr().out)
     planned = {device.name: device for device in found.plan.changed}
     assert [one["name"] for one in document["changes"]] == ["leaf02", "leaf03"]
@@ -150,7 +146,7 @@ def test_the_diff_of_each_device_is_shown_and_of_a_selection_all_of_it(capsys: p
     assert document["provenance"] == []
 
 
-def test_a_run_of_an_older_netkit_is_listed_without_columns_nobody_can_fill(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_run_of_an_older_netkit_is_listed_without_columns_nobody_can_fill() -> None:
     with scene() as found:
         journal = found.journal()
         found.apply(journal, limit=("leaf02",))
@@ -161,8 +157,7 @@ def test_a_run_of_an_older_netkit_is_listed_without_columns_nobody_can_fill(caps
             "RESULT",
             "DEVICES",
         ]
-        history.tell(journal, "text")
-        assert "uid" not in capsys.readouterr().out
+        assert "uid" not in history.run_text(journal)
 
 
 @pytest.mark.parametrize("damage", ["", "[", "{}", "[1]", '[{"verb": "deploy"}]', "\udcff"])
@@ -174,6 +169,6 @@ def test_a_damaged_record_of_who_began_hides_no_run_and_holds_up_no_resume(damag
         file.write_text(damage, encoding="utf-8", errors="surrogateescape")
         assert [one.run for one in deploy.history(found.root)] == [journal.run]
         with pytest.raises(DeployError, match="does not say who began the run"):
-            history.tell(journal, "text")
+            history.run_text(journal)
         journal.resumed(BEGUN)
         assert journal.provenance() == (BEGUN,)

@@ -13,8 +13,9 @@ from netkit.design.select import select
 from netkit.errors import AccessError, NetkitError, Problem
 from netkit.project.fleet import Fleet, fleet
 from netkit.report.plan_view import counted
+from netkit.report.table import columns
 from netkit.terminal.progress import counter
-from netkit.terminal.text import columns, is_agreed
+from netkit.terminal.text import is_agreed
 
 WORKERS = 32
 DECLINED, UNREACHED = 1, 4

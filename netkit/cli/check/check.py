@@ -21,10 +21,11 @@ from netkit.report.judgement_json import judgement_json, judgement_junit
 from netkit.report.judgement_text import judgement_markdown, judgement_text
 from netkit.report.judgement_view import Judged
 from netkit.report.metrics import metrics
+from netkit.report.table import columns
 from netkit.store.open_cause import OpenNow, cause_changes
 from netkit.store.silence import SilenceEnd
 from netkit.terminal.progress import QUIET
-from netkit.terminal.text import columns, write_json
+from netkit.terminal.text import write_json
 from netkit.terminal.whole_file import write_whole
 
 if TYPE_CHECKING:

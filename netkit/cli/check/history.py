@@ -13,9 +13,10 @@ from netkit.judge.run import Judgement
 from netkit.project.past import place_of, source_of
 from netkit.project.runs import LAST
 from netkit.report.judgement_view import Judged
+from netkit.report.table import columns
 from netkit.store import CheckRun
 from netkit.store.store import open_store
-from netkit.terminal.text import check_format, columns, write_json
+from netkit.terminal.text import check_format, write_json
 
 HEAD = ("RUN", "TAKEN", "WINDOW", "DEVICES", "EXAMINED", "RESULT")
 

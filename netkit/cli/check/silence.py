@@ -21,12 +21,13 @@ from netkit.project.past import place_of, source_of
 from netkit.project.project import Project
 from netkit.report.judgement_json import silence_document
 from netkit.report.judgement_view import moment
+from netkit.report.table import columns
 from netkit.silence import edit
 from netkit.silence.file import AnyEntry, check, load
 from netkit.store import Source
 from netkit.store.silence import healed
 from netkit.store.store import open_store
-from netkit.terminal.text import check_format, columns, write_json
+from netkit.terminal.text import check_format, write_json
 
 LENGTH = re.compile(r"(?P<number>[1-9]\d{0,3})(?P<unit>[mhdw])")
 UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}

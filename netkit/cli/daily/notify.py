@@ -12,10 +12,10 @@ from netkit.notify.delivery import Sender, complaint, sample
 from netkit.project.notifying import Notifying
 from netkit.project.past import place_of, source_of
 from netkit.report.plan_view import counted, shown
+from netkit.report.table import columns
 from netkit.store import Source
 from netkit.store.outbox import WaitingMessages
 from netkit.store.store import open_store
-from netkit.terminal.text import columns
 
 ACTIONS = ("show", "test")
 HEAD = ("RECEIVER", "KIND", "FROM", "CHECKS", "DEVICES", "WAITING")

@@ -13,7 +13,8 @@ from netkit.design.select import select
 from netkit.errors import Problem, UsageError
 from netkit.project.project import Project
 from netkit.render import Engine, names, templates
-from netkit.terminal.text import check_format, columns, write_csv, write_json
+from netkit.report.table import columns
+from netkit.terminal.text import check_format, write_csv, write_json
 
 
 def run(folder: Path, *, cabling: bool, addresses: bool, explain: str, view: str, output: str, limit: str) -> None:

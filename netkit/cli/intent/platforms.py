@@ -9,7 +9,8 @@ from netkit.errors import Problem, UsageError
 from netkit.platforms import FEATURES, HOSTS, PLATFORMS, Platform
 from netkit.platforms.models import MODELS
 from netkit.platforms.risk import Rule
-from netkit.terminal.text import check_format, columns, write_json
+from netkit.report.table import columns
+from netkit.terminal.text import check_format, write_json
 
 HOSTS_TITLE = "GPU hosts"
 
