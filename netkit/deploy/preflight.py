@@ -144,7 +144,7 @@ def differences(found: Preflight) -> str:
 def _check_way_back(found: Preflight, task: Task) -> None:
     model, running, intended = MODELS[task.plan.platform], found.comparison.running, found.comparison.intended
     changes = diff(model, intended, running)
-    way = model.way(Choice(changes, intended, running, task.plan.version))
+    way = model.strategy(Choice(changes, intended, running, task.plan.version))
     if changes and way.is_refused:
         raise DeviceError(Problem(f"{task.name}: there is no way back: {'; '.join(way.reasons)}", "change it in steps"))
 

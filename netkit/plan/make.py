@@ -201,7 +201,7 @@ def _planned(
     warnings: tuple[str, ...],
 ) -> DevicePlan:
     way = (
-        model.way(Situation(found.changes, found.running, found.intended, version))
+        model.strategy(Situation(found.changes, found.running, found.intended, version))
         if found.changes
         else Strategy(NOTHING)
     )

@@ -40,8 +40,8 @@ class ConfigModel:
     """Configuration → files that parse to it again."""
     ownership: Ownership
     risks: RiskTable
-    way: Callable[[Situation], Strategy]
-    limits: tuple[Constraint, ...]
+    strategy: Callable[[Situation], Strategy]
+    constraints: tuple[Constraint, ...]
     router: Callable[[Config], Router] | None = None
     """Configuration → what it says about routing; None for hosts."""
     host_routes: Callable[[Config], HostRoutes] | None = None

@@ -22,12 +22,12 @@ def test_json_has_every_rule_and_every_limit(name: str) -> None:
     found = json.loads(run("platforms", name, "--format", "json").stdout)
     assert len(found["risks"]) == len(MODELS[name].risks.rules)
     assert [(limit["what"], limit["effect"]) for limit in found["limits"]] == [
-        (limit.what, limit.effect) for limit in MODELS[name].limits
+        (limit.what, limit.effect) for limit in MODELS[name].constraints
     ]
 
 
 def test_every_model_has_limits() -> None:
-    assert all(MODELS[name].limits for name in MODELS)
+    assert all(MODELS[name].constraints for name in MODELS)
 
 
 def test_unknown_platform_is_refused_with_a_guess() -> None:

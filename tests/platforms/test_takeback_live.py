@@ -180,7 +180,7 @@ def batches(platform: str, kind: str) -> tuple[tuple[Case, ...], ...]:
 
 def way(platform: str, found: ConfigComparison) -> str:
     version = fabric(platform).switch("leaf01").version
-    return MODELS[platform].way(Situation(found.changes, found.running, found.intended, version)).method
+    return MODELS[platform].strategy(Situation(found.changes, found.running, found.intended, version)).method
 
 
 @dataclass

@@ -61,7 +61,7 @@ def _sections(name: str) -> Iterator[str]:
             yield "Keys of the intent that have no effect, always or on some models and versions:\n"
             yield columns((ignored.key, ignored.note) for ignored in platform.ignored)
     yield "What a change costs beside itself, or why it takes another way:\n"
-    yield columns((limit.what, limit.effect) for limit in MODELS[name].limits)
+    yield columns((one.what, one.effect) for one in MODELS[name].constraints)
     yield "What a change puts at risk; the first line that fits holds:\n"
     rows = ((_place(rule), rule.risk.word, rule.note, rule.source) for rule in MODELS[name].risks.rules)
     yield columns(rows, ("WHERE", "RISK", "WHY", "SOURCE"))
@@ -92,5 +92,5 @@ def _details_entry(name: str) -> dict[str, Any]:
         {"path": rule.path, "when": rule.when, "risk": rule.risk.word, "note": rule.note, "source": rule.source}
         for rule in MODELS[name].risks.rules
     ]
-    found = [{"what": limit.what, "effect": limit.effect} for limit in MODELS[name].limits]
+    found = [{"what": one.what, "effect": one.effect} for one in MODELS[name].constraints]
     return {"name": name, **about, "limits": found, "risks": risks}

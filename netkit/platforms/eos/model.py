@@ -6,9 +6,8 @@ from collections.abc import Collection, Iterator
 from netkit.platforms import section
 from netkit.platforms.compare import ConfigModel
 from netkit.platforms.config import PRESENT, Config, Files, Path
-from netkit.platforms.eos.risks import RISKS
 from netkit.platforms.eos.routing import keeping, router
-from netkit.platforms.eos.way import limits, way
+from netkit.platforms.eos.strategy import RISKS, constraints, strategy
 from netkit.platforms.ownership import declared
 from netkit.platforms.secrets import SECRET
 
@@ -165,4 +164,15 @@ def text(config: Config) -> dict[str, str]:
     return {FILE: section.text(config, GRAMMAR)} if config else {}
 
 
-MODEL = ConfigModel("eos", (FILE,), parse, text, declared("eos"), RISKS, way, tuple(limits()), router, keeping=keeping)
+MODEL = ConfigModel(
+    "eos",
+    (FILE,),
+    parse,
+    text,
+    declared("eos"),
+    RISKS,
+    strategy,
+    tuple(constraints()),
+    router,
+    keeping=keeping,
+)

@@ -6,9 +6,8 @@ from collections.abc import Iterator
 from netkit.platforms import section
 from netkit.platforms.compare import ConfigModel
 from netkit.platforms.config import Config, Files
-from netkit.platforms.frr.risks import RISKS
 from netkit.platforms.frr.routing import keeping, router
-from netkit.platforms.frr.way import limits, way
+from netkit.platforms.frr.strategy import RISKS, constraints, strategy
 from netkit.platforms.linux import files as linux
 from netkit.platforms.linux.files import Kind
 from netkit.platforms.ownership import declared
@@ -93,4 +92,15 @@ def text(config: Config) -> dict[str, str]:
 
 
 FILES = (FRR_CONF, "daemons", "netplan.yaml", "sysctl.conf", "lldpd.conf", "chrony.conf", "rsyslog.conf", "snmpd.conf")
-MODEL = ConfigModel("frr", FILES, parse, text, declared("frr"), RISKS, way, tuple(limits()), router, keeping=keeping)
+MODEL = ConfigModel(
+    "frr",
+    FILES,
+    parse,
+    text,
+    declared("frr"),
+    RISKS,
+    strategy,
+    tuple(constraints()),
+    router,
+    keeping=keeping,
+)

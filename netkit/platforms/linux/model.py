@@ -3,9 +3,8 @@
 from netkit.platforms.compare import ConfigModel
 from netkit.platforms.config import Config, Files
 from netkit.platforms.linux import files as linux
-from netkit.platforms.linux.risks import RISKS
 from netkit.platforms.linux.routing import host_routes
-from netkit.platforms.linux.way import limits, way
+from netkit.platforms.linux.strategy import RISKS, constraints, strategy
 from netkit.platforms.ownership import declared
 
 KINDS = {
@@ -33,5 +32,5 @@ def text(config: Config) -> dict[str, str]:
 
 
 MODEL = ConfigModel(
-    "linux", tuple(KINDS), parse, text, declared("host"), RISKS, way, tuple(limits()), host_routes=host_routes
+    "linux", tuple(KINDS), parse, text, declared("host"), RISKS, strategy, tuple(constraints()), host_routes=host_routes
 )

@@ -9,9 +9,8 @@ import yaml
 from netkit.errors import ConfigError, Problem
 from netkit.platforms.compare import ConfigModel
 from netkit.platforms.config import Config, Files, Path, flat, nested
-from netkit.platforms.nvue.risks import RISKS
 from netkit.platforms.nvue.routing import keeping, router
-from netkit.platforms.nvue.way import limits, way
+from netkit.platforms.nvue.strategy import RISKS, constraints, strategy
 from netkit.platforms.ownership import declared
 from netkit.platforms.plain_yaml import plain
 from netkit.platforms.secrets import SECRET, is_secret_name
@@ -160,8 +159,8 @@ MODEL = ConfigModel(
     text,
     declared("nvue"),
     RISKS,
-    way,
-    tuple(limits()),
+    strategy,
+    tuple(constraints()),
     router,
     keeping=keeping,
     is_apart=is_apart,

@@ -14,7 +14,7 @@ from netkit.platforms.change import Change
 from netkit.platforms.compare import apply
 from netkit.platforms.config import Config, Files, Path
 from netkit.platforms.nvue.model import FILE, names, user_of
-from netkit.platforms.nvue.way import is_breakout, joined_cages
+from netkit.platforms.nvue.strategy import is_breakout, joined_cages
 from netkit.platforms.plain_yaml import INTEGER, plain
 from netkit.platforms.secrets import SECRET, SecretResolver, has_placeholder
 

@@ -12,9 +12,8 @@ from netkit.platforms.secrets import SecretResolver
 from netkit.platforms.sonic import routing, tables
 from netkit.platforms.sonic.model import CONFIG_DB, MODEL
 from netkit.platforms.sonic.procedure import Procedure
-from netkit.platforms.sonic.risks import FLAPPING
+from netkit.platforms.sonic.strategy import FLAPPING, patch_s, strategy
 from netkit.platforms.sonic.tables import Operation, Tables
-from netkit.platforms.sonic.way import patch_s, way
 
 RELOAD_S, PATCH_S = 900, 120
 """How long to wait for a change, whatever it is; a patch that takes ports down gets more."""
@@ -90,7 +89,7 @@ def _is_patch_back(before: SonicState, changes: tuple[Change, ...], version: str
     """Whether the updater takes the way back: there are some it refuses whose way there it takes."""
     have = MODEL.parse({name: text for name, text in before.files().items() if text is not None})
     back = tuple(Change(change.path, change.intended, change.running, change.risk) for change in changes)
-    return way(Situation(back, apply(have, changes), have, version)).method != "reload"
+    return strategy(Situation(back, apply(have, changes), have, version)).method != "reload"
 
 
 def _routes(running: str | None, intended_text: str) -> frozenset[Path]:

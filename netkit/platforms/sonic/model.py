@@ -7,10 +7,9 @@ from netkit.platforms.compare import ConfigModel
 from netkit.platforms.config import PRESENT, Config, Files, Path
 from netkit.platforms.frr.model import FRR_CONF, ROUTING
 from netkit.platforms.secrets import SECRET, is_secret_name
-from netkit.platforms.sonic.risks import RISKS
 from netkit.platforms.sonic.router import keeping, router
 from netkit.platforms.sonic.routing import OWNERSHIP
-from netkit.platforms.sonic.way import limits, way
+from netkit.platforms.sonic.strategy import RISKS, constraints, strategy
 
 CONFIG_DB = "config_db.json"
 SECRET_ROWS = frozenset({"SNMP_COMMUNITY"})
@@ -103,5 +102,14 @@ def _listed(value: str) -> object:
 
 
 MODEL = ConfigModel(
-    "sonic", (CONFIG_DB, FRR_CONF), parse, text, OWNERSHIP, RISKS, way, tuple(limits()), router, keeping=keeping
+    "sonic",
+    (CONFIG_DB, FRR_CONF),
+    parse,
+    text,
+    OWNERSHIP,
+    RISKS,
+    strategy,
+    tuple(constraints()),
+    router,
+    keeping=keeping,
 )

@@ -71,7 +71,7 @@ def compared(driver: SonicDriver, files: Mapping[str, str]) -> ConfigComparison:
 def load(driver: SonicDriver, files: Mapping[str, str], method: str = "") -> str:
     """Stage what makes a switch run some files, as a deploy does; return the method."""
     found = compared(driver, files)
-    way = MODEL.way(Situation(found.changes, found.running, found.intended, driver.os_version()))
+    way = MODEL.strategy(Situation(found.changes, found.running, found.intended, driver.os_version()))
     driver.load_candidate(Candidate(files, found.changes, method or way.method))
     return way.method
 

@@ -13,7 +13,7 @@ from netkit.platforms.frr.model import MODEL as FRR
 from netkit.platforms.linux.model import MODEL as LINUX
 from netkit.platforms.nvue.model import MODEL as NVUE
 from netkit.platforms.sonic.model import MODEL as SONIC
-from netkit.platforms.sonic.way import PATCH_S, patch_s
+from netkit.platforms.sonic.strategy import PATCH_S, patch_s
 from tests.platforms.samples import samples
 
 Tables = dict[str, dict[str, dict[str, Any]]]
@@ -21,7 +21,7 @@ Tables = dict[str, dict[str, dict[str, Any]]]
 
 def chosen(model: ConfigModel, running: dict[str, str], intended: dict[str, str], version: str = "") -> Strategy:
     found = compare(model, dict(running), intended)
-    return model.way(Situation(found.changes, found.running, found.intended, version))
+    return model.strategy(Situation(found.changes, found.running, found.intended, version))
 
 
 def sonic(edit: Callable[[Tables], object], version: str = "202411", hwsku: str = "Mellanox-SN5600-O128") -> Strategy:
