@@ -13,8 +13,7 @@ from netkit.design.traffic import WatchdogTimers
 from netkit.hardware import Catalog
 from netkit.platforms.eos import view
 from netkit.platforms.eos import view_qos as eos_qos
-from netkit.platforms.eos.dialects import DIALECTS, dialect
-from netkit.platforms.eos.hardware import hardware
+from netkit.platforms.eos.dialects import DIALECTS, dialect, hardware
 from netkit.render import Engine, render
 from tests import intents
 from tests.conftest import Golden

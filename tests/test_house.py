@@ -11,7 +11,7 @@ import pytest
 
 from netkit.hardware import Catalog
 from netkit.platforms import registry
-from netkit.platforms.models import MODELS
+from netkit.platforms.compare import MODELS
 from netkit.platforms.ownership import shipped_templates
 
 ROOT = Path(__file__).parent.parent

@@ -11,7 +11,7 @@ from netkit.design.hosts import RoutePlan
 from netkit.design.select import ATTRIBUTES
 from netkit.design.select import groups as group_names
 from netkit.environment import PASSWORD
-from netkit.platforms.linux import rails, reach
+from netkit.platforms.linux import install, rails
 from netkit.platforms.registry import ACCESS
 
 
@@ -36,7 +36,7 @@ def inventory(fabric: Fabric, endpoints: Mapping[str, Endpoint]) -> dict[str, ob
 def connection(endpoint: Endpoint) -> dict[str, object]:
     """Return how Ansible reaches a device. A password is asked of the environment, and never written."""
     if endpoint.transport == "ssh":
-        found = reach.variables(endpoint)
+        found = install.variables(endpoint)
     else:
         found = {
             "ansible_host": endpoint.host,

@@ -11,8 +11,7 @@ from netkit.access.endpoint import Transport
 from netkit.errors import AccessError, IntentError, Problem
 from netkit.intent import complaint, document
 from netkit.intent.scalars import OneOf
-from netkit.platforms.gnmi.credential import Shield
-from netkit.platforms.gnmi.message import question
+from netkit.platforms.gnmi.message import Shield, question
 from netkit.platforms.registry import ACCESS
 from netkit.platforms.snmp.transport import AuthProtocol, PrivProtocol
 

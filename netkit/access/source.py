@@ -12,7 +12,7 @@ from netkit.design import Fabric
 from netkit.design.fabric import Snmp
 from netkit.errors import AccessError, Problem
 from netkit.platforms import HOSTS
-from netkit.platforms.gnmi.credential import GnmiLogin, GnmiServer, Shield
+from netkit.platforms.gnmi.message import GnmiLogin, GnmiServer, Shield
 from netkit.platforms.registry import ACCESS
 from netkit.platforms.snmp.transport import Community, Credential, User
 from netkit.platforms.view import Viewer

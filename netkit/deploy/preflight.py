@@ -9,11 +9,10 @@ from netkit.errors import AccessError, ConfigError, DeviceError, PlanError, Prob
 from netkit.plan import DevicePlan, Plan, Running, keeping
 from netkit.plan.blast import words
 from netkit.platforms.change import Change
-from netkit.platforms.compare import ConfigComparison, compare, diff
+from netkit.platforms.compare import MODELS, ConfigComparison, compare, diff
 from netkit.platforms.compare import Situation as Choice
 from netkit.platforms.config import Config, Files
 from netkit.platforms.driver import Reader
-from netkit.platforms.models import MODELS
 
 MOST_SHOWN = 5
 REMEMBERED = 64

@@ -6,9 +6,8 @@ from dataclasses import dataclass
 
 from netkit.design.fabric import Fabric, Host, Nic, Port, Switch
 from netkit.plan.model import Blast
-from netkit.platforms.change import Change, Risk
+from netkit.platforms.change import Change, Risk, RiskTable
 from netkit.platforms.config import Config, Path
-from netkit.platforms.risk import RiskTable
 
 WORD = re.compile(r"[ |,]")
 PORT = re.compile(r"(?:swp|Ethernet)\d+\S*")

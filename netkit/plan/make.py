@@ -13,9 +13,8 @@ from netkit.plan.group import grouped
 from netkit.plan.model import Blast, Bridge, DevicePlan, Plan, RoutingChange, Running, Unreachable, UnreadDevice
 from netkit.plan.order import Order
 from netkit.platforms.change import NOTHING, Change, Risk, Strategy
-from netkit.platforms.compare import ConfigComparison, ConfigModel, Situation, apply, compare
+from netkit.platforms.compare import MODELS, ConfigComparison, ConfigModel, Situation, apply, compare
 from netkit.platforms.config import Files
-from netkit.platforms.models import MODELS
 from netkit.platforms.routing import RetainedRouting
 
 Known = MutableMapping[str, str]

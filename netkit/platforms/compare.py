@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from functools import lru_cache
 
-from netkit.platforms.change import Change, Constraint, Strategy
+from netkit.platforms.change import Change, Constraint, RiskTable, Strategy
 from netkit.platforms.config import Config, Files, Path, digest
 from netkit.platforms.ownership import Ownership
-from netkit.platforms.risk import RiskTable
+from netkit.platforms.registry import Parts
 from netkit.platforms.routing import HostRoutes, RetainedRouting, Router
 from netkit.platforms.secrets import has_placeholder, holds_secret, settled, without_placeholders
 
@@ -147,3 +147,7 @@ def _settled(running: dict[Path, str], intended: dict[Path, str]) -> tuple[dict[
                 del one[path]
             one.update(settled(differing, opposite))
     return running, intended
+
+
+MODELS: Mapping[str, ConfigModel] = Parts("model", "MODEL")
+"""`linux` are the GPU hosts."""

@@ -12,8 +12,8 @@ from netkit.errors import ConfigError, PlanError, Problem, UsageError
 from netkit.plan import Plan, Running, Unreachable, cache
 from netkit.platforms import HOSTS
 from netkit.platforms.backup import separated
+from netkit.platforms.compare import MODELS
 from netkit.platforms.config import Files
-from netkit.platforms.models import MODELS
 from netkit.project import cores
 from netkit.project.cores import Names, Read, Sides, Work
 from netkit.project.project import Project

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from netkit.platforms.models import MODELS
+from netkit.platforms.compare import MODELS
 from tests.cli.scene import run
 from tests.command import assert_refused
 from tests.conftest import Golden

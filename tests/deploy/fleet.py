@@ -19,9 +19,9 @@ from netkit.errors import NetkitError
 from netkit.hardware import Catalog
 from netkit.intent import Intent
 from netkit.plan import Plan, Running, Unreachable, make
+from netkit.platforms.compare import MODELS
 from netkit.platforms.config import Config, Files
 from netkit.platforms.driver import Driver
-from netkit.platforms.models import MODELS
 from netkit.render import Engine, render
 from tests.lab.running import RunningLab
 

@@ -15,8 +15,8 @@ from netkit.deploy.apply import WayBack, never
 from netkit.design import Fabric
 from netkit.design.fabric import Switch
 from netkit.plan import Plan, Running, make
+from netkit.platforms.compare import MODELS
 from netkit.platforms.config import Files
-from netkit.platforms.models import MODELS
 from tests.deploy.fake import FakeDevice, FakeDriver, FakeHostDriver, Time
 from tests.plan.scenes import Staged, staged
 from tests.plan.test_order import EDITS, merged, transition

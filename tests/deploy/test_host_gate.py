@@ -11,7 +11,7 @@ from netkit.deploy.host_gate import HostGate
 from netkit.errors import DeviceError
 from netkit.platforms.change import Risk
 from netkit.platforms.driver import RailState
-from netkit.platforms.linux import health
+from netkit.platforms.linux import rails
 from netkit.platforms.linux.rails import ExpectedRail, RouteLookup
 from tests import intents
 from tests.deploy.fake import FakeDevice, FakeHostDriver, Time
@@ -174,7 +174,7 @@ def printed(link: str = LINK, first: str = GOOD, second: str = "") -> str:
     ],
 )
 def test_what_a_host_says_of_its_rails(text: str, expected: RailState) -> None:
-    assert health.states(text, RAILS, {"rail0": ("10.0.0.0",)}, "gpu01") == (expected,)
+    assert rails.rail_states(text, RAILS, {"rail0": ("10.0.0.0",)}, "gpu01") == (expected,)
 
 
 Broken = Callable[[str], str]
@@ -183,4 +183,4 @@ Broken = Callable[[str], str]
 @pytest.mark.parametrize("broken", [lambda _text: "", lambda text: text[:-5], lambda text: text.replace("{", "<", 1)])
 def test_what_makes_no_sense_is_told(broken: Broken) -> None:
     with pytest.raises(DeviceError, match="gpu01: what it says of its rails cannot be read"):
-        health.states(broken(printed()), RAILS, {}, "gpu01")
+        rails.rail_states(broken(printed()), RAILS, {}, "gpu01")

@@ -27,9 +27,8 @@ from netkit.deploy import Journal
 from netkit.design import Fabric
 from netkit.lab.entry import remote
 from netkit.lab.folder import LabFolder
-from netkit.platforms.compare import compare
+from netkit.platforms.compare import MODELS, compare
 from netkit.platforms.config import Files
-from netkit.platforms.models import MODELS
 from tests import intents
 from tests.cli.site import Site
 from tests.command import ROOT

@@ -15,8 +15,8 @@ import pytest
 from netkit.lab.agents.gnmi.server import GnmiAgent, GnmiEndpoint
 from netkit.lab.personality import Personality
 from netkit.lab.state import GnmiState, SwitchState
-from netkit.platforms.gnmi.credential import GnmiLogin, GnmiServer
 from netkit.platforms.gnmi.driver import GnmiViewer
+from netkit.platforms.gnmi.message import GnmiLogin, GnmiServer
 from netkit.platforms.view import ViewSubject
 from tests.lab.personalities.eos_node import switch_on
 from tests.lab.personalities.nvue.bench import desk

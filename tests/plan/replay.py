@@ -11,9 +11,8 @@ from netkit.design import Fabric, Switch
 from netkit.plan import DevicePlan, Plan, Running
 from netkit.plan.model import Step
 from netkit.plan.order import Order
-from netkit.platforms.compare import apply
+from netkit.platforms.compare import MODELS, apply
 from netkit.platforms.config import Config, Files
-from netkit.platforms.models import MODELS
 from netkit.platforms.routing import HostRoutes, Router
 from netkit.routing import Cabling, Network, NetworkState
 from netkit.routing.network import AddressGroup

@@ -6,7 +6,7 @@ from netkit import plan
 from netkit.design import Fabric
 from netkit.design.fabric import Switch
 from netkit.plan import Running
-from netkit.platforms.models import MODELS
+from netkit.platforms.compare import MODELS
 from netkit.render import Engine, render
 from tests import intents
 from tests.plan.scenes import VERSIONS, staged

@@ -7,8 +7,7 @@ from netkit import plan
 from netkit.errors import ConfigError, PlanError
 from netkit.plan import Running, Unreachable
 from netkit.platforms.change import NOTHING, REFUSED, Risk
-from netkit.platforms.compare import apply, compare
-from netkit.platforms.models import MODELS
+from netkit.platforms.compare import MODELS, apply, compare
 from netkit.platforms.secrets import PLACEHOLDER
 from tests import intents, random_intents
 from tests.plan.scenes import SCENES, VERSIONS, staged

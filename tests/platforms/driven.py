@@ -10,10 +10,9 @@ from netkit.access.connect import connect
 from netkit.access.endpoint import Endpoint
 from netkit.design import Fabric
 from netkit.errors import AccessError
-from netkit.platforms.compare import compare
+from netkit.platforms.compare import MODELS, compare
 from netkit.platforms.config import Files
 from netkit.platforms.driver import Candidate, Driver
-from netkit.platforms.models import MODELS
 from netkit.render import Engine, render
 from tests.lab.running import RunningLab
 

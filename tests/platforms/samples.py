@@ -5,8 +5,8 @@ from functools import lru_cache
 
 from netkit.design import Fabric
 from netkit.design.fabric import Host, Switch
+from netkit.platforms.compare import MODELS
 from netkit.platforms.config import Files
-from netkit.platforms.models import MODELS
 from netkit.render import Engine, render
 from tests import intents
 

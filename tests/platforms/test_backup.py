@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from netkit.platforms.backup import joined, separated, without_secrets
-from netkit.platforms.models import MODELS
+from netkit.platforms.compare import MODELS
 from netkit.platforms.secrets import SECRET
 from tests.platforms.samples import samples
 

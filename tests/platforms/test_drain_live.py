@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from netkit.platforms.compare import MODELS
 from netkit.platforms.config import Config
 from netkit.platforms.driver import Candidate, ConfirmsFirst, Driver
-from netkit.platforms.models import MODELS
 from tests.deploy.fleet import Fleet, built
 from tests.deploy.live_scene import values
 from tests.lab.running import needs_lab, running, until, write_fabric

@@ -7,10 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from netkit.errors import ConfigError
-from netkit.platforms.compare import ConfigModel, apply, compare, diff
+from netkit.platforms.change import UNKNOWN
+from netkit.platforms.compare import MODELS, ConfigModel, apply, compare, diff
 from netkit.platforms.config import Config, Files
-from netkit.platforms.models import MODELS
-from netkit.platforms.risk import UNKNOWN
 from netkit.platforms.secrets import PLACEHOLDER, SECRET
 from tests.platforms.samples import all_samples, samples
 

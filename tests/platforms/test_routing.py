@@ -16,9 +16,8 @@ from netkit.design.hosts import RoutePlan
 from netkit.errors import DesignError
 from netkit.hardware import Catalog
 from netkit.intent import Intent
-from netkit.platforms.compare import ConfigModel
+from netkit.platforms.compare import MODELS, ConfigModel
 from netkit.platforms.config import Files
-from netkit.platforms.models import MODELS
 from netkit.platforms.routing import (
     Aggregate,
     BgpNeighbor,

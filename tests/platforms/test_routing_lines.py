@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import yaml
 
-from netkit.platforms.models import MODELS
+from netkit.platforms.compare import MODELS
 from netkit.platforms.routing import Router
 
 FOLDER = Path(__file__).parent / "routing_lines"

@@ -9,7 +9,7 @@ from netkit.errors import ConfigError
 from netkit.platforms import section
 from netkit.platforms.compare import compare
 from netkit.platforms.config import Config, flat, nested
-from netkit.platforms.eos import model as eos
+from netkit.platforms.eos import model
 from netkit.platforms.frr.model import MODEL as FRR
 from netkit.platforms.linux import netplan, unit
 from netkit.platforms.linux.model import MODEL as LINUX
@@ -138,7 +138,7 @@ def eos_change(before: str, after: str) -> list[str]:
     files = samples("eos")["4.35.1F/plain/leaf01"]
     assert before in files["eos.cfg"]
     running = {"eos.cfg": files["eos.cfg"].replace(before, after)}
-    return [" ".join(change.path) for change in compare(eos.MODEL, dict(running), files).changes]
+    return [" ".join(change.path) for change in compare(model.MODEL, dict(running), files).changes]
 
 
 def test_eos_prints_other_words_for_the_same() -> None:
@@ -170,17 +170,17 @@ def test_eos_prints_other_words_for_the_same() -> None:
     ],
 )
 def test_eos_joins_ports_in_one_word(short: str, long: str) -> None:
-    assert eos.ports(short) == [f"Ethernet{port}" for port in long.split()]
+    assert model.ports(short) == [f"Ethernet{port}" for port in long.split()]
 
 
 @pytest.mark.parametrize("word", ["Et1-", "Et9-2", "Et1/1-2/3", "Et1-999999", "Vlan100", "Et", "Et1/-2"])
 def test_eos_leaves_what_it_cannot_take_apart(word: str) -> None:
-    assert all(port == word or port.removeprefix("Ethernet") in word for port in eos.ports(word))
-    assert len(eos.ports(word)) == 1
+    assert all(port == word or port.removeprefix("Ethernet") in word for port in model.ports(word))
+    assert len(model.ports(word)) == 1
 
 
 def test_eos_does_not_look_into_banners() -> None:
-    shown = eos.parse({"eos.cfg": "banner login\nrouter bgp 1\n   router-id 1.1.1.1\nEOF\nhostname leaf01\n"})
+    shown = model.parse({"eos.cfg": "banner login\nrouter bgp 1\n   router-id 1.1.1.1\nEOF\nhostname leaf01\n"})
     assert shown == {("banner login\nrouter bgp 1\n   router-id 1.1.1.1\nEOF",): "", ("hostname",): "leaf01"}
 
 
@@ -195,7 +195,7 @@ def test_eos_does_not_look_into_banners() -> None:
     ],
 )
 def test_eos_masks_secrets_of_all_kinds(line: str) -> None:
-    assert "S3cr3t" not in repr(eos.parse({"eos.cfg": line}))
+    assert "S3cr3t" not in repr(model.parse({"eos.cfg": line}))
 
 
 def test_frr_leaves_out_defaults_and_says_its_version() -> None:

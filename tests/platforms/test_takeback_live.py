@@ -22,11 +22,10 @@ import yaml
 
 from netkit.design import Fabric
 from netkit.errors import NetkitError
-from netkit.platforms.compare import ConfigComparison, Situation, compare
+from netkit.platforms.compare import MODELS, ConfigComparison, Situation, compare
 from netkit.platforms.config import Config, Files
 from netkit.platforms.config import Path as Place
 from netkit.platforms.driver import Candidate
-from netkit.platforms.models import MODELS
 from netkit.platforms.secrets import SECRET
 from tests import intents
 from tests.command import run

@@ -9,8 +9,8 @@ from netkit.design.select import Device, select
 from netkit.errors import ConfigError, OutputError, Problem
 from netkit.plan import Running, Unreachable
 from netkit.platforms.backup import joined, without_secrets
+from netkit.platforms.compare import MODELS
 from netkit.platforms.config import Files
-from netkit.platforms.models import MODELS
 from netkit.project.rendering import intended
 from netkit.report.plan_view import counted, listed
 from netkit.terminal.whole_file import write_whole

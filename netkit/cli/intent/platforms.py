@@ -7,8 +7,8 @@ from typing import Any
 
 from netkit.errors import Problem, UsageError
 from netkit.platforms import FEATURES, HOSTS, PLATFORMS, Platform
-from netkit.platforms.models import MODELS
-from netkit.platforms.risk import Rule
+from netkit.platforms.change import Rule
+from netkit.platforms.compare import MODELS
 from netkit.report.table import columns
 from netkit.terminal.text import check_format, write_json
 

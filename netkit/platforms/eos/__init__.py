@@ -1,7 +1,7 @@
 """Arista EOS."""
 
 from netkit.hardware import Split, SwitchModel
-from netkit.platforms.eos.hardware import hardware
+from netkit.platforms.eos.dialects import hardware
 from netkit.platforms.platform import Ignored, ManagementAccess, Platform, capabilities
 
 # Every routed port takes a VLAN of its own. Without a range EOS deals from 1006 up to 4094; this one leaves room for

@@ -15,8 +15,16 @@ from napalm.eos.eos import EOSDriver
 
 from netkit.errors import AccessError, DeviceError, Problem
 from netkit.platforms.driver import Candidate, SessionState
-from netkit.platforms.eos import drain, reply, session, transport_ask
+from netkit.platforms.eos import reply, transport
 from netkit.platforms.eos.model import FILE, MODEL
+from netkit.platforms.eos.session import (
+    commands,
+    drain_lines,
+    is_drain_intended,
+    is_own_drain,
+    undrain_lines,
+    without_drain,
+)
 from netkit.platforms.eos.transport import PinnedEapi
 from netkit.platforms.secrets import SecretResolver
 from netkit.platforms.view import Reply
@@ -118,7 +126,7 @@ class EosDriver(EOSDriver):  # type: ignore[misc]
 
     def running_files(self) -> Mapping[str, str | None]:
         """Return the running configuration; a drain of netkit's own is not part of it."""
-        return {FILE: drain.unseen(self._text())}
+        return {FILE: without_drain(self._text())}
 
     def os_version(self) -> str:
         """Return the release."""
@@ -136,7 +144,7 @@ class EosDriver(EOSDriver):  # type: ignore[misc]
 
     def ask(self, commands: Sequence[str]) -> tuple[Reply, ...]:
         """Return the answer to each command, in order; one that fails is an answer with a failure."""
-        return transport_ask.ask(self._post, commands, float(self.timeout), str(self.enablepwd))
+        return transport.ask(self._post, commands, float(self.timeout), str(self.enablepwd))
 
     def _post(self, request: str, timeout_s: float) -> Mapping[str, Any]:
         if self._is_hung_up:
@@ -161,7 +169,7 @@ class EosDriver(EOSDriver):  # type: ignore[misc]
         self.discard_config()
         if not candidate.changes:
             return
-        lines = session.commands(candidate.changes, self._text(), candidate.files.get(FILE, ""))
+        lines = commands(candidate.changes, self._text(), candidate.files.get(FILE, ""))
         self._abort_forgotten()
         with self._told():
             self.load_merge_candidate(config="\n".join(map(self._secrets.text, lines)))
@@ -244,7 +252,7 @@ class EosDriver(EOSDriver):  # type: ignore[misc]
         self._save()
 
     def _save(self) -> None:
-        if drain.is_own(self._text()):
+        if is_own_drain(self._text()):
             return
         try:
             self._run_commands(["write memory"], encoding="text")
@@ -278,21 +286,21 @@ class EosDriver(EOSDriver):  # type: ignore[misc]
         """Ask every neighbour to send traffic elsewhere, until `undrain` or a reboot."""
         text = self._text()
         running = MODEL.parse({FILE: text})
-        if drain.is_own(text) or drain.is_intended(running):
+        if is_own_drain(text) or is_drain_intended(running):
             return
-        lines = drain.begun(running)
+        lines = drain_lines(running)
         if not lines:
             raise self._device("has no BGP neighbour to send its traffic elsewhere", "deploy it without a drain")
         self._change(lines)
-        if not drain.is_own(self._text()):
+        if not is_own_drain(self._text()):
             raise self._device("the switch says it drains, but does not", "look at its log")
 
     def undrain(self) -> None:
         """End a drain of netkit's; one that is intended stays."""
         text = self._text()
-        if drain.is_own(text):
-            self._change(drain.ended(text))
-            if drain.is_own(self._text()):
+        if is_own_drain(text):
+            self._change(undrain_lines(text))
+            if is_own_drain(self._text()):
                 raise self._device("the switch says its drain has ended, but it has not", "look at its log")
             if not self._pending():
                 self._save()

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from itertools import takewhile
 
 from netkit.platforms.change import Change
-from netkit.platforms.config import Path
+from netkit.platforms.config import Config, Path
 from netkit.platforms.eos.model import GRAMMAR
 from netkit.platforms.secrets import SECRET
 from netkit.platforms.written import ConfigLine, Headers, lines
@@ -91,3 +91,78 @@ def _typed(wanted: Iterable[tuple[Headers, str]], sections: frozenset[Headers]) 
         yield from text.split("\n")
         above = (*headers, text) if (*headers, text) in sections else headers
     yield from (EXIT for _ in above)
+
+
+UNIT = "NETKIT-DRAIN"
+GROUP = f"group interface {UNIT}"
+MAINTENANCE = "maintenance"
+OWN = (GROUP, f"unit {UNIT}")
+NEIGHBOR = "neighbor interface "
+SYSTEM = (MAINTENANCE, "unit System", "quiesce")
+
+
+def is_own_drain(text: str) -> bool:
+    """Whether a running configuration has netkit's drain."""
+    return f"unit {UNIT}" in text
+
+
+def is_drain_intended(running: Config) -> bool:
+    """Whether the whole switch is in maintenance by its configuration."""
+    return SYSTEM in running
+
+
+def drain_lines(running: Config) -> list[str]:
+    """Return the lines that drain; none when there is no neighbour to ask."""
+    ports = [path[-1].removeprefix(NEIGHBOR) for path in running if path[-1].startswith(NEIGHBOR)]
+    members = [f"interface {port}" for port in ports if port.startswith("Ethernet")]
+    if not members:
+        return []
+    return [GROUP, *members, "exit", MAINTENANCE, f"unit {UNIT}", GROUP, "quiesce", "exit", "exit"]
+
+
+def undrain_lines(text: str) -> list[str]:
+    """Return the lines that end it; the section goes too when nothing else is in it."""
+    is_alone = all(line.headers[:1] != (MAINTENANCE,) for line in lines(without_drain(text), GRAMMAR))
+    unit = [MAINTENANCE, f"unit {UNIT}", "no quiesce", "exit", f"no unit {UNIT}", "exit"]
+    return [*unit, *([f"no {MAINTENANCE}"] if is_alone else []), f"no {GROUP}"]
+
+
+def without_drain(text: str) -> str:
+    """Return a running configuration as it would be without netkit's drain."""
+    return "".join(_kept(text)) if is_own_drain(text) else text
+
+
+def _kept(text: str) -> Iterator[str]:
+    rows = text.splitlines(keepends=True)
+    kept = list(_without(rows, OWN))
+    is_empty = not any(row.startswith("   ") and row.strip() != "!" for row in _section(kept, MAINTENANCE))
+    return _without(kept, (MAINTENANCE,)) if is_empty else iter(kept)
+
+
+def _section(rows: list[str], head: str) -> Iterator[str]:
+    is_in = False
+    for row in rows:
+        if not row.startswith(" "):
+            is_in = row.strip() == head
+        elif is_in:
+            yield row
+
+
+def _without(rows: list[str], heads: tuple[str, ...]) -> Iterator[str]:
+    """Yield the rows without some sections; the mark before a section goes with it."""
+    depth, marks = -1, list[str]()
+    for row in rows:
+        indent, words = len(row) - len(row.lstrip()), row.strip()
+        if 0 <= depth < indent:
+            continue
+        depth = indent if words in heads and not (words == GROUP and indent) else -1
+        if depth >= 0:
+            marks = []
+        elif words == "!":
+            yield from marks
+            marks = [row]
+        else:
+            yield from marks
+            marks = []
+            yield row
+    yield from marks

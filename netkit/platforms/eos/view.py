@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from netkit.design.fabric import Fabric, Login, ManagementAddress, Port, PortProfile, Snmp, Switch, SyslogServer, Vlan
 from netkit.design.policy import PrefixList, announced, prefix_lists
 from netkit.platforms.eos import INTERNAL_VLANS, view_qos
-from netkit.platforms.eos.dialects import EosDialect, dialect
-from netkit.platforms.eos.hardware import EosHardware, hardware
+from netkit.platforms.eos.dialects import EosDialect, EosHardware, dialect, hardware
 from netkit.render.artifact import Artifact
 
 MANAGEMENT_INTERFACE, MANAGEMENT_VRF = "Management1", "MGMT"

@@ -6,7 +6,7 @@ from fractions import Fraction
 
 from netkit.design.fabric import Switch
 from netkit.design.traffic import EcnThresholds, LosslessProfile, TrafficClass, WatchdogTimers
-from netkit.platforms.eos.hardware import EosHardware
+from netkit.platforms.eos.dialects import EosHardware
 
 MMU_PROFILE = "LOSSLESS"
 # Releases differ in whether the watchdog looks at PFC queues without guaranteed bandwidth; one percent costs nothing.

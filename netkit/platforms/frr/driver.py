@@ -9,12 +9,11 @@ from netkit.errors import DeviceError, Problem
 from netkit.platforms.change import Change
 from netkit.platforms.compare import compare
 from netkit.platforms.driver import Candidate
-from netkit.platforms.frr import drain, procedure, reply
+from netkit.platforms.frr import procedure, reply
 from netkit.platforms.frr.files import FRR_CONF, NETPLAN, PLACES, RELOAD
-from netkit.platforms.frr.interfaces import differing, left
-from netkit.platforms.frr.merging import merged
 from netkit.platforms.frr.model import MODEL, PASSWORD
 from netkit.platforms.frr.reader import FrrReader
+from netkit.platforms.frr.staging import differing, drain_lines, left, merged, undrain_lines
 from netkit.platforms.secrets import SECRET, SecretResolver
 from netkit.platforms.ssh import Done
 from netkit.platforms.written import missing
@@ -191,7 +190,7 @@ class FrrDriver(FrrReader):
         found = self._read()
         if found.get(reply.OWN_DRAIN):
             return
-        lines = drain.begun(found[FRR_CONF])
+        lines = drain_lines(found[FRR_CONF])
         if not lines:
             return
         self._line.put(procedure.DRAIN, lines)
@@ -204,7 +203,7 @@ class FrrDriver(FrrReader):
             file = f"{procedure.DRAIN}.end"
             waiting = f"{procedure.AFTER}/{FRR_CONF}"  # what is tried stands there until it is kept
             where = f"{procedure.IS_WAITING} && [ -e {waiting} ] && cat {waiting} || cat {PLACES[FRR_CONF].path}"
-            self._line.put(file, drain.ended(own.stdout, self._printed(where)))
+            self._line.put(file, undrain_lines(own.stdout, self._printed(where)))
             self._type(file, "the drain does not end")
             self._line.run(f"rm -f {procedure.DRAIN} {file}")
 

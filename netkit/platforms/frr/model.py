@@ -8,8 +8,8 @@ from netkit.platforms.compare import ConfigModel
 from netkit.platforms.config import Config, Files
 from netkit.platforms.frr.routing import keeping, router
 from netkit.platforms.frr.strategy import RISKS, constraints, strategy
-from netkit.platforms.linux import files as linux
-from netkit.platforms.linux.files import Kind
+from netkit.platforms.linux import file_kinds
+from netkit.platforms.linux.file_kinds import Kind
 from netkit.platforms.ownership import declared
 from netkit.platforms.secrets import SECRET
 
@@ -73,22 +73,22 @@ ROUTING = Kind(
 )
 KINDS = {
     FRR_CONF: ROUTING,
-    "netplan.yaml": linux.NETPLAN,
-    "daemons": linux.SHELL,
-    "sysctl.conf": linux.SYSCTL,
-    "rsyslog.conf": linux.WHOLE,
-    "*.conf": linux.WORDS,
+    "netplan.yaml": file_kinds.NETPLAN,
+    "daemons": file_kinds.SHELL,
+    "sysctl.conf": file_kinds.SYSCTL,
+    "rsyslog.conf": file_kinds.WHOLE,
+    "*.conf": file_kinds.WORDS,
 }
 
 
 def parse(files: Files) -> Config:
     """Return the files of a switch as one configuration."""
-    return linux.parse(files, KINDS)
+    return file_kinds.parse(files, KINDS)
 
 
 def text(config: Config) -> dict[str, str]:
     """Return a configuration as files."""
-    return linux.text(config, KINDS)
+    return file_kinds.text(config, KINDS)
 
 
 FILES = (FRR_CONF, "daemons", "netplan.yaml", "sysctl.conf", "lldpd.conf", "chrony.conf", "rsyslog.conf", "snmpd.conf")

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from netkit.platforms.driver import SessionState
-from netkit.platforms.frr.drain import place
 from netkit.platforms.frr.files import FRR_CONF, PLACES
 from netkit.platforms.frr.model import DEFAULTS
 from netkit.platforms.frr.procedure import AFTER, DRAIN, GONE, IS_WAITING
+from netkit.platforms.frr.staging import drain_place
 
 MARK = "\x01"
 SHOWN = "Current configuration:"
@@ -53,9 +53,9 @@ def running(text: str, drain: str) -> str:
 
 
 def _kept(text: str, drain: str) -> Iterator[str]:
-    drained, section = {place(row.strip()) for row in drain.splitlines()}, ""
+    drained, section = {drain_place(row.strip()) for row in drain.splitlines()}, ""
     for row in text.splitlines(keepends=True):
-        section = section if row.startswith(" ") else place(row.strip())
+        section = section if row.startswith(" ") else drain_place(row.strip())
         if row.startswith(PREAMBLE) or (section in drained and row.strip() in drained and row.startswith(" ")):
             continue
         if row.strip() not in {"", "end"}:

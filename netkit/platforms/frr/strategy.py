@@ -3,10 +3,9 @@
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from netkit.platforms.change import NOTHING, Constraint, Risk, Strategy
+from netkit.platforms.change import NOTHING, Constraint, Risk, RiskTable, Rule, Strategy
 from netkit.platforms.compare import Situation
 from netkit.platforms.config import Path
-from netkit.platforms.risk import RiskTable, Rule
 
 BGP = "FRR, BGP"
 OURS = "derived"

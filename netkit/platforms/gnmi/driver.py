@@ -7,8 +7,7 @@ from typing import NoReturn
 
 from netkit.errors import AccessError, Problem
 from netkit.platforms.agents import GnmiDialect, agents_of
-from netkit.platforms.gnmi.credential import GnmiLogin, GnmiServer
-from netkit.platforms.gnmi.message import CAPABILITIES, GnmiQuery, asked, question, written
+from netkit.platforms.gnmi.message import CAPABILITIES, GnmiLogin, GnmiQuery, GnmiServer, asked, question, written
 from netkit.platforms.gnmi.transport import (
     SHORTEST_S,
     SILENT,

@@ -22,9 +22,8 @@ from typing import Any, Self
 
 from netkit.facts import Sample
 from netkit.platforms.gnmi import message
-from netkit.platforms.gnmi.credential import GnmiLogin, GnmiServer
 from netkit.platforms.gnmi.facts import count
-from netkit.platforms.gnmi.message import GnmiQuery, Update
+from netkit.platforms.gnmi.message import GnmiLogin, GnmiQuery, GnmiServer, Update
 from netkit.platforms.view import ViewSubject
 
 

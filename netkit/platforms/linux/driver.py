@@ -15,7 +15,7 @@ from netkit.errors import DeviceError, NetkitError, Problem
 from netkit.platforms import shell_batch
 from netkit.platforms.config import Files
 from netkit.platforms.driver import Candidate, RailState, SessionState
-from netkit.platforms.linux import health, install, rails, reach
+from netkit.platforms.linux import install, rails
 from netkit.platforms.linux.facts.command import slowness
 from netkit.platforms.linux.transport import HostResult, play, shipped_playbooks
 from netkit.platforms.secrets import SecretResolver
@@ -80,8 +80,8 @@ class LinuxDriver:
     def rail_states(self, far: Mapping[str, Sequence[str]]) -> tuple[RailState, ...]:
         """Return how the rails are that its files describe, and who of some addresses answers on which interface."""
         found = rails.described({name: text for name, text in self.running_files().items() if text is not None})
-        printed = self._run("/bin/sh", stdin=health.script(found, far))
-        return health.states(printed, found, far, self.device)
+        printed = self._run("/bin/sh", stdin=rails.health_script(found, far))
+        return rails.rail_states(printed, found, far, self.device)
 
     def ask(self, commands: Sequence[str]) -> tuple[Reply, ...]:
         """Return the answer to each command, in order."""
@@ -167,7 +167,7 @@ class LinuxDriver:
         if self._files is None:
             raise DeviceError(Problem(f"{self.device}: nothing is staged", "load a candidate first"))
         wanted = rails.as_variables(rails.configured(self._files)) if rails.has_rails(self._files) else []
-        return {**reach.variables(self.target), "netkit_staged": STAGED, "netkit_rails": wanted}
+        return {**install.variables(self.target), "netkit_staged": STAGED, "netkit_rails": wanted}
 
     def begin_change(self) -> str:
         """Return a new name for the change that begins."""

@@ -2,33 +2,33 @@
 
 from netkit.platforms.compare import ConfigModel
 from netkit.platforms.config import Config, Files
-from netkit.platforms.linux import files as linux
+from netkit.platforms.linux import file_kinds
 from netkit.platforms.linux.routing import host_routes
 from netkit.platforms.linux.strategy import RISKS, constraints, strategy
 from netkit.platforms.ownership import declared
 
 KINDS = {
-    "netplan.yaml": linux.NETPLAN,
-    "oif.conf": linux.UNIT,
-    "10-*.network": linux.UNIT,
-    "10-*.link": linux.UNIT,
-    "90-netkit-rails.conf": linux.SYSCTL,
-    "netkit-nic-qos": linux.SCRIPT,
-    "netkit-nic-qos@.service": linux.UNIT,
-    "nccl.conf": linux.SHELL,
-    "mlxconfig.conf": linux.SHELL,
-    "70-netkit-rails.rules": linux.WHOLE,
+    "netplan.yaml": file_kinds.NETPLAN,
+    "oif.conf": file_kinds.UNIT,
+    "10-*.network": file_kinds.UNIT,
+    "10-*.link": file_kinds.UNIT,
+    "90-netkit-rails.conf": file_kinds.SYSCTL,
+    "netkit-nic-qos": file_kinds.SCRIPT,
+    "netkit-nic-qos@.service": file_kinds.UNIT,
+    "nccl.conf": file_kinds.SHELL,
+    "mlxconfig.conf": file_kinds.SHELL,
+    "70-netkit-rails.rules": file_kinds.WHOLE,
 }
 
 
 def parse(files: Files) -> Config:
     """Return the files of a host as one configuration."""
-    return linux.parse(files, KINDS)
+    return file_kinds.parse(files, KINDS)
 
 
 def text(config: Config) -> dict[str, str]:
     """Return a configuration as files."""
-    return linux.text(config, KINDS)
+    return file_kinds.text(config, KINDS)
 
 
 MODEL = ConfigModel(

@@ -2,9 +2,8 @@
 
 from collections.abc import Iterator
 
-from netkit.platforms.change import NOTHING, Constraint, Risk, Strategy
+from netkit.platforms.change import NOTHING, Constraint, Risk, RiskTable, Rule, Strategy
 from netkit.platforms.compare import Situation
-from netkit.platforms.risk import RiskTable, Rule
 
 OURS = "derived"
 RAILS = ("netplan.yaml", "network", "ethernets")

@@ -8,7 +8,7 @@ from netkit.errors import DeviceError, Problem
 from netkit.platforms.config import Files
 from netkit.platforms.driver import Candidate
 from netkit.platforms.napalm_error import MergeRefusedError, ReplaceRefusedError
-from netkit.platforms.nvue import drain, reply
+from netkit.platforms.nvue import drain, transport
 from netkit.platforms.nvue.dialects import dialect
 from netkit.platforms.nvue.model import FILE, MODEL
 from netkit.platforms.nvue.patch import NvuePatch, Tree, asks_what_runs, documents, entries, filled, users, whole
@@ -52,7 +52,7 @@ class NvueDriver(NvueReader):
             self._stage_users(users(candidate.files))
             return
         text = self._text or self._transport.config()
-        running = MODEL.parse(reply.as_files(text)) if asks_what_runs(candidate.changes) else {}
+        running = MODEL.parse(transport.as_files(text)) if asks_what_runs(candidate.changes) else {}
         first, *others = documents(candidate.files, candidate.changes, running)
         if others and not isinstance(self._transport, ShellTransport):
             raise DeviceError(Problem(f"{self.device}: splitting a cage anew takes two steps", "use the transport ssh"))
@@ -155,7 +155,7 @@ class NvueDriver(NvueReader):
         if not self._revision:
             return ""
         found = self._transport.difference("applied", self._revision)
-        return "" if reply.is_empty_difference(found) else self._secrets.hidden(json.dumps(found, indent=1))
+        return "" if transport.is_empty_difference(found) else self._secrets.hidden(json.dumps(found, indent=1))
 
     def commit_config(self, message: str = "", revert_in: int | None = None) -> None:
         """Apply; with `revert_in` seconds the switch takes it back by itself unless confirmed in time."""
@@ -202,7 +202,7 @@ class NvueDriver(NvueReader):
 
     def _refuse_unless_applied(self, difference: object) -> None:
         """Refuse what differs from what was staged: an apply can fail and say that it succeeded."""
-        if not reply.is_empty_difference(difference):
+        if not transport.is_empty_difference(difference):
             what = f"{self.device}: the switch says the change is applied, but does not run it"
             raise DeviceError(Problem(what, "look at nv config history, and at nvued's log"))
 

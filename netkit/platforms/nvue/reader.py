@@ -1,7 +1,7 @@
 """Reading a switch that runs NVUE, in NAPALM's words and in netkit's."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from napalm.base.base import NetworkDriver
@@ -9,9 +9,9 @@ from napalm.base.base import NetworkDriver
 from netkit.errors import AccessError, Problem
 from netkit.platforms.driver import SessionState
 from netkit.platforms.napalm_error import NotConnectedError
-from netkit.platforms.nvue import drain, getters, reply
+from netkit.platforms.nvue import drain, transport
 from netkit.platforms.nvue.shell import ShellTransport
-from netkit.platforms.nvue.transport import Transport
+from netkit.platforms.nvue.transport import Transport, seconds, version_of
 from netkit.platforms.platform import version_key
 from netkit.platforms.ssh import SshTarget
 from netkit.platforms.view import Reply
@@ -74,13 +74,13 @@ class NvueReader(NetworkDriver):  # type: ignore[misc]
         """Return the running configuration; what netkit sets for a drain or a timer of its own is not part of it."""
         self._read()
         if "graceful-shutdown" not in self._text and not NOT_SAVED.search(self._text):
-            return dict(reply.as_files(self._text))
+            return dict(transport.as_files(self._text))
         startup, applied = drain.tree_of(self._transport.config("startup")), drain.tree_of(self._text)
         if drain.is_own(applied, startup):
-            return dict(reply.as_files(drain.unseen(self._text, startup)))
+            return dict(transport.as_files(drain.unseen(self._text, startup)))
         if drain.is_ended(applied, startup) and self._transport.is_waiting():
-            return dict(reply.as_files(drain.unseen(self._text, startup, drain.AUTO_SAVE)))
-        return dict(reply.as_files(self._text))
+            return dict(transport.as_files(drain.unseen(self._text, startup, drain.AUTO_SAVE)))
+        return dict(transport.as_files(self._text))
 
     def foresee_sessions(self, version: str) -> None:
         """Read the sessions along with the configuration that is read next, for whoever asks for them then.
@@ -96,7 +96,7 @@ class NvueReader(NetworkDriver):  # type: ignore[misc]
             self._text = self._transport.config()
             return
         self._text, neighbors = self._transport.config_and(NEIGHBORS, _view(foreseen))
-        self._kept_neighbors = neighbors if reply.version_in(self._text) == foreseen else None
+        self._kept_neighbors = neighbors if transport.version_in(self._text) == foreseen else None
 
     def _forget(self) -> None:
         """Forget what was read: it may not be so any more."""
@@ -105,7 +105,7 @@ class NvueReader(NetworkDriver):  # type: ignore[misc]
     def os_version(self) -> str:
         """Return the release."""
         if not self._version:
-            self._version = reply.version_in(self._text) or reply.version_of(self._transport.show("system"))
+            self._version = transport.version_in(self._text) or transport.version_of(self._transport.show("system"))
         if not self._version:
             raise AccessError(Problem(f"{self.device}: shows no release", "see whether it runs Cumulus Linux"))
         return self._version
@@ -113,7 +113,7 @@ class NvueReader(NetworkDriver):  # type: ignore[misc]
     def sessions(self) -> tuple[SessionState, ...]:
         """Return the BGP sessions."""
         kept, self._kept_neighbors = self._kept_neighbors, None
-        return reply.sessions(self._neighbors() if kept is None else kept)
+        return transport.sessions(self._neighbors() if kept is None else kept)
 
     def _neighbors(self) -> dict[str, Any]:
         return self._transport.show(NEIGHBORS, _view(self.os_version()))
@@ -136,29 +136,29 @@ class NvueReader(NetworkDriver):  # type: ignore[misc]
 
     def get_facts(self) -> dict[str, Any]:
         """Return what the switch is."""
-        return getters.facts(
+        return facts(
             self._transport.show("system"), self._transport.show("platform"), self._transport.show("interface")
         )
 
     def get_interfaces(self) -> dict[str, Any]:
         """Return the state of each interface."""
-        return getters.interfaces(self._transport.show("interface"))
+        return interfaces(self._transport.show("interface"))
 
     def get_interfaces_counters(self) -> dict[str, Any]:
         """Return the counters of each interface; -1 where NVUE does not tell."""
-        return getters.counters(self._transport.show("interface"))
+        return counters(self._transport.show("interface"))
 
     def get_bgp_neighbors(self) -> dict[str, Any]:
         """Return the BGP sessions of the default VRF, by interface or address."""
-        return getters.bgp_neighbors(self._transport.show("router bgp"), self._neighbors())
+        return bgp_neighbors(self._transport.show("router bgp"), self._neighbors())
 
     def get_lldp_neighbors(self) -> dict[str, Any]:
         """Return who is at the other end of each cable."""
-        return getters.lldp_neighbors(self._transport.show("interface lldp"))
+        return lldp_neighbors(self._transport.show("interface lldp"))
 
     def get_optics(self) -> dict[str, Any]:
         """Return light and current of each lane."""
-        return getters.optics(self._transport.show("platform transceiver"))
+        return optics(self._transport.show("platform transceiver"))
 
     def cli(self, commands: list[str], encoding: str = "text") -> dict[str, str]:
         """Run commands of the switch's shell; what they print, errors included, is returned."""
@@ -172,3 +172,163 @@ class NvueReader(NetworkDriver):  # type: ignore[misc]
 def _view(version: str) -> str:
     """Return the view of the neighbors that tells everything."""
     return "detail" if version_key(version)[:2] >= BRIEF_SINCE else ""
+
+
+Shown = Mapping[str, Any]
+SPEED = re.compile(r"(\d+(?:\.\d+)?)([MG])")
+NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
+DBM = re.compile(r"(-?\d+(?:\.\d+)?) dBm")
+UNKNOWN = -1
+
+
+def facts(system: Shown, platform: Shown, interfaces: Shown) -> dict[str, Any]:
+    """Return what the switch is."""
+    name = str(system.get("hostname", ""))
+    return {
+        "uptime": float(seconds(system.get("uptime", UNKNOWN))),
+        "vendor": str(platform.get("manufacturer") or "NVIDIA"),
+        "os_version": version_of(system),
+        "serial_number": str(platform.get("serial-number", "")),
+        "model": str(platform.get("product-name") or system.get("platform", "")),
+        "hostname": name,
+        "fqdn": name,
+        "interface_list": sorted(interfaces),
+    }
+
+
+def interfaces(shown: Shown) -> dict[str, Any]:
+    """Return the state of each interface."""
+    return {name: _interface(found) for name, found in _objects(shown)}
+
+
+def _interface(found: Shown) -> dict[str, Any]:
+    link = _object(found, "link")
+    is_up = _oper_status(link) == "up"
+    return {
+        "is_up": is_up,
+        "is_enabled": str(link.get("admin-status", "up")) == "up",
+        "description": str(found.get("description", "")),
+        "last_flapped": -1.0,
+        "speed": _megabits(str(link.get("speed", ""))),
+        "mtu": _whole(link.get("mtu")),
+        "mac_address": str(link.get("mac-address") or link.get("mac") or "").upper(),
+    }
+
+
+def _oper_status(link: Shown) -> str:
+    """Return whether a link is up: a word since 5.11, the name of an object before."""
+    state = link.get("state")
+    return str(link.get("oper-status") or next(iter(state), "") if isinstance(state, dict) else state or "")
+
+
+def _megabits(speed: str) -> float:
+    found = SPEED.fullmatch(speed)
+    return float(found[1]) * (1000 if found[2] == "G" else 1) if found else -1.0
+
+
+def counters(shown: Shown) -> dict[str, Any]:
+    """Return the counters of each interface that has some."""
+    found = ((name, _object(_object(one, "link"), "stats")) for name, one in _objects(shown))
+    return {name: _counters(stats) for name, stats in found if stats}
+
+
+def _counters(stats: Shown) -> dict[str, int]:
+    """Return counters; NVUE does not tell unicast, multicast and broadcast apart."""
+    told = {
+        "tx_errors": "out-errors",
+        "rx_errors": "in-errors",
+        "tx_discards": "out-drops",
+        "rx_discards": "in-drops",
+        "tx_octets": "out-bytes",
+        "rx_octets": "in-bytes",
+        "tx_unicast_packets": "out-pkts",
+        "rx_unicast_packets": "in-pkts",
+    }
+    names = ("tx_multicast_packets", "rx_multicast_packets", "tx_broadcast_packets", "rx_broadcast_packets")
+    return {**{name: _whole(stats.get(key)) for name, key in told.items()}, **dict.fromkeys(names, UNKNOWN)}
+
+
+def bgp_neighbors(bgp: Shown, neighbors: Shown) -> dict[str, Any]:
+    """Return the BGP sessions of the default VRF."""
+    local_as = _whole(bgp.get("autonomous-system"))
+    peers = {name: _peer(found, local_as) for name, found in _objects(neighbors)}
+    return {"global": {"router_id": str(bgp.get("router-id", "")), "peers": peers}}
+
+
+def _peer(found: Shown, local_as: int) -> dict[str, Any]:
+    families = {
+        name.partition("-")[0]: {
+            "received_prefixes": _whole(family.get("rx-prefix")),
+            "accepted_prefixes": _whole(family.get("rx-prefix")),
+            "sent_prefixes": _whole(family.get("tx-prefix")),
+        }
+        for name, family in _objects(_object(found, "address-family"))
+        if name.endswith("-unicast")
+    }
+    return {
+        "local_as": _whole(_object(found, "local-as").get("asn", local_as)),
+        "remote_as": _whole(found.get("remote-as")),
+        "remote_id": str(found.get("remote-router-id", "")),
+        "is_up": str(found.get("session-state", "")).lower() == "established",
+        "is_enabled": str(found.get("shutdown", "off")) not in {"on", "enabled"},
+        "description": str(found.get("description", "")),
+        "uptime": seconds(found.get("uptime", UNKNOWN)),
+        "address_family": families,
+    }
+
+
+def lldp_neighbors(shown: Shown) -> dict[str, Any]:
+    """Return who is at the other end, the freshest first: NVUE keeps showing who was there before."""
+    found = {name: _object(_object(one, "lldp"), "neighbor") for name, one in _objects(shown)}
+    return {name: list(_ends(neighbors)) for name, neighbors in found.items() if neighbors}
+
+
+def _ends(neighbors: Shown) -> Iterator[dict[str, str]]:
+    for name, found in sorted(_objects(neighbors), key=lambda item: _whole(item[1].get("age"))):
+        port = _object(found, "port")
+        is_address = port.get("type") == "mac"
+        shown = port.get("description") if is_address else port.get("name")
+        yield {"hostname": str(_object(found, "chassis").get("system-name") or name), "port": str(shown or "")}
+
+
+def optics(shown: Shown) -> dict[str, Any]:
+    """Return light and current by lane, of the modules that show any."""
+    found = {name: list(_lanes(_object(one, "channel"))) for name, one in _objects(shown)}
+    return {name: {"physical_channels": {"channel": lanes}} for name, lanes in found.items() if lanes}
+
+
+def _lanes(channels: Shown) -> Iterator[dict[str, Any]]:
+    for index, (_, lane) in enumerate(_objects(channels)):
+        yield {
+            "index": index,
+            "state": {
+                "input_power": _reading(lane, "rx-power", "power", DBM),
+                "output_power": _reading(lane, "tx-power", "power", DBM),
+                "laser_bias_current": _reading(lane, "tx-bias-current", "current", NUMBER),
+            },
+        }
+
+
+def _reading(lane: Shown, name: str, key: str, pattern: re.Pattern[str]) -> dict[str, float]:
+    """Return one value; NVUE shows no average or extremes, so that they are the same value."""
+    node = lane.get(name)
+    text = str(node.get(key, "") if isinstance(node, dict) else node or "")
+    found = pattern.search(text)
+    value = float(found[1] if found and found.groups() else found[0]) if found else float(UNKNOWN)
+    return {"instant": value, "avg": value, "min": value, "max": value}
+
+
+def _objects(found: Shown) -> Iterator[tuple[str, Shown]]:
+    yield from ((name, one) for name, one in found.items() if isinstance(one, dict))
+
+
+def _object(found: Shown, key: str) -> Shown:
+    one = found.get(key)
+    return one if isinstance(one, dict) else {}
+
+
+def _whole(value: object) -> int:
+    """Return a count, whether it came as a number or as text; -1 when there is none."""
+    if isinstance(value, int):
+        return value
+    return int(value) if isinstance(value, str) and value.isdecimal() else UNKNOWN

@@ -7,7 +7,7 @@ from typing import Any
 from urllib.parse import quote
 
 from netkit.errors import AccessError, DeviceError, Problem
-from netkit.platforms.nvue import reply, rest_ask
+from netkit.platforms.nvue import rest_ask, transport
 from netkit.platforms.nvue.patch import COMMANDS, NvuePatch, Tree, document_in
 from netkit.platforms.nvue.rest_line import RestLine
 from netkit.platforms.nvue.transport import ConfirmedState
@@ -120,7 +120,7 @@ class RestTransport:
         self._confirm_s = confirm_s or 0
         self._tell(revision, wanted)
         state, why = self._ended(revision)
-        if state not in {*reply.APPLIED, "saved", WAITING} or (state == WAITING and not confirm_s):
+        if state not in {*transport.APPLIED, "saved", WAITING} or (state == WAITING and not confirm_s):
             what = f"{self.device}: the change was not applied: {why or state}"
             raise DeviceError(Problem(what, "the switch runs what it ran before"))
         return self.difference("applied", revision)
@@ -154,9 +154,9 @@ class RestTransport:
             raise DeviceError(Problem(what, "it went back before it was confirmed: apply it again"))
         self._tell(revision, {"state": "apply", "auto-prompt": {"ays": "ays_yes"}})
         state, why = self._ended(revision)
-        if state not in {*reply.APPLIED, "saved"}:
+        if state not in {*transport.APPLIED, "saved"}:
             raise DeviceError(Problem(f"{self.device}: was not confirmed: {why or state}", "look at its revisions"))
-        return ConfirmedState.SAVED if reply.SAVED.fullmatch(state) else ConfirmedState.UNSAVED
+        return ConfirmedState.SAVED if transport.SAVED.fullmatch(state) else ConfirmedState.UNSAVED
 
     def abort(self) -> None:
         """Wait until it goes back: no request to end the wait is documented."""
@@ -174,7 +174,7 @@ class RestTransport:
     def applied(self) -> str:
         """Return the newest revision that is what runs: the interface does not tell which one that is."""
         found = self._get("/revision")
-        ran = [name for name, one in found.items() if isinstance(one, dict) and one.get("state") in reply.APPLIED]
+        ran = [name for name, one in found.items() if isinstance(one, dict) and one.get("state") in transport.APPLIED]
         newest = sorted(ran, key=lambda name: (len(name), name), reverse=True)
         return next((name for name in newest if not self.difference(name, "applied")), "")
 

@@ -3,13 +3,13 @@
 import json
 import shlex
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from netkit.errors import AccessError, DeviceError, Problem
-from netkit.platforms import shell_row
-from netkit.platforms.nvue import reply, shell_ask
+from netkit.platforms import shell_batch, shell_row
+from netkit.platforms.nvue import transport
 from netkit.platforms.nvue.patch import NvuePatch
-from netkit.platforms.nvue.shell_guard import LATE, TAKEN, UNLESS_ARMED, RevertTimer
 from netkit.platforms.nvue.transport import ConfirmedState
 from netkit.platforms.ssh import Done, SshLine, SshTarget
 from netkit.platforms.view import Reply
@@ -81,7 +81,7 @@ class ShellTransport:
 
     def ask(self, commands: Sequence[str]) -> tuple[Reply, ...]:
         """Return the answer to each command, in order; one that fails is an answer with a failure."""
-        return shell_ask.ask(self.line, commands)
+        return ask(self.line, commands)
 
     def stage(self, document: NvuePatch, *, replaces: bool = False) -> str:
         """Make a revision of what is applied and a document, or of the document alone; return its name."""
@@ -95,7 +95,7 @@ class ShellTransport:
         if "created" not in done.stdout:  # it went into a revision that was begun before
             self.discard()
             done = self._staged(command, text)
-        revision = reply.revision_in(done.stdout)
+        revision = transport.revision_in(done.stdout)
         if not revision:
             raise self._garbled("no revision")
         return revision
@@ -110,7 +110,7 @@ class ShellTransport:
         done = self.line.run(command, max(self.timeout_s, APPLYING_S), text)
         if done.exit_code == NOT_WRITTEN:
             raise self._refused("no file can be written", done, "see whether its disk is full")
-        if done.exit_code != 0 or reply.FAILED.search(done.said):
+        if done.exit_code != 0 or transport.FAILED.search(done.said):
             raise self._refused("refuses the configuration", done, "nothing was changed")
         return done
 
@@ -136,7 +136,7 @@ class ShellTransport:
         if done.exit_code == LATE:
             what = f"{self.device}: the time was up before all of the change was applied, and it was taken back"
             raise DeviceError(Problem(what, "give it more time"))
-        if done.exit_code != 0 or reply.FAILED.search(done.said):
+        if done.exit_code != 0 or transport.FAILED.search(done.said):
             raise self._refused("the change was not applied", done, "the switch runs what it ran before")
         if not compared:
             raise self._garbled("no end of the apply")
@@ -147,7 +147,7 @@ class ShellTransport:
         done = self.line.run(UNLESS_ARMED + "nv config apply --confirm-status")
         if done.exit_code == TAKEN:
             return True
-        return done.exit_code == 0 and bool(done.said) and not reply.NOT_WAITING.search(done.said)
+        return done.exit_code == 0 and bool(done.said) and not transport.NOT_WAITING.search(done.said)
 
     def confirm(self) -> ConfirmedState:
         """Keep what waits; return what became of it."""
@@ -155,9 +155,9 @@ class ShellTransport:
         if done.exit_code == TAKEN:
             self.guard.disarm()
             return ConfirmedState.UNSAVED_ON_PURPOSE
-        if done.exit_code != 0 or reply.FAILED.search(done.said):
+        if done.exit_code != 0 or transport.FAILED.search(done.said):
             raise self._refused("the change was not confirmed", done, "it goes back by itself, if it has not already")
-        return ConfirmedState.SAVED if reply.SAVED.search(done.said) else ConfirmedState.UNSAVED
+        return ConfirmedState.SAVED if transport.SAVED.search(done.said) else ConfirmedState.UNSAVED
 
     def abort(self) -> None:
         """Take back what waits."""
@@ -170,7 +170,7 @@ class ShellTransport:
     def save(self) -> None:
         """Save what is applied to startup."""
         done = self.line.run("nv config save", max(self.timeout_s, APPLYING_S))
-        if done.exit_code != 0 or not reply.SAVED.search(done.said):
+        if done.exit_code != 0 or not transport.SAVED.search(done.said):
             raise self._refused("the configuration runs but was not saved", done, "nv config save, once it can")
 
     def discard(self) -> None:
@@ -179,8 +179,8 @@ class ShellTransport:
 
     def applied(self) -> str:
         """Return the name of the revision that runs."""
-        found = reply.applied_in(self._run("nv config revision").stdout)
-        same = (name for name in found if reply.is_empty_difference(self.difference(name, "applied")))
+        found = transport.applied_in(self._run("nv config revision").stdout)
+        same = (name for name in found if transport.is_empty_difference(self.difference(name, "applied")))
         return next(same, "")
 
     def printed(self, command: str) -> str:
@@ -201,7 +201,7 @@ class ShellTransport:
 
     def _objects(self, text: str) -> Any:
         try:
-            return reply.objects(text)
+            return transport.objects(text)
         except (ValueError, RecursionError):
             raise self._garbled() from None
 
@@ -232,3 +232,96 @@ def _line(done: Done) -> str:
     """Return what was said in one line, as far as a message may be long."""
     said = "; ".join(line.strip() for line in done.said.splitlines() if line.strip())
     return said[:400] or f"exit code {done.exit_code}"
+
+
+FILE = "~/.netkit-revert"
+LOCK = "~/.netkit-revert.lock"
+TAKEN, BUSY, LATE = 77, 75, 76
+MESSAGE = "netkit: not confirmed in time"
+IS_ARMED = f"[ -e {FILE} ] && read -r group revision < {FILE} && kill -s 0 -- -$group 2>/dev/null"
+# Before a command of NVUE's own: exit with TAKEN when the change is one of these.
+UNLESS_ARMED = f"if {IS_ARMED}; then exit {TAKEN}; fi; "
+DISARM = f"mv {FILE} {FILE}.taken 2>/dev/null || exit 1; read -r group revision < {FILE}.taken; rm -f {FILE}.taken"
+
+
+class RevertTimer:
+    """The timer of one switch."""
+
+    def __init__(self, device: str, line: SshLine) -> None:
+        self.device = device
+        self.line = line
+
+    def arm(self, revision: str, seconds: int) -> None:
+        """Go back to a revision after some seconds."""
+        revision = shlex.quote(revision)
+        back = f"mv {FILE} {FILE}.late && nv config apply {revision} -y -m '{MESSAGE}'; rm -f {FILE}.late"
+        timer = f"umask 077; echo $$ {revision} > {FILE} && sleep {seconds} && flock {LOCK} sh -c {shlex.quote(back)}"
+        wait = f"for i in $(seq 100); do [ -s {FILE} ] && exit 0; sleep 0.1; done; exit 1"
+        begin = f"setsid sh -c {shlex.quote(timer)} </dev/null >/dev/null 2>&1 &"
+        done = self.line.run(f"if {IS_ARMED}; then exit {BUSY}; fi; rm -f {FILE}; {begin} {wait}")
+        if done.exit_code == BUSY:
+            raise DeviceError(Problem(f"{self.device}: a change waits to be confirmed", "confirm it, or wait"))
+        if done.exit_code != 0:
+            what = f"{self.device}: no timer can be set that would take the change back"
+            raise DeviceError(Problem(what, "see whether its disk is full"))
+
+    def within(self, command: str) -> str:
+        """Return a command that runs only while the timer does, else exits with LATE."""
+        return f"flock {LOCK} sh -c {shlex.quote(f'[ -e {FILE} ] || exit {LATE}; {command}')}"
+
+    def disarm(self) -> None:
+        """Keep what was applied."""
+        self._end("kill -s TERM -- -$group")
+
+    def fire(self, timeout_s: float) -> None:
+        """Go back now."""
+        self._end(f"kill -s TERM -- -$group; nv config apply $revision -y -m '{MESSAGE}'", timeout_s)
+
+    def _end(self, command: str, timeout_s: float | None = None) -> None:
+        done = self.line.run(f"{DISARM}; {command}", timeout_s)
+        if done.exit_code != 0:
+            what = f"{self.device}: the change was taken back before it was confirmed"
+            raise DeviceError(Problem(what, "see what took so long, and apply it again"))
+
+
+MOST_STREAMS = 4
+"""As many as others poll a switch with and leave its control CPU alive; sshd takes up to ten."""
+WORTH = 32
+"""Below as many commands a stream of its own costs more than it saves."""
+PACE_S = 0.5
+"""What each command beyond that adds to the time a stream may take."""
+NVUE = "nv "
+
+
+def ask(line: SshLine, commands: Sequence[str]) -> tuple[Reply, ...]:
+    """Return the answer to each command, in order. AccessError only when the connection is gone."""
+    # What needs no nvued comes first, to be told even where nvued hangs.
+    wanted = sorted(dict.fromkeys(commands), key=lambda command: command.startswith(NVUE))
+    count = max(1, min(MOST_STREAMS, len(wanted) // WORTH))
+    hands = [wanted[at::count] for at in range(count)]
+    with ThreadPoolExecutor(count) as pool:
+        answered = list(pool.map(lambda hand: _stream(line, hand), hands))
+    lost = [one for one in answered if isinstance(one, AccessError)]
+    if len(lost) == count:
+        raise lost[0]
+    told = {
+        command: reply
+        for hand, one in zip(hands, answered, strict=True)
+        for command, reply in zip(hand, _replies(one, len(hand)), strict=True)
+    }
+    return tuple(told[command] for command in commands)
+
+
+def _stream(line: SshLine, hand: Sequence[str]) -> tuple[Reply, ...] | AccessError:
+    """Return the answers of one stream, or why there are none: the others may have theirs."""
+    limit_s = line.target.timeout_s + PACE_S * max(0, len(hand) - WORTH)
+    try:
+        return shell_batch.ask(line, hand, timeout_s=limit_s)
+    except AccessError as error:
+        return error
+
+
+def _replies(answered: tuple[Reply, ...] | AccessError, count: int) -> tuple[Reply, ...]:
+    if isinstance(answered, AccessError):
+        return (Reply("", f"not answered: {answered.problems[0].message}"),) * count
+    return answered

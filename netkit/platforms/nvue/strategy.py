@@ -3,11 +3,10 @@
 import re
 from collections.abc import Iterable, Iterator
 
-from netkit.platforms.change import NOTHING, Change, Constraint, Risk, Strategy
+from netkit.platforms.change import NOTHING, Change, Constraint, Risk, RiskTable, Rule, Strategy
 from netkit.platforms.compare import Situation
 from netkit.platforms.config import Config, Path
 from netkit.platforms.platform import version_key
-from netkit.platforms.risk import RiskTable, Rule
 
 QOS = "UG, Quality of Service"
 BGP = "UG, BGP"

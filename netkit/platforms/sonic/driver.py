@@ -9,8 +9,7 @@ from netkit.platforms.driver import Candidate
 from netkit.platforms.secrets import SecretResolver
 from netkit.platforms.sonic import procedure, tables
 from netkit.platforms.sonic.candidate import Intended, SonicState, intended, planned
-from netkit.platforms.sonic.reader import SonicReader
-from netkit.platforms.sonic.shell import reason
+from netkit.platforms.sonic.reader import SonicReader, reason
 from netkit.platforms.ssh import Done
 
 BACK_S = 900

@@ -9,12 +9,11 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from itertools import islice, pairwise
 
-from netkit.platforms.change import NOTHING, REFUSED, Change, Constraint, Risk, Strategy
+from netkit.platforms.change import NOTHING, REFUSED, Change, Constraint, Risk, RiskTable, Rule, Strategy
 from netkit.platforms.compare import Situation
 from netkit.platforms.config import Config, Path
 from netkit.platforms.frr.strategy import ROUTING_IN_USE, ROUTING_OBJECTS, ROUTING_RULES, below, neighbor_of
 from netkit.platforms.platform import version_key
-from netkit.platforms.risk import RiskTable, Rule
 
 GCU = "GCU, RequiredValueIdentifier"
 YANG = "GCU, create-only"

@@ -7,7 +7,7 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from netkit.platforms import disk
-from netkit.platforms.linux.facts import counter, hardware, interface, optic, probe, qos
+from netkit.platforms.linux.facts import hardware, interface, optic, probe, qos
 from netkit.platforms.linux.facts.reading import LAST, Card, Tree, parse
 
 FOLDER = Path(__file__).parent / "cases"
@@ -27,7 +27,7 @@ def tree(files: Mapping[str, str]) -> Tree:
 
 def _statistics(text: str) -> object:
     kernel = {f"{card.net}/statistics/rx_bytes": "55" for card in CARDS}
-    return counter.counters(tree(kernel), CARDS, text, "")
+    return interface.counters(tree(kernel), CARDS, text, "")
 
 
 READERS: Mapping[str, Callable[[str], object]] = {

@@ -6,7 +6,7 @@ from netkit.facts import Absent
 from netkit.facts.device import Interface, System
 from netkit.facts.host import HostFacts
 from netkit.facts.qos import Ecn
-from netkit.platforms.linux.facts import counter, hardware, interface, qos, reading
+from netkit.platforms.linux.facts import hardware, interface, qos, reading
 from netkit.platforms.linux.facts.hardware import host, system
 from netkit.platforms.view import SubjectNic
 from tests.facts.linux.case import CASES, DEVICES
@@ -106,17 +106,17 @@ def test_a_virtual_function_counts_by_the_kernel_and_a_silent_driver_not_at_all(
     files = {**OWN, **kernel, f"{PORT}/hw_counters/np_cnp_sent": "5", f"{CARD}/net/rail0/carrier_changes": "3"}
     always = {"cnp_sent": {"rail0": 5}, "rx_errors": {"rail0": 8}, "carrier_changes": {"rail0": 3}}
     virtual = "#@ rail0\n     rx_vport_rdma_unicast_bytes: 6\n#= 0\n"
-    found = counter.counters(made(files), cards(files), virtual, "")
+    found = interface.counters(made(files), cards(files), virtual, "")
     assert found == {**always, "rdma_rx_bytes": {"rail0": 6}, "rx_bytes": {"rail0": 8}, "rx_drops": {"rail0": 8}}
-    assert counter.counters(made(files), cards(files), "", "") == always
-    assert isinstance(counter.counters(made({}), (), "", ""), Absent)
+    assert interface.counters(made(files), cards(files), "", "") == always
+    assert isinstance(interface.counters(made({}), (), "", ""), Absent)
 
 
 def test_fec_is_counted_once_for_all_lanes() -> None:
     shown = (
         "#@ rail0\nStatistics:\n  corrected_blocks: 9\n    Lane 0: 4\n    Lane 1: 5\n  uncorrectable_blocks: 1\n#= 0\n"
     )
-    found = counter.counters(made(OWN), cards(OWN), "", shown)
+    found = interface.counters(made(OWN), cards(OWN), "", shown)
     assert found == {"fec_corrected": {"rail0": 9}, "fec_uncorrectable": {"rail0": 1}}
 
 

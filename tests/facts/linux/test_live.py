@@ -19,7 +19,7 @@ from netkit.facts.qos import Ecn, PortQos
 from netkit.observe import subject
 from netkit.observe.assemble import facts
 from netkit.platforms.linux.driver import LinuxDriver
-from netkit.platforms.linux.facts import counter, views
+from netkit.platforms.linux.facts import interface, views
 from netkit.platforms.view import Reply, View
 from tests.lab.running import intent, needs_lab, running, until, write_fabric
 from tests.platforms.linux_driver.bench import Bench, bench
@@ -202,7 +202,7 @@ def test_its_modules_and_lines_are_measured_lane_by_lane(up: Bench) -> None:
         assert line.ber is not None
         assert 0 < line.ber < 1e-6
     assert isinstance(found.counters, dict)
-    sources = (counter.QUEUE, counter.PORT, counter.ALWAYS_KERNEL, counter.PRIORITY, counter.FEC)
+    sources = (interface.QUEUE, interface.PORT, interface.ALWAYS_KERNEL, interface.PRIORITY, interface.FEC)
     names = {name for source in sources for name in source.values()} | {"carrier_changes", "fec_bin"}
     assert set(found.counters) == names
     assert names <= set(COUNTERS)

@@ -19,8 +19,7 @@ from netkit.facts.host import BgpSession
 from netkit.facts.optic import Lane, Module
 from netkit.observe import CollectOptions, Target, assemble, collect
 from netkit.platforms.napalm.driver import GetterViewer
-from netkit.platforms.napalm.facts import views as napalm_views
-from netkit.platforms.napalm.facts.views import GETTERS, NEIGHBORS, OPTICS, SESSIONS, views
+from netkit.platforms.napalm.facts.views import GETTERS, NEIGHBORS, OPTICS, SESSIONS, counters, views
 from netkit.platforms.view import View, ViewSubject
 from tests.facts.hostile import STRANGE, changed
 
@@ -294,6 +293,6 @@ def test_an_answer_may_have_another_shape_anywhere(data: st.DataObject) -> None:
 @pytest.mark.parametrize(("broadcasts", "total"), [(1, 3), (-1, 2), (None, None), ("?", None)])
 def test_a_sum_of_packets_without_a_count_that_is_told_elsewhere_is_none(broadcasts: object, total: int | None) -> None:
     shown = {"swp1": {"rx_octets": 5, **PACKETS, "rx_broadcast_packets": broadcasts}}
-    found = napalm_views.counters(json.dumps(shown), ()).counters
+    found = counters(json.dumps(shown), ()).counters
     assert not isinstance(found, Absent)
     assert found.get("rx_packets") == (None if total is None else {"swp1": total})

@@ -16,7 +16,7 @@ from netkit.platforms.nvue import rest_ask, rest_line
 from netkit.platforms.nvue.facts.views import views
 from netkit.platforms.nvue.rest_ask import ask as ask_by_rest
 from netkit.platforms.nvue.rest_ask import request
-from netkit.platforms.nvue.shell_ask import MOST_STREAMS, WORTH, ask
+from netkit.platforms.nvue.shell import MOST_STREAMS, WORTH, ask
 from netkit.platforms.ssh import SshLine, SshTarget
 from netkit.platforms.view import Reply, ViewSubject
 

@@ -16,7 +16,8 @@ from netkit.facts.optic import Limits
 from netkit.facts.qos import Ecn, Watchdog
 from netkit.observe import assemble, subject
 from netkit.platforms.nvue.driver import NvueDriver
-from netkit.platforms.nvue.facts import device, link, route
+from netkit.platforms.nvue.facts import link, route
+from netkit.platforms.nvue.facts.device import KERNEL
 from netkit.platforms.nvue.facts.views import DISK, views
 from netkit.platforms.view import Reply
 from tests import intents
@@ -28,7 +29,7 @@ VALUES["switches"]["spine"]["version"] = "5.14.0"
 FABRIC = intents.fabric(VALUES)
 pytestmark = needs_lab
 NOT_TOLD = {"lookups", "probes", "nics", "host"}
-LINUX = {device.KERNEL, link.OUTAGES, route.NEXTHOPS, *DISK.commands}
+LINUX = {KERNEL, link.OUTAGES, route.NEXTHOPS, *DISK.commands}
 """What REST cannot tell."""
 SHORT_S = 9.0
 

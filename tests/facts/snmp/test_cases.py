@@ -10,8 +10,7 @@ from netkit.facts import Absent, Facts
 from netkit.facts.device import Neighbor
 from netkit.facts.optic import Lane, Limits
 from netkit.platforms.eos.agents import SENSOR_LIMITS
-from netkit.platforms.snmp.facts import table
-from netkit.platforms.snmp.facts.views import views
+from netkit.platforms.snmp.facts.views import ENTITIES, IF_NAMES, IF_TABLE, LLDP_PORTS, LLDP_REMOTE, SENSORS, views
 from netkit.platforms.view import View
 from tests.facts.hostile import STRANGE
 from tests.facts.live_switch import misplaced
@@ -115,7 +114,7 @@ def test_any_text_is_taken(text: str, asked: tuple[str, View]) -> None:
 
 
 def test_sonic_calls_a_port_by_its_alias_and_numbers_it_by_its_name() -> None:
-    found = changed("sonic", table.IF_NAMES, _1_5="s Eth1/2")
+    found = changed("sonic", IF_NAMES, _1_5="s Eth1/2")
     assert not isinstance(found.interfaces, Absent)
     assert {name: one.alias for name, one in found.interfaces.items()} == {
         "Ethernet0": "etp1a",
@@ -125,32 +124,32 @@ def test_sonic_calls_a_port_by_its_alias_and_numbers_it_by_its_name() -> None:
 
 
 def test_what_is_no_port_is_left_out() -> None:
-    found = changed("sonic", table.IF_NAMES, _1_1001="s PortChannel1", _1_10001="s eth0")
+    found = changed("sonic", IF_NAMES, _1_1001="s PortChannel1", _1_10001="s eth0")
     assert found.interfaces == case.interfaces("sonic")
 
 
 def test_a_port_whose_state_is_unknown_is_neither_up_nor_down() -> None:
-    found = changed("nvue", table.IF_TABLE, _8_3="i 4", _7_3="")
+    found = changed("nvue", IF_TABLE, _8_3="i 4", _7_3="")
     assert not isinstance(found.interfaces, Absent)
     assert (found.interfaces["swp1s0"].is_up, found.interfaces["swp1s0"].is_enabled) == (None, None)
 
 
 def test_lldp_may_number_ports_in_its_own_way() -> None:
-    found = changed("eos", table.LLDP_PORTS, _3_1005="", _3_7="s Ethernet1/5", _2_7="i 5")
-    lone = changed("eos", table.LLDP_REMOTE, _7_0_1005_1="s eth2", _6_0_1005_1="i 5")
+    found = changed("eos", LLDP_PORTS, _3_1005="", _3_7="s Ethernet1/5", _2_7="i 5")
+    lone = changed("eos", LLDP_REMOTE, _7_0_1005_1="s eth2", _6_0_1005_1="i 5")
     assert found.neighbors == {"Ethernet1/5": (case.NEIGHBOR,)}
     assert lone.neighbors == {"Ethernet1/5": (Neighbor("gpu01", "eth2", "rail0"),)}
 
 
 def test_the_freshest_of_two_neighbours_comes_first() -> None:
-    found = changed("eos", table.LLDP_REMOTE, _9_900_1005_2="s gpu02", _7_900_1005_2="s eth3")
+    found = changed("eos", LLDP_REMOTE, _9_900_1005_2="s gpu02", _7_900_1005_2="s eth3")
     assert not isinstance(found.neighbors, Absent)
     assert [one.system for one in found.neighbors["Ethernet1/5"]] == ["gpu02", "gpu01"]
 
 
 def test_light_comes_in_milliwatts_or_dbm_and_none_is_dark() -> None:
-    dark = changed("sonic", table.SENSORS, _4_1000000131="i 0")
-    plain = changed("sonic", table.SENSORS, _1_1000000131="i 14", _2_1000000131="i 9", _4_1000000131="i -85000")
+    dark = changed("sonic", SENSORS, _4_1000000131="i 0")
+    plain = changed("sonic", SENSORS, _1_1000000131="i 14", _2_1000000131="i 9", _4_1000000131="i -85000")
     assert not isinstance(dark.modules, Absent)
     assert not isinstance(plain.modules, Absent)
     assert dark.modules["Ethernet0"].lanes[1] == Lane(-40.0, 0.0, 75.25)
@@ -160,12 +159,12 @@ def test_light_comes_in_milliwatts_or_dbm_and_none_is_dark() -> None:
 def test_sonic_shows_each_port_the_lanes_of_its_whole_module() -> None:
     first, second, power = 1000000130, 1000000530, {1: "i 8", 2: "i 8", 3: "i 4", 5: "i 1"}
     answers = case.answers("sonic")
-    answers[table.ENTITIES] += "".join(
+    answers[ENTITIES] += "".join(
         f"\n2.{base + lane} s DOM RX Power Sensor for {label}/{lane}"
         for base, label in ((first, "etp1a"), (second, "Ethernet4"))
         for lane in range(1, 9)
     )
-    answers[table.SENSORS] += "".join(
+    answers[SENSORS] += "".join(
         f"\n{column}.{base + lane} {raw}"
         for base in (first, second)
         for lane in range(1, 9)
@@ -178,7 +177,7 @@ def test_sonic_shows_each_port_the_lanes_of_its_whole_module() -> None:
 
 
 def test_a_sensor_that_is_not_well_has_no_value() -> None:
-    found = changed("sonic", table.SENSORS, _5_1000000131="i 2")
+    found = changed("sonic", SENSORS, _5_1000000131="i 2")
     assert not isinstance(found.modules, Absent)
     assert found.modules["Ethernet0"].lanes[1].rx_dbm is None
 
@@ -192,13 +191,13 @@ def test_limits_of_no_light_are_none() -> None:
 
 
 def test_a_port_without_counters_of_64_bits_has_no_bytes() -> None:
-    found = changed("nvue", table.IF_NAMES, _6_3="", _7_3="")
+    found = changed("nvue", IF_NAMES, _6_3="", _7_3="")
     assert not isinstance(found.counters, Absent)
     assert set(found.counters["rx_bytes"]) == set(found.counters["rx_packets"]) == {"swp1s1", "swp2s0"}
 
 
 def test_a_sum_of_packets_of_which_a_part_is_missing_at_one_port_is_none() -> None:
-    found = changed("nvue", table.IF_NAMES, _8_4="i 5", _8_5="i 6")
+    found = changed("nvue", IF_NAMES, _8_4="i 5", _8_5="i 6")
     assert not isinstance(found.counters, Absent)
     assert set(found.counters["rx_packets"]) == {"swp1s1", "swp2s0"}
     assert set(found.counters["tx_packets"]) == {"swp1s0", "swp1s1", "swp2s0"}

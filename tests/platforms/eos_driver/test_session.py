@@ -9,7 +9,7 @@ import pytest
 from netkit.lab.personalities.eos.personality import Eos
 from netkit.platforms.change import Change
 from netkit.platforms.compare import compare
-from netkit.platforms.eos import drain, session
+from netkit.platforms.eos import session
 from netkit.platforms.eos.model import MODEL
 from tests.lab.personalities import eos_node
 
@@ -120,9 +120,9 @@ def test_a_port_is_reset_because_it_cannot_be_removed() -> None:
 def test_a_drain_ends_without_a_trace(tmp_path: Path, attachment: str, drained: bool) -> None:
     eos, _ = eos_node.switch_on(tmp_path, "leaf01", eos_node.eos_fabric(attachment, "4.35.1F", drained))
     before = shown(eos)
-    typed(eos, drain.begun(MODEL.parse({"eos.cfg": before})))
+    typed(eos, session.drain_lines(MODEL.parse({"eos.cfg": before})))
     during = shown(eos)
-    assert drain.is_own(during)
-    assert drain.unseen(during) == before
-    eos_node.result(eos, "configure session t", *drain.ended(during), "end", "configure session t commit")
+    assert session.is_own_drain(during)
+    assert session.without_drain(during) == before
+    eos_node.result(eos, "configure session t", *session.undrain_lines(during), "end", "configure session t commit")
     assert shown(eos) == before

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from netkit.errors import AccessError, Problem
-from netkit.platforms.eos import transport_ask
+from netkit.platforms.eos import transport
 from netkit.platforms.eos.facts.interface import BGP, RUNNING, VERSION
 
 HOSTNAME, BOGUS, SLOW = "show hostname", "show bogus", "show slow"
@@ -46,7 +46,7 @@ class Switch:
         return {"result": results}
 
     def ask(self, *commands: str) -> list[tuple[str, str]]:
-        replies = transport_ask.ask(self.post, commands, TIMEOUT_S, "")
+        replies = transport.ask(self.post, commands, TIMEOUT_S, "")
         assert all(reply.at_s > 1.7e9 for reply in replies)
         return [(reply.text, reply.failure) for reply in replies]
 
@@ -105,7 +105,7 @@ def test_a_connection_that_is_lost_keeps_what_was_answered() -> None:
     [{}, {"error": 7}, {"result": None}, {"result": [{}]}, {"error": {"message": "no"}}, {"error": {"data": {}}}],
 )
 def test_an_answer_of_another_shape_is_a_failure_of_each_command(answer: Mapping[str, Any]) -> None:
-    replies = transport_ask.ask(lambda _request, _limit_s: answer, (VERSION, HOSTNAME), TIMEOUT_S, "")
+    replies = transport.ask(lambda _request, _limit_s: answer, (VERSION, HOSTNAME), TIMEOUT_S, "")
     assert [reply.text for reply in replies] == ["", ""]
     assert all(reply.failure for reply in replies)
 
@@ -117,6 +117,6 @@ def test_the_password_of_enable_is_given_and_nothing_is_asked_for_nothing() -> N
         posted.append(json.loads(request)["params"]["cmds"])
         return {"result": [{}, {}]}
 
-    assert transport_ask.ask(post, (), TIMEOUT_S, "word") == ()
-    transport_ask.ask(post, (VERSION,), TIMEOUT_S, "word")
+    assert transport.ask(post, (), TIMEOUT_S, "word") == ()
+    transport.ask(post, (VERSION,), TIMEOUT_S, "word")
     assert posted == [[{"cmd": "enable", "input": "word"}, VERSION]]

@@ -7,10 +7,10 @@ import pytest
 
 from netkit.platforms.change import Change
 from netkit.platforms.compare import compare
-from netkit.platforms.frr import drain, interfaces, procedure, reply
+from netkit.platforms.frr import procedure, reply, staging
 from netkit.platforms.frr.files import PLACES
-from netkit.platforms.frr.merging import merged
 from netkit.platforms.frr.model import MODEL
+from netkit.platforms.frr.staging import merged
 from tests.platforms.samples import samples
 
 RUNNING = """Building configuration...
@@ -61,10 +61,10 @@ ip route 198.51.100.0/24 blackhole
 
 @pytest.mark.parametrize("size", [1, 2, 8])
 def test_the_script_is_one_for_every_set_of_files(size: int) -> None:
-    for files in combinations(PLACES, size):
-        text = procedure.script(frozenset(files))
+    for chosen in combinations(PLACES, size):
+        text = procedure.script(frozenset(chosen))
         assert subprocess.run(["sh", "-n"], input=text, text=True, check=False).returncode == 0
-        assert all(f"place {file} {PLACES[file].path}" in text for file in files)
+        assert all(f"place {file} {PLACES[file].path}" in text for file in chosen)
 
 
 def test_interfaces_come_before_routing_and_a_restart_stands_for_a_reload() -> None:
@@ -119,24 +119,24 @@ def test_a_rendered_switch_is_put_there_as_it_is(name: str) -> None:
 def test_only_netkits_own_drain_is_unseen() -> None:
     shown = reply.running(RUNNING, "")
     assert " bgp graceful-shutdown\n" in shown
-    assert drain.begun(shown) == ""
+    assert staging.drain_lines(shown) == ""
     hidden = reply.running(RUNNING, "router bgp 65001\n bgp graceful-shutdown\nexit\n")
     assert hidden == shown.replace(" bgp graceful-shutdown\n", "")
-    assert reply.running(RUNNING, drain.begun(hidden)) == hidden
+    assert reply.running(RUNNING, staging.drain_lines(hidden)) == hidden
 
 
 def test_a_drain_goes_on_where_the_number_of_its_router_changes() -> None:
-    own = drain.begun("router bgp 65001\n bgp router-id 10.0.0.1\n")
+    own = staging.drain_lines("router bgp 65001\n bgp router-id 10.0.0.1\n")
     after = "router bgp 65009\n bgp router-id 10.0.0.1\n"
     shown = after.replace("65009\n", "65009\n bgp graceful-shutdown\n")
     assert reply.running(shown, own) == after
-    assert drain.ended(own, after) == "router bgp 65009\n no bgp graceful-shutdown\nexit\n"
-    assert drain.ended(own, shown) == ""
+    assert staging.undrain_lines(own, after) == "router bgp 65009\n no bgp graceful-shutdown\nexit\n"
+    assert staging.undrain_lines(own, shown) == ""
 
 
 def test_a_drain_that_is_intended_by_now_does_not_end() -> None:
     own = "router bgp 65001\n bgp graceful-shutdown\nexit\nrouter bgp 65001 vrf a\n bgp graceful-shutdown\nexit\n"
-    assert drain.ended(own, "router bgp 65001\n bgp graceful-shutdown\n") == (
+    assert staging.undrain_lines(own, "router bgp 65001\n bgp graceful-shutdown\n") == (
         "router bgp 65001 vrf a\n no bgp graceful-shutdown\nexit\n"
     )
 
@@ -167,9 +167,9 @@ bfd
 def test_only_ports_of_the_fabric_are_cleared_when_they_leave() -> None:
     have = "network:\n  ethernets:\n    eth0: {}\n    lo: {}\n    swp1s0: {mtu: 9216}\n    swp2: {}\n"
     want = "network:\n  ethernets:\n    swp2: {mtu: 1500}\n"
-    assert interfaces.left(have, want) == ["lo", "swp1s0"]
-    assert interfaces.left(want, have) == []
-    assert interfaces.left(have, "") == ["lo", "swp1s0", "swp2"]
+    assert staging.left(have, want) == ["lo", "swp1s0"]
+    assert staging.left(want, have) == []
+    assert staging.left(have, "") == ["lo", "swp1s0", "swp2"]
 
 
 def link(name: str, *flags: str) -> dict[str, object]:
@@ -198,5 +198,5 @@ def test_what_the_kernel_does_not_show_is_told(
         for name in ("swp1", "swp2", "x")
     ]
     links = [link("swp1", "LOWER_UP"), link("swp2", "NO-CARRIER")]
-    assert list(interfaces.differing(changes, links)) == said
-    assert list(interfaces.differing([Change(("daemons", "bgpd"), "no", "yes")], links)) == []
+    assert list(staging.differing(changes, links)) == said
+    assert list(staging.differing([Change(("daemons", "bgpd"), "no", "yes")], links)) == []

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from netkit.facts import COUNTERS, Absent, Facts
 from netkit.platforms.agents import agents_of
-from netkit.platforms.gnmi.facts import count, openconfig
+from netkit.platforms.gnmi.facts import count
 from netkit.platforms.gnmi.facts.views import counters, interfaces, views
 from netkit.platforms.gnmi.message import PathElement, Update, asked, leaves, path, question, read, spelled, written
 from netkit.platforms.sonic import agents as sonic
@@ -169,7 +169,7 @@ def test_what_is_asked_is_written_as_commands() -> None:
 
 
 def test_counters_are_known_ones() -> None:
-    assert set(openconfig.COUNTERS) | set(sonic.COUNTERS) <= set(COUNTERS)
+    assert set(count.COUNTERS) | set(sonic.COUNTERS) <= set(COUNTERS)
 
 
 @UNHURRIED

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from netkit.errors import DeviceError
+from netkit.platforms.compare import MODELS
 from netkit.platforms.driver import Candidate
 from netkit.platforms.linux.driver import commit_together
 from netkit.platforms.linux.install import LIST
-from netkit.platforms.models import MODELS
 from tests.lab.running import intent, needs_lab, running, until, write_fabric
 from tests.platforms.linux_driver.bench import Bench, bench
 

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from netkit.access.ansible_inventory import inventory
 from netkit.access.endpoint import Endpoint
 from netkit.errors import ConfigError, DeviceError
+from netkit.platforms.compare import MODELS
 from netkit.platforms.linux import install, rails
 from netkit.platforms.linux.transport import shipped_playbooks
-from netkit.platforms.models import MODELS
 from netkit.platforms.ownership import declared
 from tests.intents import fabric, values
 from tests.lab.personalities.linux_host_desk import rendered

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from netkit.platforms.driver import SessionState
-from netkit.platforms.nvue import getters, reply
+from netkit.platforms.nvue import reader, transport
 
 # The table as the Cumulus Linux guide prints it, with a revision that never ran and one that was applied again.
 TABLE = """\
@@ -23,10 +23,10 @@ Rev ID                State              Apply ID         Apply Date           T
 
 
 def test_the_revision_applied_last_comes_first() -> None:
-    assert reply.applied_in(TABLE) == ("2", "3", "1")
-    assert reply.applied_in("") == ()
+    assert transport.applied_in(TABLE) == ("2", "3", "1")
+    assert transport.applied_in("") == ()
     shipped = "1  applied_and_saved  CLI  root  Factory\n2  applied_and_saved  CLI  root  Startup\n"
-    assert reply.applied_in(shipped) == ("2", "1")
+    assert transport.applied_in(shipped) == ("2", "1")
 
 
 @pytest.mark.parametrize(
@@ -34,7 +34,7 @@ def test_the_revision_applied_last_comes_first() -> None:
     [("created [rev_id: 2]\n", "2"), ("applied [rev_id: changeset/cumulus/x]", "changeset/cumulus/x"), ("ok", "")],
 )
 def test_the_revision_a_command_speaks_of_is_found(said: str, revision: str) -> None:
-    assert reply.revision_in(said) == revision
+    assert transport.revision_in(said) == revision
 
 
 @pytest.mark.parametrize(
@@ -51,7 +51,7 @@ def test_the_revision_a_command_speaks_of_is_found(said: str, revision: str) -> 
     ],
 )
 def test_a_failure_is_seen_whatever_the_exit_code(said: str, *, is_failure: bool) -> None:
-    assert bool(reply.FAILED.search(said)) is is_failure
+    assert bool(transport.FAILED.search(said)) is is_failure
 
 
 @pytest.mark.parametrize(
@@ -65,7 +65,7 @@ def test_a_failure_is_seen_whatever_the_exit_code(said: str, *, is_failure: bool
     ],
 )
 def test_a_difference_is_empty_or_not(found: object, *, is_empty: bool) -> None:
-    assert reply.is_empty_difference(found) is is_empty
+    assert transport.is_empty_difference(found) is is_empty
 
 
 @pytest.mark.parametrize(
@@ -78,13 +78,13 @@ def test_a_difference_is_empty_or_not(found: object, *, is_empty: bool) -> None:
     ],
 )
 def test_the_release_is_found_where_each_release_keeps_it(system: dict[str, Any], version: str) -> None:
-    assert reply.version_of(system) == version
+    assert transport.version_of(system) == version
 
 
 def test_the_header_of_a_configuration_tells_the_release() -> None:
     header = [{"header": {"model": "sn5600", "version": "Cumulus Linux 5.16.1"}}, {"set": {}}]
-    assert reply.version_in(json.dumps(header, indent=1)) == reply.version_in(json.dumps(header)) == "5.16.1"
-    assert reply.version_in("[]") == ""
+    assert transport.version_in(json.dumps(header, indent=1)) == transport.version_in(json.dumps(header)) == "5.16.1"
+    assert transport.version_in("[]") == ""
 
 
 @pytest.mark.parametrize(
@@ -100,7 +100,7 @@ def test_the_header_of_a_configuration_tells_the_release() -> None:
     ],
 )
 def test_durations_are_read_in_every_form(value: object, seconds: int) -> None:
-    assert reply.seconds(value) == seconds
+    assert transport.seconds(value) == seconds
 
 
 def test_sessions_come_from_the_summary_and_from_the_detail() -> None:
@@ -112,8 +112,8 @@ def test_sessions_come_from_the_summary_and_from_the_detail() -> None:
         }
     }
     detail = {"peerlink.4094": {"connections-dropped": 1, "session-state": "idle", "address-family": {}}, "odd": 3}
-    assert reply.sessions(summary) == (SessionState("swp51", True, 9, 9),)
-    assert reply.sessions(detail) == (SessionState("peerlink.4094", False, 0, 0),)
+    assert transport.sessions(summary) == (SessionState("swp51", True, 9, 9),)
+    assert transport.sessions(detail) == (SessionState("peerlink.4094", False, 0, 0),)
 
 
 def test_both_spellings_of_a_link_are_read() -> None:
@@ -121,7 +121,7 @@ def test_both_spellings_of_a_link_are_read() -> None:
     new = {
         "swp1": {"link": {"mac-address": "9c:05:91:a2:e6:f0", "mtu": "9216", "oper-status": "up", "state": {"up": {}}}}
     }
-    assert getters.interfaces(old)["swp1"] == {
+    assert reader.interfaces(old)["swp1"] == {
         "is_up": False,
         "is_enabled": True,
         "description": "",
@@ -130,7 +130,7 @@ def test_both_spellings_of_a_link_are_read() -> None:
         "mtu": 9216,
         "mac_address": "9C:05:91:A2:E6:F0",
     }
-    found = getters.interfaces(new)["swp1"]
+    found = reader.interfaces(new)["swp1"]
     assert (found["is_up"], found["mtu"], found["speed"]) == (True, 9216, -1.0)
 
 
@@ -143,7 +143,7 @@ def test_a_host_is_named_by_its_port_description_where_it_shows_only_an_address(
             "port": {"name": "48:b0:2d:76:ee:8e", "type": "mac", "description": "eth1"},
         },
     }
-    assert getters.lldp_neighbors({"swp1": {"lldp": {"neighbor": ends}}, "swp2": {"lldp": {}}}) == {
+    assert reader.lldp_neighbors({"swp1": {"lldp": {"neighbor": ends}}, "swp2": {"lldp": {}}}) == {
         "swp1": [{"hostname": "gpu1", "port": "eth1"}, {"hostname": "old", "port": "x"}]
     }
 
@@ -166,19 +166,19 @@ JSON = st.recursive(
 
 @given(st.dictionaries(st.sampled_from(["swp1", "version", "uptime"]), JSON))
 def test_nothing_a_switch_shows_breaks_a_getter(shown: dict[str, Any]) -> None:
-    getters.facts(shown, shown, shown)
-    getters.interfaces(shown)
-    getters.counters(shown)
-    getters.bgp_neighbors(shown, shown)
-    getters.lldp_neighbors(shown)
-    getters.optics(shown)
-    reply.sessions(shown)
-    reply.version_of(shown)
+    reader.facts(shown, shown, shown)
+    reader.interfaces(shown)
+    reader.counters(shown)
+    reader.bgp_neighbors(shown, shown)
+    reader.lldp_neighbors(shown)
+    reader.optics(shown)
+    transport.sessions(shown)
+    transport.version_of(shown)
 
 
 @given(st.text())
 def test_nothing_a_switch_says_breaks_a_reading(said: str) -> None:
-    reply.applied_in(said)
-    reply.revision_in(said)
-    reply.version_in(said)
-    reply.seconds(said)
+    transport.applied_in(said)
+    transport.revision_in(said)
+    transport.version_in(said)
+    transport.seconds(said)

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from netkit.platforms.driver import SessionState
-from netkit.platforms.sonic import getters, reply, routing
+from netkit.platforms.sonic import reader, reply, routing
 
 STATUS = """
   Interface      Lanes    Speed    MTU    FEC    Alias    Vlan    Oper    Admin             Type    Asym PFC
@@ -30,7 +30,7 @@ def test_a_table_is_read_by_its_ruler() -> None:
         "QSFP28 or later",
         "off",
     )
-    assert getters.lldp_neighbors(reply.table(LLDP)) == {
+    assert reader.lldp_neighbors(reply.table(LLDP)) == {
         "Ethernet0": [{"hostname": "one", "port": "etp1a"}, {"hostname": "two", "port": "etp1b"}]
     }
 

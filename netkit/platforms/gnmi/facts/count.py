@@ -4,10 +4,9 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 
-from netkit.facts import Absent, Counters, Facts
+from netkit.facts import Absent, Counters, Facts, counter
 from netkit.platforms.agents import Count, Sums, agents_of
-from netkit.platforms.gnmi.facts import openconfig
-from netkit.platforms.gnmi.message import MOST_PATHS, Path, Update, leaves
+from netkit.platforms.gnmi.message import MOST_PATHS, Path, PathElement, Update, leaves
 from netkit.platforms.shown import whole
 
 Counts = Mapping[tuple[str, str], int]
@@ -48,7 +47,7 @@ class Counting:
         return known[1]
 
     def _found(self, path: Path) -> tuple[str, str] | None:
-        found = openconfig.place(path, self._names)
+        found = place(path, self._names)
         return found if found is not None and self._has(found[1]) else None
 
     def _has(self, at: str) -> bool:
@@ -65,7 +64,7 @@ def counters(platform: str, found: Counts, told: AbstractSet[tuple[str, str]] | 
     """Return counts as counters, of all that are called as ports are; of some only those that were told now."""
     known = agents_of(platform)
     database = known.gnmi.database if known and known.gnmi else None
-    table = openconfig.COUNTERS if database is None else database.counters
+    table = COUNTERS if database is None else database.counters
     by_leaf: dict[str, dict[str, int]] = {}
     for (leaf, at), count in found.items():
         by_leaf.setdefault(leaf, {})[at] = count
@@ -100,3 +99,68 @@ def _summed(
 
 def _is_port(at: str, shape: re.Pattern[str] | None) -> bool:
     return shape is not None and any(shape.fullmatch(name) for name in (at, at.rpartition("/")[0]))
+
+
+SHAPES: Mapping[tuple[str, ...], str] = {
+    ("interfaces", "interface", "state", "counters"): "",
+    ("interfaces", "interface", "ethernet", "state", "counters"): "ethernet/",
+    ("interfaces", "interface", "ethernet", "phy", "state"): "phy/",
+    ("qos", "interfaces", "interface", "output", "queues", "queue", "state"): "queue/",
+    ("qos", "interfaces", "interface", "state", "switch-priority", "counters"): "priority/",
+}
+"""Names of the steps of a path → what netkit puts before the leaf at its end."""
+NUMBERED = ("queue", "switch-priority")
+"""Lists whose entries belong to one queue or priority of a port."""
+COUNTERS: Mapping[str, Sums] = {
+    "rx_bytes": (("in-octets",),),
+    "tx_bytes": (("out-octets",),),
+    "rx_packets": (("in-pkts",), ("in-unicast-pkts", "in-multicast-pkts", "in-broadcast-pkts")),
+    "tx_packets": (("out-pkts",), ("out-unicast-pkts", "out-multicast-pkts", "out-broadcast-pkts")),
+    "rx_errors": (("in-errors",),),
+    "tx_errors": (("out-errors",),),
+    "rx_drops": (("in-discards",),),
+    "tx_drops": (("out-discards",),),
+    "carrier_changes": (("carrier-transitions",), ("ethernet/carrier-transitions",)),
+    "rx_pause": (("priority/in-pause-pkts",),),
+    "tx_pause": (("priority/out-pause-pkts",),),
+    "queue_tx_packets": (("queue/transmit-pkts",),),
+    "queue_tx_bytes": (("queue/transmit-octets",),),
+    "queue_drops": (("queue/dropped-pkts",), ("queue/no-buffer-uc-dropped-pkts",)),
+    "queue_ecn_marked": (("queue/ecn-marked-pkts",),),
+    "fec_uncorrectable": (("phy/rs-fec-uncorrectable-blocks",),),
+    "corrected_bits": (("phy/corrected-bits",),),
+    "received_bits": (("phy/received-bits",),),
+}
+NUMBER = re.compile(r"(?:.*\D)?(\d{1,2})", re.ASCII)
+"""Queues are called 3, UC3, TC-3: the number at the end is theirs."""
+LAST = 7
+
+
+def place(path: Path, names: Mapping[str, str]) -> tuple[str, str] | None:
+    """Return how netkit calls the leaf at a path, and where it counts; None when it is no counter."""
+    if len(path) < 2:
+        return None
+    prefix = SHAPES.get(tuple(_plain(one.name) for one in path[:-1]))
+    port = next((_key(one) for one in path if _plain(one.name) == "interface"), "")
+    if prefix is None or not port:
+        return None
+    port = names.get(port, port)
+    numbered = next((one for one in path if _plain(one.name) in NUMBERED), None)
+    number = _number(numbered) if numbered else None
+    if numbered and number is None:
+        return None
+    return prefix + _plain(path[-1].name), counter.place(port, number) if number is not None else port
+
+
+def _plain(name: str) -> str:
+    """Return a name without the module it is from."""
+    return name.rpartition(":")[2]
+
+
+def _key(step: PathElement) -> str:
+    return step.keys.get("name") or step.keys.get("interface-id") or ""
+
+
+def _number(step: PathElement) -> int | None:
+    found = next((match for key in step.keys.values() if (match := NUMBER.fullmatch(key))), None)
+    return int(found[1]) if found and int(found[1]) <= LAST else None

@@ -6,7 +6,7 @@ from dataclasses import replace
 from netkit.facts import Absent, Facts
 from netkit.facts.optic import Line, Module
 from netkit.platforms import disk
-from netkit.platforms.linux.facts import command, counter, hardware, interface, optic, probe
+from netkit.platforms.linux.facts import command, hardware, interface, optic, probe
 from netkit.platforms.linux.facts.hardware import host, system
 from netkit.platforms.linux.facts.qos import qos
 from netkit.platforms.linux.facts.reading import cards, pairs, parse, sections
@@ -100,12 +100,12 @@ def _qos(subject: ViewSubject, files: str, shown: str, pause: str) -> Facts:
 
 def _counters(subject: ViewSubject, files: str, statistics: str, fec: str) -> Facts:
     tree = parse(files)
-    return Facts(counters=counter.counters(tree, cards(tree, subject.nics), statistics, fec))
+    return Facts(counters=interface.counters(tree, cards(tree, subject.nics), statistics, fec))
 
 
 def _bins(subject: ViewSubject, *links: str) -> Facts:
     found = {one.interface: optic.shown(text).bins for one, text in zip(subject.nics, links, strict=True)}
-    return Facts(counters=counter.bins(found))
+    return Facts(counters=interface.bins(found))
 
 
 def _fecs(text: str) -> dict[str, str]:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from netkit.facts import Absent, Facts
 from netkit.facts.device import System
 from netkit.platforms.nvue.facts.shown import duration_s, tree, unread, word
-from netkit.platforms.nvue.reply import version_of
+from netkit.platforms.nvue.transport import version_of
 from netkit.platforms.view import View
 
 KERNEL = "cat /proc/sys/kernel/random/boot_id /proc/sys/kernel/osrelease"

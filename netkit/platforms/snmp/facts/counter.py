@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from netkit.facts import Absent, Counters, Facts
 from netkit.facts.counter import place
-from netkit.platforms.snmp.facts.port import ports
+from netkit.platforms.snmp.facts.interface import ports
 from netkit.platforms.snmp.transport import Table, number, table
 
 Found = Iterable[tuple[str, str, int | None]]

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from netkit.facts import Absent, Facts
 from netkit.facts.optic import Lane, Limits, Module, Quantity
 from netkit.platforms.agents import SensorValue, agents_of
-from netkit.platforms.snmp.facts.port import labels
+from netkit.platforms.snmp.facts.interface import labels
 from netkit.platforms.snmp.transport import Oid, Table, number, table, words
 
 DESCRIPTION, FIRMWARE, SERIAL, VENDOR, PART = 2, 9, 11, 12, 13

@@ -3,7 +3,7 @@
 from functools import partial
 
 from netkit.platforms import disk
-from netkit.platforms.sonic.facts import counter, gauge, module, port, qos, routing, system
+from netkit.platforms.sonic.facts import counter, module, port, qos, routing, system
 from netkit.platforms.view import View, ViewSubject
 
 
@@ -33,9 +33,9 @@ def views(subject: ViewSubject) -> tuple[View, ...]:
         View((routing.SESSIONS,), frozenset({"sessions"}), routing.sessions),
         DISK,
         View((COUNTERS, PORTS), frozenset({"counters"}), partial(counter.counters, wanted=wanted)),
-        View((COUNTERS, STATE), frozenset({"lines"}), partial(gauge.lines, wanted=wanted)),
-        View((COUNTERS,), frozenset({"watchdogs"}), partial(gauge.watchdogs, wanted=wanted, lossless=subject.lossless)),
-        View((COUNTERS,), frozenset({"buffers"}), partial(gauge.buffers, wanted=wanted)),
+        View((COUNTERS, STATE), frozenset({"lines"}), partial(qos.lines, wanted=wanted)),
+        View((COUNTERS,), frozenset({"watchdogs"}), partial(qos.watchdogs, wanted=wanted, lossless=subject.lossless)),
+        View((COUNTERS,), frozenset({"buffers"}), partial(qos.buffers, wanted=wanted)),
         View((PORTS, STATE, CONFIG, system.IDENTITY), frozenset({"interfaces"}), port.interfaces),
         View((MADE,), frozenset({"neighbors"}), port.neighbors),
         View((STATE, CONFIG), frozenset({"modules"}), module.modules),
