@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Iterable
-from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -14,9 +13,6 @@ from netkit.lab.agents.snmp import standard_mibs as snmp_entity
 from netkit.lab.agents.snmp import standard_mibs as snmp_if
 from netkit.lab.agents.snmp import standard_mibs as snmp_lldp
 from netkit.lab.agents.snmp import standard_mibs as snmp_pfc
-from netkit.lab.agents.snmp import vendor_mibs as snmp_arista
-from netkit.lab.agents.snmp import vendor_mibs as snmp_cumulus
-from netkit.lab.agents.snmp import vendor_mibs as snmp_sonic
 from netkit.lab.agents.snmp.objects import (
     Mib,
     MibRow,
@@ -29,7 +25,7 @@ from netkit.lab.agents.snmp.objects import (
     interface_index,
     scene,
 )
-from netkit.lab.agents.snmp.vendor_mibs import mibs
+from netkit.lab.agents.snmp.standard_mibs import mibs
 from netkit.lab.state import EcnState, PortState, QosState, SwitchState
 from tests import intents
 from tests.lab.agent_node import port
@@ -67,7 +63,7 @@ def by_oid(rows: Iterable[MibRow]) -> dict[Oid, int | bytes | Oid]:
 
 
 def tree(platform: str, around: Surroundings = NOBODY) -> MibTree:
-    return MibTree(mibs(platform, lambda: shown(platform), lambda: around), fresh_s=math.inf)
+    return MibTree(mibs(lambda: shown(platform), lambda: around), fresh_s=math.inf)
 
 
 @pytest.mark.parametrize("platform", PLATFORMS)
@@ -143,35 +139,11 @@ def test_sonic_calls_a_port_by_its_alias() -> None:
     assert [rows[(*snmp_if.X_TABLE, 1, index)] for index in (1, 5, 9)] == [b"etp1a", b"Ethernet4", b"Ethernet8"]
 
 
-def test_pause_frames_are_told_by_each_mib_in_its_own_way() -> None:
+def test_pause_frames_are_told_over_all_priorities() -> None:
     sent, received = sum(200 + at for at in range(8)), sum(100 + at for at in range(8))
     for platform, index in (("nvue", 3), ("sonic", 1), ("eos", 1001)):
         rows = by_oid(snmp_pfc.pfc_rows(shown(platform)))
         assert (rows[(*snmp_pfc.PFC_TABLE, 2, index)], rows[(*snmp_pfc.PFC_TABLE, 3, index)]) == (sent, received)
-    cumulus = by_oid(snmp_cumulus.cumulus_rows(shown("nvue")))
-    assert (cumulus[(*snmp_cumulus.PFC, 10, 3)], cumulus[(*snmp_cumulus.PFC, 11, 3)]) == (103, 203)
-    sonic = by_oid(snmp_sonic.pfc_rows(shown("sonic")))
-    assert sonic[(*snmp_sonic.PFC_OF_PORT, 1, 1)] == sonic[(*snmp_sonic.PFC_OF_PRIORITY, 2, 1, 3)] == 203
-    assert sonic[(*snmp_sonic.PFC_OF_PRIORITY, 3, 1, 7)] == 107
-    arista = by_oid(snmp_arista.arista_rows(shown("eos")))
-    assert (arista[(*snmp_arista.PFC_PRIORITY, 3, 1001, 0)], arista[(*snmp_arista.PFC_PRIORITY, 4, 1001, 0)]) == (
-        200,
-        100,
-    )
-    assert arista[(*snmp_arista.PFC_WATCHDOG, 4, 1001, 0, 3)] == 8
-
-
-def test_queues_are_told_by_each_vendor() -> None:
-    cumulus = by_oid(snmp_cumulus.cumulus_rows(shown("nvue")))
-    assert [cumulus[(*snmp_cumulus.CLASSES, column, 3, 2)] for column in (3, 4, 5, 7)] == [1002, 2002, 3002, 4002]
-    assert cumulus[(*snmp_cumulus.DISCARDS, 6, 3)] == sum(3000 + at for at in range(8))
-    assert [cumulus[(*snmp_cumulus.UP_DOWN, column, 3)] for column in (2, 3, 4)] == [2, 1, 3]
-    sonic = by_oid(snmp_sonic.queue_rows(shown("sonic")))
-    assert [sonic[(*snmp_sonic.QUEUES, 1, 2, 3, column)] for column in (1, 2, 5)] == [1002, 2002, 3002]
-    arista = by_oid(snmp_arista.arista_rows(shown("eos")))
-    assert [arista[(*snmp_arista.EGRESS_QUEUE, column, 1001, 2, 0)] for column in (4, 5, 6)] == [1002, 2002, 3002]
-    assert arista[(*snmp_arista.ECN_QUEUE, 4, 1001, 2)] == 4002
-    assert [arista[(*snmp_arista.ECN_QUEUE, 3, 1001, queue)] for queue in (2, 3)] == [2, 1]
 
 
 def test_sensors_say_their_value_with_scale_and_precision() -> None:
@@ -213,33 +185,13 @@ def test_each_transceiver_is_an_entity_and_copper_measures_nothing() -> None:
     ]
 
 
-def test_eos_names_lanes_as_ports_and_tells_the_modules_own_limits() -> None:
+def test_eos_names_lanes_as_ports_and_is_less_precise() -> None:
     rows = by_oid(snmp_entity.entity_rows(shown("eos")))
     second = 10**9 + 100 * 1005
     assert rows[(*snmp_entity.PHYSICAL, 2, second + 36)] == b"DOM RX Power Sensor for Ethernet1/6"
     assert rows[(*snmp_entity.PHYSICAL, 7, second + 36)] == b""
-    limits = by_oid(snmp_arista.arista_rows(shown("eos")))
     temperature = 10**9 + 100 * 1001 + 10
-    assert [limits[(*snmp_arista.SENSOR_LIMITS, column, temperature)] for column in range(1, 6)] == [
-        0,
-        -50,
-        700,
-        750,
-        b"ok",
-    ]
     assert by_oid(snmp_entity.sensor_rows(shown("eos")))[(*snmp_entity.SENSOR, 4, temperature)] == 455
-
-
-@pytest.mark.parametrize(
-    ("temperature_c", "status"),
-    [(-5.1, b"critical"), (-1.0, b"warning"), (0.0, b"ok"), (70.0, b"ok"), (70.1, b"warning"), (75.1, b"critical")],
-)
-def test_the_state_of_a_sensor_follows_the_modules_limits(temperature_c: float, status: bytes) -> None:
-    reading = port("Ethernet1/1")
-    assert reading.module is not None
-    warm = replace(reading, module=replace(reading.module, temperature_c=temperature_c))
-    rows = by_oid(snmp_arista.arista_rows(scene(leaf("eos"), SwitchState("leaf"), (warm,))))
-    assert rows[(*snmp_arista.SENSOR_LIMITS, 5, 10**9 + 100 * 1001 + 10)] == status
 
 
 def test_lldp_tells_of_neighbors_by_the_index_of_the_port() -> None:
