@@ -71,8 +71,13 @@ class Builder:
     def _boot(self, node: LiveNode, mind: Personality) -> None:
         """Boot a node, then let people in. Without its lock: programs that a boot runs may ask the node something."""
         mind.boot()
-        self._open_ways_in(node)
-        self._settle(node)
+        self.world.host_keys[node.name] = shell.host_key(node.holder.root, node.saved)
+        config = shell.sshd_config(node.seat.address, self.world.port(SSH_PORT))
+        node.file("/etc/ssh/sshd_config").write_text(config, encoding="utf-8")
+        self._start_sshd(node)
+        self.world.tell_settings(node)
+        if isinstance(node.device, Host):
+            node.lldp.apply()
 
     def _node(self, seat: Seat, holder: Holder) -> LiveNode:
         flash = self.world.folder.path / "nodes" / seat.name
@@ -157,17 +162,6 @@ class Builder:
         """Write the lab down anew once it is written down."""
         if self._is_recorded:
             record.write(self.world)
-
-    def _settle(self, node: LiveNode) -> None:
-        self.world.tell_settings(node)
-        if isinstance(node.device, Host):
-            node.lldp.apply()
-
-    def _open_ways_in(self, node: LiveNode) -> None:
-        self.world.host_keys[node.name] = shell.host_key(node.holder.root, node.saved)
-        config = shell.sshd_config(node.seat.address, self.world.port(SSH_PORT))
-        node.file("/etc/ssh/sshd_config").write_text(config, encoding="utf-8")
-        self._start_sshd(node)
 
     def _start_sshd(self, node: LiveNode) -> None:
         """Let people in; a device that is unreachable by fault stays so."""

@@ -152,7 +152,10 @@ class LiveNode:
         routing.part(self, running, netlink.going_down(self._links, after) - routing.neighbors(text))
         self.ip(netlink.steps(self._links, after))
         self._links = after
-        self._name(state.hostname)
+        hostname = state.hostname
+        if hostname and self.file("/etc/hostname").read_text(encoding="utf-8").strip() != hostname:
+            self.file("/etc/hostname").write_text(f"{hostname}\n", encoding="utf-8")
+            self.run("hostname", hostname)
         if text != self._frr:
             self._frr = None
             routing.load(self, text)
@@ -266,11 +269,6 @@ class LiveNode:
                 shutil.rmtree(entry, ignore_errors=True) if entry.is_dir() else entry.unlink(missing_ok=True)
         self._links, self._frr, self._marking = netlink.KernelState(), None, ""
         write_boot_id(self.holder.root)
-
-    def _name(self, hostname: str) -> None:
-        if hostname and self.file("/etc/hostname").read_text(encoding="utf-8").strip() != hostname:
-            self.file("/etc/hostname").write_text(f"{hostname}\n", encoding="utf-8")
-            self.run("hostname", hostname)
 
     def _log_file(self) -> BinaryIO:
         return self._log.open("ab")

@@ -53,7 +53,12 @@ class Shell(Protocol):
 def load(node: Shell, text: str) -> None:
     """Make the daemons what a text says; they are started when they do not run yet."""
     node.file(CONFIG).write_text(text, encoding="utf-8")
-    _show_as_told(node, text)
+    # Have vtysh show slower timers as they were told: they are the lab's own, and no difference from the intent.
+    node.file(SCRIPT).write_text(as_told(text), encoding="utf-8")
+    program = node.file(f"{OWN}/bin/vtysh")
+    if not program.is_symlink():  # where it is the personality's own, that shows what it was told
+        program.write_text(VTYSH, encoding="utf-8")
+        program.chmod(0o755)
     if not all(node.is_running(daemon) for daemon in DAEMONS):
         start(node)
         done = node.run("vtysh", "-b")
@@ -180,12 +185,3 @@ def _shown(timer: str, told: str, runs: str) -> str:
     if told == BFD_DEFAULT_MS and "echo" not in timer:  # FRR prints no default
         return f"{{ /^ *{timer} {runs}$/d }}"
     return f"s/^\\( *{timer} \\){runs}$/\\1{told}/"
-
-
-def _show_as_told(node: Shell, text: str) -> None:
-    """Have vtysh show slower timers as they were told: they are the lab's own, and no difference from the intent."""
-    node.file(SCRIPT).write_text(as_told(text), encoding="utf-8")
-    program = node.file(f"{OWN}/bin/vtysh")
-    if not program.is_symlink():  # where it is the personality's own, that shows what it was told
-        program.write_text(VTYSH, encoding="utf-8")
-        program.chmod(0o755)

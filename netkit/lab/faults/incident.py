@@ -123,7 +123,12 @@ class Incidents:
             time.sleep(slow.number("seconds"))
         hangs = self._faults.of("hangs", node.name)
         if hangs and managed.answered > hangs.number("after"):
-            self._hang(node, call)
+            # Say nothing until the fault is healed or the caller has gone; then the command never was.
+            while self._faults.of("hangs", node.name):
+                readable, _, _ = select.select([call.line], [], [], PULSE_S)
+                if readable and not call.line.recv(1, socket.MSG_PEEK):
+                    break
+            raise HungUpError
         if self._faults.of("garbage", node.name):
             kept = BufferedCall(call)
             self._run(node, personality, kept)
@@ -169,14 +174,6 @@ class Incidents:
                 node.log(f"{call.program} {' '.join(call.arguments)}: {type(error).__name__}: {error}")
                 call.err(f"{call.program}: {error}\n")
                 return 1
-
-    def _hang(self, node: LiveNode, call: WireCall) -> None:
-        """Say nothing until the fault is healed or the caller has gone; then the command never was."""
-        while self._faults.of("hangs", node.name):
-            readable, _, _ = select.select([call.line], [], [], PULSE_S)
-            if readable and not call.line.recv(1, socket.MSG_PEEK):
-                break
-        raise HungUpError
 
     def _turn(self, managed: ManagedNode, fault: InjectedFault, *, is_on: bool) -> None:
         node = managed.node

@@ -46,23 +46,16 @@ def heal(fault: InjectedFault, fabric: Fabric, nodes: Nodes) -> None:
         node.end(label(fault))
     do(node, noted(node, fault))
     if fault.name in CARRIER:
-        _set_up_again(fault, fabric, nodes)
+        # Have a host set up its NIC anew: networkd loses routes for good when a link is back before it let go of
+        # them.
+        port = port_of(fabric, fault)
+        if port.role == "host":
+            command = f"sleep {SETTLED_S}; networkctl reconfigure {port.peer_port} || :"
+            do(nodes[port.peer], [BreakStep(("sh", "-c", command))])
     if fault.name == "wrong-mtu":
-        _forget_path_mtus(fabric, nodes)
-
-
-def _set_up_again(fault: InjectedFault, fabric: Fabric, nodes: Nodes) -> None:
-    """Have a host set up its NIC anew: networkd loses routes for good when a link is back before it let go of them."""
-    port = port_of(fabric, fault)
-    if port.role == "host":
-        command = f"sleep {SETTLED_S}; networkctl reconfigure {port.peer_port} || :"
-        do(nodes[port.peer], [BreakStep(("sh", "-c", command))])
-
-
-def _forget_path_mtus(fabric: Fabric, nodes: Nodes) -> None:
-    """Let hosts forget what a router told them of a smaller MTU; by themselves they remember for ten minutes."""
-    for host in fabric.hosts:
-        do(nodes[host.name], [step("ip route flush cache")])
+        # Let hosts forget what a router told them of a smaller MTU; by themselves they remember for ten minutes.
+        for host in fabric.hosts:
+            do(nodes[host.name], [step("ip route flush cache")])
 
 
 def device_of(fault: InjectedFault, fabric: Fabric) -> str:

@@ -151,7 +151,8 @@ class Model:
                     self._tamper(fault)
             for fault in before:
                 if fault not in change.active and fault.name == "counter-stuck":
-                    self._release(fault)
+                    for account in self._accounts(fault.device, fault.port):
+                        account.is_stuck, account.kept = False, None
         self._end_incasts(now_s)
 
     def _end_incasts(self, now_s: float) -> None:
@@ -172,10 +173,6 @@ class Model:
                     account.wrap(int(fault.number("bits")), int(fault.number("left")))
                 case "counter-stuck":
                     account.is_stuck = True
-
-    def _release(self, fault: InjectedFault) -> None:
-        for account in self._accounts(fault.device, fault.port):
-            account.is_stuck, account.kept = False, None
 
     def _accounts(self, device: str, port: str) -> list[EndCounters[PortReading] | EndCounters[NicReading]]:
         ends = [end for end in self._plant.wiring.ends[device] if port in {"", end.port}]

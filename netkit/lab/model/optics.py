@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import Literal
 
-from netkit.design.fabric import Cable, Fabric, Host, Nic, Port, Switch
+from netkit.design.fabric import Cable, Fabric, Host, Nic
 from netkit.hardware import Catalog, module_for
 from netkit.lab.faults.fault import InjectedFault
 from netkit.lab.model.wiring import CableEnd, FabricWiring, between, number
@@ -148,12 +148,8 @@ def part(cable: Cable, ports_per_cage: int, lanes_per_port: int) -> PluggedPart:
         number=NUMBERS.get(media, media),
         ports=min(ports, ports_per_cage),
         lanes=lanes,
-        optics=_optics(media) if kind == "optic" else None,
+        optics=next((optics for name, optics in STANDARDS.items() if name in media), DR) if kind == "optic" else None,
     )
-
-
-def _optics(media: str) -> Optics:
-    return next((optics for name, optics in STANDARDS.items() if name in media), DR)
 
 
 LANES_PER_CAGE = 8
@@ -179,19 +175,18 @@ def places(fabric: Fabric, wiring: FabricWiring) -> dict[CableEnd, CagePosition]
     for switch in fabric.switches:
         widths = {cage.number: len(cage.ports) for cage in switch.cages}
         for port in switch.ports:
-            found[CableEnd(switch.name, port.name)] = _of_port(switch, port, widths.get(port.cage, 1))
+            width = widths.get(port.cage, 1)
+            plugged = part(port.profile.cable, width, port.profile.split.lanes_per_port)
+            form = switch.model.cage_form
+            found[CableEnd(switch.name, port.name)] = _place(
+                switch.name, str(port.cage), form, port.lane_port, plugged, port.profile.cable
+            )
     for host in fabric.hosts:
         for nic in host.nics:
             end = CableEnd(host.name, nic.interface)
             if end in wiring.way_out:
                 found[end] = _of_nic(host, nic, wiring.way_out[end].cable)
     return found
-
-
-def _of_port(switch: Switch, port: Port, width: int) -> CagePosition:
-    plugged = part(port.profile.cable, width, port.profile.split.lanes_per_port)
-    form = switch.model.cage_form
-    return _place(switch.name, str(port.cage), form, port.lane_port, plugged, port.profile.cable)
 
 
 def _of_nic(host: Host, nic: Nic, cable: Cable) -> CagePosition:
@@ -242,7 +237,9 @@ def module(
         revision=REVISION,
         media=place.part.media,
         length_m=place.cable.length_m,
-        temperature_c=_temperature(place, own) if is_powered else 0.0,
+        temperature_c=round(own.temperature_c or between(44, 56, "temperature", place.device, place.cage), 2)
+        if is_powered
+        else 0.0,
         voltage_v=round(between(3.27, 3.33, "voltage", place.device, place.cage), 4) if is_powered else 0.0,
         lanes=_lanes(optics, end, place, peer, own, far, (is_sending, is_receiving)) if optics else (),
         temperature_limits=TEMPERATURE if is_powered else None,
@@ -296,10 +293,6 @@ def _error(what: str, end: CableEnd, lane: int) -> float:
 
 def _loss(db: float, ailing: int, lane: int) -> float:
     return db if ailing in {0, lane} else 0.0
-
-
-def _temperature(place: CagePosition, own: Ailment) -> float:
-    return round(own.temperature_c or between(44, 56, "temperature", place.device, place.cage), 2)
 
 
 def _serial(place: CagePosition) -> str:

@@ -114,7 +114,7 @@ def heard_of(name: str, text: str, began_s: float, ended_s: float) -> Heard:
     for line in text.splitlines():
         if answer := ANSWER.match(line):
             at_s, number, took_ms = answer.groups()
-            last = _unwrapped(last, int(number))
+            last = last + (int(number) - last + NUMBERS // 2) % NUMBERS - NUMBERS // 2
             sent_s[last] = float(at_s) - float(took_ms) / 1000
         elif UNSENT.match(line):
             unsent[max(sent_s)] += 1
@@ -123,11 +123,6 @@ def heard_of(name: str, text: str, began_s: float, ended_s: float) -> Heard:
     if not sent and not unsent:
         return Heard(name, 0, (), (text.strip().splitlines() or ["it says nothing"])[-1])
     return Heard(name, sent + unsent.total(), tuple(_gaps(sent_s, unsent, sent, ended_s)))
-
-
-def _unwrapped(last: int, number: int) -> int:
-    """Return a number that goes on where a packet has no room for it and it begins anew."""
-    return last + (number - last + NUMBERS // 2) % NUMBERS - NUMBERS // 2
 
 
 def _gaps(sent_s: Mapping[int, float], unsent: Mapping[int, int], sent: int, ended_s: float) -> Iterator[Gap]:

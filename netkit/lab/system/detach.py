@@ -36,7 +36,19 @@ def start(job: LabJob, run: Callable[[LabJob], None]) -> None:
     os.close(mapped)
     with os.fdopen(ready, "rb") as pipe, os.fdopen(map_now, "wb") as mapping:
         if pipe.read(1) == b"u" and not is_root:
-            _map_accounts(pid)
+            # Give an unprivileged lab the accounts FRR and sshd want, from the range set aside for this user.
+            name = pwd.getpwuid(os.getuid()).pw_name
+            for tool, own, file in (
+                ("newuidmap", os.getuid(), "/etc/subuid"),
+                ("newgidmap", os.getgid(), "/etc/subgid"),
+            ):
+                first, size = _range(Path(file), name, os.getuid())
+                words = [tool, str(pid), "0", str(own), "1", "1", str(first), str(size)]
+                done = subprocess.run(words, env=without_secrets(), capture_output=True, text=True, check=False)  # noqa: S603
+                if done.returncode != 0:
+                    raise LabError(
+                        Problem(f"{tool} gives {name} no accounts: {done.stderr.strip()}", f"look at {file}")
+                    )
         mapping.write(b"m")
         mapping.flush()
         pipe.read()
@@ -47,7 +59,11 @@ def _detach(job: LabJob, run: Callable[[LabJob], None], told: int, mapped: int, 
     """Become the lab's own tree of processes; never returns."""
     try:
         os.setsid()
-        _redirect(job.folder.path / LOG)
+        log = job.folder.path / LOG
+        null = os.open(os.devnull, os.O_RDWR)
+        out = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+        for descriptor, target in ((null, 0), (out, 1), (out, 2)):
+            os.dup2(descriptor, target)
         os.environ["PATH"] = os.pathsep.join([os.environ.get("PATH", os.defpath), FIND_ON])
         if not is_root:
             syscalls.unshare(syscalls.CLONE_NEWUSER)
@@ -73,17 +89,6 @@ def _detach(job: LabJob, run: Callable[[LabJob], None], told: int, mapped: int, 
         os._exit(1)
 
 
-def _map_accounts(pid: int) -> None:
-    """Give an unprivileged lab the accounts FRR and sshd want, from the range set aside for this user."""
-    name = pwd.getpwuid(os.getuid()).pw_name
-    for tool, own, file in (("newuidmap", os.getuid(), "/etc/subuid"), ("newgidmap", os.getgid(), "/etc/subgid")):
-        first, size = _range(Path(file), name, os.getuid())
-        words = [tool, str(pid), "0", str(own), "1", "1", str(first), str(size)]
-        done = subprocess.run(words, env=without_secrets(), capture_output=True, text=True, check=False)  # noqa: S603
-        if done.returncode != 0:
-            raise LabError(Problem(f"{tool} gives {name} no accounts: {done.stderr.strip()}", f"look at {file}"))
-
-
 def _range(file: Path, name: str, uid: int) -> tuple[int, int]:
     for line in file.read_text(encoding="utf-8").splitlines() if file.exists() else ():
         owner, first, size = line.split(":")
@@ -92,13 +97,6 @@ def _range(file: Path, name: str, uid: int) -> tuple[int, int]:
     option = f"--add-{file.name}s"  # --add-subuids, --add-subgids
     remedy = f"as root: usermod {option} 100000-{100000 + ACCOUNTS} {name}, or another range that is free"
     raise LabError(Problem(f"{file} sets no {ACCOUNTS} accounts aside for {name}", remedy))
-
-
-def _redirect(log: Path) -> None:
-    null = os.open(os.devnull, os.O_RDWR)
-    out = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
-    for descriptor, target in ((null, 0), (out, 1), (out, 2)):
-        os.dup2(descriptor, target)
 
 
 def _be_init(job: LabJob, run: Callable[[LabJob], None]) -> None:

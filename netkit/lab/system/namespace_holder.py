@@ -103,7 +103,9 @@ def _furnish(name: str) -> None:
     syscalls.mount("none", "/", flags=syscalls.MS_PRIVATE | syscalls.MS_REC)
     for folder in BLANK:
         if Path(folder).is_dir():
-            syscalls.mount("lab", folder, "tmpfs", syscalls.MS_NOSUID, _mode(folder))
+            syscalls.mount(
+                "lab", folder, "tmpfs", syscalls.MS_NOSUID, ("mode=1777" if folder.endswith("tmp") else "mode=755")
+            )
     for folder in (f"{OWN}/etc", f"{OWN}/bin", "/run/frr", "/run/sshd", "/run/lock", "/var/log/frr", "/var/tmp/frr"):  # noqa: S108
         Path(folder).mkdir(parents=True)
     account = pwd.getpwnam("frr")
@@ -123,10 +125,6 @@ def _furnish(name: str) -> None:
 def write_boot_id(root: Path) -> None:
     """Give a device a boot of its own, as after power came: the kernel has one for the whole machine."""
     (root / OWN.lstrip("/") / BOOT_ID).write_text(f"{uuid.uuid4()}\n", encoding="ascii")
-
-
-def _mode(folder: str) -> str:
-    return "mode=1777" if folder.endswith("tmp") else "mode=755"
 
 
 def _own_etc(name: str) -> None:

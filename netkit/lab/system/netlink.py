@@ -209,11 +209,9 @@ def steps(before: KernelState, after: KernelState) -> Iterator[str]:
 
 def going_down(before: KernelState, after: KernelState) -> frozenset[str]:
     """Return the interfaces that are up in one kernel state and not in another."""
-    return frozenset(name for name, link in before.links.items() if link.is_up and not _is_up(after, name))
-
-
-def _is_up(state: KernelState, name: str) -> bool:
-    return state.links.get(name, LinkState()).is_up
+    return frozenset(
+        name for name, link in before.links.items() if link.is_up and not after.links.get(name, LinkState()).is_up
+    )
 
 
 def _link(name: str, before: LinkState, after: LinkState, gone: frozenset[str]) -> Iterator[str]:

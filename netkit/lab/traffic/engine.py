@@ -231,7 +231,10 @@ def serve(commands: int, replies: int) -> None:
                     return
                 *lines, text = (text + chunk).split(b"\n")
                 for line in lines:
-                    _reply(replies, _obey(engine, line))
+                    reply = _obey(engine, line)
+                    left = REPLIES.dump_json(reply) + b"\n"
+                    while left:
+                        left = left[os.write(replies, left) :]
             engine.send_due(time.monotonic())
     except BrokenPipeError:
         return
@@ -273,9 +276,3 @@ def _do(engine: TrafficEngine, line: bytes) -> TrafficReply:
         case Report(host=host, has_flows=has_flows):
             return TrafficReply(nics=engine.nic_reports(host), flows=engine.flow_reports() if has_flows else ())
     return TrafficReply()
-
-
-def _reply(descriptor: int, reply: TrafficReply) -> None:
-    left = REPLIES.dump_json(reply) + b"\n"
-    while left:
-        left = left[os.write(descriptor, left) :]

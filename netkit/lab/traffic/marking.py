@@ -138,7 +138,7 @@ def _exit(
     marked, dropped, unmarked = _marked(interface), _dropped(interface), _unmarked(interface)
     decide = f"ecn_{interface}"
     yield f"  counter {marked} {{ }}\n  counter {dropped} {{ }}\n  counter {unmarked} {{ }}"
-    yield from (f"  counter {_class(interface, number)} {{ }}" for number in _classes(port.qos))
+    yield from (f"  counter {_class(interface, number)} {{ }}" for number in sorted({*port.qos.class_of_priority}))
     yield f'  chain {decide}_mark {{ ip ecn set ce counter name "{marked}"; }}'
     yield f'  chain {decide}_drop {{ counter name "{dropped}" drop; }}'
     yield f'  chain out_{interface} {{ type filter hook egress device "{interface}" priority 0; policy accept;'
@@ -165,11 +165,6 @@ def _exit(
 
 def _marks(members: Iterable[int], bit: int = 0) -> str:
     return ", ".join(str(mark + bit) for mark in members)
-
-
-def _classes(qos: QosState) -> list[int]:
-    """Return the traffic classes that packets can leave in."""
-    return sorted({*qos.class_of_priority})
 
 
 def _class_of_mark(interface: str, qos: QosState) -> str:

@@ -262,14 +262,12 @@ class Service:
                 time.sleep(self._door.gate(self._name))
                 return
             except ConnectionError as error:
-                self._fail(str(error), context)
+                # Fail as a fault of the lab has it; one that hangs goes on to be silent.
+                fault = str(error)
+                if fault == "refuses-auth":
+                    context.abort(self._codes.UNAUTHENTICATED, "authentication failed")
+                if fault == "garbage":
+                    context.abort(self._codes.DATA_LOSS, "\ufffd{{%!#")
+                if fault != "hangs":
+                    context.abort(self._codes.UNAVAILABLE, "")
             time.sleep(PULSE_S)
-
-    def _fail(self, fault: str, context: Any) -> None:
-        """Fail as a fault of the lab has it; one that hangs goes on to be silent."""
-        if fault == "refuses-auth":
-            context.abort(self._codes.UNAUTHENTICATED, "authentication failed")
-        if fault == "garbage":
-            context.abort(self._codes.DATA_LOSS, "\ufffd{{%!#")
-        if fault != "hangs":
-            context.abort(self._codes.UNAVAILABLE, "")

@@ -195,19 +195,16 @@ class SnmpAgent:
             (folder / name).write_text(text, encoding="utf-8")
         self._boots += 1
         (folder / "agentx").unlink(missing_ok=True)
-        self._drain()
+        # Forget what was asked while nobody answered.
+        with suppress(BlockingIOError):
+            while self._udp.recv(65535, socket.MSG_DONTWAIT):
+                pass
         self._node.spawn(NAME, "/bin/sh", "-c", BECOME, "sh", *SNMPD, fds=(self._udp.fileno(),))
         self._connection = self._connect(folder)
         session = AgentxSession(self._connection, self._tree, self._node.log)
         session.open()
         self._thread = threading.Thread(target=self._serve, args=(session, self._connection), daemon=True)
         self._thread.start()
-
-    def _drain(self) -> None:
-        """Forget what was asked while nobody answered."""
-        with suppress(BlockingIOError):
-            while self._udp.recv(65535, socket.MSG_DONTWAIT):
-                pass
 
     def _connect(self, folder: Path) -> socket.socket:
         """Connect as soon as snmpd listens. A path through a descriptor is never too long for a socket."""

@@ -65,12 +65,10 @@ class EosSection:
         """Take a setting away; a peer group takes along all that was said of it."""
         self.entries.pop(line.key, None)
         if line.words[0] == "neighbor" and line.words[-2:] == ("peer", "group"):
-            self._forget(line.words[1])
-
-    def _forget(self, group: str) -> None:
-        for section in (self, *(entry.section for entry in self.entries.values() if entry.section)):
-            for key in [key for key in section.entries if key[:2] == ("neighbor", group)]:
-                del section.entries[key]
+            group = line.words[1]
+            for section in (self, *(entry.section for entry in self.entries.values() if entry.section)):
+                for key in [key for key in section.entries if key[:2] == ("neighbor", group)]:
+                    del section.entries[key]
 
     def find(self, *start: str) -> Iterator[Words]:
         """Yield the rest of every positive line that starts like this."""
@@ -204,7 +202,11 @@ class Editor:
             return
         prefix = words[0] if words[0] in {"no", "default"} else ""
         found = self._match(words[1:] if prefix else words, prefix)
-        if prefix == "default" or (prefix and not _keeps_no(found)) or (found.rule.is_on_by_default and not prefix):
+        if (
+            prefix == "default"
+            or (prefix and not (found.rule.is_on_by_default or found.rule.keeps_no))
+            or (found.rule.is_on_by_default and not prefix)
+        ):
             for setting in found.lines:
                 self._stack[-1].drop(setting)
         else:
@@ -232,10 +234,6 @@ class Editor:
             entry = here.put(found.rule, setting, is_negated=is_negated)
             if entry.section is not None:
                 self._stack.append(entry.section)
-
-
-def _keeps_no(found: Match) -> bool:
-    return found.rule.is_on_by_default or found.rule.keeps_no
 
 
 # The queues of older Tomahawks and of Jericho are named otherwise.

@@ -125,7 +125,9 @@ class EosMachine:
         """Make a session the running configuration, or confirm the one that waits for it."""
         session = self.session(name)
         if self.timer and self.timer.session == name and not timer_s:
-            self._confirm(session)
+            self._end_timer()
+            self._complete(session)
+            self.node.log(f"%SYS-5-CONFIG_SESSION_COMMIT_SUCCESS: Session {session.name} is confirmed")
             return
         if self.timer:
             raise EosCommandError(f"Cannot commit: session {self.timer.session} waits for its commit timer")
@@ -194,11 +196,6 @@ class EosMachine:
             f"%SYS-5-CONFIG_SESSION_COMMIT_TIMER_STARTED: User {session.user} committed session {session.name}, "
             f"with timer {hours}:{minutes}:{seconds}(hr:min:sec)."
         )
-
-    def _confirm(self, session: ConfigSession) -> None:
-        self._end_timer()
-        self._complete(session)
-        self.node.log(f"%SYS-5-CONFIG_SESSION_COMMIT_SUCCESS: Session {session.name} is confirmed")
 
     def _complete(self, session: ConfigSession) -> None:
         session.state = "completed"

@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from netkit.lab.agents.lldp.neighbor import LldpChassis
 from netkit.lab.agents.lldp.neighbor import LldpNeighbor as Heard
 from netkit.lab.personalities.eos import routing
 from netkit.lab.personalities.eos.grammar import port_list
@@ -271,7 +270,7 @@ def detail(lens: Lens, captured: Captured) -> EosReply:
     for port, one in _heard(lens, captured):
         shown[port]["lldpNeighborInfo"].append(
             {
-                "chassisId": _chassis_text(one.chassis),
+                "chassisId": (_dotted(one.chassis.identifier) if one.chassis.kind == "mac" else one.chassis.identifier),
                 "chassisIdType": ID_TYPES.get(one.chassis.kind, one.chassis.kind),
                 "systemName": one.chassis.name,
                 "systemDescription": one.chassis.description,
@@ -292,10 +291,6 @@ def detail(lens: Lens, captured: Captured) -> EosReply:
 
 def _port_text(one: Heard) -> str:
     return _dotted(one.port) if one.port_kind == "mac" else one.port
-
-
-def _chassis_text(chassis: LldpChassis) -> str:
-    return _dotted(chassis.identifier) if chassis.kind == "mac" else chassis.identifier
 
 
 def _dotted(mac: str) -> str:

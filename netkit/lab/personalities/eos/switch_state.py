@@ -157,16 +157,15 @@ def port_qos(config: EosSection, port: EosSection, *, is_routed: bool) -> QosSta
     return QosState(
         priority_of_dscp=class_of_dscp(config) if trust == "dscp" else (),
         class_of_priority=of_class(config, "tx-queue", "uc-tx-queue"),
-        pfc_priorities=_paused(config, profile) if is_pfc_on else frozenset(),
+        pfc_priorities=frozenset(
+            priority for priority in profile.no_drop if priority in of_class(config, "priority-group")
+        )
+        if is_pfc_on
+        else frozenset(),
         ecn={queue.number: queue.ecn for queue in queues if queue.ecn},
         schedulers={queue.number: _scheduler(queue) for queue in queues if queue.number in (profile.queues or {})},
         watchdog=watchdog,
     )
-
-
-def _paused(config: EosSection, profile: EosQosProfile) -> frozenset[int]:
-    """Return the lossless priorities: only those whose traffic has a priority group of that number are paused."""
-    return frozenset(priority for priority in profile.no_drop if priority in of_class(config, "priority-group"))
 
 
 def _scheduler(queue: EosTxQueue) -> SchedulerState:

@@ -106,7 +106,10 @@ def _copy(terminal: "Terminal", captured: Captured, _: str) -> EosReply:
     if source not in {RUNNING, STARTUP}:
         text = machine.flash.read(_flash_name(source))
     if target == "session-config":
-        _load_into_session(terminal, text)
+        terminal.session()
+        for line in text.splitlines():
+            if line.strip() not in {"end", "exit"} and terminal.typing is not None:
+                terminal.typing.editor.type(line)
     elif target == RUNNING:
         machine.apply(machine.parse(text))
     elif target == STARTUP:
@@ -115,13 +118,6 @@ def _copy(terminal: "Terminal", captured: Captured, _: str) -> EosReply:
     else:
         machine.flash.write(_flash_name(target), text)
     return EosReply({"messages": ["Copy completed successfully."]}, "Copy completed successfully.\n")
-
-
-def _load_into_session(terminal: "Terminal", text: str) -> None:
-    terminal.session()
-    for line in text.splitlines():
-        if line.strip() not in {"end", "exit"} and terminal.typing is not None:
-            terminal.typing.editor.type(line)
 
 
 def _replace(terminal: "Terminal", captured: Captured, _: str) -> EosReply:
@@ -236,7 +232,12 @@ class Terminal:
 
     def _run(self, words: tuple[str, ...], given: str) -> EosReply:
         if words[0] == "show":
-            return self._show(words)
+            what = words[1] if len(words) > 1 else ""
+            if what in CONFIGURATIONS and not self.is_privileged:
+                raise InvalidCommandError(f"Invalid input (privileged mode required) (at token 1: '{what}')")
+            if what == "session-config":
+                return self._show_session(words)
+            return show.show(Lens(self.machine, is_privileged=self.is_privileged), words)
         found = closest(COMMANDS, words)
         if isinstance(found, int):
             return self._configure(words, found)
@@ -246,14 +247,6 @@ class Terminal:
         if command.is_privileged and not self.is_privileged:
             raise InvalidCommandError(f"Invalid input (privileged mode required) (at token 0: '{words[0]}')")
         return command.answer(self, captured, given)
-
-    def _show(self, words: tuple[str, ...]) -> EosReply:
-        what = words[1] if len(words) > 1 else ""
-        if what in CONFIGURATIONS and not self.is_privileged:
-            raise InvalidCommandError(f"Invalid input (privileged mode required) (at token 1: '{what}')")
-        if what == "session-config":
-            return self._show_session(words)
-        return show.show(Lens(self.machine, is_privileged=self.is_privileged), words)
 
     def _show_session(self, words: tuple[str, ...]) -> EosReply:
         rest = words[2:]
@@ -273,12 +266,9 @@ class Terminal:
             raise invalid(words, understood)
         self.typing.editor.type(" ".join(words))
         if self.typing.session is None:
-            self._apply_draft(self.typing.root)
+            try:
+                self.machine.apply(self.typing.root.copy())
+            except EosCommandError:
+                self.start_typing(None)
+                raise
         return DONE
-
-    def _apply_draft(self, draft: EosSection) -> None:
-        try:
-            self.machine.apply(draft.copy())
-        except EosCommandError:
-            self.start_typing(None)
-            raise

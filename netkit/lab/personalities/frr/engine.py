@@ -135,19 +135,19 @@ class FrrEngine:
 
     def boot(self) -> None:
         """Come up as the files say."""
-        self._empty_volatile()
+        folder = self.node.file("/run")
+        for entry in folder.iterdir() if folder.is_dir() else ():
+            if entry.name.split(".")[0] not in LASTING:
+                shutil.rmtree(entry, ignore_errors=True) if entry.is_dir() else entry.unlink(missing_ok=True)
         self._routing = files.read(self.node, files.FRR_CONF)
         self.set_kernel()
         self.apply()
         # The lab slows BFD down in what it loads; the file stays as it was installed.
         self.node.file(files.FRR_CONF).write_text(self._routing, encoding="utf-8")
-        self._choose_daemons(self.told())
-
-    def _empty_volatile(self) -> None:
-        folder = self.node.file("/run")
-        for entry in folder.iterdir() if folder.is_dir() else ():
-            if entry.name.split(".")[0] not in LASTING:
-                shutil.rmtree(entry, ignore_errors=True) if entry.is_dir() else entry.unlink(missing_ok=True)
+        wanted = self.told()
+        for daemon in CHOSEN:
+            if daemon not in wanted.daemons:
+                self.node.end(daemon)
 
     def told(self) -> FrrDeclaredState:
         """Return what the files say now."""
@@ -156,7 +156,12 @@ class FrrEngine:
     def apply(self) -> None:
         """Give ports, bridges, loopback and SNMP what the files say; raises RefusedError."""
         wanted = self.told()
-        self._set_link_local(wanted)
+        # Let only those ports make themselves a link-local address that may: before they come up.
+        for interface in self.node.kernel_names.values():
+            is_without = interface in wanted.without_link_local
+            self.node.ip([f"link set dev {interface} addrgenmode {'none' if is_without else 'eui64'}"])
+            if is_without:
+                self.node.run("ip", "-6", "address", "flush", "dev", interface, "scope", "link")
         self.node.realise(wanted.state)
         self.node.ip(_bridge_lines(wanted))
 
@@ -201,19 +206,6 @@ class FrrEngine:
     def reload_routing(self) -> ProgramResult:
         """Have frr-reload.py make FRR what its file says."""
         return self.node.run(*RELOAD, timeout_s=300)
-
-    def _choose_daemons(self, wanted: FrrDeclaredState) -> None:
-        for daemon in CHOSEN:
-            if daemon not in wanted.daemons:
-                self.node.end(daemon)
-
-    def _set_link_local(self, wanted: FrrDeclaredState) -> None:
-        """Let only those ports make themselves a link-local address that may: before they come up."""
-        for interface in self.node.kernel_names.values():
-            is_without = interface in wanted.without_link_local
-            self.node.ip([f"link set dev {interface} addrgenmode {'none' if is_without else 'eui64'}"])
-            if is_without:
-                self.node.run("ip", "-6", "address", "flush", "dev", interface, "scope", "link")
 
 
 def _bridge_lines(wanted: FrrDeclaredState) -> Iterator[str]:

@@ -303,7 +303,10 @@ def _problems(found: Iterable[InstalledFile], files: Mapping[str, str]) -> Itera
     for install in found:
         if install.file not in files:
             yield f"{LIST}: there is no file {install.file}"
-        if not _has_place(install.target):
+        if not (
+            ".." not in install.target
+            and (install.target in FILES or any(install.target.startswith(f"{folder}/") for folder in FOLDERS))
+        ):
             yield f"{LIST}: {install.target} is no place for a file of this host"
         if install.target in targets:
             yield f"{LIST}: {install.target} is named twice"
@@ -311,10 +314,6 @@ def _problems(found: Iterable[InstalledFile], files: Mapping[str, str]) -> Itera
         targets.add(install.target)
     for file in sorted(set(files) - listed - {LIST}):
         yield f"{file}: {LIST} does not say where it goes"
-
-
-def _has_place(target: str) -> bool:
-    return ".." not in target and (target in FILES or any(target.startswith(f"{folder}/") for folder in FOLDERS))
 
 
 def write(top: Path, files: Mapping[str, str], found: Iterable[InstalledFile]) -> None:

@@ -71,7 +71,11 @@ class LinuxHost(Personality):
         declared.restore(self.node)
         self.machine.power_up()
         self.tree.build()
-        self._bring_up()
+        lines = ["link set lo up"]
+        for card in self.machine.cards.values():
+            mac = f" address {card.nic.mac}" if card.nic.mac else ""
+            lines.append(f"link set dev {card.interface} mtu {FRESH_MTU_BYTES}{mac}")
+        self.node.ip(lines)
         self.units.power_up()
         self.units.start_early()
         programs.start(self.node)
@@ -117,10 +121,3 @@ class LinuxHost(Personality):
     def _run_for_unit(self, command: list[str]) -> ProgramResult:
         with unit_file.answering(self.node, tuple(TOOLS), self._tool):
             return self.node.run("env", f"PATH={unit_file.PATH}", *command, timeout_s=300)
-
-    def _bring_up(self) -> None:
-        lines = ["link set lo up"]
-        for card in self.machine.cards.values():
-            mac = f" address {card.nic.mac}" if card.nic.mac else ""
-            lines.append(f"link set dev {card.interface} mtu {FRESH_MTU_BYTES}{mac}")
-        self.node.ip(lines)

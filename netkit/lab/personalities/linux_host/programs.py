@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 from netkit.lab.node import Node, ProgramResult
 from netkit.lab.personalities.linux_host import udev
-from netkit.lab.personalities.linux_host.machine import RailCard
 from netkit.lab.personalities.linux_host.mlxconfig import parse
 from netkit.lab.personalities.linux_host.systemctl import systemctl
 from netkit.lab.personalities.linux_host.systemd_run import systemd_run
@@ -174,17 +173,12 @@ def _mlxfwreset(host: "LinuxHost", call: Call) -> int:
         call.out("Reset-levels:\n3: Driver restart and PCI reset                       -Supported     (default)\n")
         return 0
     host.machine.firmware.reset(card.pci)
-    _reappear(host, card)
-    call.out("-I- Sending Reset Command To Fw             -Done\n-I- FW was loaded successfully.\n")
-    return 0
-
-
-def _reappear(host: "LinuxHost", card: RailCard) -> None:
-    """Do what a driver that is loaded again does to a NIC, and udev to the services of its interface."""
     card.power_up()
     host.tree.reset(card)
     for name in udev.outcome_of(host.machine, card).wants:
         host.units.restart(name)
+    call.out("-I- Sending Reset Command To Fw             -Done\n-I- FW was loaded successfully.\n")
+    return 0
 
 
 PROGRAMS: Mapping[str, Program] = {

@@ -160,7 +160,10 @@ def _lines(state: VolatileNicSettings) -> Iterator[str]:
     yield f"Priority trust state: {state.trust}"
     if state.trust == "dscp":
         yield "dscp2prio mapping:"
-        yield from _map_lines(state)
+        for priority in range(PRIORITIES):
+            dscps = [f"{dscp:02}" for dscp in reversed(range(CODE_POINTS)) if state.priority_of_dscp[dscp] == priority]
+            for start in range(0, len(dscps), PRIORITIES):
+                yield f"\tprio:{priority} dscp:{','.join(dscps[start : start + PRIORITIES])},"
     yield "default priority:"
     sizes = ",".join(map(str, state.buffer_bytes))
     yield f"Receive buffer size (bytes): {sizes},max_buffer_size={MAX_BUFFER_BYTES}"
@@ -171,13 +174,6 @@ def _lines(state: VolatileNicSettings) -> Iterator[str]:
         yield f"\t{name}".ljust(13) + "   ".join(map(str, row))
     for number in range(PRIORITIES):
         yield from _class_lines(state, number)
-
-
-def _map_lines(state: VolatileNicSettings) -> Iterator[str]:
-    for priority in range(PRIORITIES):
-        dscps = [f"{dscp:02}" for dscp in reversed(range(CODE_POINTS)) if state.priority_of_dscp[dscp] == priority]
-        for start in range(0, len(dscps), PRIORITIES):
-            yield f"\tprio:{priority} dscp:{','.join(dscps[start : start + PRIORITIES])},"
 
 
 def _class_lines(state: VolatileNicSettings, number: int) -> Iterator[str]:

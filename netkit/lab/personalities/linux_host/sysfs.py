@@ -302,7 +302,11 @@ class Sysfs:
         """Write files that do not hold their text yet; those others write to must be forced."""
         for name, text in files:
             if is_forced or self._shown.get(name) != text:
-                self._put(name, text)
+                path = self.top / name
+                if name not in self._shown:
+                    path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_text(f"{text}\n", encoding="utf-8")
+                self._shown[name] = text
 
     def link(self, found: Iterable[tuple[str, str]]) -> None:
         """Make links that are not there."""
@@ -320,13 +324,6 @@ class Sysfs:
         """Return what files hold now, whoever wrote them; empty where there is none."""
         top = os.fspath(self.top)
         return {name: _text(f"{top}/{name}") for name in names}
-
-    def _put(self, name: str, text: str) -> None:
-        path = self.top / name
-        if name not in self._shown:
-            path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(f"{text}\n", encoding="utf-8")
-        self._shown[name] = text
 
 
 def _text(path: str) -> str:

@@ -31,7 +31,13 @@ def read(system: NvueSystem, text: str) -> DocumentChanges:
     else:
         changes = _document(system.known, text)
     if system.chassis.version < BOTH_SINCE:
-        _refuse_both(changes)
+        gone = {path for path, _ in leaves(changes.unset)}
+        for path, _ in leaves(changes.set):
+            if any(path[: len(other)] == other or other[: len(path)] == path for other in gone):
+                where = " ".join(path)
+                raise NvueCommandError(
+                    f"Error: set and unset of the same object in one patch is not supported: {where}\n"
+                )
     return DocumentChanges(changes.unset, opened(system, changes.set))
 
 
@@ -146,11 +152,3 @@ def _end(known: NvueSchemaNode, words: list[str], *, is_unset: bool, path: Path,
         return None
     value = checked(known, words[0], issues, path)
     return None if is_unset else value
-
-
-def _refuse_both(changes: DocumentChanges) -> None:
-    gone = {path for path, _ in leaves(changes.unset)}
-    for path, _ in leaves(changes.set):
-        if any(path[: len(other)] == other or other[: len(path)] == path for other in gone):
-            where = " ".join(path)
-            raise NvueCommandError(f"Error: set and unset of the same object in one patch is not supported: {where}\n")

@@ -136,17 +136,14 @@ def prefix_lists(tree: Tree) -> Iterator[str]:
         for rank in sorted(rules, key=int):
             action = text(rules, rank, "action")
             for prefix in child(rules, rank, "match"):
-                lengths = _lengths(prefix, child(rules, rank, "match", prefix))
+                match = child(rules, rank, "match", prefix)
+                own = ipaddress.IPv4Interface(prefix).network.prefixlen
+                low, high = text(match, "min-prefix-len"), text(match, "max-prefix-len")
+                longer = f" ge {low}" if low and int(low) > own else ""
+                shorter = f" le {high}" if high and int(high) > own else ""
+                lengths = longer + shorter
                 yield f"ip prefix-list {name} seq {rank} {action} {prefix}{lengths}"
         yield "!"
-
-
-def _lengths(prefix: str, match: Tree) -> str:
-    own = ipaddress.IPv4Interface(prefix).network.prefixlen
-    low, high = text(match, "min-prefix-len"), text(match, "max-prefix-len")
-    longer = f" ge {low}" if low and int(low) > own else ""
-    shorter = f" le {high}" if high and int(high) > own else ""
-    return longer + shorter
 
 
 def route_maps(tree: Tree) -> Iterator[str]:

@@ -57,17 +57,12 @@ def rest(
     try:
         return resource[method](system, request)
     except (NvueCommandError, NotFoundError, OSError, UnknownRevisionError) as error:
-        return _refusal(error)
-
-
-def _refusal(error: Exception) -> Answer:
-    """Return how a request that cannot be done is answered."""
-    if isinstance(error, UnknownRevisionError):
-        return _refused(404, "Not Found", f"revision {error} does not exist")
-    if isinstance(error, OSError):
-        return _refused(500, "Internal Server Error", error.strerror or "")
-    is_missing = isinstance(error, NotFoundError) or "does not exist" in str(error)
-    return _refused(404 if is_missing else 400, "Not Found" if is_missing else "Bad Request", str(error).strip())
+        if isinstance(error, UnknownRevisionError):
+            return _refused(404, "Not Found", f"revision {error} does not exist")
+        if isinstance(error, OSError):
+            return _refused(500, "Internal Server Error", error.strerror or "")
+        is_missing = isinstance(error, NotFoundError) or "does not exist" in str(error)
+        return _refused(404 if is_missing else 400, "Not Found" if is_missing else "Bad Request", str(error).strip())
 
 
 def _refused(status: int, title: str, detail: str) -> Answer:

@@ -54,21 +54,18 @@ def _sessions(tree: Tree) -> Iterator[Issue]:
         neighbor, here = child(bgp, "neighbor", name), f"{BGP}.neighbor.{name}"
         group = text(neighbor, "peer-group")
         yield from _session(tree, neighbor, here)
-        yield from _neighbor_port(tree, name, text(neighbor, "type"), here)
+        kind = text(neighbor, "type")
+        if PORT.fullmatch(name):
+            if name not in child(tree, "interface"):
+                yield Issue(here, f"interface {name} is not configured")
+            if kind != "unnumbered":
+                yield Issue(f"{here}.type", "a neighbor on an interface needs the type unnumbered")
+        elif kind == "unnumbered":
+            yield Issue(f"{here}.type", "an unnumbered neighbor is named by its interface")
         if group and group not in groups:
             yield Issue(f"{here}.peer-group", f"there is no peer-group {group}")
         if not text(neighbor, "remote-as") and not text(groups, group or "-", "remote-as"):
             yield Issue(here, "neither the neighbor nor its peer-group has a remote-as")
-
-
-def _neighbor_port(tree: Tree, name: str, kind: str, here: str) -> Iterator[Issue]:
-    if PORT.fullmatch(name):
-        if name not in child(tree, "interface"):
-            yield Issue(here, f"interface {name} is not configured")
-        if kind != "unnumbered":
-            yield Issue(f"{here}.type", "a neighbor on an interface needs the type unnumbered")
-    elif kind == "unnumbered":
-        yield Issue(f"{here}.type", "an unnumbered neighbor is named by its interface")
 
 
 def _session(tree: Tree, session: Tree, here: str) -> Iterator[Issue]:
@@ -95,15 +92,12 @@ def _prefix_lists(lists: Tree) -> Iterator[Issue]:
             if not text(rule, "action") or not child(rule, "match"):
                 yield Issue(here, "a rule needs an action and a match")
             for prefix in child(rule, "match"):
-                yield from _lengths(child(rule, "match", prefix), prefix, here)
-
-
-def _lengths(match: Tree, prefix: str, here: str) -> Iterator[Issue]:
-    network = ipaddress.IPv4Interface(prefix).network
-    low = int(text(match, "min-prefix-len") or network.prefixlen)
-    high = int(text(match, "max-prefix-len") or max(low, network.prefixlen))
-    if not network.prefixlen <= low <= high:
-        yield Issue(f"{here}.match.{prefix}", f"lengths {low} to {high} do not follow from {prefix}")
+                match = child(rule, "match", prefix)
+                network = ipaddress.IPv4Interface(prefix).network
+                low = int(text(match, "min-prefix-len") or network.prefixlen)
+                high = int(text(match, "max-prefix-len") or max(low, network.prefixlen))
+                if not network.prefixlen <= low <= high:
+                    yield Issue(f"{here}.match.{prefix}", f"lengths {low} to {high} do not follow from {prefix}")
 
 
 def _route_maps(tree: Tree) -> Iterator[Issue]:
@@ -133,7 +127,14 @@ def broken_qos(tree: Tree) -> Iterator[Issue]:
     qos = child(tree, "qos")
     yield from _pools(qos)
     yield from _schedulers(child(qos, "egress-scheduler"))
-    yield from _thresholds(child(qos, "congestion-control"))
+    profiles = child(qos, "congestion-control")
+    for profile in profiles:
+        classes = child(profiles, profile, "traffic-class")
+        for name in classes:
+            low, high = number(classes, name, "min-threshold"), number(classes, name, "max-threshold")
+            if low and high and low >= high:
+                where = f"qos.congestion-control.{profile}.traffic-class.{name}"
+                yield Issue(where, f"min-threshold {low} is not below max-threshold {high}")
     yield from _profiles(tree)
     yield from _watchdogs(tree)
 
@@ -170,16 +171,6 @@ def _schedulers(schedulers: Tree) -> Iterator[Issue]:
         total = sum(number(classes, name, "bw-percent") for name in classes)
         if total > 100:
             yield Issue(here, f"the weights make {total} %")
-
-
-def _thresholds(profiles: Tree) -> Iterator[Issue]:
-    for profile in profiles:
-        classes = child(profiles, profile, "traffic-class")
-        for name in classes:
-            low, high = number(classes, name, "min-threshold"), number(classes, name, "max-threshold")
-            if low and high and low >= high:
-                where = f"qos.congestion-control.{profile}.traffic-class.{name}"
-                yield Issue(where, f"min-threshold {low} is not below max-threshold {high}")
 
 
 def _profiles(tree: Tree) -> Iterator[Issue]:

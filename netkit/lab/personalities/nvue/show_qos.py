@@ -222,10 +222,7 @@ def port_ecn(look: NvueShowContext) -> Shown:
 
 def scheduler(look: NvueShowContext) -> Shown:
     """Return how ports without a profile of their own serve their traffic classes."""
-    return _scheduled(port_qos(look.tree, {}))
-
-
-def _scheduled(qos: QosState) -> Shown:
+    qos = port_qos(look.tree, {})
     rows: dict[str, object] = {}
     for traffic_class, served in qos.schedulers.items():
         is_strict = served.mode == "strict"
@@ -237,10 +234,7 @@ def _scheduled(qos: QosState) -> Shown:
 
 def mapping(look: NvueShowContext) -> Shown:
     """Return which priority each DSCP gets on ports without a profile of their own."""
-    return _mapped(look, port_qos(look.tree, {}))
-
-
-def _mapped(look: NvueShowContext, qos: QosState) -> Shown:
+    qos = port_qos(look.tree, {})
     priorities = qos.priority_of_dscp
     trust = "both" if priorities and is_on(look.tree, "qos", "roce") else "l3" if priorities else "l2"
     return {"trust": trust, "dscp": {str(dscp): {"switch-priority": owner} for dscp, owner in enumerate(priorities)}}

@@ -116,41 +116,32 @@ class Applier:
     def _applied(self, revision: NvueRevision, confirm_s: float) -> NvueRevision:
         previous = self.store.applied
         applied = replace(revision, applies=revision.applies + 1, date=time.strftime("%Y-%m-%d %H:%M:%S"), issues=())
-        self._forget_pending(revision.number)
+        self.store.pending = {user: held for user, held in self.store.pending.items() if held != revision.number}
         if confirm_s and not self.confirmation:
-            self._wait_for_confirmation(applied.number, previous, confirm_s)
+            timer = threading.Timer(confirm_s, self._expire, (applied.number,))
+            timer.daemon = True
+            self.confirmation = Confirmation(applied.number, previous, time.monotonic() + confirm_s, timer)
+            timer.start()
         self.store.applied = applied.number
         self.store.put(replace(applied, state="ays" if self.confirmation else "applied"))
         if not self.confirmation and is_on(applied.tree, "system", "config", "auto-save", default=True):
             self.store.save()
         return self.store.revisions[applied.number]
 
-    def _forget_pending(self, number: int) -> None:
-        self.store.pending = {user: held for user, held in self.store.pending.items() if held != number}
-
     def _ended(self, revision: NvueRevision, state: State, issues: tuple[Issue, ...]) -> NvueRevision:
         ended = replace(revision, state=state, issues=issues)
         self.store.put(ended)
         return ended
 
-    def _wait_for_confirmation(self, number: int, previous: int, confirm_s: float) -> None:
-        timer = threading.Timer(confirm_s, self._expire, (number,))
-        timer.daemon = True
-        self.confirmation = Confirmation(number, previous, time.monotonic() + confirm_s, timer)
-        timer.start()
-
     def _expire(self, number: int) -> None:
         with self._turn:
             if self.confirmation and self.confirmation.number == number:
                 self.node.log(f"revision {number} was not confirmed in time")
-                self._revert_or_log()
-
-    def _revert_or_log(self) -> None:
-        """Go back; nobody is there to tell when that fails, so the log is told."""
-        try:
-            self.revert()
-        except (OSError, ConfigRefusedError, RuntimeError) as error:
-            self.node.log(f"going back failed: {error}")
+                # Go back; nobody is there to tell when that fails, so the log is told.
+                try:
+                    self.revert()
+                except (OSError, ConfigRefusedError, RuntimeError) as error:
+                    self.node.log(f"going back failed: {error}")
 
     def confirm(self) -> NvueRevision | None:
         """Keep the revision that waits, and save it unless told not to; None when none waits."""

@@ -80,13 +80,12 @@ def config_db(system: SonicSystem) -> Hashes:
     found: dict[str, Mapping[str, str]] = {}
     for table, rows in system.running.items():
         for key, row in rows.items():
-            fields = {f"{leaf}@" if isinstance(value, list) else leaf: _joined(value) for leaf, value in row.items()}
+            fields = {
+                f"{leaf}@" if isinstance(value, list) else leaf: (value if isinstance(value, str) else ",".join(value))
+                for leaf, value in row.items()
+            }
             found[f"{table}|{key}"] = fields or {"NULL": "NULL"}
     return found
-
-
-def _joined(value: str | list[str]) -> str:
-    return value if isinstance(value, str) else ",".join(value)
 
 
 FIRST_WITH_ECN_COUNTERS = 202505

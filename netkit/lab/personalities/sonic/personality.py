@@ -53,7 +53,10 @@ def docker(system: SonicSystem, call: Call) -> int:
             _restart(system, [name])
             call.out(f"{name}\n")
         case ["exec", "bgp", program, *rest]:
-            return _told(call, _in_container(system, program, rest, call))
+            done = _in_container(system, program, rest, call)
+            call.out(done.stdout)
+            call.err(done.stderr)
+            return done.exit_code
         case _:
             call.err("docker: the lab answers `exec bgp COMMAND`, `restart CONTAINER` and `ps`\n")
             return USAGE_ERROR
@@ -87,12 +90,6 @@ def _frr_reload(system: SonicSystem, program: str, words: list[str]) -> ProgramR
     draft = "/tmp/frr-test.conf"  # noqa: S108 - a folder of the node
     write(system.node.file(draft), realisable(text, has_bfd=True))
     return system.node.run(program, *(draft if word == files[0] else word for word in words))
-
-
-def _told(call: Call, done: ProgramResult) -> int:
-    call.out(done.stdout)
-    call.err(done.stderr)
-    return done.exit_code
 
 
 COMMANDS: Mapping[str, Commands] = {

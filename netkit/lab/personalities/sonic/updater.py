@@ -198,7 +198,12 @@ def change(running: View, intended: Tables, schema: Schema, permissions: Permiss
     _refuse("Given patch will produce invalid config:", _target_problems(intended, schema))
     edits = difference(running, intended)
     _refuse("Given patch is not permitted:", list(permissions.refusals(edits)))
-    ports = _ports_to_shut(running, intended, edits, permissions)
+    found: dict[str, None] = {}
+    for edit in edits:
+        for name in _ports_of(running, intended, edit) if edit.table in permissions.flapping else ():
+            if _is_up(running, name) and _is_up(intended, name):
+                found[name] = None
+    ports = tuple(found)
     return UpdaterChange(intended, tuple(_steps(intended, edits, ports, schema, permissions)), ports)
 
 
@@ -212,18 +217,6 @@ def _target_problems(intended: Tables, schema: Schema) -> list[str]:
 def _refuse(headline: str, found: list[str]) -> None:
     if found:
         raise ConfigRefusedError("\n".join([headline, *found]))
-
-
-def _ports_to_shut(
-    running: View, intended: View, edits: Iterable[UpdaterEdit], permissions: Permissions
-) -> tuple[str, ...]:
-    """Return the ports that are up before and after, and have a row that changes only while they are down."""
-    found: dict[str, None] = {}
-    for edit in edits:
-        for name in _ports_of(running, intended, edit) if edit.table in permissions.flapping else ():
-            if _is_up(running, name) and _is_up(intended, name):
-                found[name] = None
-    return tuple(found)
 
 
 def _ports_of(running: View, intended: View, edit: UpdaterEdit) -> Iterator[str]:
