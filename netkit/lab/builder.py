@@ -1,4 +1,4 @@
-"""Builds the nodes of a lab: namespaces, cables, ways in, and each node's own boot."""
+"""Writes down what other commands need to find the nodes of a lab, and to trust them."""
 
 import socket
 import subprocess
@@ -6,25 +6,69 @@ import traceback
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 from netkit.design.fabric import Host, Switch
 from netkit.environment import without_secrets
 from netkit.errors import LabError, Problem
-from netkit.lab import record, routing
-from netkit.lab.agents.gnmi.server import GnmiAgent, GnmiEndpoint
+from netkit.lab import routing
+from netkit.lab.agents.gnmi import GnmiAgent, GnmiEndpoint
 from netkit.lab.agents.snmp.agent import SnmpAgent
 from netkit.lab.entry import https, shell
-from netkit.lab.entry.server import serve
+from netkit.lab.entry.commands import serve
 from netkit.lab.faults.incident import ManagedNode
+from netkit.lab.folder import LabFolder
 from netkit.lab.layout import PERSONALITY_OF_HOSTS, Seat
 from netkit.lab.live import FLASH_BYTES, LiveNode
 from netkit.lab.node import ConfigRefusedError
 from netkit.lab.personalities import personality
 from netkit.lab.personality import Personality
-from netkit.lab.proof.convergence import Shortfall
-from netkit.lab.system import syscalls
+from netkit.lab.proof import Shortfall
+from netkit.lab.system import namespace_holder
 from netkit.lab.system.namespace_holder import Holder, hold
 from netkit.lab.world import SNMP_PORT, SSH_PORT, World
+
+NOWHERE = "Host *\n  ProxyCommand false\n"
+"""With this a name that is no device of the lab is not even looked up."""
+
+
+def write(world: World) -> None:
+    """Write lab.json, known_hosts and ssh_config."""
+    devices = {name: _device(world, name) for name in world.layout.seats}
+    folder = world.folder
+    known = [f"[{d['address']}]:{d['port']} {world.host_keys.get(name, '')}" for name, d in devices.items()]
+    known += [f"{d['address']} {world.host_keys.get(name, '')}" for name, d in devices.items()]
+    (folder.path / "known_hosts").write_text("\n".join(known) + "\n", encoding="utf-8")
+    entries = [_ssh_entry(folder, name, device) for name, device in devices.items()]
+    folder.ssh_config.write_text("".join([*entries, NOWHERE]), encoding="utf-8")
+    folder.write({"lab": folder.name, "fabric": world.fabric_folder, "block": world.block, "devices": devices})
+
+
+def _device(world: World, name: str) -> Mapping[str, Any]:
+    seat, agent = world.layout.seats[name], world.nodes[name].gnmi
+    kind, gnmi = personality(seat.personality), agent.state if agent else None
+    return {
+        "address": seat.address,
+        "port": world.port(SSH_PORT),
+        "snmp_port": world.port(SNMP_PORT),
+        "https_port": world.port(kind.https_port) if kind.https_port else 0,
+        "certificate": world.certificates.get(name, ""),
+        "gnmi_port": agent.port if agent and gnmi else 0,
+        "gnmi_certificate": world.certificates.get(name, "") if gnmi and gnmi.has_tls else "",
+        "personality": seat.personality,
+        "login": kind.login,
+        "pid": world.nodes[name].holder.pid,
+    }
+
+
+def _ssh_entry(folder: LabFolder, name: str, device: Mapping[str, Any]) -> str:
+    return (
+        f"Host {name}\n  HostName {device['address']}\n  Port {device['port']}\n  User {device['login']}\n"
+        f"  IdentityFile {folder.key}\n  IdentitiesOnly yes\n"
+        f"  UserKnownHostsFile {folder.path / 'known_hosts'}\n  StrictHostKeyChecking yes\n"
+        "  ProxyCommand none\n"
+    )
+
 
 BUILDERS = 4
 Tell = Callable[[str, int, int], None]
@@ -53,7 +97,7 @@ class Builder:
         for seat in seats:
             self.world.nodes[seat.name] = self._node(seat, holders[seat.name])
         shortfalls = self._boot_all()
-        record.write(self.world)
+        write(self.world)
         self._is_recorded = True
         self.world.services.start_traffic({name: holder.network for name, holder in holders.items()})
         return shortfalls
@@ -82,7 +126,7 @@ class Builder:
     def _node(self, seat: Seat, holder: Holder) -> LiveNode:
         flash = self.world.folder.path / "nodes" / seat.name
         flash.mkdir()
-        syscalls.mount("flash", str(flash), "tmpfs", syscalls.MS_NOSUID, f"mode=755,size={FLASH_BYTES}")
+        namespace_holder.mount("flash", str(flash), "tmpfs", namespace_holder.MS_NOSUID, f"mode=755,size={FLASH_BYTES}")
         return LiveNode(seat, holder, flash, self.world.folder.path / f"{seat.name}.log", self.world.services)
 
     def _lay_cables(self, holders: Mapping[str, Holder]) -> None:
@@ -161,7 +205,7 @@ class Builder:
     def _write_down(self) -> None:
         """Write the lab down anew once it is written down."""
         if self._is_recorded:
-            record.write(self.world)
+            write(self.world)
 
     def _start_sshd(self, node: LiveNode) -> None:
         """Let people in; a device that is unreachable by fault stays so."""

@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 import signal
+import socket
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -157,3 +158,31 @@ class LabJob:
     patience_s: float = 90.0
     promised: Fabric | None = None
     """What the files make of the fabric, where that is not yet the fabric itself."""
+
+
+PATIENCE_S = 900.0
+NO_WORD = '{"error": ["the lab ended while it was asked"]}'
+
+
+def ask_keeper(folder: LabFolder, verb: str, **details: Any) -> Mapping[str, Any]:
+    """Return the keeper's answer; its refusals are raised."""
+    with socket.socket(socket.AF_UNIX) as line:
+        line.settimeout(PATIENCE_S)
+        try:
+            line.connect(str(folder.control))
+            with line.makefile("rw", encoding="utf-8") as stream:
+                stream.write(json.dumps({"verb": verb, **details}) + "\n")
+                stream.flush()
+                answer = json.loads(stream.readline() or NO_WORD)
+        except FileNotFoundError:
+            raise LabError(
+                Problem(f"the lab {folder.name} is not there yet", "netkit lab up waits until it is")
+            ) from None
+        except (OSError, ValueError) as error:
+            raise LabError(
+                Problem(f"the lab {folder.name} does not answer: {error}", "netkit lab down, then up")
+            ) from None
+    if "error" in answer:
+        raise LabError([Problem(text) for text in answer["error"]])
+    found: Mapping[str, Any] = answer
+    return found

@@ -19,9 +19,9 @@ from netkit.lab.faults.breaking import Breaker
 from netkit.lab.folder import LabJob
 from netkit.lab.node import ConfigRefusedError
 from netkit.lab.proof import convergence, reach
-from netkit.lab.proof.calling import Caller
-from netkit.lab.system import syscalls
-from netkit.lab.traffic import pattern
+from netkit.lab.proof import Caller
+from netkit.lab.system import namespace_holder
+from netkit.lab.traffic import flow
 from netkit.lab.traffic.flow import FlowEnd
 from netkit.lab.traffic.process import TrafficProcess
 
@@ -54,13 +54,13 @@ def run(job: LabJob) -> None:
     """Be the keeper of a lab, until it ends."""
     gc.enable()
     gc.freeze()
-    syscalls.set_process_name("netkit-lab")
-    syscalls.mount("none", "/", flags=syscalls.MS_PRIVATE | syscalls.MS_REC)
+    namespace_holder.set_process_name("netkit-lab")
+    namespace_holder.mount("none", "/", flags=namespace_holder.MS_PRIVATE | namespace_holder.MS_REC)
     with contextlib.suppress(OSError):
-        syscalls.mount("proc", "/proc", "proc")
+        namespace_holder.mount("proc", "/proc", "proc")
     nodes = job.folder.path / "nodes"
     nodes.mkdir(exist_ok=True)
-    syscalls.mount("lab", str(nodes), "tmpfs", syscalls.MS_NOSUID, "mode=755")
+    namespace_holder.mount("lab", str(nodes), "tmpfs", namespace_holder.MS_NOSUID, "mode=755")
     Keeper(job).serve()
 
 
@@ -203,7 +203,7 @@ class Keeper:
     def _incast(self, request: Request) -> Answer:
         """Make several NICs send at line rate to one, for a while."""
         device, interface = faults.locate(self._job.fabric, str(request["place"]))
-        flows = pattern.incast(self._job.fabric, FlowEnd(device, interface), request["senders"], request["seconds"])
+        flows = flow.incast(self._job.fabric, FlowEnd(device, interface), request["senders"], request["seconds"])
         self._generator().start(flows)
         self._world.services.incast(FlowEnd(device, interface), request["seconds"])
         return {"flows": [flow.name for flow in flows]}

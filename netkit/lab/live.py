@@ -1,29 +1,55 @@
-"""A node that runs: its namespaces, its processes, and what the kernel shows of its ports."""
+"""Which ports of a switch ask traffic to go elsewhere, from what its FRR runs."""
 
 import os
+import re
 import shutil
 import signal
 import subprocess
 import threading
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import BinaryIO
 
 from netkit.design.fabric import Host, Switch
-from netkit.lab import drain, routing
-from netkit.lab.agents.gnmi.server import GnmiAgent
+from netkit.lab import routing
+from netkit.lab.agents.gnmi import GnmiAgent
 from netkit.lab.agents.lldp.daemon import Lldpd
 from netkit.lab.agents.snmp.agent import SnmpAgent
 from netkit.lab.layout import Seat
-from netkit.lab.model.inputs import KernelPort
+from netkit.lab.model.wiring import KernelPort
 from netkit.lab.node import ProgramResult
 from netkit.lab.reading import NicReading, PortReading, TrafficReading
 from netkit.lab.services import LabServices
 from netkit.lab.state import SwitchState
-from netkit.lab.system import netlink, syscalls
+from netkit.lab.system import namespace_holder, netlink
 from netkit.lab.system.namespace_holder import ENVIRONMENT, Holder, write_boot_id
 from netkit.lab.traffic.marking import NOTHING_SENT, PortMarks, Sent
+
+WHOLE = "bgp graceful-shutdown"
+MAP = re.compile(r"^route-map (\S+) permit \d+\n((?:(?!exit|route-map).*\n)*)", re.MULTILINE)
+LEAVES = re.compile(r"^ +set community .*\bgraceful-shutdown\b", re.MULTILINE)
+GROUP = re.compile(r"^ *neighbor (\S+)(?: interface)? peer-group (\S+)$", re.MULTILINE)
+OUTWARDS = re.compile(r"^ *neighbor (\S+) route-map (\S+) out$", re.MULTILINE)
+
+
+def ports(config: str, switch: Switch, kernel_names: Mapping[str, str]) -> frozenset[str]:
+    """Return the ports whose neighbours are asked to go around. A leaf keeps one way: its hosts have no other."""
+    found = _interfaces(config, kernel_names.values())
+    drained = frozenset(name for name, interface in kernel_names.items() if interface in found)
+    is_cut_off = switch.role == "leaf" and drained >= {port.name for port in switch.fabric_ports}
+    return frozenset() if is_cut_off else drained
+
+
+def _interfaces(config: str, interfaces: Collection[str]) -> frozenset[str]:
+    """Return those of a whole switch, or of single sessions whose routes leave with the community that says so."""
+    if WHOLE in (line.strip() for line in config.splitlines()):
+        return frozenset(interfaces)
+    leaving = {name for name, body in MAP.findall(config) if LEAVES.search(body)}
+    group_of = dict(GROUP.findall(config))
+    maps = dict(OUTWARDS.findall(config))
+    return frozenset(name for name in interfaces if maps.get(name, maps.get(group_of.get(name, ""))) in leaving)
+
 
 FRESH_S = 0.5
 CROWD_S = 15.0
@@ -185,7 +211,7 @@ class LiveNode:
         if not isinstance(self.device, Switch):
             return frozenset()
         try:
-            return drain.ports(self.vty("show running-config"), self.device, self.kernel_names)
+            return ports(self.vty("show running-config"), self.device, self.kernel_names)
         except OSError:
             return frozenset()
 
@@ -255,7 +281,7 @@ class LiveNode:
         """Leave no room in what survives a restart, or give it back."""
         held = os.statvfs(self.saved)
         used = max((held.f_blocks - held.f_bfree) * held.f_frsize, held.f_frsize)
-        syscalls.remount(str(self.saved), f"size={used if is_full else FLASH_BYTES}")
+        namespace_holder.remount(str(self.saved), f"size={used if is_full else FLASH_BYTES}")
 
     def forget(self) -> None:
         """Begin from nothing again after a power cut: links down, no addresses, no daemons, empty volatile folders."""

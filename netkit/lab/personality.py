@@ -10,7 +10,7 @@ from typing import ClassVar, Protocol
 
 from netkit.environment import without_secrets
 from netkit.errors import LabError, Problem
-from netkit.lab.model.inputs import NicSettings
+from netkit.lab.model.wiring import NicSettings
 from netkit.lab.node import Node
 from netkit.lab.traffic.flow import ROCE_TOS
 

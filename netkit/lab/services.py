@@ -5,13 +5,13 @@ from collections.abc import Mapping
 
 from netkit.design.fabric import Fabric, Host
 from netkit.lab.faults import Faults
-from netkit.lab.faults.nic import loss
-from netkit.lab.model.inputs import KernelPort, NicSettings, NicTraffic
+from netkit.lab.faults.bench import loss
 from netkit.lab.model.model import Model
+from netkit.lab.model.wiring import KernelPort, NicSettings, NicTraffic
 from netkit.lab.reading import NicReading, PortReading
 from netkit.lab.state import SwitchState
 from netkit.lab.system import netlink
-from netkit.lab.traffic import marking, pattern
+from netkit.lab.traffic import flow, marking
 from netkit.lab.traffic.flow import FlowEnd, NicConfig
 from netkit.lab.traffic.marking import PortMarks, Sent
 from netkit.lab.traffic.process import TrafficProcess
@@ -38,18 +38,18 @@ class LabServices:
         """Open the NICs of all hosts, and begin the steady exchange; `namespaces` are files, by host."""
         self._traffic = TrafficProcess()
         for host in self.fabric.hosts:
-            self._traffic.attach(host.name, namespaces[host.name], pattern.addresses(host))
+            self._traffic.attach(host.name, namespaces[host.name], flow.addresses(host))
         for end, config in self._configs.items():
             self._traffic.configure(end, config)
-        self._traffic.start(pattern.steady(self.fabric))
+        self._traffic.start(flow.steady(self.fabric))
 
     def set_load(self, *, is_on: bool) -> None:
         """Let the job run that all devices show, or rest: modelled load, and the steady exchange of real packets."""
         self.model.set_load(time.monotonic(), is_on=is_on)
         if self._traffic is not None and is_on:
-            self._traffic.start(pattern.steady(self.fabric))
+            self._traffic.start(flow.steady(self.fabric))
         elif self._traffic is not None:
-            self._traffic.stop(name for name in self._traffic.flows() if name.startswith(pattern.STEADY))
+            self._traffic.stop(name for name in self._traffic.flows() if name.startswith(flow.STEADY))
 
     def incast(self, target: FlowEnd, duration_s: float) -> None:
         """Tell the model that several NICs send to one: where nobody marks that, queues fill and pauses spread."""

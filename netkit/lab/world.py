@@ -11,10 +11,10 @@ from netkit.lab.faults.incident import Incidents
 from netkit.lab.folder import LabFolder
 from netkit.lab.layout import LabLayout, lay_out
 from netkit.lab.live import LiveNode
-from netkit.lab.model.inputs import NicSettings
+from netkit.lab.model.wiring import NicSettings
 from netkit.lab.personality import Personality
 from netkit.lab.services import LabServices
-from netkit.lab.system import neighbor_table
+from netkit.lab.system import netlink
 
 SSH_PORT, SNMP_PORT = 22, 161
 LOW_PORTS = 1023
@@ -62,7 +62,7 @@ class World:
 
 def begin(fabric: Fabric, fabric_folder: str, folder: LabFolder) -> World:
     """Return a lab without nodes yet: its loopback network, its keys, its services."""
-    network, claim = neighbor_table.claim(folder.name)
+    network, claim = netlink.claim(folder.name)
     services = LabServices(fabric)
     shell.make_key(folder.path)
     password = secrets.token_urlsafe(18)

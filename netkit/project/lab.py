@@ -11,9 +11,9 @@ from types import FrameType
 from netkit.design import Fabric
 from netkit.errors import Interrupted, LabError, Problem
 from netkit.lab import keeper, personality
-from netkit.lab.entry import remote
+from netkit.lab.folder import ask_keeper
 from netkit.lab.folder import LabFolder, LabJob, all_labs, began_at, lab_folder, only_one
-from netkit.lab.system import detach, neighbor_table
+from netkit.lab.system import detach, netlink
 from netkit.platforms.config import Files
 from netkit.project.project import Project
 
@@ -27,7 +27,7 @@ Tell = Callable[[str], None]
 def start(lab: LabFolder, project: Project, job: LabJob) -> None:
     """Start the keeper of a lab that is not there."""
     lab.end()
-    neighbor_table.make_room(sum(1 for _ in project.fabric.links()))
+    netlink.make_room(sum(1 for _ in project.fabric.links()))
     lab.path.mkdir(mode=0o755)
     detach.start(job, keeper.run)
 
@@ -51,7 +51,7 @@ def proof_lab(project: Project, files: Mapping[str, Files], promised: Fabric, pa
     lab = lab_folder(f"proof-{os.getpid()}-{began_at(os.getpid())}")
     try:
         with ended_by_signals(lab):
-            with neighbor_table.announced():
+            with netlink.announced():
                 with only_one():
                     clear_up(all_labs())
                     started = {name: dict(one) for name, one in files.items()}
@@ -62,14 +62,14 @@ def proof_lab(project: Project, files: Mapping[str, Files], promised: Fabric, pa
     finally:
         with only_one():
             lab.end()
-            neighbor_table.give_back()
+            netlink.give_back()
 
 
 def shortfalls(lab: LabFolder, tell: Tell, deadline_s: float) -> tuple[str, ...]:
     """Wait until a lab is up, and return what it lacks; LabError when it is not by a time of the monotonic clock."""
     step = ""
     while time.monotonic() < deadline_s:
-        progress = remote.ask(lab, "progress")
+        progress = ask_keeper(lab, "progress")
         if progress["failure"]:
             raise LabError(Problem(f"the lab could not be built: {progress['failure']}"))
         if progress["is_up"]:

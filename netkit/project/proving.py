@@ -18,9 +18,9 @@ from netkit.design import Fabric
 from netkit.design.expectation import expectations, has_drain
 from netkit.design.select import Device
 from netkit.errors import NetkitError
-from netkit.lab.entry import remote
+from netkit.lab.folder import ask_keeper
 from netkit.lab.folder import LabFolder
-from netkit.lab.proof.calling import Gap, Heard
+from netkit.lab.proof import Gap, Heard
 from netkit.plan import Plan
 from netkit.plan.intent_diff import IntentDiff
 from netkit.platforms.config import Files
@@ -188,11 +188,11 @@ class Trial:
         if not called:
             self._notes.append("no two NICs could call each other before and after, so no traffic watched")
         self._project.feedback.note(f"rolling the change, {len(called)} flows watch")
-        remote.ask(lab, "begin-calls", interval_s=INTERVAL_S, calls=[asdict(flow.call) for flow in called])
+        ask_keeper(lab, "begin-calls", interval_s=INTERVAL_S, calls=[asdict(flow.call) for flow in called])
         time.sleep(QUIET_S)
         outcome, turns = self._deployed(planned, devices)
         time.sleep(QUIET_S)
-        heard = [_heard(one) for one in remote.ask(lab, "end-calls")["heard"]]
+        heard = [_heard(one) for one in ask_keeper(lab, "end-calls")["heard"]]
         return self.judged(planned.plan, called, outcome, turns, heard)
 
     def judged(
@@ -245,7 +245,7 @@ class Trial:
             self.failures.append("the time for the proof is over; --prove-within gives it more")
             return None
         self._project.feedback.note("examining sessions, next hops and reachability")
-        found = remote.ask(lab, "examine", most=MOST_TRIPS, patience_s=min(SETTLE_S, self._left_s()))
+        found = ask_keeper(lab, "examine", most=MOST_TRIPS, patience_s=min(SETTLE_S, self._left_s()))
         self.failures += found["shortfalls"]
         wanted = expectations(self._project.fabric).values()
         widest = max((width for one in wanted for width in one.widths.values()), default=0)

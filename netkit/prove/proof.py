@@ -8,8 +8,7 @@ from netkit.deploy import DeviceOutcome, Outcome
 from netkit.design.expectation import ways
 from netkit.design.fabric import Fabric, Host, Nic, Switch
 from netkit.errors import LabError, Problem
-from netkit.lab.proof.calling import Gap, Heard, TrafficPair
-from netkit.lab.proof.reach import NicPing, every_trip, sampled
+from netkit.lab.proof import Gap, Heard, NicPing, TrafficPair, every_trip, sampled
 from netkit.plan import Plan
 from netkit.plan.intent_diff import IntentDiff
 from netkit.platforms.change import Risk

@@ -16,8 +16,7 @@ from netkit.facts import Absent, Observation, Snapshot
 from netkit.judge import CheckContext, Finding, Verdict, catalog
 from netkit.judge.check import Check
 from netkit.judge.run import Judgement, run
-from netkit.lab.entry import remote
-from netkit.lab.folder import LabFolder
+from netkit.lab.folder import LabFolder, ask_keeper
 from netkit.observe import CollectOptions
 from netkit.project.fleet import fleet
 from netkit.project.observing import Looking, look
@@ -54,24 +53,24 @@ class Ward:
     def broken(self, row: Row) -> None:
         """Break it as a row says."""
         options = [f"{name}={value}" for name, value in row.options.items()]
-        remote.ask(self.folder, "break", fault=row.fault, place=place_of(self.project.fabric, row.at), options=options)
+        ask_keeper(self.folder, "break", fault=row.fault, place=place_of(self.project.fabric, row.at), options=options)
 
     def mended(self, row: Row) -> None:
         """Heal it, and let nothing of it be left."""
         self.healed(row)
-        remote.ask(self.folder, "calm")
+        ask_keeper(self.folder, "calm")
 
     def healed(self, row: Row) -> None:
         """Heal it; what else is wrong stays."""
         place = place_of(self.project.fabric, row.at)
-        remote.ask(self.folder, "heal", fault=row.fault, place=place)
+        ask_keeper(self.folder, "heal", fault=row.fault, place=place)
         if row.fault == "counter-wrap":  # it lasts until counters are cleared
-            remote.ask(self.folder, "break", fault="counter-reset", place=place, options=[])
-            remote.ask(self.folder, "heal", fault="counter-reset", place=place)
+            ask_keeper(self.folder, "break", fault="counter-reset", place=place, options=[])
+            ask_keeper(self.folder, "heal", fault="counter-reset", place=place)
 
     def loaded(self, nic: str, seconds: int = 300) -> None:
         """Let everybody send to a NIC for a while."""
-        remote.ask(self.folder, "incast", place=nic, senders=3, seconds=seconds)
+        ask_keeper(self.folder, "incast", place=nic, senders=3, seconds=seconds)
 
     def look(self, window_s: float, *, has_config: bool = True) -> Snapshot:
         """Look once, or at both ends of a window."""

@@ -28,7 +28,7 @@ from netkit.facts import Snapshot
 from netkit.facts.serial import dump, load
 from netkit.judge.cause import CauseGroup, cause_groups
 from netkit.judge.run import Judgement
-from netkit.lab.entry import remote
+from netkit.lab.folder import ask_keeper
 from netkit.project.project import Project
 from tests.checks.breaking import (
     LOADED_WINDOW_S,
@@ -300,7 +300,7 @@ def _crowded(lab: Ward) -> Ward:
 
 
 def _calm(lab: Ward) -> Ward:
-    remote.ask(lab.folder, "calm")
+    ask_keeper(lab.folder, "calm")
     return lab
 
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from netkit.deploy import ConfigState, DeviceOutcome, DeviceResult, Outcome
-from netkit.lab.proof.calling import Gap, Heard
+from netkit.lab.proof import Gap, Heard
 from netkit.plan import Plan
 from netkit.project.project import Project
 from netkit.project.proving import Trial

@@ -12,9 +12,8 @@ from typing import Any
 
 from netkit.deploy.journal import Journal, JournalEntry
 from netkit.design import Fabric
-from netkit.lab.entry import remote
-from netkit.lab.folder import LabFolder
-from netkit.lab.proof.calling import TrafficPair
+from netkit.lab.folder import LabFolder, ask_keeper
+from netkit.lab.proof import TrafficPair
 from netkit.plan import Plan, Running
 from netkit.plan.model import Step
 from netkit.platforms.compare import apply
@@ -123,7 +122,7 @@ class Rolling:
         return Rolled(plan, sent, len(calls), tuple(lost), tuple(wrong), took_s)
 
     def _ask(self, verb: str, **details: Any) -> Mapping[str, Any]:
-        return remote.ask(LabFolder(self.site.lab.home / self.site.lab.name), verb, **details)
+        return ask_keeper(LabFolder(self.site.lab.home / self.site.lab.name), verb, **details)
 
 
 @dataclass(frozen=True)

@@ -25,8 +25,7 @@ from netkit.access.endpoints import lab_endpoints
 from netkit.access.settings import AccessSettings
 from netkit.deploy import Journal
 from netkit.design import Fabric
-from netkit.lab.entry import remote
-from netkit.lab.folder import LabFolder
+from netkit.lab.folder import LabFolder, ask_keeper
 from netkit.platforms.compare import MODELS, compare
 from netkit.platforms.config import Files
 from tests import intents
@@ -168,7 +167,7 @@ class Bench:
         self.at = 1 - self.at
         write_fabric(self.site.lab.fabric, self.intents[self.at])
         calls = {pair: pair_call(pair) for pair in addresses(self.fabric())}
-        remote.ask(self.lab, "begin-calls", interval_s=INTERVAL_S, calls=[asdict(call) for call in calls.values()])
+        ask_keeper(self.lab, "begin-calls", interval_s=INTERVAL_S, calls=[asdict(call) for call in calls.values()])
         time.sleep(QUIET_S)
         try:
             first = newest = ""
@@ -180,7 +179,7 @@ class Bench:
                 self.assert_known(folders, before)
             time.sleep(QUIET_S)
         finally:
-            heard = remote.ask(self.lab, "end-calls")["heard"]
+            heard = ask_keeper(self.lab, "end-calls")["heard"]
         if any(act.verb == "rollback" for act in acts):
             self.at = was
             assert self.running() == before

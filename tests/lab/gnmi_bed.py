@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from netkit.lab.agents.gnmi.server import GnmiAgent, GnmiEndpoint
+from netkit.lab.agents.gnmi import GnmiAgent, GnmiEndpoint
 from netkit.lab.personality import Personality
 from netkit.lab.state import GnmiState, SwitchState
 from netkit.platforms.gnmi.driver import GnmiViewer

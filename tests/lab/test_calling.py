@@ -1,6 +1,6 @@
 """What is read of a call: how much was sent, and when no answers came."""
 
-from netkit.lab.proof.calling import Gap, Heard, heard_of
+from netkit.lab.proof import Gap, Heard, heard_of
 
 BEGAN_S = 1000.0
 INTERVAL_S = 0.5

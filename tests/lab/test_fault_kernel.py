@@ -10,7 +10,7 @@ import pytest
 
 from netkit.design import Fabric
 from netkit.errors import LabError
-from netkit.lab.faults import CATALOG, check, kernel, parse_options
+from netkit.lab.faults import CATALOG, breaking, check, parse_options
 from tests import intents
 from tests.lab.bench import OutsideBench, benches
 from tests.lab.running import intent, needs_lab, running, until, write_fabric
@@ -55,12 +55,12 @@ class Broken:
 
     def __enter__(self) -> Scene:
         fabric, nodes = self.scene.fabric, self.scene.nodes
-        kernel.make(check(fabric, self.name, self.place, parse_options(self.options)), fabric, nodes)
+        breaking.make(check(fabric, self.name, self.place, parse_options(self.options)), fabric, nodes)
         return self.scene
 
     def __exit__(self, *_exception: object) -> None:
         fabric, nodes = self.scene.fabric, self.scene.nodes
-        kernel.heal(check(fabric, self.name, self.place, parse_options(self.options)), fabric, nodes)
+        breaking.heal(check(fabric, self.name, self.place, parse_options(self.options)), fabric, nodes)
 
 
 def _without_peers(text: str) -> str:

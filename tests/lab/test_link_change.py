@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from netkit.lab.link_change import NEVER, SOCKET, LinkChange, link_changes
+from netkit.lab.routing import NEVER, SOCKET, LinkChange, link_changes
 
 STARTED_S = 1_795_000_000.0
 

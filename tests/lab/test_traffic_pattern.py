@@ -5,8 +5,7 @@ from collections import Counter
 import pytest
 
 from netkit.errors import LabError
-from netkit.lab.traffic import pattern
-from netkit.lab.traffic.flow import MOST_TOTAL_PPS, FlowEnd, NicAddress
+from netkit.lab.traffic.flow import MOST_TOTAL_PPS, FlowEnd, NicAddress, addresses, incast, steady
 from tests import intents
 
 FABRIC = intents.fabric(intents.values())
@@ -16,41 +15,41 @@ RAIL_OF = {end: nic.rail for end, nic in NICS.items()}
 
 
 def test_the_steady_exchange_sends_and_receives_once_on_every_nic() -> None:
-    flows = pattern.steady(FABRIC)
+    flows = steady(FABRIC)
     every = Counter(dict.fromkeys(NICS, 1))
     assert Counter(flow.source for flow in flows) == every
     assert Counter(flow.destination for flow in flows) == every
 
 
 def test_the_steady_exchange_stays_on_its_rail_and_crosses_leaves() -> None:
-    for flow in pattern.steady(FABRIC):
+    for flow in steady(FABRIC):
         assert RAIL_OF[flow.source] == RAIL_OF[flow.destination]
-    leaves = [(NICS[flow.source].leaf, NICS[flow.destination].leaf) for flow in pattern.steady(FABRIC)]
+    leaves = [(NICS[flow.source].leaf, NICS[flow.destination].leaf) for flow in steady(FABRIC)]
     assert all(one != other for one, other in leaves)
 
 
 def test_names_of_flows_differ() -> None:
-    flows = pattern.steady(LARGE) + pattern.incast(LARGE, FlowEnd("gpu01", LARGE.hosts[0].nics[0].interface), 5)
+    flows = steady(LARGE) + incast(LARGE, FlowEnd("gpu01", LARGE.hosts[0].nics[0].interface), 5)
     assert len({flow.name for flow in flows}) == len(flows)
 
 
 def test_a_large_fabric_leaves_room_for_congestion_on_demand() -> None:
     target = FlowEnd(LARGE.hosts[0].name, LARGE.hosts[0].nics[0].interface)
-    flows = pattern.steady(LARGE) + pattern.incast(LARGE, target, 1000)
+    flows = steady(LARGE) + incast(LARGE, target, 1000)
     assert sum(flow.rate_pps for flow in flows) <= MOST_TOTAL_PPS
 
 
 def test_a_fabric_too_large_for_the_usual_rate_is_served_more_slowly(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pattern, "MOST_TOTAL_PPS", 100)
+    monkeypatch.setattr("netkit.lab.traffic.flow.MOST_TOTAL_PPS", 100)
     target = FlowEnd(LARGE.hosts[0].name, LARGE.hosts[0].nics[0].interface)
-    assert sum(flow.rate_pps for flow in pattern.steady(LARGE)) == pytest.approx(20)
-    assert sum(flow.rate_pps for flow in pattern.incast(LARGE, target, 1000)) == pytest.approx(80)
+    assert sum(flow.rate_pps for flow in steady(LARGE)) == pytest.approx(20)
+    assert sum(flow.rate_pps for flow in incast(LARGE, target, 1000)) == pytest.approx(80)
 
 
 def test_incast_comes_over_the_spines_first() -> None:
     host = FABRIC.hosts[0]
     target = FlowEnd(host.name, host.nics[1].interface)
-    flows = pattern.incast(FABRIC, target, 2)
+    flows = incast(FABRIC, target, 2)
     assert {flow.destination for flow in flows} == {target}
     assert {RAIL_OF[flow.source] for flow in flows} == {1}
     assert {NICS[flow.source].leaf for flow in flows}.isdisjoint({host.nics[1].leaf})
@@ -60,9 +59,9 @@ def test_incast_comes_over_the_spines_first() -> None:
 @pytest.mark.parametrize(("host", "senders"), [("nobody", 3), ("gpu01", 0)])
 def test_incast_on_nothing_is_refused(host: str, senders: int) -> None:
     with pytest.raises(LabError, match="no incast of"):
-        pattern.incast(FABRIC, FlowEnd(host, FABRIC.hosts[0].nics[0].interface), senders)
+        incast(FABRIC, FlowEnd(host, FABRIC.hosts[0].nics[0].interface), senders)
 
 
 def test_all_nics_of_a_host_are_attached_by_their_rail_addresses() -> None:
     host = FABRIC.hosts[0]
-    assert pattern.addresses(host) == tuple(NicAddress(nic.interface, nic.address) for nic in host.nics)
+    assert addresses(host) == tuple(NicAddress(nic.interface, nic.address) for nic in host.nics)

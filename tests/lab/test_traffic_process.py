@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from netkit.errors import LabError
-from netkit.lab.model.inputs import NicTraffic
-from netkit.lab.traffic import connection
+from netkit.lab.model.wiring import NicTraffic
+from netkit.lab.traffic import nic
 from netkit.lab.traffic.flow import FlowEnd, NicAddress, NicConfig, TrafficFlow
 from netkit.lab.traffic.nic import bound, source_port
 from netkit.lab.traffic.nic import inside as inside_namespace
@@ -169,7 +169,7 @@ def test_a_host_attached_anew_goes_on(lab: Scene) -> None:
 
 
 def test_every_count_has_a_name_the_model_knows() -> None:
-    source = Path(connection.__file__).read_text(encoding="utf-8")
+    source = Path(nic.__file__).read_text(encoding="utf-8")
     names = {part.split('"')[0] for part in source.split('.counts["')[1:]}
     assert len(names) > 5
     assert names <= {field.name for field in fields(NicTraffic)}

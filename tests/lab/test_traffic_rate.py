@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from netkit.lab.traffic.connection import LEAST_SHARE, FlowRate
+from netkit.lab.traffic.nic import LEAST_SHARE, FlowRate
 
 histories = st.lists(st.booleans(), max_size=200)
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from netkit.lab.model.inputs import NicSettings
+from netkit.lab.model.wiring import NicSettings
 from netkit.lab.state import EcnState, PortState, QosState, SwitchState
 from netkit.lab.system import netlink
 from netkit.lab.traffic import marking

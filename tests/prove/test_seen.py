@@ -1,6 +1,6 @@
 """What traffic saw: each gap in its wave and in its scope."""
 
-from netkit.lab.proof.calling import Gap, Heard, TrafficPair
+from netkit.lab.proof import Gap, Heard, TrafficPair
 from netkit.plan import Blast, DevicePlan, Plan
 from netkit.plan.model import ReachabilityLoss, Step
 from netkit.platforms.change import Risk, Strategy

@@ -9,9 +9,8 @@ from typing import Any
 from netkit.cli.fabric import open_project
 from netkit.environment import without_secrets
 from netkit.errors import LabError, Problem
-from netkit.lab.entry import remote
-from netkit.lab.folder import LOG, LabFolder, all_labs, lab_folder, only_one
-from netkit.lab.system import neighbor_table
+from netkit.lab.folder import LOG, LabFolder, all_labs, ask_keeper, lab_folder, only_one
+from netkit.lab.system import netlink
 from netkit.lab.system.namespace_holder import ENVIRONMENT, OWN
 
 OWN_TERMINAL = ("TERM", "COLUMNS", "LINES")
@@ -28,7 +27,7 @@ def down(name: str, folder: Path | None, *, everything: bool) -> None:
             word = "is down" if lab.path.exists() else "was not up"
             lab.end()
             sys.stdout.write(f"{lab.name} {word}\n")
-        neighbor_table.give_back()
+        netlink.give_back()
 
 
 def status(name: str, folder: Path | None) -> int:
@@ -45,7 +44,7 @@ def status(name: str, folder: Path | None) -> int:
             sys.stdout.write("no lab runs\n")
         return 0
     lab = running(name, folder)
-    for line in _table(remote.ask(lab, "status")["devices"]):
+    for line in _table(ask_keeper(lab, "status")["devices"]):
         sys.stdout.write(line + "\n")
     return 0
 
@@ -60,7 +59,7 @@ def _table(devices: Sequence[Mapping[str, Any]]) -> Iterator[str]:
 
 def check(name: str, folder: Path | None) -> int:
     """Prove that the fabric is what its design says, with a ping between every two NICs."""
-    answer = remote.ask(running(name, folder), "check")
+    answer = ask_keeper(running(name, folder), "check")
     for shortfall in answer["shortfalls"]:
         sys.stderr.write(f"error: {shortfall}\n")
     if answer["shortfalls"]:
@@ -104,7 +103,7 @@ def restart(name: str, folder: Path | None, device: str) -> None:
     """Cut the power of a node and boot it from what it had saved."""
     lab = running(name, folder)
     device_record(lab, device)
-    answer = remote.ask(lab, "restart", device=device)
+    answer = ask_keeper(lab, "restart", device=device)
     if answer.get("problem"):
         raise LabError(Problem(f"{device}: {answer['problem']}"))
     sys.stdout.write(f"{device} has restarted\n")

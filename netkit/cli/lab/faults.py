@@ -8,9 +8,8 @@ from typing import Any
 
 from netkit.cli.lab.booted import running
 from netkit.errors import Problem, UsageError
-from netkit.lab.entry import remote
 from netkit.lab.faults import CATALOG
-from netkit.lab.folder import all_labs
+from netkit.lab.folder import all_labs, ask_keeper
 
 TEXT_WIDTH = 110
 LOADS = {"on": True, "off": False}
@@ -22,7 +21,7 @@ def break_(name: str, folder: Path | None, fault: str, place: str, options: Sequ
         raise UsageError(
             Problem("what shall break, and where?", "netkit lab break FAULT DEVICE[:PORT]; --list explains")
         )
-    remote.ask(running(name, folder), "break", fault=fault, place=place, options=list(options))
+    ask_keeper(running(name, folder), "break", fault=fault, place=place, options=list(options))
     sys.stdout.write(f"{fault} at {place}\n")
 
 
@@ -34,7 +33,7 @@ def list_faults(name: str, folder: Path | None) -> None:
         for option in kind.options:
             sys.stdout.write(f"    {option.name}={option.default}  {option.meaning}\n")
     if any(lab.is_alive for lab in all_labs()) and (name or folder or len(all_labs()) == 1):
-        for fault in remote.ask(running(name, folder), "faults")["faults"]:
+        for fault in ask_keeper(running(name, folder), "faults")["faults"]:
             sys.stdout.write(
                 f"active: {fault['name']} at {fault['device']}{':' * bool(fault['port'])}{fault['port']}\n"
             )
@@ -43,11 +42,11 @@ def list_faults(name: str, folder: Path | None) -> None:
 def heal(name: str, folder: Path | None, fault: str, place: str, *, everything: bool) -> None:
     """End faults."""
     lab = running(name, folder)
-    active = remote.ask(lab, "faults")["faults"]
+    active = ask_keeper(lab, "faults")["faults"]
     places = sorted({one["device"] for one in active}) if everything else [place]
     if not everything and not place:
         raise UsageError(Problem("what shall heal?", "netkit lab heal DEVICE[:PORT] [FAULT], or --all"))
-    healed = [one for where in places for one in remote.ask(lab, "heal", fault=fault, place=where)["healed"]]
+    healed = [one for where in places for one in ask_keeper(lab, "heal", fault=fault, place=where)["healed"]]
     for one in healed:
         sys.stdout.write(f"{_shown(one)} is healed\n")
     if not healed:
@@ -61,13 +60,13 @@ def _shown(fault: Mapping[str, Any]) -> str:
 
 def incast(name: str, folder: Path | None, place: str, senders: int, seconds: float) -> None:
     """Make congestion at one NIC: real packets, CE marks and CNPs."""
-    flows = remote.ask(running(name, folder), "incast", place=place, senders=senders, seconds=seconds)["flows"]
+    flows = ask_keeper(running(name, folder), "incast", place=place, senders=senders, seconds=seconds)["flows"]
     sys.stdout.write(f"{len(flows)} NICs send to {place} at line rate for {seconds:g} s\n")
 
 
 def calm(name: str, folder: Path | None) -> None:
     """End congestion."""
-    stopped = remote.ask(running(name, folder), "calm")["stopped"]
+    stopped = ask_keeper(running(name, folder), "calm")["stopped"]
     sys.stdout.write(f"{len(stopped)} flows stopped\n")
 
 
@@ -75,5 +74,5 @@ def load(name: str, folder: Path | None, state: str) -> None:
     """Let the modelled job run or rest."""
     if state not in LOADS:
         raise UsageError(Problem(f"{state!r} is neither on nor off", "netkit lab load on|off"))
-    remote.ask(running(name, folder), "load", is_on=LOADS[state])
+    ask_keeper(running(name, folder), "load", is_on=LOADS[state])
     sys.stdout.write(f"load {state}\n")

@@ -11,9 +11,9 @@ from netkit.cli.lab.intent_place import placed
 from netkit.design import Host, Switch
 from netkit.errors import LabError, Problem, UsageError
 from netkit.lab import personality
-from netkit.lab.entry import remote
+from netkit.lab.folder import ask_keeper
 from netkit.lab.folder import LabFolder, LabJob, lab_folder, only_one
-from netkit.lab.system import neighbor_table
+from netkit.lab.system import netlink
 from netkit.project.lab import await_birth, start
 from netkit.project.project import Project
 from netkit.render import Engine, render
@@ -28,7 +28,7 @@ def up(folder: Path, name: str, *, bare: bool, configs: Path | None, patience_s:
     warn(project)
     personality.check()
     lab = lab_folder(name or project.fabric.name)
-    with neighbor_table.announced():
+    with netlink.announced():
         with only_one():
             is_new = not lab.is_alive
             if is_new:
@@ -70,7 +70,7 @@ def _read(folder: Path) -> Mapping[str, str]:
 
 def _follow(lab: LabFolder, project: Project, *, is_new: bool) -> int:
     """Follow the keeper until the lab is up, and say what is missing."""
-    progress = remote.ask(lab, "progress" if is_new else "again")
+    progress = ask_keeper(lab, "progress" if is_new else "again")
     shown = ""
     while True:
         if progress["failure"]:
@@ -80,7 +80,7 @@ def _follow(lab: LabFolder, project: Project, *, is_new: bool) -> int:
         if progress["is_up"]:
             break
         time.sleep(POLL_S)
-        progress = remote.ask(lab, "progress")
+        progress = ask_keeper(lab, "progress")
     for device, port, what in progress["shortfalls"]:
         sys.stderr.write(f"error: {placed(project, device, f'{port}: {what}' if port else what)}\n")
     for device, what in progress.get("notes", ()):  # a keeper of an earlier netkit has none

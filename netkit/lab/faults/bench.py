@@ -1,13 +1,18 @@
-"""What faults need of a running node to strike there, and how each notes what will heal it."""
+"""The steps that break a running node and heal it, on cables and on NICs."""
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
+from netkit.design.fabric import Fabric, Host
 from netkit.errors import LabError, Problem
-from netkit.lab.faults.fault import InjectedFault
-from netkit.lab.node import ProgramResult
+from netkit.lab.faults.fault import Faults, InjectedFault, other_port
+from netkit.lab.model.wiring import NicSettings
+from netkit.lab.node import Node, ProgramResult
+from netkit.lab.traffic.flow import Loss
+from netkit.lab.traffic.marking import TABLE
 
 FOLDER = "/run/netkit/faults"
 
@@ -87,3 +92,130 @@ def label(fault: InjectedFault) -> str:
 
 def _file(node: RunningNode, fault: InjectedFault) -> Path:
     return node.file(f"{FOLDER}/{label(fault)}")
+
+
+ASIDE = "nkswap"
+OUT_S = 2
+"""How long the cables are out: long enough for daemons to see it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Jack:
+    """A switch port that a cable is pulled from, and how the kernel had it set."""
+
+    node: RunningNode
+    interface: str
+    settings: Mapping[str, Any]
+    aside: str
+
+
+def swap(fault: InjectedFault, fabric: Fabric, nodes: Mapping[str, RunningNode]) -> None:
+    """Swap the cables of the fault's port and of the other one; doing so again plugs them in where they belong."""
+    _exchange(*_jacks(fault, fabric, nodes))
+
+
+def _exchange(one: Jack, other: Jack) -> None:
+    marking = {jack.node.name: (jack.node, _marking(jack.node)) for jack in (one, other)}
+    for jack in (one, other):
+        do(jack.node, _pull(jack))
+    do(one.node, [step(f"sleep {OUT_S}")])
+    for jack, source in ((one, other), (other, one)):
+        do(source.node, [_plug(source, jack)])
+    for jack in (one, other):
+        do(jack.node, _settle(jack))
+    for node, text in marking.values():
+        do(node, [BreakStep(("nft", "-f", "-"), text)])
+
+
+def _jacks(fault: InjectedFault, fabric: Fabric, nodes: Mapping[str, RunningNode]) -> tuple[Jack, Jack]:
+    device = fabric.device(fault.device)
+    names = (fault.port, other_port(fabric, fault))
+    ends = [(fault.device, name) for name in names]
+    if isinstance(device, Host):
+        nics = {nic.interface: nic for nic in device.nics}
+        ends = [(nics[name].leaf, nics[name].leaf_port) for name in names]
+    one, other = (_jack(nodes[switch], port, index) for index, (switch, port) in enumerate(ends))
+    return one, other
+
+
+def _jack(node: RunningNode, port: str, index: int) -> Jack:
+    interface = node.kernel_names[port]
+    (settings,) = json.loads(do(node, [step(f"ip -j addr show dev {interface}")]))
+    return Jack(node, interface, settings, f"{ASIDE}{index}")
+
+
+def _pull(jack: Jack) -> Iterable[BreakStep]:
+    yield step(f"ip link set dev {jack.interface} down")
+    yield step(f"ip link set dev {jack.interface} nomaster")
+    yield step(f"ip addr flush dev {jack.interface}")
+    yield step(f"ip link set dev {jack.interface} name {jack.aside}")
+
+
+def _plug(source: Jack, target: Jack) -> BreakStep:
+    move = "" if source.node is target.node else f" netns {target.node.holder.network}"
+    return step(f"ip link set dev {source.aside}{move} name {target.interface}")
+
+
+def _settle(jack: Jack) -> Iterable[BreakStep]:
+    name, settings = jack.interface, jack.settings
+    yield step(f"ip link set dev {name} address {settings['address']}")
+    yield step(f"ip link set dev {name} mtu {settings['mtu']}")
+    if "master" in settings:
+        yield step(f"ip link set dev {name} master {settings['master']}")
+    if "UP" in settings["flags"]:
+        yield step(f"ip link set dev {name} up")
+    for address in settings["addr_info"]:
+        if address["scope"] != "link":
+            yield step(f"ip addr replace {address['local']}/{address['prefixlen']} dev {name}")
+
+
+def _marking(node: RunningNode) -> str:
+    """Return the ruleset that marks congestion, which hangs on the ports that are about to move."""
+    done = node.run("nft", "list", "table", "netdev", TABLE)
+    return f"delete table netdev {TABLE}\n{done.stdout}" if done.exit_code == 0 else ""
+
+
+PRIORITIES = 8
+LOSSES: dict[str, Loss] = {"sent": "sent", "received": "received"}
+
+
+def loss(faults: Faults, host: str, interface: str) -> Loss:
+    """Return which CNPs a NIC swallows."""
+    fault = faults.of("cnp-loss", host, interface)
+    return LOSSES[fault.text("direction")] if fault else ""
+
+
+def commands(fault: InjectedFault, fabric: Fabric, host: Host) -> Iterator[tuple[str, ...]]:
+    """Yield the commands that make a fault which lies in a NIC's settings."""
+    for nic in host.nics:
+        if fault.port in {"", nic.interface}:
+            if fault.name == "pfc-off":
+                yield "mlnx_qos", "-i", nic.interface, "--pfc", _bits(frozenset())
+            elif fault.name == "wrong-dscp-map":
+                dscp, priority = fabric.lossless.data_dscp, int(fault.number("priority"))
+                yield "mlnx_qos", "-i", nic.interface, "--dscp2prio", f"set,{dscp},{priority}"
+
+
+def remedies(
+    fault: InjectedFault, fabric: Fabric, host: Host, settings: Mapping[str, NicSettings]
+) -> Iterator[tuple[str, ...]]:
+    """Yield the commands that restore what the settings were before."""
+    for nic in host.nics:
+        before = settings[nic.interface]
+        if fault.port in {"", nic.interface}:
+            if fault.name == "pfc-off":
+                yield "mlnx_qos", "-i", nic.interface, "--pfc", _bits(before.pfc_priorities)
+            elif fault.name == "wrong-dscp-map" and before.priority_of_dscp:
+                dscp = fabric.lossless.data_dscp
+                yield "mlnx_qos", "-i", nic.interface, "--dscp2prio", f"set,{dscp},{before.priority_of_dscp[dscp]}"
+
+
+def run(node: Node, words: tuple[str, ...]) -> None:
+    """Run a NIC tool on a host; it must not complain."""
+    done = node.run(*words)
+    if done.exit_code != 0:
+        raise LabError(Problem(f"{node.name}: {' '.join(words)}: {(done.stderr or done.stdout).strip()}"))
+
+
+def _bits(priorities: frozenset[int]) -> str:
+    return ",".join("1" if number in priorities else "0" for number in range(PRIORITIES))

@@ -18,8 +18,8 @@ from netkit.lab.faults.fault import (
     Option,
     Target,
     Value,
+    unfit,
 )
-from netkit.lab.faults.fit import unfit
 
 ACCESS = (
     FaultKind(

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from netkit.lab.entry.wire import HungUpError, WireCall
+from netkit.lab.entry.commands import HungUpError, WireCall
 from netkit.lab.faults import Faults, InjectedFault
 from netkit.lab.live import LiveNode
 from netkit.lab.personality import Personality

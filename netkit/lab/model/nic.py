@@ -4,8 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from netkit.lab.model.counters import Totals
-from netkit.lab.model.inputs import KernelPort, NicTraffic
-from netkit.lab.model.wiring import LinkSide
+from netkit.lab.model.wiring import KernelPort, LinkSide, NicTraffic
 from netkit.lab.reading import FecReading, TrafficReading
 from netkit.lab.state import PRIORITIES
 

@@ -6,8 +6,8 @@ from dataclasses import replace
 from netkit.design.fabric import Fabric
 from netkit.lab.faults.fault import InjectedFault
 from netkit.lab.model.counters import CounterMeter, Pressure, flow, quiet
-from netkit.lab.model.fec import FecReceiver
 from netkit.lab.model.optics import HEALTHY, Ailment, error_rate, module, of_module, places
+from netkit.lab.model.port import FecReceiver
 from netkit.lab.model.storm import Watch, Weather, merged
 from netkit.lab.model.wiring import CableDirection, CableEnd, FabricWiring, LinkSide, between
 from netkit.lab.reading import ModuleReading

@@ -17,7 +17,7 @@ from netkit.environment import without_secrets
 from netkit.errors import LabError, NetkitError, Problem
 from netkit.lab.folder import INIT, LOG, LabJob, began_at
 from netkit.lab.personality import FIND_ON
-from netkit.lab.system import syscalls
+from netkit.lab.system import namespace_holder
 
 ACCOUNTS = 65535
 
@@ -66,13 +66,13 @@ def _detach(job: LabJob, run: Callable[[LabJob], None], told: int, mapped: int, 
             os.dup2(descriptor, target)
         os.environ["PATH"] = os.pathsep.join([os.environ.get("PATH", os.defpath), FIND_ON])
         if not is_root:
-            syscalls.unshare(syscalls.CLONE_NEWUSER)
+            namespace_holder.unshare(namespace_holder.CLONE_NEWUSER)
         os.write(told, b"u")
         os.read(mapped, 1)
         if not is_root:
             os.setresgid(0, 0, 0)
             os.setresuid(0, 0, 0)
-        syscalls.unshare(syscalls.CLONE_NEWPID | syscalls.CLONE_NEWNS)
+        namespace_holder.unshare(namespace_holder.CLONE_NEWPID | namespace_holder.CLONE_NEWNS)
         written, write_now = os.pipe()
         init = os.fork()
         if init == 0:
@@ -102,7 +102,7 @@ def _range(file: Path, name: str, uid: int) -> tuple[int, int]:
 def _be_init(job: LabJob, run: Callable[[LabJob], None]) -> None:
     """Reap what the lab leaves behind; the kernel ends everything else when this process ends. Never returns."""
     os.closerange(3, 256)
-    syscalls.set_process_name("netkit-lab-init")
+    namespace_holder.set_process_name("netkit-lab-init")
     keeper = os.fork()
     if keeper == 0:
         try:

@@ -1,10 +1,7 @@
-"""A device's namespaces, and the process that keeps them: network, mounts and host name.
-
-Below its own root a device may write as it likes: /etc shows the machine's files by links until the device has its
-own, and /run, /tmp, /var/log, /var/tmp, /home and /root begin empty.
-"""
+"""The few kernel calls about namespaces and mounts that Python 3.11 has no function for."""
 
 import contextlib
+import ctypes
 import os
 import pwd
 import shutil
@@ -15,7 +12,70 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from netkit.lab.system import syscalls
+CLONE_NEWNS = 0x00020000
+CLONE_NEWUTS = 0x04000000
+CLONE_NEWUSER = 0x10000000
+CLONE_NEWPID = 0x20000000
+CLONE_NEWNET = 0x40000000
+MS_RDONLY = 1
+MS_NOSUID = 2
+MS_REMOUNT = 32
+MS_BIND = 0x1000
+MS_REC = 0x4000
+MS_PRIVATE = 1 << 18
+PR_SET_NAME = 15
+
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+def unshare(flags: int) -> None:
+    """Give this process namespaces of its own."""
+    _check(_libc.unshare(flags), "unshare")
+
+
+def setns(descriptor: int, kind: int) -> None:
+    """Move this thread into a namespace."""
+    _check(_libc.setns(descriptor, kind), "setns")
+
+
+def mount(source: str, target: str, kind: str = "", flags: int = 0, options: str = "") -> None:
+    """Mount a file system."""
+    done = _libc.mount(
+        source.encode(),
+        target.encode(),
+        kind.encode() if kind else None,
+        ctypes.c_ulong(flags),
+        options.encode() if options else None,
+    )
+    _check(done, target)
+
+
+def bind(source: str, target: str, *, is_recursive: bool = False) -> None:
+    """Show a file or folder at another place too."""
+    mount(source, target, flags=MS_BIND | (MS_REC if is_recursive else 0))
+
+
+def remount(target: str, options: str) -> None:
+    """Change the options of a mount."""
+    mount("none", target, "tmpfs", MS_REMOUNT, options)
+
+
+def set_hostname(name: str) -> None:
+    """Name this UTS namespace."""
+    raw = name.encode()
+    _check(_libc.sethostname(raw, len(raw)), "sethostname")
+
+
+def set_process_name(name: str) -> None:
+    """Show a name in process lists."""
+    _libc.prctl(PR_SET_NAME, name.encode()[:15], 0, 0, 0)
+
+
+def _check(result: int, what: str) -> None:
+    if result != 0:
+        number = ctypes.get_errno()
+        raise OSError(number, os.strerror(number), what)
+
 
 OWN = "/run/netkit"
 BOOT_ID = "boot_id"
@@ -86,8 +146,8 @@ def hold(name: str, *, is_host: bool) -> Holder:
 def _be_holder(name: str, told: int, *, is_host: bool) -> None:
     """Never returns."""
     try:
-        syscalls.unshare(syscalls.CLONE_NEWNET | syscalls.CLONE_NEWNS | syscalls.CLONE_NEWUTS)
-        syscalls.set_hostname(name)
+        unshare(CLONE_NEWNET | CLONE_NEWNS | CLONE_NEWUTS)
+        set_hostname(name)
         _furnish(name)
         _tune(HOST_SYSCTLS if is_host else SYSCTLS)
         os.write(told, b"ready")
@@ -100,12 +160,10 @@ def _be_holder(name: str, told: int, *, is_host: bool) -> None:
 
 
 def _furnish(name: str) -> None:
-    syscalls.mount("none", "/", flags=syscalls.MS_PRIVATE | syscalls.MS_REC)
+    mount("none", "/", flags=MS_PRIVATE | MS_REC)
     for folder in BLANK:
         if Path(folder).is_dir():
-            syscalls.mount(
-                "lab", folder, "tmpfs", syscalls.MS_NOSUID, ("mode=1777" if folder.endswith("tmp") else "mode=755")
-            )
+            mount("lab", folder, "tmpfs", MS_NOSUID, ("mode=1777" if folder.endswith("tmp") else "mode=755"))
     for folder in (f"{OWN}/etc", f"{OWN}/bin", "/run/frr", "/run/sshd", "/run/lock", "/var/log/frr", "/var/tmp/frr"):  # noqa: S108
         Path(folder).mkdir(parents=True)
     account = pwd.getpwnam("frr")
@@ -115,11 +173,11 @@ def _furnish(name: str) -> None:
     os.chown("/etc/frr", account.pw_uid, account.pw_gid)
     network = Path(f"{OWN}/net")
     network.touch()
-    syscalls.bind("/proc/self/ns/net", str(network))
+    bind("/proc/self/ns/net", str(network))
     write_boot_id(Path("/"))
-    syscalls.bind(f"{OWN}/{BOOT_ID}", "/proc/sys/kernel/random/boot_id")
+    bind(f"{OWN}/{BOOT_ID}", "/proc/sys/kernel/random/boot_id")
     with contextlib.suppress(OSError):  # an unprivileged lab on an older kernel keeps the machine's view
-        syscalls.mount("none", "/sys", "sysfs", syscalls.MS_RDONLY)
+        mount("none", "/sys", "sysfs", MS_RDONLY)
 
 
 def write_boot_id(root: Path) -> None:
@@ -129,8 +187,8 @@ def write_boot_id(root: Path) -> None:
 
 def _own_etc(name: str) -> None:
     """Replace /etc by a folder of links to what the machine has there, without what a device has of its own."""
-    syscalls.bind("/etc", f"{OWN}/etc", is_recursive=True)
-    syscalls.mount("lab", "/etc", "tmpfs", syscalls.MS_NOSUID, "mode=755")
+    bind("/etc", f"{OWN}/etc", is_recursive=True)
+    mount("lab", "/etc", "tmpfs", MS_NOSUID, "mode=755")
     for entry in Path(f"{OWN}/etc").iterdir():
         if entry.name not in UNSEEN and f"/etc/{entry.name}" not in PORTED:
             Path("/etc", entry.name).symlink_to(entry)

@@ -10,7 +10,6 @@ from contextlib import contextmanager
 
 from pydantic import ValidationError
 
-from netkit.lab.traffic.connection import Connection
 from netkit.lab.traffic.flow import (
     COMMANDS,
     MOST_FLOWS,
@@ -30,7 +29,7 @@ from netkit.lab.traffic.flow import (
     TrafficFlow,
     TrafficReply,
 )
-from netkit.lab.traffic.nic import CNP, SEND_ONLY, Packet, RoceNic, decode, inside, is_nak
+from netkit.lab.traffic.nic import CNP, SEND_ONLY, Connection, Packet, RoceNic, decode, inside, is_nak
 
 
 class TrafficRefusedError(Exception):

@@ -11,7 +11,7 @@ from typing import Self
 
 from netkit.environment import without_secrets
 from netkit.errors import LabError, Problem
-from netkit.lab.model.inputs import NicTraffic
+from netkit.lab.model.wiring import NicTraffic
 from netkit.lab.traffic.flow import (
     COMMANDS,
     REPLIES,

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from netkit.design import Fabric
 from netkit.lab.layout import kernel_name
 from netkit.lab.node import ConfigRefusedError
-from netkit.lab.personalities.frr import engine, files, netplan
+from netkit.lab.personalities.frr import engine, files
 from netkit.lab.personalities.frr.engine import FrrDeclaredState
-from netkit.lab.personalities.frr.netplan import Netplan
+from netkit.lab.personalities.frr.files import Netplan
 from netkit.render import Engine, render
 from tests import intents
 
@@ -165,11 +165,11 @@ JSON = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8) | st.integers(), inner, max_size=3),
     max_leaves=12,
 )
-KEYS = st.sampled_from([*netplan.SECTIONS, *netplan.SHARED, *netplan.BRIDGE_ONLY, "lo", "swp1", "stp", "vlan1"])
+KEYS = st.sampled_from([*files.SECTIONS, *files.SHARED, *files.BRIDGE_ONLY, "lo", "swp1", "stp", "vlan1"])
 
 
 @given(st.text() | st.dictionaries(KEYS, st.dictionaries(KEYS, JSON | st.dictionaries(KEYS, JSON))).map(repr))
 def test_any_netplan_is_taken_or_refused(text: str) -> None:
     for whole in (text, f"network: {text}"):
         with contextlib.suppress(ConfigRefusedError):
-            assert isinstance(netplan.parse(whole, ("swp1",)), Netplan)
+            assert isinstance(files.parse(whole, ("swp1",)), Netplan)

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from netkit.lab.node import ProgramResult
-from netkit.lab.personalities.linux_host import systemd_run, udev, unit_file
+from netkit.lab.personalities.linux_host import systemd_run, udev, units
 from netkit.lab.personalities.linux_host.systemctl import systemctl
 from netkit.lab.personalities.linux_host.units import EXITED, Units, UnitState
 from tests.lab.personalities.linux_host_desk import Desk, Typed, small
@@ -157,8 +157,8 @@ def test_no_unit_file_breaks_the_reader(tmp_path_factory: pytest.TempPathFactory
     path = tmp_path_factory.mktemp("unit") / "x.service"
     path.write_bytes(text.encode("utf-8", "replace"))
     for is_strict in (True, False):
-        with contextlib.suppress(unit_file.UnitError):
-            assert unit_file.load("x.service", path, "/x.service", is_strict=is_strict).commands()
+        with contextlib.suppress(units.UnitError):
+            assert units.load("x.service", path, "/x.service", is_strict=is_strict).commands()
 
 
 @given(st.text(max_size=200))

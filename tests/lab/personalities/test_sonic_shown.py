@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from netkit.lab.personalities.sonic.command_line import columns
+from netkit.lab.personalities.sonic.commands import columns
 from tests.conftest import UPDATE
 from tests.lab.personalities.sonic.bench import Bench, fabric
 

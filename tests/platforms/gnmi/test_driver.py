@@ -11,7 +11,7 @@ import pytest
 
 from netkit.errors import AccessError
 from netkit.facts import Sample
-from netkit.lab.agents.gnmi import server as agent
+from netkit.lab.agents import gnmi as agent
 from netkit.lab.state import GnmiState, SwitchState
 from netkit.observe.assemble import sample
 from netkit.platforms.gnmi import transport

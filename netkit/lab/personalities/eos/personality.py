@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from netkit.lab.agents.gnmi import server
+from netkit.lab.agents import gnmi
 from netkit.lab.node import ConfigRefusedError, Node
 from netkit.lab.personalities.eos import switch_state
 from netkit.lab.personalities.eos.machine import EosMachine
@@ -20,23 +20,23 @@ from netkit.lab.reading import PortReading
 def told(machine: EosMachine, path: tuple[Elem, ...]) -> Iterator[Told]:
     """Yield all leaves below a path; LookupError when no model has it."""
     everything = (one for reading in machine.node.ports() for one in _of_port(machine, reading))
-    yield from server.below(everything, path)
+    yield from gnmi.below(everything, path)
 
 
 def _of_port(machine: EosMachine, reading: PortReading) -> Iterator[Told]:
     name, section = reading.name, machine.running.section("interface", reading.name)
     discards = reading.traffic.tx_dropped + sum(queue.dropped_packets for queue in reading.queues)
     counters = {"out-discards": discards, "carrier-transitions": reading.carrier_changes}
-    state = server.state(reading, section.word("description"))
-    yield from server.leaves(server.interface(name, "state"), state)
-    told = {**server.counters(reading), **counters}
-    yield from server.leaves(server.interface(name, "state", "counters"), told)
+    state = gnmi.state(reading, section.word("description"))
+    yield from gnmi.leaves(gnmi.interface(name, "state"), state)
+    told = {**gnmi.counters(reading), **counters}
+    yield from gnmi.leaves(gnmi.interface(name, "state", "counters"), told)
     profile = switch_state.profile_of(machine.running, section)
     for number, queue in enumerate(reading.queues):
         has_marks = profile.queue(number).is_ecn_counted and profile.queue(number).ecn is not None
         marks = {"ecn-marked-pkts": queue.ecn_marked_packets} if has_marks else {}
-        counted = {**server.queue_counters(queue), "dropped-pkts": queue.dropped_packets, **marks}
-        yield from server.leaves(server.queue(name, number), counted)
+        counted = {**gnmi.queue_counters(queue), "dropped-pkts": queue.dropped_packets, **marks}
+        yield from gnmi.leaves(gnmi.queue(name, number), counted)
 
 
 USAGE = "usage: Cli [-p PRIVILEGE] [-c COMMANDS]\n"

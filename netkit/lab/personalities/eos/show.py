@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from netkit.lab.link_change import link_changes
 from netkit.lab.personalities.eos import routing
 from netkit.lab.personalities.eos.configuration import EosSection, as_commands, body
 from netkit.lab.personalities.eos.machine import HIGHEST_OPEN, HIGHEST_SAVED, ConfigSession
@@ -17,6 +16,7 @@ from netkit.lab.personalities.eos.show_ports import INTERFACE_VIEWS, OPTIC_VIEWS
 from netkit.lab.personalities.eos.show_queues import PFC_VIEWS, QUEUE_VIEWS
 from netkit.lab.personalities.eos.show_routing import BGP_VIEWS, NEIGHBOR_VIEWS, ROUTE_VIEWS
 from netkit.lab.personalities.eos.switch_state import FACTORY_HOSTNAME, is_vlan
+from netkit.lab.routing import link_changes
 
 TIMER_AT_TOP = (4, 32)
 """From this release a session reads completed at once, and the timer stands beside the sessions."""

@@ -7,10 +7,9 @@ from dataclasses import dataclass, field
 
 from netkit.lab import routing
 from netkit.lab.node import ConfigRefusedError, Node, ProgramResult
-from netkit.lab.personalities.frr import files, netplan
-from netkit.lab.personalities.frr.netplan import Netplan, NetplanBridge
-from netkit.lab.personalities.linux_host.unit_file import UnitError
-from netkit.lab.personalities.linux_host.units import DEAD, RUNNING, Runner, Units, UnitState
+from netkit.lab.personalities.frr import files
+from netkit.lab.personalities.frr.files import Netplan, NetplanBridge
+from netkit.lab.personalities.linux_host.units import DEAD, RUNNING, Runner, UnitError, Units, UnitState
 from netkit.lab.state import PortState, SnmpState, SnmpV3User, SwitchState, VlanState
 from netkit.lab.system.namespace_holder import OWN
 
@@ -40,7 +39,7 @@ def of_node(node: Node, hostname: str, routing: str) -> FrrDeclaredState:
 
 def of_files(texts: Mapping[str, str], hostname: str, kernel_names: Mapping[str, str]) -> FrrDeclaredState:
     """Return what files make of a switch, by their places; raises RefusedError for what is not understood."""
-    found = netplan.parse(texts.get(files.NETPLAN, ""), tuple(kernel_names.values()))
+    found = files.parse(texts.get(files.NETPLAN, ""), tuple(kernel_names.values()))
     state = SwitchState(
         hostname=hostname,
         ports=tuple(_ports(found, kernel_names)),
@@ -75,7 +74,7 @@ def _vlan(name: str, bridge: NetplanBridge) -> VlanState:
 
 
 def _number(bridge: str) -> int:
-    found = netplan.VLAN_NAME.fullmatch(bridge)
+    found = files.VLAN_NAME.fullmatch(bridge)
     return int(found[1]) if found else 0
 
 

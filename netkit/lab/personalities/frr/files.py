@@ -1,11 +1,156 @@
-"""The files of a Linux switch: where each belongs, and what each line may be where its program does not run here."""
+"""What netplan.yaml says of a switch. netplan checks its form; what the lab does not know is refused here."""
 
 import contextlib
+import ipaddress
 import re
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import yaml
 
 from netkit.lab.node import ConfigRefusedError, Node
+
+Json = object
+SECTIONS = ("version", "renderer", "ethernets", "bridges", "vrfs")
+SHARED = ("addresses", "dhcp4", "dhcp6", "accept-ra", "link-local", "mtu", "optional", "routes", "nameservers")
+BRIDGE_ONLY = ("interfaces", "parameters")
+PARAMETERS: Mapping[str, type] = {"stp": bool, "forward-delay": int, "ageing-time": int}
+VRF_KEYS = ("table", "interfaces", "routes")
+LOWEST_MTU, HIGHEST_MTU = 68, 9500
+DEFAULT_MTU = 1500
+LINK_LOCAL = ["ipv6"]
+MANAGEMENT = "eth0"
+VLAN_NAME = re.compile(r"[a-z]+(\d{1,4})", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class NetplanInterface:
+    """An interface that netplan manages."""
+
+    addresses: tuple[str, ...] = ()
+    mtu_bytes: int = DEFAULT_MTU
+    has_link_local: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class NetplanBridge:
+    """A bridge: its interface, its ports, and how it learns. Without a word netplan's bridges run STP."""
+
+    interface: NetplanInterface
+    ports: tuple[str, ...] = ()
+    has_stp: bool = True
+    forward_delay_s: int = 15
+    ageing_s: int = 300
+
+
+@dataclass(frozen=True, slots=True)
+class Netplan:
+    """All of it."""
+
+    interfaces: Mapping[str, NetplanInterface] = field(default_factory=dict)
+    bridges: Mapping[str, NetplanBridge] = field(default_factory=dict)
+
+
+def parse(text: str, known: Sequence[str]) -> Netplan:
+    """Return what a netplan file says; raises RefusedError with everything that is not understood."""
+    try:
+        whole = yaml.safe_load(text) if text.strip() else {"network": {}}
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        raise ConfigRefusedError(f"netplan: invalid YAML: {' '.join(str(error).split())}") from error
+    network = _mapping(whole).get("network")
+    if not isinstance(network, dict):
+        raise ConfigRefusedError("netplan: there is no mapping `network` at the top")
+    wrong = [f"netplan: network: unknown key {key!r}" for key in network if key not in SECTIONS]
+    ethernets, bridges = _mapping(network.get("ethernets")), _mapping(network.get("bridges"))
+    vrfs = _mapping(network.get("vrfs"))
+    names = {"lo", MANAGEMENT, *known}
+    wrong += [f"netplan: there is no interface {name}" for name in ethernets if name not in names]
+    for name, found in {**ethernets, **bridges}.items():
+        allowed = (*SHARED, *(BRIDGE_ONLY if name in bridges else ()))
+        wrong += _complaints(str(name), found, allowed)
+    for name, found in bridges.items():
+        wrong += _bridge_complaints(str(name), _mapping(found), ethernets)
+    for name, found in vrfs.items():
+        wrong += [f"netplan: {name}: unknown key {key!r}" for key in _mapping(found) if key not in VRF_KEYS]
+        wrong += [
+            f"netplan: {name}: there is no {one}" for one in _list(found, "interfaces") if str(one) not in ethernets
+        ]
+    if wrong:
+        raise ConfigRefusedError("\n".join(wrong))
+    return Netplan(
+        {str(name): _interface(_mapping(found)) for name, found in ethernets.items()},
+        {str(name): _bridge(_mapping(found)) for name, found in bridges.items()},
+    )
+
+
+def _complaints(name: str, found: Json, allowed: Sequence[str]) -> Iterator[str]:
+    if not isinstance(found, dict):
+        yield f"netplan: {name}: expected a mapping"
+        return
+    for key, value in found.items():
+        if key not in allowed:
+            yield f"netplan: {name}: unknown key {key!r}"
+        elif key == "mtu" and not (type(value) is int and LOWEST_MTU <= value <= HIGHEST_MTU):
+            yield f"netplan: {name}: mtu {value!r} is none"
+        elif key in {"dhcp4", "dhcp6", "accept-ra", "optional"} and not isinstance(value, bool):
+            yield f"netplan: {name}: {key} must be true or false"
+        elif key == "link-local" and value not in ([], LINK_LOCAL, ["ipv4"], ["ipv4", "ipv6"]):
+            yield f"netplan: {name}: link-local {value!r} is none"
+        elif key == "addresses":
+            yield from (f"netplan: {name}: {one!r} is no address" for one in _list(found, key) if not _is_address(one))
+
+
+def _bridge_complaints(name: str, found: Mapping[str, Json], ethernets: Mapping[str, Json]) -> Iterator[str]:
+    for port in _list(found, "interfaces"):
+        if str(port) not in ethernets:
+            yield f"netplan: {name}: there is no interface {port}"
+    for key, value in _mapping(found.get("parameters")).items():
+        if key not in PARAMETERS:
+            yield f"netplan: {name}: unknown parameter {key!r}"
+        elif type(value) is not PARAMETERS[key]:
+            yield f"netplan: {name}: {key} {value!r} is none"
+    if not VLAN_NAME.fullmatch(name):
+        yield f"netplan: {name}: a bridge is named after its VLAN, such as vlan100"
+
+
+def _interface(found: Mapping[str, Json]) -> NetplanInterface:
+    mtu = found.get("mtu", DEFAULT_MTU)
+    return NetplanInterface(
+        addresses=tuple(str(one) for one in _list(found, "addresses")),
+        mtu_bytes=mtu if isinstance(mtu, int) else DEFAULT_MTU,
+        has_link_local="ipv6" in _list({"link-local": LINK_LOCAL, **found}, "link-local"),
+    )
+
+
+def _bridge(found: Mapping[str, Json]) -> NetplanBridge:
+    given = _mapping(found.get("parameters"))
+    forward, ageing = given.get("forward-delay", 15), given.get("ageing-time", 300)
+    return NetplanBridge(
+        interface=_interface(found),
+        ports=tuple(str(one) for one in _list(found, "interfaces")),
+        has_stp=given.get("stp", True) is True,
+        forward_delay_s=forward if isinstance(forward, int) else 15,
+        ageing_s=ageing if isinstance(ageing, int) else 300,
+    )
+
+
+def _is_address(value: Json) -> bool:
+    try:
+        ipaddress.ip_interface(str(value))
+    except ValueError:
+        return False
+    return "/" in str(value)
+
+
+def _mapping(value: Json) -> Mapping[str, Json]:
+    return value if isinstance(value, dict) else {}
+
+
+def _list(found: Json, key: str) -> list[Json]:
+    value = _mapping(found).get(key)
+    return value if isinstance(value, list) else []
+
 
 FRR_CONF = "/etc/frr/frr.conf"
 DAEMONS = "/etc/frr/daemons"

@@ -8,8 +8,7 @@ from netkit.lab.personalities.frr import engine, files
 from netkit.lab.personalities.frr.engine import ACTING, HOSTNAME, FrrEngine, SwitchUnits
 from netkit.lab.personalities.linux_host.systemctl import systemctl
 from netkit.lab.personalities.linux_host.systemd_run import systemd_run
-from netkit.lab.personalities.linux_host.unit_file import UnitError
-from netkit.lab.personalities.linux_host.units import full_name
+from netkit.lab.personalities.linux_host.units import UnitError, full_name
 from netkit.lab.personality import Call, Personality
 
 Answer = Callable[["Frr", Call], int]

@@ -11,7 +11,7 @@ from pathlib import Path
 from netkit.design.fabric import Host
 from netkit.environment import without_secrets
 from netkit.lab.node import ConfigRefusedError, Node
-from netkit.lab.personalities.linux_host import programs, udev, unit_file
+from netkit.lab.personalities.linux_host import programs, udev, units
 from netkit.lab.personalities.linux_host.machine import PARAMETERS
 
 FOLDER = "/etc/sysctl.d"
@@ -143,7 +143,7 @@ class _Reader:
     def _sections(self, file: Path) -> Iterator[Section]:
         name = ""
         rows: list[tuple[str, str]] = []
-        for section, key, value in [*unit_file.sections(file.read_text(encoding="utf-8")), ("", "", "")]:
+        for section, key, value in [*units.sections(file.read_text(encoding="utf-8")), ("", "", "")]:
             if not key and value:
                 self.problems.append(f"{file.name}: {value!r} is no setting")
             elif not key:
@@ -196,13 +196,11 @@ class _Reader:
         found = {}
         for file in sorted((self._top / UNIT_FOLDER).glob("*.service")):
             try:
-                found[file.name] = unit_file.load(
-                    file.name, file, f"/{UNIT_FOLDER}/{file.name}", is_strict=True
-                ).settings
-            except unit_file.UnitError as error:
+                found[file.name] = units.load(file.name, file, f"/{UNIT_FOLDER}/{file.name}", is_strict=True).settings
+            except units.UnitError as error:
                 self.problems.append(str(error))
         wanted = {unit for outcome in names.values() for unit in outcome.wants}
-        missing = sorted(unit for unit in wanted if unit_file.template(unit) not in found)
+        missing = sorted(unit for unit in wanted if units.template(unit) not in found)
         self.problems += [f"udev wants {unit}, which no file describes" for unit in missing]
         return found
 

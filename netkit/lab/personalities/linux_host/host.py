@@ -4,7 +4,7 @@ import threading
 from collections.abc import Mapping
 from typing import ClassVar
 
-from netkit.lab.model.inputs import NicSettings
+from netkit.lab.model.wiring import NicSettings
 from netkit.lab.node import Node, ProgramResult
 from netkit.lab.personalities.linux_host import (
     declared,
@@ -15,7 +15,7 @@ from netkit.lab.personalities.linux_host import (
     programs,
     qos_tools,
     udev,
-    unit_file,
+    units,
 )
 from netkit.lab.personalities.linux_host.declared import apply_sysctls
 from netkit.lab.personalities.linux_host.machine import HostMachine, Tool
@@ -119,5 +119,5 @@ class LinuxHost(Personality):
             self.nic_changes += before != [card.state for card in self.machine.cards.values()]
 
     def _run_for_unit(self, command: list[str]) -> ProgramResult:
-        with unit_file.answering(self.node, tuple(TOOLS), self._tool):
-            return self.node.run("env", f"PATH={unit_file.PATH}", *command, timeout_s=300)
+        with units.answering(self.node, tuple(TOOLS), self._tool):
+            return self.node.run("env", f"PATH={units.PATH}", *command, timeout_s=300)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from netkit.design.fabric import Host
-from netkit.lab.model.inputs import NicSettings
+from netkit.lab.model.wiring import NicSettings
 from netkit.lab.node import Node
 from netkit.lab.personalities.linux_host.machine import PRIORITIES, HostMachine, NicFirmware, RailCard
 from netkit.lab.reading import NicReading

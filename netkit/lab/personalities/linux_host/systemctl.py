@@ -3,8 +3,7 @@
 import fnmatch
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from netkit.lab.personalities.linux_host.unit_file import UnitError, template
-from netkit.lab.personalities.linux_host.units import NETWORKD, Units, UnitState, full_name
+from netkit.lab.personalities.linux_host.units import NETWORKD, UnitError, Units, UnitState, full_name, template
 from netkit.lab.personality import Call
 
 WITH_VALUE = (

@@ -14,8 +14,7 @@ from netkit.lab.node import ProgramResult
 from netkit.lab.personalities.linux_host import sysfs
 from netkit.lab.personalities.linux_host.machine import HostMachine, RailCard, VolatileNicSettings
 from netkit.lab.personalities.linux_host.sysfs import SysfsTree
-from netkit.lab.personalities.linux_host.unit_file import UnitError, UnitFile
-from netkit.lab.personalities.linux_host.units import Units, outcome
+from netkit.lab.personalities.linux_host.units import UnitError, UnitFile, Units, outcome
 
 TOKEN = re.compile(r'\s*([A-Z]+(?:\{[\w.]+\})?)\s*(==|!=|\+=|:=|=)\s*"([^"]*)"\s*(,|$)')
 MATCHES = frozenset({"ACTION", "SUBSYSTEM", "KERNEL", "KERNELS", "DEVPATH", "DRIVERS", "NAME"})

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from netkit.design.fabric import Switch
-from netkit.lab.agents.gnmi import server
+from netkit.lab.agents import gnmi
 from netkit.lab.node import ConfigRefusedError, Node
 from netkit.lab.personalities.nvue.command_line import action, change, show
 from netkit.lab.personalities.nvue.config_command import config
@@ -45,26 +45,26 @@ def factory(known: NvueSchemaNode, chassis: CumulusSwitch) -> Tree:
 
 def told(node: Node, path: tuple[Elem, ...]) -> Iterator[Told]:
     """Yield all leaves below a path; LookupError when there are none."""
-    yield from server.below((one for reading in node.ports() for one in _of_port(reading)), path)
+    yield from gnmi.below((one for reading in node.ports() for one in _of_port(reading)), path)
 
 
 def _of_port(reading: PortReading) -> Iterator[Told]:
     name, traffic = reading.name, reading.traffic
     packets = {"in-pkts": traffic.rx_packets, "out-pkts": traffic.tx_packets, "out-discards": traffic.tx_dropped}
-    counters = {**server.counters(reading), **packets}
-    yield from server.leaves(server.interface(name, "state", "counters"), counters)
+    counters = {**gnmi.counters(reading), **packets}
+    yield from gnmi.leaves(gnmi.interface(name, "state", "counters"), counters)
     changes = {"carrier-transitions": reading.carrier_changes}
-    yield from server.leaves(server.interface(name, "ethernet", "state", "counters"), changes)
+    yield from gnmi.leaves(gnmi.interface(name, "ethernet", "state", "counters"), changes)
     blocks = {"rs-fec-uncorrectable-blocks": reading.fec.uncorrectable_codewords}
-    yield from server.leaves(server.interface(name, "ethernet", "phy", "state"), blocks)
+    yield from gnmi.leaves(gnmi.interface(name, "ethernet", "phy", "state"), blocks)
     for number, queue in enumerate(reading.queues):
         beside = {"ecn-marked-pkts": queue.ecn_marked_packets, "no-buffer-uc-dropped-pkts": queue.dropped_packets}
-        yield from server.leaves(server.queue(name, number), {**server.queue_counters(queue), **beside})
+        yield from gnmi.leaves(gnmi.queue(name, number), {**gnmi.queue_counters(queue), **beside})
     for number, priority in enumerate(reading.priorities):
         at: Elem = ("switch-priority", {"name": str(number)})
-        path = server.qos_interface(name, ("state", {}), at, ("counters", {}))
+        path = gnmi.qos_interface(name, ("state", {}), at, ("counters", {}))
         pauses = {"in-pause-pkts": priority.rx_pause, "out-pause-pkts": priority.tx_pause}
-        yield from server.leaves(path, pauses)
+        yield from gnmi.leaves(path, pauses)
 
 
 VERBS = {"action": action, "config": config, "set": change("set"), "show": show, "unset": change("unset")}

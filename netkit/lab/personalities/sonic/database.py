@@ -7,10 +7,8 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 
 from netkit.lab.agents.lldp import neighbor as lldp_neighbor
-from netkit.lab.link_change import NEVER, LinkChange, link_changes
 from netkit.lab.personalities.sonic import port_tables
-from netkit.lab.personalities.sonic.command_line import Commands, SonicArguments, SonicCommand, SonicUsageError
-from netkit.lab.personalities.sonic.commands import serial
+from netkit.lab.personalities.sonic.commands import Commands, SonicArguments, SonicCommand, SonicUsageError, serial
 from netkit.lab.personalities.sonic.port_tables import (
     PORT,
     QUEUE,
@@ -25,6 +23,7 @@ from netkit.lab.personalities.sonic.system import SonicSystem
 from netkit.lab.personalities.sonic.tables import SEPARATOR, Tables, natural, parts, text
 from netkit.lab.personality import Call, Elem, Told
 from netkit.lab.reading import ModuleReading, PortReading
+from netkit.lab.routing import NEVER, LinkChange, link_changes
 from netkit.lab.state import PRIORITIES
 
 COMPUTED = "NULL"

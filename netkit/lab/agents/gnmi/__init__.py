@@ -1,1 +1,0 @@
-"""The gNMI server of a node."""
