@@ -1,4 +1,4 @@
-"""Writes down what other commands need to find the nodes of a lab, and to trust them."""
+"""Builds the nodes of a lab, and writes down what other commands need to find and to trust them."""
 
 import socket
 import subprocess
@@ -13,7 +13,7 @@ from netkit.environment import without_secrets
 from netkit.errors import LabError, Problem
 from netkit.lab import routing
 from netkit.lab.agents.gnmi import GnmiAgent, GnmiEndpoint
-from netkit.lab.agents.snmp.agent import SnmpAgent
+from netkit.lab.agents.snmp_agent import SnmpAgent
 from netkit.lab.entry import https, shell
 from netkit.lab.entry.commands import serve
 from netkit.lab.faults.incident import ManagedNode

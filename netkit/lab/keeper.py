@@ -13,12 +13,11 @@ from pathlib import Path
 from typing import Any
 
 from netkit.errors import LabError, Problem
-from netkit.lab import faults, world
+from netkit.lab import faults, proof, world
 from netkit.lab.builder import Builder
 from netkit.lab.faults.breaking import Breaker
 from netkit.lab.folder import LabJob
 from netkit.lab.node import ConfigRefusedError
-from netkit.lab.proof import convergence, reach
 from netkit.lab.proof import Caller
 from netkit.lab.system import namespace_holder
 from netkit.lab.traffic import flow
@@ -40,8 +39,8 @@ class Status:
     total: int = 0
     is_up: bool = False
     is_built: bool = False
-    unbooted: list[convergence.Shortfall] = field(default_factory=list)
-    shortfalls: list[convergence.Shortfall] = field(default_factory=list)
+    unbooted: list[proof.Shortfall] = field(default_factory=list)
+    shortfalls: list[proof.Shortfall] = field(default_factory=list)
     failure: str = ""
     began_s: float = field(default_factory=time.monotonic)
 
@@ -117,14 +116,14 @@ class Keeper:
         status.shortfalls = [*status.unbooted, *(self._lacks() if is_told else ())]
         status.is_up = True
 
-    def _lacks(self) -> list[convergence.Shortfall]:
+    def _lacks(self) -> list[proof.Shortfall]:
         status, fabric, nodes = self._status, self._job.promised or self._job.fabric, self._world.nodes
-        missing = convergence.wait(
+        missing = proof.wait(
             fabric, nodes, self._job.patience_s, lambda done, total: status.tell("convergence", done, total)
         )
         if not missing:
             status.tell("reachability", 0, 1)
-            missing = reach.unreached(nodes, reach.some_trips(fabric))
+            missing = proof.unreached(nodes, proof.some_trips(fabric))
         return missing
 
     def _answer(self, line: socket.socket) -> None:
@@ -171,7 +170,7 @@ class Keeper:
         return self._progress(request)
 
     def _devices(self, _request: Request) -> Answer:
-        missing = convergence.missing(self._job.fabric, self._world.nodes)
+        missing = proof.missing(self._job.fabric, self._world.nodes)
         devices = [
             {
                 "name": seat.name,
@@ -228,11 +227,11 @@ class Keeper:
         return generator
 
     def _check(self, _request: Request) -> Answer:
-        return reach.check(self._job.fabric, self._world.nodes)
+        return proof.check(self._job.fabric, self._world.nodes)
 
     def _examine(self, request: Request) -> Answer:
         most, patience_s = int(request["most"]), float(request["patience_s"])
-        return reach.examine(self._job.fabric, self._world.nodes, most, patience_s)
+        return proof.examine(self._job.fabric, self._world.nodes, most, patience_s)
 
 
 def _listening(control: Path) -> socket.socket:

@@ -1,4 +1,4 @@
-"""Which ports of a switch ask traffic to go elsewhere, from what its FRR runs."""
+"""A node that runs: its namespaces, its programs, its state in the kernel; and which of its ports are drained."""
 
 import os
 import re
@@ -14,8 +14,8 @@ from typing import BinaryIO
 from netkit.design.fabric import Host, Switch
 from netkit.lab import routing
 from netkit.lab.agents.gnmi import GnmiAgent
-from netkit.lab.agents.lldp.daemon import Lldpd
-from netkit.lab.agents.snmp.agent import SnmpAgent
+from netkit.lab.agents.lldp_daemon import Lldpd
+from netkit.lab.agents.snmp_agent import SnmpAgent
 from netkit.lab.layout import Seat
 from netkit.lab.model.wiring import KernelPort
 from netkit.lab.node import ProgramResult

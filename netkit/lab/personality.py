@@ -1,4 +1,4 @@
-"""Whether this machine can run a lab, and in one line what is missing when it cannot."""
+"""What a personality is: a NOS or a host played on a node; and whether this machine can run a lab at all."""
 
 import os
 import shutil

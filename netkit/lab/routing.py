@@ -1,4 +1,4 @@
-"""When the link of each port went and came the last time: the kernel counts that, and the node's zebra stamps it."""
+"""FRR in a node: how it is told a configuration, and when it stamped the last change of each link."""
 
 import json
 import re

@@ -11,8 +11,7 @@ from types import FrameType
 from netkit.design import Fabric
 from netkit.errors import Interrupted, LabError, Problem
 from netkit.lab import keeper, personality
-from netkit.lab.folder import ask_keeper
-from netkit.lab.folder import LabFolder, LabJob, all_labs, began_at, lab_folder, only_one
+from netkit.lab.folder import LabFolder, LabJob, all_labs, ask_keeper, began_at, lab_folder, only_one
 from netkit.lab.system import detach, netlink
 from netkit.platforms.config import Files
 from netkit.project.project import Project

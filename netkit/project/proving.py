@@ -18,8 +18,7 @@ from netkit.design import Fabric
 from netkit.design.expectation import expectations, has_drain
 from netkit.design.select import Device
 from netkit.errors import NetkitError
-from netkit.lab.folder import ask_keeper
-from netkit.lab.folder import LabFolder
+from netkit.lab.folder import LabFolder, ask_keeper
 from netkit.lab.proof import Gap, Heard
 from netkit.plan import Plan
 from netkit.plan.intent_diff import IntentDiff

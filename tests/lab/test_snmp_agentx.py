@@ -10,9 +10,9 @@ from contextlib import contextmanager
 from hypothesis import given
 from hypothesis import strategies as st
 
-from netkit.lab.agents.snmp import agentx
-from netkit.lab.agents.snmp.agentx import AgentxSession, Pdu, Range, answer
-from netkit.lab.agents.snmp.objects import Mib, MibRow, MibTree, Oid, SmiType, counter64, gauge, integer, string
+from netkit.lab.agents import agentx
+from netkit.lab.agents.agentx import AgentxSession, Pdu, Range, answer
+from netkit.lab.agents.snmp_objects import Mib, MibRow, MibTree, Oid, SmiType, counter64, gauge, integer, string
 
 ROWS = (integer((1, 1), -5), gauge((1, 2), 7), counter64((1, 3), 2**64 - 1), string((1, 5), "five"))
 TREE = MibTree([Mib((1,), lambda: ROWS)], math.inf)

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from netkit.lab.agents.lldp.neighbor import LldpChassis
-from netkit.lab.agents.snmp import standard_mibs as snmp_if
-from netkit.lab.agents.snmp.agent import SnmpAgent
-from netkit.lab.agents.snmp.objects import Surroundings
+from netkit.lab.agents import snmp_mibs
+from netkit.lab.agents.lldp_neighbor import LldpChassis
+from netkit.lab.agents.snmp_agent import SnmpAgent
+from netkit.lab.agents.snmp_objects import Surroundings
 from netkit.lab.node import ConfigRefusedError
 from netkit.lab.state import PortState, SnmpState, SnmpV3User, SwitchState
 from tests import intents
@@ -117,7 +117,7 @@ def test_a_walk_and_a_bulk_walk_of_everything_agree_and_never_go_back(agent: Snm
         assert len(values(plain)) > 3, root
     everything = names(ask(agent, "snmpbulkwalk", ".1"))
     assert everything == sorted(everything)
-    assert snmp_if.NUMBER in everything
+    assert snmp_mibs.NUMBER in everything
 
 
 def test_get_answers_each_of_several_names_and_says_which_are_unknown(agent: SnmpAgent) -> None:

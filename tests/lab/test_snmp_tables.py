@@ -8,12 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from netkit.design.fabric import Switch
-from netkit.lab.agents.lldp.neighbor import LldpChassis, LldpNeighbor
-from netkit.lab.agents.snmp import standard_mibs as snmp_entity
-from netkit.lab.agents.snmp import standard_mibs as snmp_if
-from netkit.lab.agents.snmp import standard_mibs as snmp_lldp
-from netkit.lab.agents.snmp import standard_mibs as snmp_pfc
-from netkit.lab.agents.snmp.objects import (
+from netkit.lab.agents import snmp_mibs
+from netkit.lab.agents.lldp_neighbor import LldpChassis, LldpNeighbor
+from netkit.lab.agents.snmp_mibs import mibs
+from netkit.lab.agents.snmp_objects import (
     Mib,
     MibRow,
     MibTree,
@@ -25,7 +23,6 @@ from netkit.lab.agents.snmp.objects import (
     interface_index,
     scene,
 )
-from netkit.lab.agents.snmp.standard_mibs import mibs
 from netkit.lab.state import EcnState, PortState, QosState, SwitchState
 from tests import intents
 from tests.lab.agent_node import port
@@ -109,14 +106,14 @@ def test_next_is_the_first_object_of_a_plain_search(
 
 
 def test_counters_wrap_at_their_width_and_speed_is_the_models() -> None:
-    rows = by_oid(snmp_if.interface_rows(shown("nvue"))) | by_oid(snmp_if.extended_rows(shown("nvue")))
-    assert rows[(*snmp_if.INTERFACE_TABLE, 10, 3)] == (2**33 + 1) % 2**32
-    assert rows[(*snmp_if.X_TABLE, 6, 3)] == 2**33 + 1
-    assert rows[(*snmp_if.INTERFACE_TABLE, 5, 3)] == 2**32 - 1
-    assert rows[(*snmp_if.X_TABLE, 15, 3)] == 400_000
-    assert rows[(*snmp_if.X_TABLE, 18, 3)] == b"to gpu01"
-    assert [rows[(*snmp_if.INTERFACE_TABLE, 8, index)] for index in (3, 4, 5)] == [1, 1, 2]
-    assert rows[snmp_if.NUMBER] == 3
+    rows = by_oid(snmp_mibs.interface_rows(shown("nvue"))) | by_oid(snmp_mibs.extended_rows(shown("nvue")))
+    assert rows[(*snmp_mibs.INTERFACE_TABLE, 10, 3)] == (2**33 + 1) % 2**32
+    assert rows[(*snmp_mibs.X_TABLE, 6, 3)] == 2**33 + 1
+    assert rows[(*snmp_mibs.INTERFACE_TABLE, 5, 3)] == 2**32 - 1
+    assert rows[(*snmp_mibs.X_TABLE, 15, 3)] == 400_000
+    assert rows[(*snmp_mibs.X_TABLE, 18, 3)] == b"to gpu01"
+    assert [rows[(*snmp_mibs.INTERFACE_TABLE, 8, index)] for index in (3, 4, 5)] == [1, 1, 2]
+    assert rows[snmp_mibs.NUMBER] == 3
 
 
 @pytest.mark.parametrize(
@@ -135,23 +132,23 @@ def test_ports_are_numbered_as_their_nos_does(platform: str, name: str, position
 
 
 def test_sonic_calls_a_port_by_its_alias() -> None:
-    rows = by_oid(snmp_if.extended_rows(shown("sonic")))
-    assert [rows[(*snmp_if.X_TABLE, 1, index)] for index in (1, 5, 9)] == [b"etp1a", b"Ethernet4", b"Ethernet8"]
+    rows = by_oid(snmp_mibs.extended_rows(shown("sonic")))
+    assert [rows[(*snmp_mibs.X_TABLE, 1, index)] for index in (1, 5, 9)] == [b"etp1a", b"Ethernet4", b"Ethernet8"]
 
 
 def test_pause_frames_are_told_over_all_priorities() -> None:
     sent, received = sum(200 + at for at in range(8)), sum(100 + at for at in range(8))
     for platform, index in (("nvue", 3), ("sonic", 1), ("eos", 1001)):
-        rows = by_oid(snmp_pfc.pfc_rows(shown(platform)))
-        assert (rows[(*snmp_pfc.PFC_TABLE, 2, index)], rows[(*snmp_pfc.PFC_TABLE, 3, index)]) == (sent, received)
+        rows = by_oid(snmp_mibs.pfc_rows(shown(platform)))
+        assert (rows[(*snmp_mibs.PFC_TABLE, 2, index)], rows[(*snmp_mibs.PFC_TABLE, 3, index)]) == (sent, received)
 
 
 def test_sensors_say_their_value_with_scale_and_precision() -> None:
-    rows = by_oid(snmp_entity.sensor_rows(shown("sonic")))
+    rows = by_oid(snmp_mibs.sensor_rows(shown("sonic")))
     base = 10**9 + 100
 
     def value(index: int) -> tuple[object, ...]:
-        return tuple(rows[(*snmp_entity.SENSOR, column, index)] for column in (1, 2, 3, 4))
+        return tuple(rows[(*snmp_mibs.SENSOR, column, index)] for column in (1, 2, 3, 4))
 
     assert value(base + 10) == (8, 9, 6, 45_500_000)
     assert value(base + 21) == (6, 8, 4, 10_000)
@@ -162,21 +159,21 @@ def test_sensors_say_their_value_with_scale_and_precision() -> None:
 
 @given(st.floats(-40, 10))
 def test_light_survives_the_way_through_milliwatts(dbm: float) -> None:
-    shown_value = snmp_entity.scaled(snmp_entity.RX_POWER, dbm, 4)
+    shown_value = snmp_mibs.scaled(snmp_mibs.RX_POWER, dbm, 4)
     assert shown_value >= 1
     assert 10 ** (dbm / 10) == pytest.approx(shown_value / 10**4, abs=0.00005)
 
 
 def test_each_transceiver_is_an_entity_and_copper_measures_nothing() -> None:
-    rows = by_oid(snmp_entity.entity_rows(shown("sonic")))
-    described = {oid[-1]: value for oid, value in rows.items() if oid[:-1] == (*snmp_entity.PHYSICAL, 2)}
+    rows = by_oid(snmp_mibs.entity_rows(shown("sonic")))
+    described = {oid[-1]: value for oid, value in rows.items() if oid[:-1] == (*snmp_mibs.PHYSICAL, 2)}
     first, second, third = (10**9 + 100 * index for index in (1, 5, 9))
     assert described[first] == b"OSFP for etp1a"
     assert described[first + 31] == b"DOM RX Power Sensor for etp1a/1"
     assert described[second + 35] == b"DOM RX Power Sensor for Ethernet4/5"
     assert [index for index in described if third <= index < third + 100] == [third]
-    assert rows[(*snmp_entity.PHYSICAL, 4, first + 31)] == first
-    assert [rows[(*snmp_entity.PHYSICAL, column, first)] for column in (8, 9, 11, 12, 13)] == [
+    assert rows[(*snmp_mibs.PHYSICAL, 4, first + 31)] == first
+    assert [rows[(*snmp_mibs.PHYSICAL, column, first)] for column in (8, 9, 11, 12, 13)] == [
         b"A1",
         b"1.2.3",
         b"S0001",
@@ -186,12 +183,12 @@ def test_each_transceiver_is_an_entity_and_copper_measures_nothing() -> None:
 
 
 def test_eos_names_lanes_as_ports_and_is_less_precise() -> None:
-    rows = by_oid(snmp_entity.entity_rows(shown("eos")))
+    rows = by_oid(snmp_mibs.entity_rows(shown("eos")))
     second = 10**9 + 100 * 1005
-    assert rows[(*snmp_entity.PHYSICAL, 2, second + 36)] == b"DOM RX Power Sensor for Ethernet1/6"
-    assert rows[(*snmp_entity.PHYSICAL, 7, second + 36)] == b""
+    assert rows[(*snmp_mibs.PHYSICAL, 2, second + 36)] == b"DOM RX Power Sensor for Ethernet1/6"
+    assert rows[(*snmp_mibs.PHYSICAL, 7, second + 36)] == b""
     temperature = 10**9 + 100 * 1001 + 10
-    assert by_oid(snmp_entity.sensor_rows(shown("eos")))[(*snmp_entity.SENSOR, 4, temperature)] == 455
+    assert by_oid(snmp_mibs.sensor_rows(shown("eos")))[(*snmp_mibs.SENSOR, 4, temperature)] == 455
 
 
 def test_lldp_tells_of_neighbors_by_the_index_of_the_port() -> None:
@@ -201,10 +198,10 @@ def test_lldp_tells_of_neighbors_by_the_index_of_the_port() -> None:
     elsewhere = LldpNeighbor("br0", LldpChassis(), "ifname", "x", "")
     kernel = {"Ethernet1/1": "et1_1", "Ethernet1/5": "et1_5", "Ethernet2/1": "et2_1"}
     around = Surroundings(kernel, LldpChassis("mac", "02:00:00:00:00:01", "leaf", "a switch"), (beside, elsewhere))
-    rows = by_oid(snmp_lldp.lldp_rows(shown("eos"), around))
-    assert rows[(*snmp_lldp.LOCAL, 2, 0)] == bytes.fromhex("020000000001")
-    assert (rows[(*snmp_lldp.LOCAL_PORT, 2, 1001)], rows[(*snmp_lldp.LOCAL_PORT, 3, 1001)]) == (7, b"Ethernet1/1")
-    remote = {oid[len(snmp_lldp.REMOTE) :]: value for oid, value in rows.items() if oid[:-4] == snmp_lldp.REMOTE}
+    rows = by_oid(snmp_mibs.lldp_rows(shown("eos"), around))
+    assert rows[(*snmp_mibs.LOCAL, 2, 0)] == bytes.fromhex("020000000001")
+    assert (rows[(*snmp_mibs.LOCAL_PORT, 2, 1001)], rows[(*snmp_mibs.LOCAL_PORT, 3, 1001)]) == (7, b"Ethernet1/1")
+    remote = {oid[len(snmp_mibs.REMOTE) :]: value for oid, value in rows.items() if oid[:-4] == snmp_mibs.REMOTE}
     assert remote == {
         (4, 0, 1005, 1): 4,
         (5, 0, 1005, 1): bytes.fromhex("020000000009"),
@@ -218,8 +215,8 @@ def test_lldp_tells_of_neighbors_by_the_index_of_the_port() -> None:
 
 def test_a_port_that_goes_by_its_kernel_name_says_so() -> None:
     around = Surroundings({"swp1s0": "swp1s0"}, LldpChassis(), ())
-    rows = by_oid(snmp_lldp.lldp_rows(shown("nvue"), around))
-    assert rows[(*snmp_lldp.LOCAL_PORT, 2, 3)] == 5
+    rows = by_oid(snmp_mibs.lldp_rows(shown("nvue"), around))
+    assert rows[(*snmp_mibs.LOCAL_PORT, 2, 3)] == 5
 
 
 def test_values_are_drawn_anew_once_they_are_old() -> None:

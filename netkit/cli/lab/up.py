@@ -11,8 +11,7 @@ from netkit.cli.lab.intent_place import placed
 from netkit.design import Host, Switch
 from netkit.errors import LabError, Problem, UsageError
 from netkit.lab import personality
-from netkit.lab.folder import ask_keeper
-from netkit.lab.folder import LabFolder, LabJob, lab_folder, only_one
+from netkit.lab.folder import LabFolder, LabJob, ask_keeper, lab_folder, only_one
 from netkit.lab.system import netlink
 from netkit.project.lab import await_birth, start
 from netkit.project.project import Project

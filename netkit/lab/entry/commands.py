@@ -1,4 +1,4 @@
-"""What passes between a command on a node and the keeper: a letter, a length, and that many bytes."""
+"""Commands typed on the nodes: each comes over a socket, frame by frame, and the personality answers it."""
 
 import socket
 import threading

@@ -1,4 +1,4 @@
-"""Which faults are active where, and since when."""
+"""Faults: of which kind, where they fit, and which are active since when."""
 
 import threading
 from collections.abc import Callable, Iterable, Mapping

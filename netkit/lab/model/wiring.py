@@ -1,4 +1,4 @@
-"""What is real and goes into the model: the kernel's view of a port, and what the traffic of a NIC counted."""
+"""The cables of a fabric by their ends, and what is real and goes into the model at each."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""The few kernel calls about namespaces and mounts that Python 3.11 has no function for."""
+"""The process that holds a node's namespaces, and the kernel calls it needs that Python 3.11 has no function for."""
 
 import contextlib
 import ctypes

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from netkit.facts import Facts
-from netkit.lab.agents.lldp.neighbor import LldpChassis, LldpNeighbor
-from netkit.lab.agents.snmp.agent import SnmpAgent
-from netkit.lab.agents.snmp.objects import Surroundings
+from netkit.lab.agents.lldp_neighbor import LldpChassis, LldpNeighbor
+from netkit.lab.agents.snmp_agent import SnmpAgent
+from netkit.lab.agents.snmp_objects import Surroundings
 from netkit.lab.state import PortState, SnmpState, SnmpV3User, SwitchState
 from netkit.observe import assemble
 from netkit.platforms.snmp.driver import SnmpViewer

@@ -7,7 +7,7 @@ from contextlib import closing
 import pytest
 
 from netkit.errors import AccessError
-from netkit.lab.agents.snmp.agent import SnmpAgent
+from netkit.lab.agents.snmp_agent import SnmpAgent
 from netkit.platforms.snmp.facts import views
 from netkit.platforms.snmp.transport import Community, Credential, User
 from tests.facts.snmp import case

@@ -1,4 +1,4 @@
-"""What EOS tells over gNMI, by OpenConfig's models: interfaces and queues. Pauses by priority are in none."""
+"""EOS as a personality: eAPI, its CLI, and what it tells over gNMI by OpenConfig's models."""
 
 import json
 import time

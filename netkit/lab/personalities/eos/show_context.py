@@ -5,7 +5,7 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
-from netkit.lab.agents.lldp import neighbor as lldp_neighbor
+from netkit.lab.agents import lldp_neighbor
 from netkit.lab.personalities.eos.configuration import EosSection
 from netkit.lab.personalities.eos.grammar import port_list
 from netkit.lab.personalities.eos.machine import EosMachine

@@ -1,4 +1,4 @@
-"""What netplan.yaml says of a switch. netplan checks its form; what the lab does not know is refused here."""
+"""The files of a Linux switch with FRR; what of netplan.yaml the lab does not know is refused here."""
 
 import contextlib
 import ipaddress

@@ -1,4 +1,4 @@
-"""Unit files of systemd: what `systemctl` needs to know of a service."""
+"""systemd's units: their files, as far as `systemctl` needs to know of a service, and what became of each."""
 
 import contextlib
 import re

@@ -1,4 +1,4 @@
-"""SONiC's command line: groups of words, options, its messages, and the columns its tables print in."""
+"""SONiC's command line: how it is taken apart, its tables, and `show` and `config`."""
 
 import json
 import re
@@ -6,12 +6,11 @@ import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from netkit.lab.agents.lldp import neighbor as lldp_neighbor
+from netkit.lab.agents import lldp_neighbor
 from netkit.lab.node import ConfigRefusedError
 from netkit.lab.personalities.sonic import updater
-from netkit.lab.personalities.sonic.flash import CONFIG, write
 from netkit.lab.personalities.sonic.system import SonicSystem
-from netkit.lab.personalities.sonic.tables import Tables, dump, natural, ordered, parse, parts, text
+from netkit.lab.personalities.sonic.tables import CONFIG, Tables, dump, natural, ordered, parse, parts, text, write
 from netkit.lab.personality import Call
 from netkit.lab.reading import PortReading
 

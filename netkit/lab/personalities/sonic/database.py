@@ -6,7 +6,7 @@ import re
 import time
 from collections.abc import Callable, Iterator, Mapping
 
-from netkit.lab.agents.lldp import neighbor as lldp_neighbor
+from netkit.lab.agents import lldp_neighbor
 from netkit.lab.personalities.sonic import port_tables
 from netkit.lab.personalities.sonic.commands import Commands, SonicArguments, SonicCommand, SonicUsageError, serial
 from netkit.lab.personalities.sonic.port_tables import (

@@ -8,9 +8,9 @@ from netkit.lab.personalities.linux_host.systemctl import systemctl
 from netkit.lab.personalities.linux_host.systemd_run import systemd_run
 from netkit.lab.personalities.sonic import commands, database
 from netkit.lab.personalities.sonic.commands import Commands, answer
-from netkit.lab.personalities.sonic.flash import FOLDER, FRR, write
 from netkit.lab.personalities.sonic.frrcfgd import realisable
 from netkit.lab.personalities.sonic.system import SonicSystem
+from netkit.lab.personalities.sonic.tables import FOLDER, FRR, write
 from netkit.lab.personality import Call, Elem, Told
 
 CONTAINERS = ("bgp", "database", "lldp", "pmon", "snmp", "swss", "syncd")

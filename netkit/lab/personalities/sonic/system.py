@@ -8,12 +8,20 @@ from dataclasses import replace
 from netkit.design.fabric import Switch
 from netkit.lab.node import ConfigRefusedError, Node
 from netkit.lab.personalities.linux_host.units import Units
-from netkit.lab.personalities.sonic import flash
-from netkit.lab.personalities.sonic.flash import CONFIG, SonicFlash
 from netkit.lab.personalities.sonic.port_tables import Rates
 from netkit.lab.personalities.sonic.schema import Schema, branch_of, schema
 from netkit.lab.personalities.sonic.switch import OWN_FILE_MODES, SonicDeclaredState, told
-from netkit.lab.personalities.sonic.tables import Table, Tables, Value, parse, text
+from netkit.lab.personalities.sonic.tables import (
+    CONFIG,
+    SonicFlash,
+    Table,
+    Tables,
+    Value,
+    factory,
+    parse,
+    text,
+    with_image_rows,
+)
 from netkit.lab.personalities.sonic.updater import Permissions, UpdaterChange, change, patched, permissions
 from netkit.lab.personalities.sonic.validate import refuse_invalid
 from netkit.lab.personality import Personality
@@ -90,12 +98,12 @@ class SonicSystem(Personality):
     def saved(self) -> Tables:
         """Return the saved configuration, or the factory's."""
         if not self.flash.has_config():
-            return flash.factory(self.switch, self.branch)
+            return factory(self.switch, self.branch)
         return parse(self.flash.text(CONFIG))
 
     def reload(self, tables: Tables) -> None:
         """Start all services anew with tables, as a boot or `config reload` does."""
-        found = flash.with_image_rows(tables, self.switch, self.branch)
+        found = with_image_rows(tables, self.switch, self.branch)
         mode = self.flash.golden_mode()
         if mode:
             found.setdefault("DEVICE_METADATA", {}).setdefault("localhost", {})["docker_routing_config_mode"] = mode

@@ -9,7 +9,7 @@ from enum import IntEnum
 from functools import reduce
 
 from netkit.design.fabric import Switch
-from netkit.lab.agents.lldp.neighbor import LldpChassis, LldpNeighbor
+from netkit.lab.agents.lldp_neighbor import LldpChassis, LldpNeighbor
 from netkit.lab.reading import ModuleReading, PortReading
 from netkit.lab.state import PortState, SwitchState
 

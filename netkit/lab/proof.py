@@ -1,27 +1,146 @@
-"""Hosts that call each other all the time while something changes: what was sent, and what got no answer, and when.
+"""Proofs in a running lab: it is what its design says, who reaches whom, and what calls lose during a change."""
 
-A call is a small ping, again and again, from one NIC to another. Nothing is judged here.
-"""
-
+import json
 import re
 import signal
 import subprocess
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from itertools import pairwise
 from typing import IO, Any
 
-from netkit.design.expectation import ways
-from netkit.design.fabric import Fabric, Host, Nic
+from netkit.design.expectation import Expectation, expectations, ways
+from netkit.design.fabric import Fabric, Host, Nic, Switch
 from netkit.errors import LabError, Problem
 from netkit.lab.live import LiveNode
-from netkit.lab.proof import convergence
-from netkit.lab.proof import ASKERS, Shortfall
 from netkit.lab.system.namespace_holder import ENVIRONMENT
+
+PAUSE_S = 0.5
+ASKERS = 4
+ESTABLISHED = "Established"
+
+
+@dataclass(frozen=True, slots=True)
+class Shortfall:
+    """Something a device lacks."""
+
+    device: str
+    what: str
+    port: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.device}{':' + self.port if self.port else ''}: {self.what}"
+
+
+def wait(
+    fabric: Fabric, nodes: Mapping[str, LiveNode], patience_s: float, tell: Callable[[int, int], None]
+) -> list[Shortfall]:
+    """Ask all switches again and again until nothing is missing or patience ends; return what is missing then."""
+    wanted = expectations(fabric)
+    open_devices = [name for name in wanted if name in nodes]
+    deadline = time.monotonic() + patience_s
+    with ThreadPoolExecutor(ASKERS) as pool:
+        while True:
+            answers = pool.map(lambda name: shortfalls(fabric, nodes[name], wanted[name]), open_devices)
+            lacking = dict(zip(open_devices, answers, strict=True))
+            open_devices = [name for name, lacks in lacking.items() if lacks]
+            tell(len(wanted) - len(open_devices), len(wanted))
+            if not open_devices or time.monotonic() > deadline:
+                return [lack for lacks in lacking.values() for lack in lacks]
+            time.sleep(PAUSE_S)
+
+
+def missing(fabric: Fabric, nodes: Mapping[str, LiveNode]) -> Mapping[str, list[str]]:
+    """Return what each switch lacks at this moment."""
+    wanted = {name: one for name, one in expectations(fabric).items() if name in nodes}
+    with ThreadPoolExecutor(ASKERS) as pool:
+        answers = pool.map(lambda name: shortfalls(fabric, nodes[name], wanted[name]), wanted)
+        return {
+            name: [f"{lack.port}: {lack.what}" if lack.port else lack.what for lack in lacks]
+            for name, lacks in zip(wanted, answers, strict=True)
+        }
+
+
+def shortfalls(fabric: Fabric, node: LiveNode, wanted: Expectation) -> list[Shortfall]:
+    """Return what a switch lacks now."""
+    switch = fabric.switch(node.name)
+    try:
+        found = list(_sessions(fabric, node, switch, wanted))
+        return found or list(_routes(node, switch, wanted))
+    except (OSError, ValueError) as error:
+        return [Shortfall(switch.name, f"routing does not answer: {error}")]
+
+
+def _sessions(fabric: Fabric, node: LiveNode, switch: Switch, wanted: Expectation) -> Iterator[Shortfall]:
+    if not wanted.sessions:
+        return
+    summary = json.loads(node.vty("show bgp ipv4 unicast summary json") or "{}")
+    summary = summary.get("ipv4Unicast", summary)
+    peers = summary.get("peers", {})
+    if not peers:
+        yield Shortfall(switch.name, "BGP is not configured")
+        return
+    local_as = summary.get("as")
+    if local_as != switch.asn:
+        yield Shortfall(switch.name, f"BGP runs as AS {local_as}, the design says {switch.asn}")
+    for port, peer in wanted.sessions.items():
+        interface = node.kernel_names[port]
+        state = peers.get(interface, {}).get("state", "not configured")
+        if state != ESTABLISHED:
+            yield Shortfall(switch.name, f"session to {peer} is {state}{_reason(fabric, node, peer, interface)}", port)
+
+
+def _reason(fabric: Fabric, node: LiveNode, peer: str, interface: str) -> str:
+    """Return why a session is not established, as far as the node knows."""
+    details = json.loads(node.vty(f"show bgp neighbors {interface} json") or "{}").get(interface, {})
+    asn = details.get("remoteAs")
+    designed = fabric.switch(peer).asn
+    if asn and asn != designed:
+        return f": AS {asn} is expected there, {peer} is AS {designed} in the design"
+    for key in ("lastNotificationReason", "lastResetDueTo"):
+        if said := str(details.get(key, "")).strip():
+            return f": {said}"
+    return ""
+
+
+def _routes(node: LiveNode, switch: Switch, wanted: Expectation) -> Iterator[Shortfall]:
+    """Compare the routing table with the design: next hops in use, leaf prefix by leaf prefix."""
+    if not wanted.widths:
+        return
+    table = json.loads(node.vty("show ip route json", "zebra") or "{}")
+    short = {prefix: installed(table, prefix) for prefix in wanted.widths}
+    short = {prefix: found for prefix, found in short.items() if found < wanted.widths[prefix]}
+    if short:
+        yield from _without_policy(node, switch, wanted)
+    for prefix, found in short.items():
+        what = f"{found} of {wanted.widths[prefix]} next hops to {prefix}" if found else f"no route to {prefix}"
+        yield Shortfall(switch.name, what)
+
+
+def _without_policy(node: LiveNode, switch: Switch, wanted: Expectation) -> Iterator[Shortfall]:
+    """Yield the sessions that carry nothing because a route policy is missing."""
+    peers = json.loads(node.vty("show bgp neighbors json") or "{}")
+    for port, peer in wanted.sessions.items():
+        families = peers.get(node.kernel_names[port], {}).get("addressFamilyInfo", {})
+        family = families.get("ipv4Unicast", {})
+        for way in ("inbound", "outbound"):
+            if family.get(f"{way}EbgpRequiresPolicy"):
+                what = f"no {way} route policy towards {peer}: every route is discarded"
+                yield Shortfall(switch.name, what, port)
+
+
+def installed(table: Mapping[str, Any], prefix: str) -> int:
+    """Return how many next hops the kernel uses for a prefix."""
+    for route in table.get(prefix, ()):
+        if route.get("selected"):
+            hops = [hop for hop in route.get("nexthops", ()) if hop.get("active") and hop.get("fib")]
+            return len(hops)
+    return 0
+
 
 ANSWER = re.compile(r"^\[(\d+\.\d+)\] \d+ bytes from .* icmp_seq=(\d+) .*time=([\d.]+) ms")
 UNSENT = re.compile(r"^ping: send(?:msg|to): ")
@@ -238,13 +357,13 @@ Nodes = Mapping[str, LiveNode]
 
 def check(fabric: Fabric, nodes: Nodes) -> Mapping[str, Any]:
     """Examine the lab as it is now, with a ping between every two NICs that the design connects."""
-    missing = convergence.missing(fabric, nodes)
-    return _tripped(fabric, nodes, [f"{name}: {what}" for name, whats in missing.items() for what in whats])
+    found = missing(fabric, nodes)
+    return _tripped(fabric, nodes, [f"{name}: {what}" for name, whats in found.items() for what in whats])
 
 
 def examine(fabric: Fabric, nodes: Nodes, most: int, patience_s: float) -> Mapping[str, Any]:
     """Examine the lab once all is quiet, by packets as large as its hosts may send, on so many trips."""
-    lacks = convergence.wait(fabric, nodes, patience_s, lambda _done, _total: None)
+    lacks = wait(fabric, nodes, patience_s, lambda _done, _total: None)
     packet_bytes = min((host.mtu_bytes for host in fabric.hosts), default=0)
     return _tripped(fabric, nodes, [str(lack) for lack in lacks], most, packet_bytes)
 

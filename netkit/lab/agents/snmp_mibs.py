@@ -5,8 +5,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from netkit.lab.agents.lldp.neighbor import LldpChassis, LldpNeighbor
-from netkit.lab.agents.snmp.objects import (
+from netkit.lab.agents.lldp_neighbor import LldpChassis, LldpNeighbor
+from netkit.lab.agents.snmp_objects import (
     MIB_2,
     Mib,
     MibRow,

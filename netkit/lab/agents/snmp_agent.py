@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Protocol
 
 from netkit.design.fabric import Switch
-from netkit.lab.agents.snmp.agentx import AgentxSession
-from netkit.lab.agents.snmp.objects import MibTree, SnmpSnapshot, Surroundings, scene
-from netkit.lab.agents.snmp.standard_mibs import mibs
+from netkit.lab.agents.agentx import AgentxSession
+from netkit.lab.agents.snmp_mibs import mibs
+from netkit.lab.agents.snmp_objects import MibTree, SnmpSnapshot, Surroundings, scene
 from netkit.lab.node import ConfigRefusedError, Node
 from netkit.lab.state import SnmpState, SwitchState
 

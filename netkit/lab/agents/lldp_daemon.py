@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from netkit.design.fabric import Switch
-from netkit.lab.agents.lldp import neighbor as lldp_neighbor
-from netkit.lab.agents.lldp.neighbor import LldpChassis, LldpNeighbor
-from netkit.lab.agents.snmp.agent import description
-from netkit.lab.agents.snmp.objects import Surroundings
+from netkit.lab.agents import lldp_neighbor
+from netkit.lab.agents.lldp_neighbor import LldpChassis, LldpNeighbor
+from netkit.lab.agents.snmp_agent import description
+from netkit.lab.agents.snmp_objects import Surroundings
 from netkit.lab.node import Node
 from netkit.lab.state import PortState, SwitchState
 

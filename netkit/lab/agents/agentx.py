@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from enum import IntEnum
 
-from netkit.lab.agents.snmp.objects import MibRow, MibTree, Oid, SmiType
+from netkit.lab.agents.snmp_objects import MibRow, MibTree, Oid, SmiType
 
 HEADER = struct.Struct("!BBBxIIII")
 VERSION = 1

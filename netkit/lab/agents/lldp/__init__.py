@@ -1,1 +1,0 @@
-"""LLDP on a node: real lldpd, and what it tells."""

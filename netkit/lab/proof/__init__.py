@@ -1,1 +1,0 @@
-"""Whether a lab is what its design says: converged, and reached by real packets."""
