@@ -38,20 +38,20 @@ class Measured:
 
 
 @fabric_check(layer="application")
-def completed(scene: CheckContext) -> Iterator[Finding]:
+def completed(context: CheckContext) -> Iterator[Finding]:
     """Every acceptance run came to its end.
 
     A run that breaks off says nothing of bandwidth, and often more of the network than one that is slow: a rail that
     is not reached, a GID of another kind, a queue pair that gave up. See what the tool said
     last, then `netkit check routes host.rdma`.
     """
-    if not scene.snapshot.trials:
+    if not context.snapshot.trials:
         yield skip("", NONE)
-    for trial in scene.snapshot.trials:
+    for trial in context.snapshot.trials:
         if trial.failure:
             is_wide = trial.tool == COLLECTIVE
-            device, place = ("", "") if is_wide else place_of(scene.fabric, trial)
-            text = f"{_title(scene, trial)} did not end well: {trial.failure}"
+            device, place = ("", "") if is_wide else place_of(context.fabric, trial)
+            text = f"{_title(context, trial)} did not end well: {trial.failure}"
             cause, remedy = trial.test if is_wide else "", "run it by hand; netkit check probe links host"
             yield fail(place, text, remedy, device=device, cause=cause, **_about(trial))
         else:
@@ -59,35 +59,38 @@ def completed(scene: CheckContext) -> Iterator[Finding]:
 
 
 @fabric_check(layer="application")
-def collectives(scene: CheckContext) -> Iterator[Finding]:
+def collectives(context: CheckContext) -> Iterator[Finding]:
     """Collectives over several hosts are as fast as the NICs of a host, and their results are right.
 
     Of each run the largest message counts, and the slower of in-place and out-of-place. More than the NICs carry comes
     from NVLink SHARP or trees, and says nothing of the network: run it with NCCL_ALGO=Ring.
     """
-    for trial in _of(scene, COLLECTIVE):
+    for trial in _of(context, COLLECTIVE):
         wrong = max([trial.out_of_bounds or 0, *(row.wrong or 0 for row in trial.collectives)])
         if wrong:
             yield fail(
-                "", f"{_title(scene, trial)}: {wrong} values came out wrong", "test the GPUs and NICs", **_about(trial)
+                "",
+                f"{_title(context, trial)}: {wrong} values came out wrong",
+                "test the GPUs and NICs",
+                **_about(trial),
             )
-        found = _measured(scene.fabric, trial)
+        found = _measured(context.fabric, trial)
         if isinstance(found, str):
-            yield skip("", f"{_title(scene, trial)}: {found}")
+            yield skip("", f"{_title(context, trial)}: {found}")
         elif found.gbytes_s > found.line_gbytes_s:
             text = f"faster than its NICs ({found.line_gbytes_s:.0f} GB/s), so NVLink did it: set NCCL_ALGO=Ring"
-            yield skip("", f"{_title(scene, trial)}: {text}")
+            yield skip("", f"{_title(context, trial)}: {text}")
         else:
-            yield _judged(scene, found)
+            yield _judged(context, found)
 
 
-def _judged(scene: CheckContext, found: Measured) -> Finding:
-    limits, percent = scene.limits, 100 * found.gbytes_s / found.line_gbytes_s
+def _judged(context: CheckContext, found: Measured) -> Finding:
+    limits, percent = context.limits, 100 * found.gbytes_s / found.line_gbytes_s
     if percent >= limits.busbw_warn_percent:
         return PASSED
     is_slow = percent < limits.busbw_fail_percent and found.trial.test in RING
     text = (
-        f"{_title(scene, found.trial)} over {found.hosts} hosts: {found.gbytes_s:.1f} GB/s of bus bandwidth, "
+        f"{_title(context, found.trial)} over {found.hosts} hosts: {found.gbytes_s:.1f} GB/s of bus bandwidth, "
         f"{percent:.0f} % of the {found.line_gbytes_s:.0f} GB/s of its NICs"
     )
     return (fail if is_slow else warn)(
@@ -96,15 +99,15 @@ def _judged(scene: CheckContext, found: Measured) -> Finding:
 
 
 @fabric_check(layer="application")
-def scaling(scene: CheckContext) -> Iterator[Finding]:
+def scaling(context: CheckContext) -> Iterator[Finding]:
     """Collectives over many hosts are about as fast as over few.
 
     Runs of one test and message size are compared with the one over the fewest hosts. What falls with the number of
     hosts is what only many hosts use: the spines. See `netkit check load.balance load.adaptive-routing`.
     """
     groups: dict[tuple[str, int, int], dict[int, Measured]] = {}
-    for trial in _of(scene, COLLECTIVE):
-        found = _measured(scene.fabric, trial)
+    for trial in _of(context, COLLECTIVE):
+        found = _measured(context.fabric, trial)
         if not isinstance(found, str):
             key = trial.test, found.row.size_bytes, trial.ranks // max(1, found.hosts * trial.groups)
             groups.setdefault(key, {}).setdefault(found.hosts, found)
@@ -112,16 +115,16 @@ def scaling(scene: CheckContext) -> Iterator[Finding]:
         few, *many = (runs[hosts] for hosts in sorted(runs))
         if not many:
             yield skip("", f"{test or COLLECTIVE} was run over {few.hosts} hosts only: nothing to compare")
-        yield from (_scaled(scene, few, found) for found in many)
+        yield from (_scaled(context, few, found) for found in many)
 
 
-def _scaled(scene: CheckContext, few: Measured, many: Measured) -> Finding:
-    limits, usual = scene.limits, min(few.gbytes_s, few.line_gbytes_s)
+def _scaled(context: CheckContext, few: Measured, many: Measured) -> Finding:
+    limits, usual = context.limits, min(few.gbytes_s, few.line_gbytes_s)
     percent = 100 * many.gbytes_s / usual if usual else 100.0
     if percent >= limits.scaling_warn_percent:
         return PASSED
     text = (
-        f"{_title(scene, many.trial)}: {many.gbytes_s:.1f} GB/s over {many.hosts} hosts, "
+        f"{_title(context, many.trial)}: {many.gbytes_s:.1f} GB/s over {many.hosts} hosts, "
         f"{percent:.0f} % of the {usual:.1f} GB/s over {few.hosts}"
     )
     verdict = fail if percent < limits.scaling_fail_percent else warn
@@ -129,102 +132,102 @@ def _scaled(scene: CheckContext, few: Measured, many: Measured) -> Finding:
 
 
 @fabric_check(layer="application")
-def transfers(scene: CheckContext) -> Iterator[Finding]:
+def transfers(context: CheckContext) -> Iterator[Finding]:
     """RDMA between two NICs is as fast as the NIC.
 
     Of each run the largest message counts, from 32 KiB on. Reads are slower than writes on many hosts, so they only
     warn. A slow pair is a slow NIC (PCIe, relaxed ordering, ACS) or a slow link (FEC, pauses): see for both
     ends `netkit check host optics pfc`.
     """
-    for trial in _of(scene, TRANSFER):
+    for trial in _of(context, TRANSFER):
         rows = [row for row in trial.transfers if row.mean_gbps is not None]
         if not rows or not trial.test.endswith("_bw"):
             continue
-        row, rate_gbps = rows[-1], line_gbps(scene.fabric, trial) * (2 if trial.is_both_ways else 1)
+        row, rate_gbps = rows[-1], line_gbps(context.fabric, trial) * (2 if trial.is_both_ways else 1)
         percent = 100 * (row.mean_gbps or 0.0) / rate_gbps
         if row.size_bytes < LEAST_TRANSFER_BYTES:
-            yield skip("", f"{_title(scene, trial)}: messages of {row.size_bytes} bytes are too small to fill a link")
-        elif percent >= scene.limits.line_rate_warn_percent:
+            yield skip("", f"{_title(context, trial)}: messages of {row.size_bytes} bytes are too small to fill a link")
+        elif percent >= context.limits.line_rate_warn_percent:
             yield PASSED
         else:
-            device, place = place_of(scene.fabric, trial)
-            is_slow = percent < scene.limits.line_rate_fail_percent and "read" not in trial.test
-            text = f"{_title(scene, trial)}: {row.mean_gbps:.0f} of {rate_gbps:.0f} Gb/s, {percent:.0f} %"
+            device, place = place_of(context.fabric, trial)
+            is_slow = percent < context.limits.line_rate_fail_percent and "read" not in trial.test
+            text = f"{_title(context, trial)}: {row.mean_gbps:.0f} of {rate_gbps:.0f} Gb/s, {percent:.0f} %"
             remedy = "netkit check host links pfc for both ends"
             yield (fail if is_slow else warn)(place, text, remedy, device=device, **_about(trial))
 
 
 @fabric_check(layer="application")
-def rdma_latency(scene: CheckContext) -> Iterator[Finding]:
+def rdma_latency(context: CheckContext) -> Iterator[Finding]:
     """No RDMA latency is much above that of other pairs as far apart.
 
     A way that takes longer goes around, or through a queue that never empties: see `netkit check routes pfc`. Pairs
     whose ends are not known are compared with each other.
     """
     groups: dict[tuple[str, str, int], list[tuple[Trial, float]]] = {}
-    for trial in _of(scene, TRANSFER):
+    for trial in _of(context, TRANSFER):
         times = [
             (row.size_bytes, row.typical_us or row.mean_us) for row in trial.transfers if trial.test.endswith("_lat")
         ]
         size, time_us = min(times, default=(0, None))
         if time_us is not None:
-            groups.setdefault((trial.test, distance(scene.fabric, trial), size), []).append((trial, time_us))
+            groups.setdefault((trial.test, distance(context.fabric, trial), size), []).append((trial, time_us))
     for (test, apart, _), runs in groups.items():
         if len(runs) < FEWEST:
             yield skip("", f"{test}: {len(runs)} runs {apart} are too few to say what is usual")
             continue
         usual_us = median(time_us for _, time_us in runs)
         for trial, time_us in runs:
-            if time_us - usual_us > scene.limits.rdma_outlier_us:
-                device, place = place_of(scene.fabric, trial)
-                text = f"{_title(scene, trial)} {apart}: {time_us:.1f} µs, usual are {usual_us:.1f} µs"
+            if time_us - usual_us > context.limits.rdma_outlier_us:
+                device, place = place_of(context.fabric, trial)
+                text = f"{_title(context, trial)} {apart}: {time_us:.1f} µs, usual are {usual_us:.1f} µs"
                 yield warn(place, text, "netkit check routes load pfc", device=device, **_about(trial))
             else:
                 yield PASSED
 
 
 @fabric_check(layer="application")
-def shares(scene: CheckContext) -> Iterator[Finding]:
+def shares(context: CheckContext) -> Iterator[Finding]:
     """Under load the lossless class keeps its share of a NIC.
 
     Streams of different classes to one NIC at one time are compared with the weights of the design. Below a minimum of
     load nothing competes, and nothing is judged. A share that is too small means that a queue on the way has another
     weight, or that the packets do not carry the mark they should: see `netkit check qos`.
     """
-    for runs in contests(_of(scene, LOAD)):
-        yield _shared(scene, runs)
+    for runs in contests(_of(context, LOAD)):
+        yield _shared(context, runs)
 
 
-def _shared(scene: CheckContext, runs: Sequence[tuple[Trial, Stream]]) -> Finding:
+def _shared(context: CheckContext, runs: Sequence[tuple[Trial, Stream]]) -> Finding:
     gbps: dict[int, float] = {}
     for _, stream in runs:
-        priority = scene.fabric.lossless.dscp_to_priority[stream.dscp or 0]
+        priority = context.fabric.lossless.dscp_to_priority[stream.dscp or 0]
         gbps[priority] = gbps.get(priority, 0.0) + stream.gbps
-    trial, lossless = runs[0][0], scene.fabric.lossless.roce.priority
-    device, place = place_of(scene.fabric, trial, end=1)
-    total, rate_gbps, wanted = sum(gbps.values()), line_gbps(scene.fabric, trial), _weight(scene, gbps)
+    trial, lossless = runs[0][0], context.fabric.lossless.roce.priority
+    device, place = place_of(context.fabric, trial, end=1)
+    total, rate_gbps, wanted = sum(gbps.values()), line_gbps(context.fabric, trial), _weight(context, gbps)
     if lossless not in gbps or len(gbps) < 2:
         return skip(place, "streams that arrived together were of one class only", device=device)
-    if 100 * total < scene.limits.load_minimum_percent * rate_gbps:
+    if 100 * total < context.limits.load_minimum_percent * rate_gbps:
         text = f"streams that arrived together came to {total:.1f} of {rate_gbps} Gb/s: too little to compete"
         return skip(place, text, device=device)
     percent = 100 * gbps[lossless] / total
-    if percent >= wanted - scene.limits.share_margin_percent:
+    if percent >= wanted - context.limits.share_margin_percent:
         return PASSED
     text = f"the lossless class had {percent:.0f} % of {total:.0f} Gb/s, by its weight {wanted:.0f} %"
     return fail(place, text, "netkit check qos for every hop on the way", device=device, **_about(trial))
 
 
-def _weight(scene: CheckContext, priorities: Mapping[int, float]) -> float:
+def _weight(context: CheckContext, priorities: Mapping[int, float]) -> float:
     """Return the share of the lossless class by its weight among the classes that are there."""
-    profile = scene.fabric.lossless
+    profile = context.fabric.lossless
     weights = {profile.roce.priority: profile.roce.weight, profile.best_effort.priority: profile.best_effort.weight}
     total = sum(weights.get(priority, 0) for priority in priorities)
     return 100 * profile.roce.weight / total if total else 100.0
 
 
-def _of(scene: CheckContext, tool: str) -> Iterator[Trial]:
-    yield from (trial for trial in scene.snapshot.trials if trial.tool == tool and not trial.failure)
+def _of(context: CheckContext, tool: str) -> Iterator[Trial]:
+    yield from (trial for trial in context.snapshot.trials if trial.tool == tool and not trial.failure)
 
 
 def _measured(fabric: Fabric, trial: Trial) -> Measured | str:
@@ -239,11 +242,11 @@ def _measured(fabric: Fabric, trial: Trial) -> Measured | str:
     return Measured(trial, rows[-1], rows[-1].bus_gbytes_s or 0.0, line)
 
 
-def _title(scene: CheckContext, trial: Trial) -> str:
+def _title(context: CheckContext, trial: Trial) -> str:
     name = trial.test or trial.tool
     if trial.tool == COLLECTIVE or len(trial.ends) != 2:
         return f"{name} on {trial.nic}" if trial.nic else name
-    near, far = (":".join(filter(None, place_of(scene.fabric, trial, end))) or trial.ends[end] for end in (0, 1))
+    near, far = (":".join(filter(None, place_of(context.fabric, trial, end))) or trial.ends[end] for end in (0, 1))
     return f"{name} from {near} to {far}"
 
 

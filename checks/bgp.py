@@ -18,15 +18,15 @@ SESSION_REMEDY = "see whether the link is up and both ends run what is intended:
     on="switch",
     follows=CABLE_FAULTS,
 )
-def sessions(scene: CheckContext, seen: DeviceContext) -> Iterator[Finding]:
+def sessions(context: CheckContext, device: DeviceContext) -> Iterator[Finding]:
     """Every designed BGP session is established, with the AS number it should have.
 
     Without a session the routes over that link are gone: traffic crowds on the links that are left, and a leaf with
     few uplinks may lose part of the fabric. See whether the link is up, then compare both ends with `netkit plan`.
     """
-    del scene
-    found = seen.facts.sessions
-    for port in _fabric_ports(seen):
+    del context
+    found = device.facts.sessions
+    for port in _fabric_ports(device):
         session = None if isinstance(found, Absent) else found.get(port.name)
         yield _judged(port, session)
 
@@ -48,14 +48,14 @@ def _judged(port: Port, session: BgpSession | None) -> Finding:
     on="switch",
     follows=["bgp.sessions", *CABLE_FAULTS],
 )
-def prefixes(scene: CheckContext, seen: DeviceContext) -> Iterator[Finding]:
+def prefixes(context: CheckContext, device: DeviceContext) -> Iterator[Finding]:
     """Every established session brings routes.
 
     A session that brings none is up in name only: a policy at one of its ends lets nothing through. Compare both ends
     with `netkit plan`.
     """
-    del scene
-    for port, session in _established(seen):
+    del context
+    for port, session in _established(device):
         if session.received_prefixes is None:
             yield skip(port.name, "the device does not tell how many prefixes arrive")
         elif session.received_prefixes == 0 and _is_young(session):
@@ -74,15 +74,15 @@ def prefixes(scene: CheckContext, seen: DeviceContext) -> Iterator[Finding]:
     on="switch",
     follows=["bgp.sessions", *CABLE_FAULTS],
 )
-def bfd(scene: CheckContext, seen: DeviceContext) -> Iterator[Finding]:
+def bfd(context: CheckContext, device: DeviceContext) -> Iterator[Finding]:
     """BFD watches every established session.
 
     Without it a link that dies silently goes unnoticed until BGP's hold time is over, and collectives hang so long.
     See with `netkit plan` whether both ends are configured for it. It starts after BGP does, so that for the first 15 s
     of a session it is not judged.
     """
-    del scene
-    for port, session in _established(seen):
+    del context
+    for port, session in _established(device):
         if session.is_bfd_up is None:
             yield skip(port.name, "the device does not tell whether BFD is up")
         elif not session.is_bfd_up and _is_young(session):
@@ -94,13 +94,13 @@ def bfd(scene: CheckContext, seen: DeviceContext) -> Iterator[Finding]:
 
 
 @device_check(layer="routing", needs=["sessions"], on="switch", follows=[])
-def drained(scene: CheckContext, seen: DeviceContext) -> Iterator[Finding]:
+def drained(context: CheckContext, seen: DeviceContext) -> Iterator[Finding]:
     """No switch asks its neighbours to go around it unless the intent says so.
 
     A graceful shutdown that was left on takes a part of the fabric's capacity away without any alarm. End it with
     `netkit deploy`, or say `drain` in the intent.
     """
-    del scene
+    del context
     device = seen.device
     for port, session in _established(seen):
         is_meant = isinstance(device, Switch) and (device.drain or port.peer in device.drain_neighbors)
@@ -114,17 +114,17 @@ def drained(scene: CheckContext, seen: DeviceContext) -> Iterator[Finding]:
             yield PASSED
 
 
-def _fabric_ports(seen: DeviceContext) -> Iterator[Port]:
-    yield from (port for port in seen.ports.values() if port.role != "host")
+def _fabric_ports(device: DeviceContext) -> Iterator[Port]:
+    yield from (port for port in device.ports.values() if port.role != "host")
 
 
 def _is_young(session: BgpSession) -> bool:
     return session.uptime_s is not None and session.uptime_s < SETTLING_S
 
 
-def _established(seen: DeviceContext) -> Iterator[tuple[Port, BgpSession]]:
-    found = seen.facts.sessions
-    for port in _fabric_ports(seen):
+def _established(device: DeviceContext) -> Iterator[tuple[Port, BgpSession]]:
+    found = device.facts.sessions
+    for port in _fabric_ports(device):
         session = None if isinstance(found, Absent) else found.get(port.name)
         if session is not None and session.is_established:
             yield port, session

@@ -15,15 +15,15 @@ PART = 0.01
 
 
 @device_check(layer="host", needs=["file_systems"], follows=[])
-def room(scene: CheckContext, seen: DeviceContext) -> Iterator[Finding]:
+def room(context: CheckContext, device: DeviceContext) -> Iterator[Finding]:
     """There is room on the file systems that a device writes to.
 
     On a full one a configuration is not saved, and a change stops half way or is gone after the next boot; nothing is
     logged either. Look for old images, core dumps, logs and packages: `du -xh / | sort -h | tail`, on EOS `dir flash:`.
     """
-    most = scene.limits.disk_warn_percent
+    most = context.limits.disk_warn_percent
     full, filling = list[str](), list[str]()
-    for name, one in _told(seen).items():
+    for name, one in _told(device).items():
         left, shares = next(_too_little(one), ""), tuple(_shares(one))
         if left:
             full.append(f"{name} ({left})")
@@ -40,14 +40,14 @@ def room(scene: CheckContext, seen: DeviceContext) -> Iterator[Finding]:
 
 
 @device_check(layer="host", needs=["file_systems"], follows=[])
-def writable(scene: CheckContext, seen: DeviceContext) -> Iterator[Finding]:
+def writable(context: CheckContext, device: DeviceContext) -> Iterator[Finding]:
     """The file systems that a device writes to are not mounted read-only.
 
     Linux makes a file system read-only once its disk gives errors: what runs goes on, and nothing can be saved or
     logged. See `dmesg`; the disk may be about to fail.
     """
-    del scene
-    told = _told(seen)
+    del context
+    told = _told(device)
     found = [name for name, one in told.items() if one.is_read_only]
     if found:
         yield fail("", f"{_listed(found)} can only be read", "dmesg tells why; see to the disk before the next boot")
@@ -58,8 +58,8 @@ def writable(scene: CheckContext, seen: DeviceContext) -> Iterator[Finding]:
             yield PASSED
 
 
-def _told(seen: DeviceContext) -> Mapping[str, FileSystem]:
-    found = seen.facts.file_systems
+def _told(device: DeviceContext) -> Mapping[str, FileSystem]:
+    found = device.facts.file_systems
     return {} if isinstance(found, Absent) else found
 
 

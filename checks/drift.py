@@ -8,17 +8,17 @@ MOST_SHOWN = 3
 
 
 @fabric_check(layer="qos", follows=[])
-def configuration(scene: CheckContext) -> Iterator[Finding]:
+def configuration(context: CheckContext) -> Iterator[Finding]:
     """Every device runs the configuration that the intent renders to.
 
     Somebody changed it by hand, or a deploy is due. `netkit plan` shows the whole difference; `netkit deploy` brings
     the device back, or the intent takes the change over.
     """
-    if scene.plan is None:
+    if context.plan is None:
         yield skip("", "running configurations were not read")
         return
-    for device in scene.plan.devices:
-        if device.name not in scene.devices:
+    for device in context.plan.devices:
+        if device.name not in context.devices:
             continue
         if device.changes:
             shown = ", ".join(" ".join(map(str, change.path)) for change in device.changes[:MOST_SHOWN])
@@ -26,6 +26,6 @@ def configuration(scene: CheckContext) -> Iterator[Finding]:
             yield fail("", f"does not run what is intended: {shown}{more}", "netkit plan", device=device.name)
         else:
             yield PASSED
-    for missed in scene.plan.unreachable:
-        if missed.name in scene.devices:
+    for missed in context.plan.unreachable:
+        if missed.name in context.devices:
             yield skip("", f"its configuration was not read: {missed.reason}", device=missed.name)

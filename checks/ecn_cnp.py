@@ -45,7 +45,7 @@ LEAST_MARKED = 0.1
     window=True,
     follows=["ecn-cnp.marks", "qos", "load.discards", "links.cabling", "links.flaps", "watchdog"],
 )
-def parity(scene: CheckContext) -> Iterator[Finding]:
+def parity(context: CheckContext) -> Iterator[Finding]:
     """Every CNP that a receiver sends arrives at a sender: the sums of a rail agree.
 
     CNPs that never arrive slow nobody down: queues fill until PFC pauses everybody. They are lost where they ride a
@@ -56,27 +56,29 @@ def parity(scene: CheckContext) -> Iterator[Finding]:
     all, is skipped. CNPs though no switch marks a packet are answers to losses, or a counter that
     is not credible.
     """
-    for rail in scene.fabric.rails:
-        ends = [(seen, name) for seen in scene.hosts for name, nic in seen.nics.items() if nic.rail == rail.number]
-        nics = [(seen, name) for seen, name in ends if not is_cut_off(scene, seen, name)]
-        unread = sorted({seen.name for seen, name in nics if not is_read(partial(seen.delta, place=name))})
+    for rail in context.fabric.rails:
+        ends = [
+            (device, name) for device in context.hosts for name, nic in device.nics.items() if nic.rail == rail.number
+        ]
+        nics = [(device, name) for device, name in ends if not is_cut_off(context, device, name)]
+        unread = sorted({device.name for device, name in nics if not is_read(partial(device.delta, place=name))})
         if not nics or len(nics) == len(unread):
             yield skip(f"rail {rail.number}", "its CNPs were not read")
-        elif unread or len(ends) < _designed(scene, rail.number):
+        elif unread or len(ends) < _designed(context, rail.number):
             missing = ", ".join(unread[:4]) or "hosts that are not part of this run"
             yield skip(f"rail {rail.number}", f"not all of its NICs were read: {missing}")
         else:
-            yield from _judged(scene, rail.number, nics)
+            yield from _judged(context, rail.number, nics)
 
 
-def _designed(scene: CheckContext, rail: int) -> int:
-    return sum(nic.rail == rail for host in scene.fabric.hosts for nic in host.nics)
+def _designed(context: CheckContext, rail: int) -> int:
+    return sum(nic.rail == rail for host in context.fabric.hosts for nic in host.nics)
 
 
-def _judged(scene: CheckContext, rail: int, nics: Sequence[tuple[DeviceContext, str]]) -> Iterator[Finding]:
-    found = rail_sum(partial(seen.delta, place=name) for seen, name in nics)
+def _judged(context: CheckContext, rail: int, nics: Sequence[tuple[DeviceContext, str]]) -> Iterator[Finding]:
+    found = rail_sum(partial(device.delta, place=name) for device, name in nics)
     text = found.text(has_ignored=_all_tell(nics, "cnp_ignored"), has_marks=_all_tell(nics, "ecn_received"))
-    where, limits, loss = f"rail {rail}", scene.limits, found.loss_percent
+    where, limits, loss = f"rail {rail}", context.limits, found.loss_percent
     skewed_s, window_s = _skew(nics)
     doubt = skewed_s / window_s
     surely, maybe = 100 * least(*found.astray, doubt), 100 * most(*found.astray, doubt)
@@ -84,30 +86,30 @@ def _judged(scene: CheckContext, rail: int, nics: Sequence[tuple[DeviceContext, 
     if not found.sent and most(0, found.marked) < LEAST_ANSWERED:
         remedy = "see the notification point of the NICs: netkit check qos"
         text = f"packets arrive with CE and nobody sends CNPs: {text}"
-        yield fail(where, text, remedy, cause=f"silence on {where}", touches=_switches(scene, nics))
+        yield fail(where, text, remedy, cause=f"silence on {where}", touches=_switches(context, nics))
     elif surely >= limit and not found.sent:
         yield warn(where, f"CNPs are handled that nobody sent: {text}", "losses, or NICs outside this set, cause them")
     elif surely >= limit:
         say = fail if surely >= limits.cnp_loss_fail_percent else warn
-        about = {"between": pair(nics), "hops": hops(scene, rail), "surely": f"{surely:.1f} % or more"}
-        places = [one for one in losses(scene, nics) if one.packets >= WORTH_NAMING * found.astray[0]]
-        yield _located(say, where, _lost(loss, text), places, about, _switches(scene, nics))
+        about = {"between": pair(nics), "hops": hops(context, rail), "surely": f"{surely:.1f} % or more"}
+        places = [one for one in losses(context, nics) if one.packets >= WORTH_NAMING * found.astray[0]]
+        yield _located(say, where, _lost(loss, text), places, about, _switches(context, nics))
     elif maybe < limit:
         yield PASSED
     else:
         yield skip(where, _undecided(found, text, (skewed_s, window_s), limit, maybe))
-    if least(found.sent, found.sent) > HALF and not found.marked and _none_marks(scene):
+    if least(found.sent, found.sent) > HALF and not found.marked and _none_marks(context):
         yield warn(where, f"CNPs are sent though no switch marks a packet: {text}", NOT_MARKED)
     if least(found.ignored, found.heard) * 100 > MOST_IGNORED_PERCENT:
         say = warn if found.handled else fail
-        remedy, touched = _unheeded(scene, nics, found), _switches(scene, nics)
+        remedy, touched = _unheeded(context, nics, found), _switches(context, nics)
         yield say(where, f"senders ignore CNPs: {text}", remedy, cause=ignored_on(rail), touches=touched)
 
 
-def _switches(scene: CheckContext, nics: Sequence[tuple[DeviceContext, str]]) -> Sequence[str]:
+def _switches(context: CheckContext, nics: Sequence[tuple[DeviceContext, str]]) -> Sequence[str]:
     """Return the switches that the CNPs of some NICs pass."""
-    leaves = {seen.nics[name].leaf for seen, name in nics}
-    return [one.name for one in scene.fabric.switches if one.role != "leaf" or one.name in leaves]
+    leaves = {device.nics[name].leaf for device, name in nics}
+    return [one.name for one in context.fabric.switches if one.role != "leaf" or one.name in leaves]
 
 
 def _undecided(found: RailSum, text: str, apart: tuple[float, float], limit: float, maybe: float) -> str:
@@ -119,29 +121,29 @@ def _undecided(found: RailSum, text: str, apart: tuple[float, float], limit: flo
     return f"too few CNPs to judge, up to {maybe:.0f} % may be lost: {text}"
 
 
-def _unheeded(scene: CheckContext, nics: Sequence[tuple[DeviceContext, str]], found: RailSum) -> str:
+def _unheeded(context: CheckContext, nics: Sequence[tuple[DeviceContext, str]], found: RailSum) -> str:
     """Return what to do about CNPs that are ignored: NICs do so when they are off, or when others arrive as CNPs."""
-    number = scene.fabric.lossless.cnp.priority
-    told = [seen.delta("priority_rx_packets", place(name, number)) for seen, name in nics]
+    number = context.fabric.lossless.cnp.priority
+    told = [device.delta("priority_rx_packets", place(name, number)) for device, name in nics]
     if all(delta.is_known for delta in told) and most(sum(delta.value for delta in told), found.heard) < HALF:
         return "they arrive on another priority than theirs: netkit check ecn-cnp.queue qos names the hop"
     return "see the reaction point of the NICs: netkit check qos"
 
 
-def _none_marks(scene: CheckContext) -> bool:
+def _none_marks(context: CheckContext) -> bool:
     """Whether every switch tells its marks, and has none: what NICs answer then is not congestion."""
-    marks = [_marks_at(scene, seen, port) for seen in scene.switches for port in seen.ports]
-    is_whole = len(scene.switches) == len(scene.fabric.switches)
+    marks = [_marks_at(context, device, port) for device in context.switches for port in device.ports]
+    is_whole = len(context.switches) == len(context.fabric.switches)
     return is_whole and all(delta.is_known and not delta.value for delta in marks)
 
 
 def _all_tell(nics: Sequence[tuple[DeviceContext, str]], counter: str) -> bool:
-    return all(seen.delta(counter, name).is_known for seen, name in nics)
+    return all(device.delta(counter, name).is_known for device, name in nics)
 
 
 def _skew(nics: Sequence[tuple[DeviceContext, str]]) -> tuple[float, float]:
     """Return for how long only some of the NICs counted, and the shortest window of them all."""
-    windows = [seen.window for seen, _ in nics]
+    windows = [device.window for device, _ in nics]
     return skew_s(windows), min(ended_s - began_s for began_s, ended_s in windows)
 
 
@@ -181,39 +183,39 @@ def ignored_on(rail: int) -> str:
 
 
 @fabric_check(layer="congestion", needs=["counters"], window=True, follows=["qos", "ecn-cnp.queue"])
-def marks(scene: CheckContext) -> Iterator[Finding]:
+def marks(context: CheckContext) -> Iterator[Finding]:
     """What switches mark arrives marked, and is answered.
 
     Marks that no receiver counts were cleared on the way; marks that no receiver answers mean that its notification
     point is off: see `netkit check qos.nic qos.ecn`.
     A queue that is long and marks nothing means that ECN is off at that port.
     """
-    mute = tuple(_mute(scene))
+    mute = tuple(_mute(context))
     for end, count in mute:
         text = f"answers none of the {count} packets that its leaf marks on their way to it"
         yield fail(end.port, text, "see its notification point: netkit check qos.nic", device=end.device)
     if not mute:
-        yield _of_all(scene)
+        yield _of_all(context)
 
 
-def _mute(scene: CheckContext) -> Iterator[tuple[CableEnd, int]]:
+def _mute(context: CheckContext) -> Iterator[tuple[CableEnd, int]]:
     """Yield the NICs that many marked packets go to and that sent no CNP, with how many those were."""
-    for seen in scene.hosts:
-        for name, nic in seen.nics.items():
-            leaf, sent = scene.devices.get(nic.leaf), seen.delta("cnp_sent", name)
-            marks = _marks_at(scene, leaf, nic.leaf_port).value if leaf is not None else 0
-            doubt = skew_s((seen.window, leaf.window)) / max(seen.window_s, 1) if leaf is not None else 0
+    for device in context.hosts:
+        for name, nic in device.nics.items():
+            leaf, sent = context.devices.get(nic.leaf), device.delta("cnp_sent", name)
+            marks = _marks_at(context, leaf, nic.leaf_port).value if leaf is not None else 0
+            doubt = skew_s((device.window, leaf.window)) / max(device.window_s, 1) if leaf is not None else 0
             if sent.is_known and not sent.value and most(0, marks - astray(marks, doubt)) < LEAST_ANSWERED:
-                yield CableEnd(seen.name, name), marks
+                yield CableEnd(device.name, name), marks
 
 
-def _of_all(scene: CheckContext) -> Finding:
-    marked = sum(_marked(scene, seen) for seen in scene.switches)
-    received = sum(delta.value for seen in scene.hosts for delta in seen.deltas("ecn_received").values())
-    sent = sum(delta.value for seen in scene.hosts for delta in seen.deltas("cnp_sent").values())
-    ends = ((seen, nic) for seen in scene.hosts for nic in seen.nics if not is_cut_off(scene, seen, nic))
-    unread = sorted({seen.name for seen, nic in ends if not seen.delta("cnp_sent", nic).is_known})
-    is_whole = len(scene.hosts) == len(scene.fabric.hosts)
+def _of_all(context: CheckContext) -> Finding:
+    marked = sum(_marked(context, device) for device in context.switches)
+    received = sum(delta.value for device in context.hosts for delta in device.deltas("ecn_received").values())
+    sent = sum(delta.value for device in context.hosts for delta in device.deltas("cnp_sent").values())
+    ends = ((device, nic) for device in context.hosts for nic in device.nics if not is_cut_off(context, device, nic))
+    unread = sorted({device.name for device, nic in ends if not device.delta("cnp_sent", nic).is_known})
+    is_whole = len(context.hosts) == len(context.fabric.hosts)
     text = f"switches mark {marked}, NICs receive {received} with CE and send {sent} CNPs"
     if most(0, marked) >= LEAST_ANSWERED:
         return skip("", f"too few marks to judge: {text}")
@@ -227,26 +229,26 @@ def _of_all(scene: CheckContext) -> Finding:
     return PASSED
 
 
-def _marked(scene: CheckContext, seen: DeviceContext) -> int:
-    return sum(_marks_at(scene, seen, port).value for port in seen.ports)
+def _marked(context: CheckContext, device: DeviceContext) -> int:
+    return sum(_marks_at(context, device, port).value for port in device.ports)
 
 
-def _marks_at(scene: CheckContext, seen: DeviceContext, port: str) -> Delta:
+def _marks_at(context: CheckContext, device: DeviceContext, port: str) -> Delta:
     """Return the marks of a port; where queues are counted, of the RoCE queue."""
-    of_queue = seen.delta("queue_ecn_marked", place(port, scene.fabric.lossless.roce.priority))
-    return of_queue if of_queue.is_known else seen.delta("ecn_marked", port)
+    of_queue = device.delta("queue_ecn_marked", place(port, context.fabric.lossless.roce.priority))
+    return of_queue if of_queue.is_known else device.delta("ecn_marked", port)
 
 
 @device_check(layer="congestion", needs=["counters"], on="switch", window=True, follows=["qos.ecn", "watchdog.storms"])
-def unmarked(scene: CheckContext, seen: DeviceContext) -> Iterator[Finding]:
+def unmarked(context: CheckContext, device: DeviceContext) -> Iterator[Finding]:
     """Where it is congested, the switch marks.
 
     A RoCE queue that holds more than where every packet is to be marked, or a switch that pauses its neighbours though
     nobody pauses it, without a single mark: ECN does not work there, whatever the configuration says. Nobody slows
     down, and PFC is all that is left. See `netkit check qos.ecn`; then reload the QoS of the switch.
     """
-    silent = [port for port in seen.ports.values() if _is_silent(scene, seen, port)]
-    told = [port for port in seen.ports if _marks_at(scene, seen, port).is_known]
+    silent = [port for port in device.ports.values() if _is_silent(context, device, port)]
+    told = [port for port in device.ports if _marks_at(context, device, port).is_known]
     remedy = "see netkit check qos.ecn; if it is as intended, load the QoS of the switch again"
     if not told:
         yield skip("", "the device does not tell what it marks")
@@ -256,69 +258,71 @@ def unmarked(scene: CheckContext, seen: DeviceContext) -> Iterator[Finding]:
             port.name,
             text,
             remedy,
-            cause=f"marking of {seen.name}",
-            explains=[congestion(seen.name, port.name), congestion(seen.name, "")],
+            cause=f"marking of {device.name}",
+            explains=[congestion(device.name, port.name), congestion(device.name, "")],
         )
-    if told and not silent and _pauses_unmarked(scene, seen):
-        text, ports = "it pauses its neighbours, nobody pauses it, and none of its packets is marked", seen.ports
-        yield fail("", text, remedy, explains=[congestion(seen.name, port) for port in ("", *ports)])
+    if told and not silent and _pauses_unmarked(context, device):
+        text, ports = "it pauses its neighbours, nobody pauses it, and none of its packets is marked", device.ports
+        yield fail("", text, remedy, explains=[congestion(device.name, port) for port in ("", *ports)])
     elif told and not silent:
         yield PASSED
 
 
-def _is_silent(scene: CheckContext, seen: DeviceContext, port: Port) -> bool:
+def _is_silent(context: CheckContext, device: DeviceContext, port: Port) -> bool:
     """Whether a queue is full, moves, and marks nothing."""
-    queue = place(port.name, scene.fabric.lossless.roce.priority)
-    marks, moved = _marks_at(scene, seen, port.name), seen.delta("queue_tx_packets", queue)
-    levels = seen.facts.buffers
+    queue = place(port.name, context.fabric.lossless.roce.priority)
+    marks, moved = _marks_at(context, device, port.name), device.delta("queue_tx_packets", queue)
+    levels = device.facts.buffers
     level = None if isinstance(levels, Absent) else levels.get(queue)
     is_full = level is not None and (level.used_bytes or 0) > port.profile.ecn.max_bytes
     is_still = moved.is_known and most(0, moved.value) >= LEAST_MARKED
     return is_full and marks.is_known and not marks.value and not is_still
 
 
-def _pauses_unmarked(scene: CheckContext, seen: DeviceContext) -> bool:
+def _pauses_unmarked(context: CheckContext, device: DeviceContext) -> bool:
     """Whether a switch is where pauses begin, and has not marked a packet on any port."""
-    number = scene.fabric.lossless.roce.priority
-    marks = [_marks_at(scene, seen, port) for port in seen.ports]
+    number = context.fabric.lossless.roce.priority
+    marks = [_marks_at(context, device, port) for port in device.ports]
     if not all(delta.is_known for delta in marks) or any(delta.value for delta in marks):
         return False
-    arriving = [received_at(scene, seen, port, number) for port in seen.ports]
+    arriving = [received_at(context, device, port, number) for port in device.ports]
     if not all(pauses.is_known for pauses in arriving):
         return False
-    is_pausing = any(sent_at(scene, seen, port, number).verdict(scene) is not Verdict.PASS for port in seen.ports)
-    return is_pausing and all(pauses.verdict(scene) is Verdict.PASS for pauses in arriving)
+    is_pausing = any(
+        sent_at(context, device, port, number).verdict(context) is not Verdict.PASS for port in device.ports
+    )
+    return is_pausing and all(pauses.verdict(context) is Verdict.PASS for pauses in arriving)
 
 
 @fabric_check(layer="qos", needs=["counters"], window=True, follows=["qos"])
-def queue(scene: CheckContext) -> Iterator[Finding]:
+def queue(context: CheckContext) -> Iterator[Finding]:
     """CNPs stay in their own queue from hop to hop.
 
     A hop that gives them another DSCP, or maps theirs to another queue, lets them wait behind what causes the
     congestion, or get lost with it. The finding names the port they leave as CNPs and behind which they are none:
     compare the maps of the switch there with `netkit check qos.switch`.
     """
-    found = strays(scene)
-    yield from (_strayed(scene, one) for one in found)
-    ends = [(seen.name, port) for seen in scene.devices.values() for port in (*seen.ports, *seen.nics)]
-    counts = [delta.value for end in ends if (delta := sent_to(scene, *end)) is not None]
+    found = strays(context)
+    yield from (_strayed(context, one) for one in found)
+    ends = [(device.name, port) for device in context.devices.values() for port in (*device.ports, *device.nics)]
+    counts = [delta.value for end in ends if (delta := sent_to(context, *end)) is not None]
     if not found and most(0, max(counts, default=0)) < HALF:
         yield PASSED
     elif not found:
         yield skip("", "on no cable so many CNPs were counted that their way can be judged")
 
 
-def _strayed(scene: CheckContext, one: Stray) -> Finding:
+def _strayed(context: CheckContext, one: Stray) -> Finding:
     """Return who is to blame: the receiver, unless it is known to map CNPs as intended."""
-    explained = _explained(scene, one)
+    explained = _explained(context, one)
     if one.others:
         names = " or ".join(map(str, (one.sender, *one.others)))
         text = f"of {one.sent} CNPs that are sent to it in their queue {one.kept} go on in it; by {names}"
         remedy = "see netkit check qos on both ends of these cables"
         return fail("", text, remedy, device=one.receiver.device, explains=explained)
-    shown = scene.devices[one.receiver.device].facts.qos
+    shown = context.devices[one.receiver.device].facts.qos
     qos = None if isinstance(shown, Absent) else shown.get(one.receiver.port)
-    profile = scene.fabric.lossless
+    profile = context.fabric.lossless
     is_mapped = qos is not None and (qos.dscp_to_priority or {}).get(profile.cnp_dscp) == profile.cnp.priority
     if is_mapped:
         text = f"gives CNPs another DSCP: {one.sent} leave in their queue, {one.kept} go on in it at {one.receiver}"
@@ -329,13 +333,13 @@ def _strayed(scene: CheckContext, one: Stray) -> Finding:
     return fail(end.port, text, remedy, device=end.device, explains=explained)
 
 
-def _explained(scene: CheckContext, one: Stray) -> Iterator[str]:
+def _explained(context: CheckContext, one: Stray) -> Iterator[str]:
     """Yield what becomes of CNPs beyond the port: NICs ignore them, or they are lost in a queue that is full.
 
     A NIC that counts fewer than its leaf delivers in their own queue loses them by itself.
     """
-    near, far = (scene.fabric.device(end.device) for end in (one.sender, one.receiver))
+    near, far = (context.fabric.device(end.device) for end in (one.sender, one.receiver))
     rails = {device.rail for device in (near, far) if isinstance(device, Switch) and device.role == "leaf"}
-    for rail in scene.fabric.rails:
+    for rail in context.fabric.rails:
         if not rails or rail.number in rails or None in rails:
             yield from (f"rail {rail.number}", ignored_on(rail.number))

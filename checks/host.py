@@ -30,17 +30,17 @@ RDMA_HEADERS = 96
 
 
 @device_check(layer="host", needs=["host"], on="host", follows=[])
-def sysctls(scene: CheckContext, seen: DeviceContext) -> Iterator[Finding]:
+def sysctls(context: CheckContext, device: DeviceContext) -> Iterator[Finding]:
     """The kernel answers ARP on the NIC that has the address, and lets answers come back by any NIC of the rails.
 
     Otherwise the wrong NIC answers for a rail, or strict reverse path filtering drops what arrives. `netkit deploy`
     sets them; when they come back, another file below /etc/sysctl.d does.
     """
-    del scene
-    found = seen.facts.host
+    del context
+    found = device.facts.host
     if isinstance(found, Absent):
         return
-    for name in seen.nics:
+    for name in device.nics:
         for key, is_right, wanted in (
             ("rp_filter", lambda value: value in {0, 2}, "0 or 2"),
             ("arp_ignore", lambda value: value >= 1, "1 or more"),
@@ -63,14 +63,14 @@ def _effective(host: HostFacts, name: str, key: str) -> int | None:
 
 
 @device_check(layer="host", needs=["host"], on="host", follows=[])
-def acs(scene: CheckContext, seen: DeviceContext) -> Iterator[Finding]:
+def acs(context: CheckContext, device: DeviceContext) -> Iterator[Finding]:
     """No PCI bridge between GPUs and NICs sends their traffic to the root complex first (ACS).
 
     With ACS on, GPUDirect takes the long way through the CPU: a third of the bandwidth, and pauses to the leaf. Turn it
     off in the BIOS, or at boot with setpci; with virtual machines in need of it, use ATS.
     """
-    del scene
-    found = seen.facts.host
+    del context
+    found = device.facts.host
     if isinstance(found, Absent):
         return
     if found.bridges_with_acs is None:
@@ -84,13 +84,13 @@ def acs(scene: CheckContext, seen: DeviceContext) -> Iterator[Finding]:
 
 
 @device_check(layer="host", needs=["nics"], on="host", follows=[])
-def pcie(scene: CheckContext, seen: DeviceContext) -> Iterator[Finding]:
+def pcie(context: CheckContext, device: DeviceContext) -> Iterator[Finding]:
     """Every NIC has all of its PCIe lanes at full speed, large reads, and relaxed ordering.
 
     A slot that trained at half its width halves the rail; the NIC then holds up its leaf with pauses. Reseat the card.
     """
-    del scene
-    for name, nic in _cards(seen):
+    del context
+    for name, nic in _cards(device):
         yield from _link(name, nic)
         if nic.read_request_bytes is not None and nic.read_request_bytes < LEAST_READ_BYTES:
             text = f"asks for {nic.read_request_bytes} bytes of PCIe at a time, not for {LEAST_READ_BYTES}"
@@ -111,15 +111,15 @@ def _link(name: str, nic: NicFacts) -> Iterator[Finding]:
 
 
 @device_check(layer="host", needs=["nics"], on="host", follows=["links.mtu", "links.up", "routes.addresses"])
-def rdma(scene: CheckContext, seen: DeviceContext) -> Iterator[Finding]:
+def rdma(context: CheckContext, device: DeviceContext) -> Iterator[Finding]:
     """RDMA uses the largest packets that fit the MTU, and the RoCEv2 address has one index on all NICs of a host.
 
     A smaller RDMA MTU costs bandwidth; an index that differs sends a job's traffic as RoCEv1, which switches drop. See
     the MTU of the interface, then load the driver again.
     """
-    del scene
-    wanted = max((mtu for mtu in RDMA_MTUS if mtu + RDMA_HEADERS <= seen.device.mtu_bytes), default=RDMA_MTUS[0])
-    cards = list(_cards(seen))
+    del context
+    wanted = max((mtu for mtu in RDMA_MTUS if mtu + RDMA_HEADERS <= device.device.mtu_bytes), default=RDMA_MTUS[0])
+    cards = list(_cards(device))
     usual = _usual([nic.roce_gid_index for _, nic in cards])
     for name, nic in cards:
         if nic.active_mtu_bytes is None:
@@ -143,22 +143,22 @@ def _usual(values: list[int | None]) -> int | None:
 
 
 @device_check(layer="host", needs=["host", "nics"], on="host", follows=[])
-def affinity(scene: CheckContext, seen: DeviceContext) -> Iterator[Finding]:
+def affinity(context: CheckContext, device: DeviceContext) -> Iterator[Finding]:
     """Every GPU shares a PCIe switch with the NIC of its rail, and every NIC serves as many GPUs as the others.
 
     A GPU that reaches its NIC over the CPU's interconnect slows all collectives of its rail. Move the card, or mend the
     order of PCI addresses in the host model.
     """
-    del scene
-    found = seen.facts.host
+    del context
+    found = device.facts.host
     if isinstance(found, Absent):
         return
     if not found.nearest_nic:
         yield skip("", "which NIC is nearest to each GPU could not be seen")
         return
     served = Counter(found.nearest_nic.values())
-    wanted = max(1, round(sum(served[name] for name in seen.nics) / max(1, len(seen.nics))))
-    for name in seen.nics:
+    wanted = max(1, round(sum(served[name] for name in device.nics) / max(1, len(device.nics))))
+    for name in device.nics:
         if served[name] == wanted:
             yield PASSED
         else:
@@ -167,15 +167,15 @@ def affinity(scene: CheckContext, seen: DeviceContext) -> Iterator[Finding]:
 
 
 @device_check(layer="host", needs=["nics"], on="host", follows=[])
-def firmware_settings(scene: CheckContext, seen: DeviceContext) -> Iterator[Finding]:
+def firmware_settings(context: CheckContext, device: DeviceContext) -> Iterator[Finding]:
     """What is set in the firmware of a NIC is also in force, and what it keeps for CNPs is what the intent says.
 
     Settings take effect when the NIC is reset: until then it behaves as before, and differs after the next reboot.
     Empty the host, then reset the NIC with mlxfwreset, or reboot. What the driver is told at run time hides wrong
     settings of the firmware until it is loaded again: set them with mlxconfig.
     """
-    for name, nic in _cards(seen):
-        for text in _forgotten(scene.fabric.lossless, nic):
+    for name, nic in _cards(device):
+        for text in _forgotten(context.fabric.lossless, nic):
             yield warn(
                 name, f"from its next reset on {text}", "set it with mlxconfig", cause="settings of NIC firmware"
             )
@@ -194,14 +194,14 @@ def firmware_settings(scene: CheckContext, seen: DeviceContext) -> Iterator[Find
 
 
 @device_check(layer="host", needs=["nics"], on="host", follows=[])
-def adaptive_routing(scene: CheckContext, seen: DeviceContext) -> Iterator[Finding]:
+def adaptive_routing(context: CheckContext, device: DeviceContext) -> Iterator[Finding]:
     """A NIC asks for adaptive routing of all its packets where its leaf routes so.
 
     Otherwise its flows stay on one path each, beside those that spread: its rail is slow while spines have room. The
     register that forces it is cleared by every reset; the service netkit-nic-qos sets it at each boot.
     """
-    for name, nic in _cards(seen):
-        if not scene.fabric.switch(seen.nics[name].leaf).adaptive_routing:
+    for name, nic in _cards(device):
+        if not context.fabric.switch(device.nics[name].leaf).adaptive_routing:
             continue
         if nic.is_adaptive_routing_forced is None:
             yield skip(name, "whether adaptive routing is forced (ROCE_ACCL) was not read; mlxreg tells")
@@ -218,7 +218,7 @@ def adaptive_routing(scene: CheckContext, seen: DeviceContext) -> Iterator[Findi
     window=True,
     follows=["load", "links", "optics.fec", "qos", "watchdog", "pfc", "routes", "bgp", "ecn-cnp.unmarked"],
 )
-def repeats(scene: CheckContext, seen: DeviceContext) -> Iterator[Finding]:
+def repeats(context: CheckContext, device: DeviceContext) -> Iterator[Finding]:
     """RDMA gives up on nothing, and hardly sends anything twice.
 
     A queue pair that gave up has ended a job. Packets that were asked for again, and answers that never came, mean that
@@ -226,10 +226,10 @@ def repeats(scene: CheckContext, seen: DeviceContext) -> Iterator[Finding]:
     reorders packets, those that came out of order say nothing, and losses are no news where a switch has no lossless
     class.
     """
-    for name, nic in seen.nics.items():
-        dead = [seen.delta(counter, name) for counter in ("retries_exceeded", "rnr_retries_exceeded")]
-        again = {words: seen.delta(counter, name) for counter, words in AGAIN.items()}
-        if scene.fabric.switch(nic.leaf).adaptive_routing:
+    for name, nic in device.nics.items():
+        dead = [device.delta(counter, name) for counter in ("retries_exceeded", "rnr_retries_exceeded")]
+        again = {words: device.delta(counter, name) for counter, words in AGAIN.items()}
+        if context.fabric.switch(nic.leaf).adaptive_routing:
             again = {words: delta for words, delta in again.items() if words in UNORDERED}
         told = {words: delta for words, delta in again.items() if delta.is_known}
         most = max((least_rate(delta.value, delta.seconds) for delta in told.values()), default=0.0)
@@ -239,27 +239,27 @@ def repeats(scene: CheckContext, seen: DeviceContext) -> Iterator[Finding]:
             yield fail(name, text, LOSSES, touches=[nic.leaf])
         elif not told:
             yield skip(name, "the NIC does not tell what RDMA sends again")
-        elif most > scene.limits.rdma_repeats_per_s and _has_lossy_switch(scene):
+        elif most > context.limits.rdma_repeats_per_s and _has_lossy_switch(context):
             yield skip(name, "a switch without a lossless class loses packets whenever it is full")
-        elif most > scene.limits.rdma_repeats_per_s:
+        elif most > context.limits.rdma_repeats_per_s:
             counts = ", ".join(f"{delta.value} {words}" for words, delta in told.items() if delta.value)
             yield warn(name, f"RDMA loses packets: {counts}", LOSSES, touches=[nic.leaf])
         else:
             yield PASSED
 
 
-def _has_lossy_switch(scene: CheckContext) -> bool:
-    return any(PLATFORMS[switch.platform].lacks("pfc") for switch in scene.fabric.switches)
+def _has_lossy_switch(context: CheckContext) -> bool:
+    return any(PLATFORMS[switch.platform].lacks("pfc") for switch in context.fabric.switches)
 
 
 @device_check(layer="qos", needs=["host", "nics"], on="host", follows=[])
-def nccl(scene: CheckContext, seen: DeviceContext) -> Iterator[Finding]:
+def nccl(context: CheckContext, device: DeviceContext) -> Iterator[Finding]:
     """What NCCL's file sets for all jobs fits the fabric: the class of their packets, and the index of their address.
 
     NCCL and NVSHMEM mark some packets themselves, whatever the NIC is set to: with another traffic class they ride
     where nothing protects them. Mend /etc/nccl.conf with `netkit deploy`; a job's own environment goes before it.
     """
-    found, wanted = seen.facts.host, scene.fabric.lossless.tos
+    found, wanted = device.facts.host, context.fabric.lossless.tos
     if isinstance(found, Absent):
         return
     if found.nccl is None or not CLASS_KEYS & found.nccl.keys():
@@ -271,13 +271,13 @@ def nccl(scene: CheckContext, seen: DeviceContext) -> Iterator[Finding]:
         else:
             dscp = int(value) >> 2 if value.isdecimal() else None
             text = f"{key} is {value}, not {wanted}" + ("" if dscp is None else f": packets leave with DSCP {dscp}")
-            yield fail("", text, DEPLOY, cause=f"{key} of {seen.name}")
-    yield from _indexes(seen, (found.nccl or {}).get("NCCL_IB_GID_INDEX", ""))
+            yield fail("", text, DEPLOY, cause=f"{key} of {device.name}")
+    yield from _indexes(device, (found.nccl or {}).get("NCCL_IB_GID_INDEX", ""))
 
 
-def _indexes(seen: DeviceContext, index: str) -> Iterator[Finding]:
+def _indexes(device: DeviceContext, index: str) -> Iterator[Finding]:
     """Yield a finding for each NIC whose RoCEv2 address does not have the index that jobs are told."""
-    for name, nic in _cards(seen):
+    for name, nic in _cards(device):
         if index and nic.roce_gid_index is not None and str(nic.roce_gid_index) != index:
             text = f"NCCL_IB_GID_INDEX is {index}, the RoCEv2 index of its address is {nic.roce_gid_index}"
             yield fail(name, text, "leave it out of /etc/nccl.conf: NCCL 2.21 and later finds it by itself")
@@ -296,13 +296,17 @@ def _forgotten(profile: LosslessProfile, nic: NicFacts) -> Iterator[str]:
 
 
 @fabric_check(layer="host", needs=["host"], follows=[])
-def uniform(scene: CheckContext) -> Iterator[Finding]:
+def uniform(context: CheckContext) -> Iterator[Finding]:
     """All hosts run the same kernel, drivers and NCCL settings.
 
     One host that differs is the one that hangs a collective. Bring it to what the others run.
     """
-    hosts = [(seen.name, seen.facts.host) for seen in scene.hosts if not isinstance(seen.facts.host, Absent)]
-    kernels = {seen.name: seen.facts.system.kernel for seen in scene.hosts if not isinstance(seen.facts.system, Absent)}
+    hosts = [(device.name, device.facts.host) for device in context.hosts if not isinstance(device.facts.host, Absent)]
+    kernels = {
+        device.name: device.facts.system.kernel
+        for device in context.hosts
+        if not isinstance(device.facts.system, Absent)
+    }
     yield from _alike("kernel", kernels)
     for tool in sorted({tool for _, found in hosts for tool in found.tools}):
         yield from _alike(tool, {name: found.tools.get(tool, "none") for name, found in hosts})
@@ -323,7 +327,7 @@ def _alike(what: str, values: Mapping[str, str]) -> Iterator[Finding]:
             yield PASSED
 
 
-def _cards(seen: DeviceContext) -> Iterator[tuple[str, NicFacts]]:
-    found = seen.facts.nics
+def _cards(device: DeviceContext) -> Iterator[tuple[str, NicFacts]]:
+    found = device.facts.nics
     if not isinstance(found, Absent):
-        yield from ((name, found[name]) for name in seen.nics if name in found)
+        yield from ((name, found[name]) for name in device.nics if name in found)

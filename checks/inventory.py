@@ -14,20 +14,20 @@ UPDATE = "update it to approved firmware with the host drained, or approve this 
 
 
 @device_check(layer="host", needs=["system"], on="switch", follows=[])
-def version(scene: CheckContext, seen: DeviceContext) -> Iterator[Finding]:
+def version(context: CheckContext, device: DeviceContext) -> Iterator[Finding]:
     """Every switch runs the NOS release that the intent names.
 
     Configurations are rendered for that release; another one may refuse parts of it, or understand them differently.
     Upgrade the switch, or name its release in the intent.
     """
-    del scene
-    found = seen.facts.system
-    if isinstance(found, Absent) or not isinstance(seen.device, Switch):
+    del context
+    found = device.facts.system
+    if isinstance(found, Absent) or not isinstance(device.device, Switch):
         return
     if not found.version:
         yield skip("", "it does not tell its release")
-    elif not _is_release(found.version, seen.device.version):
-        text = f"runs {found.version}, not {seen.device.version}"
+    elif not _is_release(found.version, device.device.version):
+        text = f"runs {found.version}, not {device.device.version}"
         yield fail("", text, "update it, or change the version in the intent")
     else:
         yield PASSED
@@ -38,36 +38,36 @@ def _is_release(found: str, wanted: str) -> bool:
 
 
 @fabric_check(layer="host", needs=["nics"], follows=[])
-def nics(scene: CheckContext) -> Iterator[Finding]:
+def nics(context: CheckContext) -> Iterator[Finding]:
     """NICs of one kind run the same firmware and driver everywhere.
 
     One that differs behaves differently under congestion: defaults of DSCP, CNP and ECN change between releases. Bring
     it to the release of the others. Firmware of kinds that the intent lists is held against that list alone.
     """
     reads: Mapping[str, Read] = {"firmware": lambda nic: nic.firmware, "driver": lambda nic: nic.driver_version}
-    cards = list(_cards(scene))
+    cards = list(_cards(context))
     for quantity, read in reads.items():
-        listed = scene.fabric.nic_firmware if quantity == "firmware" else {}
+        listed = context.fabric.nic_firmware if quantity == "firmware" else {}
         yield from _uniform(quantity, [card for card in cards if approved_of(_names(card[2]), listed) is None], read)
 
 
 @fabric_check(layer="host", needs=["nics"], follows=[])
-def firmware(scene: CheckContext) -> Iterator[Finding]:
+def firmware(context: CheckContext) -> Iterator[Finding]:
     """Every NIC runs firmware that the intent approves for its kind.
 
     The list is `firmware.nics` of the intent: PSID or part number, and the versions that were qualified. What is not on
     it was never tried with this fabric's settings. Update the NIC and reset it while its host is drained, or add the
     version to the list.
     """
-    if scene.fabric.nic_firmware:
-        parts = (FirmwarePart(host, name, _names(nic), nic.firmware) for host, name, nic in _cards(scene))
-        yield from unapproved("NIC", parts, scene.fabric.nic_firmware, UPDATE)
+    if context.fabric.nic_firmware:
+        parts = (FirmwarePart(host, name, _names(nic), nic.firmware) for host, name, nic in _cards(context))
+        yield from unapproved("NIC", parts, context.fabric.nic_firmware, UPDATE)
 
 
-def _cards(scene: CheckContext) -> Iterator[tuple[str, str, NicFacts]]:
-    for seen in scene.hosts:
-        if not isinstance(seen.facts.nics, Absent):
-            yield from ((seen.name, name, nic) for name, nic in seen.facts.nics.items())
+def _cards(context: CheckContext) -> Iterator[tuple[str, str, NicFacts]]:
+    for device in context.hosts:
+        if not isinstance(device.facts.nics, Absent):
+            yield from ((device.name, name, nic) for name, nic in device.facts.nics.items())
 
 
 def _names(nic: NicFacts) -> tuple[str, ...]:

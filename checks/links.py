@@ -18,55 +18,55 @@ FECS = frozenset({"rs", "fc", "none"})
 
 
 @device_check(layer="link", needs=["interfaces"], follows=["optics.flags", "optics.light", "links.cabling"])
-def up(scene: CheckContext, seen: DeviceContext) -> Iterator[Finding]:
+def up(context: CheckContext, device: DeviceContext) -> Iterator[Finding]:
     """Every designed port is up.
 
     A port that is down takes a rail from a host, or a path from a leaf. See whether both ends are enabled and powered,
     then the module and the cable: `netkit check optics`. All ports to a host that is switched off are one cause.
     """
-    for port, far in _ends(scene, seen):
-        state = _interface(seen, port)
+    for port, far in _ends(context, device):
+        state = _interface(device, port)
         if state is None:
             yield fail(port, "the device has no such port", "see whether it is broken out as designed: netkit plan")
         elif state.is_up is None:
             yield skip(port, "the device does not tell whether it is up")
-        elif not state.is_up and state.is_enabled is not False and (gone := _gone(scene, seen, port)):
+        elif not state.is_up and state.is_enabled is not False and (gone := _gone(context, device, port)):
             text = f"down; {far} is at the other end, a host that was not reached and has no link anywhere"
             yield fail(port, text, f"see whether {gone} is switched on; if so, both ends of its cables", cause=gone)
         elif not state.is_up:
             is_off = state.is_enabled is False
             what = "down, because it is disabled" if is_off else "down"
-            dark = [scene.way(seen.name, port), scene.way_in(seen.name, port)] if is_off else []
+            dark = [context.way(device.name, port), context.way_in(device.name, port)] if is_off else []
             remedy = "see whether both ends are enabled; then the cable"
-            cause = _carrier(scene, seen, port)
+            cause = _carrier(context, device, port)
             yield fail(port, f"{what}; {far} is at the other end", remedy, cause=cause, explains=dark)
         else:
             yield PASSED
 
 
-def _carrier(scene: CheckContext, seen: DeviceContext, port: str) -> str:
+def _carrier(context: CheckContext, device: DeviceContext, port: str) -> str:
     """Return one name for a cable having no carrier, which is what a link that flaps may be seen without."""
-    return f"{scene.cable(seen.name, port)}: no carrier"
+    return f"{context.cable(device.name, port)}: no carrier"
 
 
-def _gone(scene: CheckContext, seen: DeviceContext, port: str) -> str:
+def _gone(context: CheckContext, device: DeviceContext, port: str) -> str:
     """Return the host at the other end if it was not reached and no leaf sees any of its links up; else nothing."""
-    end = scene.far(seen.name, port)
-    host = scene.devices.get(end.device) if end else None
+    end = context.far(device.name, port)
+    host = context.devices.get(end.device) if end else None
     if host is None or host.is_reached or not host.nics:
         return ""
-    ends = ((scene.devices.get(nic.leaf), nic.leaf_port) for nic in host.nics.values())
+    ends = ((context.devices.get(nic.leaf), nic.leaf_port) for nic in host.nics.values())
     states = [_interface(leaf, far) for leaf, far in ends if leaf is not None]
     return "" if any(state is not None and state.is_up for state in states) else host.name
 
 
 @device_check(layer="link", needs=["interfaces"], follows=["links.cabling"])
-def speed(scene: CheckContext, seen: DeviceContext) -> Iterator[Finding]:
+def speed(context: CheckContext, device: DeviceContext) -> Iterator[Finding]:
     """Every port that is up runs at the speed it is designed for.
 
     A port that came up slower holds up its whole rail. See the module, the lanes and the breakout of both ends.
     """
-    for port, far, state, wanted_gbps in _designed_speeds(scene, seen):
+    for port, far, state, wanted_gbps in _designed_speeds(context, device):
         if state.speed_gbps is None:
             yield skip(port, "the device does not tell its speed")
         elif abs(state.speed_gbps - wanted_gbps) > SPEED_TOLERANCE * wanted_gbps:
@@ -77,14 +77,14 @@ def speed(scene: CheckContext, seen: DeviceContext) -> Iterator[Finding]:
 
 
 @device_check(layer="link", needs=["interfaces"], follows=[])
-def mtu(scene: CheckContext, seen: DeviceContext) -> Iterator[Finding]:
+def mtu(context: CheckContext, device: DeviceContext) -> Iterator[Finding]:
     """Every port has the MTU it is designed with.
 
     A smaller one at one end loses the large packets only: pings pass, and collectives hang. `netkit plan` shows who
     changed it, `netkit deploy` sets it.
     """
-    for port, far in _ends(scene, seen):
-        state, wanted = _interface(seen, port), _mtu(seen, port)
+    for port, far in _ends(context, device):
+        state, wanted = _interface(device, port), _mtu(device, port)
         if state is None:
             continue
         if state.mtu_bytes is None:
@@ -97,13 +97,13 @@ def mtu(scene: CheckContext, seen: DeviceContext) -> Iterator[Finding]:
 
 
 @fabric_check(layer="link", needs=["interfaces"], follows=[])
-def fec(scene: CheckContext) -> Iterator[Finding]:
+def fec(context: CheckContext) -> Iterator[Finding]:
     """Both ends of a link that is up use the same FEC.
 
     Ends that differ usually do not come up; where they do, bit errors of one direction go unrepaired. Let both ends
     negotiate, or set the FEC of the module at both.
     """
-    for near, near_port, far, far_port in scene.links():
+    for near, near_port, far, far_port in context.links():
         mine, other = _interface(near, near_port), _interface(far, far_port)
         if mine is None or other is None or not (mine.is_up and other.is_up):
             continue
@@ -125,14 +125,14 @@ def fec(scene: CheckContext) -> Iterator[Finding]:
     window=True,
     follows=["optics.flags", "optics.light", "optics.fec", "links.cabling", "links.up"],
 )
-def flaps(scene: CheckContext, seen: DeviceContext) -> Iterator[Finding]:
+def flaps(context: CheckContext, device: DeviceContext) -> Iterator[Finding]:
     """No link went down within the window.
 
     Each time a link goes down, BGP and every RDMA transfer over it start anew. See the optics of both ends and reseat
     the module; a port that flaps again belongs out of service.
     """
-    for port, far in _ends(scene, seen):
-        counted = [seen.delta(name, port) for name in ("link_downs", "carrier_changes")]
+    for port, far in _ends(context, device):
+        counted = [device.delta(name, port) for name in ("link_downs", "carrier_changes")]
         known = [delta for delta in counted if delta.is_known]
         if not known:
             yield skip(port, f"how often it went down is not known: {counted[-1].state}")
@@ -140,13 +140,13 @@ def flaps(scene: CheckContext, seen: DeviceContext) -> Iterator[Finding]:
             changes = max(delta.value for delta in known)
             text = f"went down or up {changes} times in {known[0].seconds:.0f} s; {far} is at the other end"
             remedy = "see netkit check optics for both ends; reseat or replace the module"
-            yield fail(port, text, remedy, explains=[_carrier(scene, seen, port)] if changes > 1 else [])
+            yield fail(port, text, remedy, explains=[_carrier(context, device, port)] if changes > 1 else [])
         else:
             yield PASSED
 
 
 @device_check(layer="link", needs=["interfaces"], follows=["links.flaps"])
-def link_up_time(scene: CheckContext, seen: DeviceContext) -> Iterator[Finding]:
+def link_up_time(context: CheckContext, device: DeviceContext) -> Iterator[Finding]:
     """Links come up quickly.
 
     A module whose equalizer does not settle takes tens of seconds, and often fails before long. Reseat it; when it is
@@ -154,35 +154,39 @@ def link_up_time(scene: CheckContext, seen: DeviceContext) -> Iterator[Finding]:
     looks so when somebody pulled a cable or disabled a port. Judged is the last outage between two switches, unless one
     of them started or lost most links to switches meanwhile, it took more than five minutes, or is a day old.
     """
-    for port, far in _ends(scene, seen):
-        state = _interface(seen, port)
+    for port, far in _ends(context, device):
+        state = _interface(device, port)
         if state is not None and state.link_up_s is not None:
-            if state.link_up_s > scene.limits.link_up_warn_s:
+            if state.link_up_s > context.limits.link_up_warn_s:
                 text = f"took {state.link_up_s:.0f} s to come up; {far} is at the other end"
                 yield warn(port, text, "update the firmware of module and port, then swap the module")
             else:
                 yield PASSED
-        elif (end := scene.far(seen.name, port)) is None or port not in seen.ports or seen.ports[port].role == "host":
+        elif (
+            (end := context.far(device.name, port)) is None
+            or port not in device.ports
+            or device.ports[port].role == "host"
+        ):
             yield skip(port, "the device does not tell how long the link took")
-        elif seen.ports[port].role == "up" or not _tells_ports(scene, end.device):
-            yield _outage(scene, CableEnd(seen.name, port), end)
+        elif device.ports[port].role == "up" or not _tells_ports(context, end.device):
+            yield _outage(context, CableEnd(device.name, port), end)
 
 
-def _tells_ports(scene: CheckContext, device: str) -> bool:
+def _tells_ports(context: CheckContext, device: str) -> bool:
     """Whether a device tells of its ports: then a cable between switches is judged at its lower end, and only there."""
-    seen = scene.devices.get(device)
+    seen = context.devices.get(device)
     return seen is not None and not isinstance(seen.facts.interfaces, Absent)
 
 
-def _outage(scene: CheckContext, near: CableEnd, far: CableEnd) -> Finding:
-    last = last_outage(scene, near)
+def _outage(context: CheckContext, near: CableEnd, far: CableEnd) -> Finding:
+    last = last_outage(context, near)
     if last is None:
         return skip(near.port, "neither end tells when the link was gone")
-    if not scene.limits.link_up_warn_s < last.lasted_s <= LONGEST_OUTAGE_S or last.ended_ago_s > OLDEST_OUTAGE_S:
+    if not context.limits.link_up_warn_s < last.lasted_s <= LONGEST_OUTAGE_S or last.ended_ago_s > OLDEST_OUTAGE_S:
         return PASSED
     gone = f"was without a link for {last.lasted_s:.0f} s"
     for end in (near, far):
-        is_explained = is_by_switch(scene, end, last)
+        is_explained = is_by_switch(context, end, last)
         if is_explained is None:
             return skip(near.port, f"{gone}; whether {end.device} started meanwhile is not known")
         if is_explained:
@@ -193,111 +197,113 @@ def _outage(scene: CheckContext, near: CableEnd, far: CableEnd) -> Finding:
 
 
 @fabric_check(layer="physical", needs=["neighbors"], follows=[])
-def cabling(scene: CheckContext) -> Iterator[Finding]:
+def cabling(context: CheckContext) -> Iterator[Finding]:
     """Every cable is plugged in where the plan says, by LLDP.
 
     A finding names the cable, where it is plugged in and where it belongs: `netkit design --cabling` lists them all.
     Cables that are swapped send a rail through another rail's leaf.
     """
-    owners = _owners(scene)
+    owners = _owners(context)
     heard = {
-        CableEnd(seen.name, port): [_end(scene, one, owners) for one in neighbors]
-        for seen in scene.devices.values()
-        if not isinstance(seen.facts.neighbors, Absent)
-        for port, neighbors in seen.facts.neighbors.items()
+        CableEnd(device.name, port): [_end(context, one, owners) for one in neighbors]
+        for device in context.devices.values()
+        if not isinstance(device.facts.neighbors, Absent)
+        for port, neighbors in device.facts.neighbors.items()
     }
-    for seen in scene.devices.values():
-        if not isinstance(seen.facts.neighbors, Absent):
-            for port, _ in _ends(scene, seen):
-                yield _plugged(scene, seen, port, heard)
-        elif seen.is_reached:
-            yield skip("", f"no neighbours: {seen.facts.neighbors.reason}", device=seen.name)
+    for device in context.devices.values():
+        if not isinstance(device.facts.neighbors, Absent):
+            for port, _ in _ends(context, device):
+                yield _plugged(context, device, port, heard)
+        elif device.is_reached:
+            yield skip("", f"no neighbours: {device.facts.neighbors.reason}", device=device.name)
 
 
 def _plugged(
-    scene: CheckContext, seen: DeviceContext, port: str, heard: Mapping[CableEnd, Sequence[CableEnd]]
+    context: CheckContext, device: DeviceContext, port: str, heard: Mapping[CableEnd, Sequence[CableEnd]]
 ) -> Finding:
-    wanted, here = scene.far(seen.name, port), CableEnd(seen.name, port)
+    wanted, here = context.far(device.name, port), CableEnd(device.name, port)
     neighbors = heard.get(here, ())
     if wanted is None or not neighbors:
-        return skip(port, "nobody announces itself there", device=seen.name)
-    ends = [_known(scene, here, one, heard) for one in neighbors]
+        return skip(port, "nobody announces itself there", device=device.name)
+    ends = [_known(context, here, one, heard) for one in neighbors]
     if wanted in ends:
         return PASSED  # a NIC's own agent may announce itself beside its host's
     found = next((found for found in ends if found.device), None)
     if found is None:
         return skip(
-            port, f"who announces itself there as {neighbors[0].port!r} does not say its name", device=seen.name
+            port, f"who announces itself there as {neighbors[0].port!r} does not say its name", device=device.name
         )
-    home = scene.far(found.device, found.port)
+    home = context.far(found.device, found.port)
     if found.device == wanted.device and home is None:
-        return skip(port, f"{wanted.device} announces this port as {found.port!r}, which says little", device=seen.name)
+        return skip(
+            port, f"{wanted.device} announces this port as {found.port!r}, which says little", device=device.name
+        )
     belongs = f"; the cable from {found} belongs into {home}" if home else ""
     text = f"is plugged into {found}, not into {wanted}"
-    cables = sorted({scene.cable(seen.name, port), scene.cable(found.device, found.port)} - {""})
-    remedy = f"move the cable at {seen.name}:{port} to where it belongs{belongs}"
-    return fail(port, text, remedy, device=seen.name, cause=f"plugs of {' and '.join(cables)}")
+    cables = sorted({context.cable(device.name, port), context.cable(found.device, found.port)} - {""})
+    remedy = f"move the cable at {device.name}:{port} to where it belongs{belongs}"
+    return fail(port, text, remedy, device=device.name, cause=f"plugs of {' and '.join(cables)}")
 
 
 def _known(
-    scene: CheckContext, here: CableEnd, told: CableEnd, heard: Mapping[CableEnd, Sequence[CableEnd]]
+    context: CheckContext, here: CableEnd, told: CableEnd, heard: Mapping[CableEnd, Sequence[CableEnd]]
 ) -> CableEnd:
     """Return a neighbour by the name its port has in the design: where it uses another, the port that hears this one.
 
     Some NOSes announce a name of their own, which only the device itself can translate.
     """
-    if scene.far(told.device, told.port) is not None:
+    if context.far(told.device, told.port) is not None:
         return told
     return next((end for end, others in heard.items() if end.device == told.device and here in others), told)
 
 
-def _owners(scene: CheckContext) -> Mapping[str, CableEnd]:
+def _owners(context: CheckContext) -> Mapping[str, CableEnd]:
     """Return the NIC that each MAC address belongs to, by design and by what hosts tell."""
     owners: dict[str, CableEnd] = {}
-    for host in scene.fabric.hosts:
+    for host in context.fabric.hosts:
         owners.update((nic.mac.lower(), CableEnd(host.name, nic.interface)) for nic in host.nics if nic.mac)
-    for seen in scene.devices.values():
-        if isinstance(seen.facts.interfaces, Absent) or not isinstance(seen.device, Host):
+    for device in context.devices.values():
+        if isinstance(device.facts.interfaces, Absent) or not isinstance(device.device, Host):
             continue
-        found = seen.facts.interfaces
-        owners.update((state.mac.lower(), CableEnd(seen.name, name)) for name, state in found.items() if state.mac)
+        found = device.facts.interfaces
+        owners.update((state.mac.lower(), CableEnd(device.name, name)) for name, state in found.items() if state.mac)
     return owners
 
 
-def _end(scene: CheckContext, neighbor: Neighbor, owners: Mapping[str, CableEnd]) -> CableEnd:
+def _end(context: CheckContext, neighbor: Neighbor, owners: Mapping[str, CableEnd]) -> CableEnd:
     """Return who a neighbour is: a NIC by its MAC address, anybody else by system name and port."""
     owner = owners.get(neighbor.port.lower())
     if owner is not None:
         return owner
-    system = neighbor.system if scene.fabric.device(neighbor.system) else neighbor.system.partition(".")[0]
-    known = scene.fabric.device(system)
+    system = neighbor.system if context.fabric.device(neighbor.system) else neighbor.system.partition(".")[0]
+    known = context.fabric.device(system)
     names = {port.name: port.name for port in known.ports} if isinstance(known, Switch) else {}
     names |= {nic.interface: nic.interface for nic in known.nics} if isinstance(known, Host) else {}
-    names = _aliases(scene, system) | names
+    names = _aliases(context, system) | names
     port = next((names[name] for name in (neighbor.port, neighbor.description) if name in names), neighbor.port)
     return CableEnd(system, port)
 
 
-def _aliases(scene: CheckContext, system: str) -> dict[str, str]:
+def _aliases(context: CheckContext, system: str) -> dict[str, str]:
     """Return what a device calls its ports when it announces them, where that is not what the design calls them."""
-    seen = scene.devices.get(system)
-    found = {} if seen is None or isinstance(seen.facts.interfaces, Absent) else seen.facts.interfaces
+    device = context.devices.get(system)
+    found = {} if device is None or isinstance(device.facts.interfaces, Absent) else device.facts.interfaces
     return {state.alias: name for name, state in found.items() if state.alias}
 
 
 @device_check(layer="physical", needs=["nics", "neighbors"], on="host", follows=["links.cabling"])
-def rails(scene: CheckContext, seen: DeviceContext) -> Iterator[Finding]:
+def rails(context: CheckContext, device: DeviceContext) -> Iterator[Finding]:
     """Every NIC is in its PCI slot and cabled to the leaf of its rail.
 
     A NIC in another slot, or cabled to another rail's leaf, works, and slows every collective down: traffic of its GPU
     takes the long way. Move the cable, or mend the host model's list of PCI addresses.
     """
-    del scene
-    found, neighbors = seen.facts.nics, seen.facts.neighbors
+    del context
+    found, neighbors = device.facts.nics, device.facts.neighbors
     if isinstance(found, Absent) or isinstance(neighbors, Absent):
         return
-    leaves = {nic.leaf: nic.rail for nic in seen.nics.values()}
-    for name, nic in seen.nics.items():
+    leaves = {nic.leaf: nic.rail for nic in device.nics.values()}
+    for name, nic in device.nics.items():
         card = found.get(name)
         if card is None or (card.pci and card.pci.lower() != nic.pci.lower()):
             there = f"is at {card.pci}" if card else "is not there"
@@ -315,28 +321,28 @@ def rails(scene: CheckContext, seen: DeviceContext) -> Iterator[Finding]:
             yield PASSED
 
 
-def _ends(scene: CheckContext, seen: DeviceContext) -> Iterator[tuple[str, str]]:
+def _ends(context: CheckContext, device: DeviceContext) -> Iterator[tuple[str, str]]:
     """Yield the designed ports or NICs of a device, and what is at their other end."""
-    for name in (*seen.ports, *seen.nics):
-        yield name, str(scene.far(seen.name, name) or "nothing")
+    for name in (*device.ports, *device.nics):
+        yield name, str(context.far(device.name, name) or "nothing")
 
 
-def _interface(seen: DeviceContext, port: str) -> Interface | None:
-    found = seen.facts.interfaces
+def _interface(device: DeviceContext, port: str) -> Interface | None:
+    found = device.facts.interfaces
     return None if isinstance(found, Absent) else found.get(port)
 
 
-def _mtu(seen: DeviceContext, port: str) -> int:
-    return seen.ports[port].profile.mtu_bytes if port in seen.ports else seen.device.mtu_bytes
+def _mtu(device: DeviceContext, port: str) -> int:
+    return device.ports[port].profile.mtu_bytes if port in device.ports else device.device.mtu_bytes
 
 
-def _designed_speeds(scene: CheckContext, seen: DeviceContext) -> Iterator[tuple[str, str, Interface, int]]:
+def _designed_speeds(context: CheckContext, device: DeviceContext) -> Iterator[tuple[str, str, Interface, int]]:
     """Yield each port that is up, its other end, its state, and the speed of its cable by design."""
-    for port, far in _ends(scene, seen):
-        state = _interface(seen, port)
-        other = scene.far(seen.name, port)
-        leaf = scene.fabric.device(other.device) if other else None
-        known = seen.ports.get(port)
+    for port, far in _ends(context, device):
+        state = _interface(device, port)
+        other = context.far(device.name, port)
+        leaf = context.fabric.device(other.device) if other else None
+        known = device.ports.get(port)
         if known is None and isinstance(leaf, Switch) and other is not None:
             known = next((one for one in leaf.ports if one.name == other.port), None)
         if state is not None and state.is_up and known is not None:

@@ -21,19 +21,19 @@ LOST = "see whether PFC is on at both ends and the headroom fits the cable: netk
     window=True,
     follows=["qos", "pfc.priority", "watchdog", "links.flaps", "links.up", "pfc.storms"],
 )
-def lossless(scene: CheckContext, seen: DeviceContext) -> Iterator[Finding]:
+def lossless(context: CheckContext, device: DeviceContext) -> Iterator[Finding]:
     """The lossless class loses no packet.
 
     One lost packet makes RDMA send much of a message again. On the way in it is lost for want of headroom: PFC is off
     or too late at one end. On the way out it is a watchdog that drops, or a queue that is not lossless. See
     `netkit check qos pfc.symmetry watchdog`.
     """
-    for port in (*seen.ports, *seen.nics):
-        for priority in scene.fabric.lossless.lossless_priorities:
+    for port in (*device.ports, *device.nics):
+        for priority in context.fabric.lossless.lossless_priorities:
             at = place(port, priority)
-            counted = {name: seen.delta(name, at) for name in ("buffer_drops", "queue_drops")}
+            counted = {name: device.delta(name, at) for name in ("buffer_drops", "queue_drops")}
             known = {name: delta for name, delta in counted.items() if delta.is_known}
-            if not _has_lossless(scene, seen, port):
+            if not _has_lossless(context, device, port):
                 yield skip(at, "the switch at this cable has no lossless class")
             elif not known:
                 yield skip(at, "drops by priority are not told")
@@ -51,20 +51,20 @@ def lossless(scene: CheckContext, seen: DeviceContext) -> Iterator[Finding]:
     window=True,
     follows=["qos", "host.pcie", "host.acs", "watchdog", "links.flaps", "links.cabling"],
 )
-def discards(scene: CheckContext, seen: DeviceContext) -> Iterator[Finding]:
+def discards(context: CheckContext, device: DeviceContext) -> Iterator[Finding]:
     """A NIC throws nothing away, of whatever class: those without PFC, which `load.lossless` does not judge, too.
 
     On the way in the host is too slow: rings that are too short, PCIe, or cores that are busy; see `netkit check
     host.pcie host.acs`. TCP pays for it, and so do CNPs when their class has no PFC. Less than one a second is no
     finding: kernels count announcements there that nobody listens for.
     """
-    for nic in seen.nics:
-        told = [seen.delta(name, nic) for name in ("rx_drops", "tx_drops")]
+    for nic in device.nics:
+        told = [device.delta(name, nic) for name in ("rx_drops", "tx_drops")]
         if not told[0].is_known:
             yield skip(nic, f"what it throws away is not known: {told[0].state}")
             continue
         received, sent = (delta.value if delta.is_known else 0 for delta in told)
-        others = max(0, received - _lossless_drops(scene, seen, nic))
+        others = max(0, received - _lossless_drops(context, device, nic))
         if least_rate(others + sent, told[0].seconds) > DISCARDS_PER_S:
             text = f"threw away {others} packets it received and {sent} it was to send, not counting lossless ones"
             yield warn(nic, text, "see its rings and PCIe: ethtool -g and -S, netkit check host")
@@ -72,10 +72,10 @@ def discards(scene: CheckContext, seen: DeviceContext) -> Iterator[Finding]:
             yield PASSED
 
 
-def _lossless_drops(scene: CheckContext, seen: DeviceContext, nic: str) -> int:
+def _lossless_drops(context: CheckContext, device: DeviceContext, nic: str) -> int:
     """Return what the lossless class lost, which another check judges."""
-    places = (place(nic, priority) for priority in scene.fabric.lossless.lossless_priorities)
-    counted = (seen.delta("buffer_drops", at) for at in places)
+    places = (place(nic, priority) for priority in context.fabric.lossless.lossless_priorities)
+    counted = (device.delta("buffer_drops", at) for at in places)
     return sum(delta.value for delta in counted if delta.is_known)
 
 
@@ -94,18 +94,18 @@ def _lossless_drops(scene: CheckContext, seen: DeviceContext, nic: str) -> int:
         "links.flaps",
     ],
 )
-def errors(scene: CheckContext, seen: DeviceContext) -> Iterator[Finding]:
+def errors(context: CheckContext, device: DeviceContext) -> Iterator[Finding]:
     """No packets arrive damaged.
 
     A damaged packet is a lost one. See the optics of both ends: `netkit check optics`.
     """
-    for port in (*seen.ports, *seen.nics):
-        damaged = seen.delta("rx_errors", port)
+    for port in (*device.ports, *device.nics):
+        damaged = device.delta("rx_errors", port)
         if not damaged.is_known:
             yield skip(port, f"damaged packets are not known: {damaged.state}")
         elif damaged.value:
             text = f"{damaged.value} packets arrived damaged in {damaged.seconds:.0f} s"
-            yield fail(port, text, "see netkit check optics for both ends", cause=scene.way_in(seen.name, port))
+            yield fail(port, text, "see netkit check optics for both ends", cause=context.way_in(device.name, port))
         else:
             yield PASSED
 
@@ -117,25 +117,25 @@ def errors(scene: CheckContext, seen: DeviceContext) -> Iterator[Finding]:
     window=True,
     follows=["links.up", "links.flaps", "bgp", "routes.paths", "load.adaptive-routing", "links.speed"],
 )
-def balance(scene: CheckContext, seen: DeviceContext) -> Iterator[Finding]:
+def balance(context: CheckContext, device: DeviceContext) -> Iterator[Finding]:
     """The uplinks of a switch carry alike, and so do its parallel links to one neighbour, those down to a leaf, too.
 
     A few large flows that hash onto one link congest it while its neighbours idle. Adaptive routing, or more queue
     pairs per connection, spread them. Links that are down, or that traffic is asked to go around, are not compared; nor
     are links that carry next to nothing, of which nobody can say how they would share.
     """
-    used = [port for port in seen.ports.values() if port.role != "host" and _is_used(scene, seen, port)]
+    used = [port for port in device.ports.values() if port.role != "host" and _is_used(context, device, port)]
     groups = {"the uplinks of this switch": [port for port in used if port.role == "up"]}
     for port in used:
         if port.role != "up":
             groups.setdefault(f"its links to {port.peer}", []).append(port)
     for words, ports in groups.items():
-        yield from _shared(scene, seen, words, ports)
+        yield from _shared(context, device, words, ports)
 
 
-def _shared(scene: CheckContext, seen: DeviceContext, words: str, ports: Sequence[Port]) -> Iterator[Finding]:
+def _shared(context: CheckContext, device: DeviceContext, words: str, ports: Sequence[Port]) -> Iterator[Finding]:
     """Judge how links that lead the same way share what goes there."""
-    rates = {port.name: seen.delta("tx_bytes", port.name) for port in ports}
+    rates = {port.name: device.delta("tx_bytes", port.name) for port in ports}
     known = {name: delta.per_s * 8 / 1e9 for name, delta in rates.items() if delta.is_known}
     if len(known) < 2:
         if len(ports) > 1:
@@ -143,63 +143,65 @@ def _shared(scene: CheckContext, seen: DeviceContext, words: str, ports: Sequenc
         return
     usual_gbps = mean(known.values())
     capacity_gbps = mean(port.speed_gbps for port in ports)
-    if usual_gbps * 100 < scene.limits.balance_minimum_percent * capacity_gbps:
+    if usual_gbps * 100 < context.limits.balance_minimum_percent * capacity_gbps:
         yield skip("", f"{words} carry {usual_gbps:.1f} Gb/s on average: too little to say how they share")
         return
     for name, gbps in known.items():
         off_percent = abs(gbps - usual_gbps) / usual_gbps * 100
-        if off_percent > scene.limits.balance_percent:
+        if off_percent > context.limits.balance_percent:
             text = f"sends {gbps:.1f} Gb/s, {words} {usual_gbps:.1f} Gb/s on average"
-            cause = f"balance of {words}, {seen.name}"
+            cause = f"balance of {words}, {device.name}"
             yield warn(name, text, "turn on adaptive routing, or more queue pairs", cause=cause)
         else:
             yield PASSED
 
 
-def _is_used(scene: CheckContext, seen: DeviceContext, port: Port) -> bool:
+def _is_used(context: CheckContext, device: DeviceContext, port: Port) -> bool:
     """Whether a port is up and traffic is not asked to go around it: by design, or by what either end says."""
-    states, near, far = seen.facts.interfaces, seen.device, scene.devices.get(port.peer)
+    states, near, far = device.facts.interfaces, device.device, context.devices.get(port.peer)
     state = None if isinstance(states, Absent) else states.get(port.name)
     is_down = state is not None and state.is_up is False
     is_meant = any(
         one.drain or other in one.drain_neighbors
-        for one, other in ((near, port.peer), (scene.fabric.device(port.peer), near.name))
+        for one, other in ((near, port.peer), (context.fabric.device(port.peer), near.name))
         if isinstance(one, Switch)
     )
-    return not (is_down or is_meant or _drains(seen, port.name) or (far and _drains(far, port.peer_port)))
+    return not (is_down or is_meant or _drains(device, port.name) or (far and _drains(far, port.peer_port)))
 
 
-def _drains(seen: DeviceContext, port: str) -> bool:
-    sessions = seen.facts.sessions
+def _drains(device: DeviceContext, port: str) -> bool:
+    sessions = device.facts.sessions
     session = None if isinstance(sessions, Absent) else sessions.get(port)
     return session is not None and session.is_draining is True
 
 
 @device_check(layer="qos", needs=["adaptive_routing"], on="switch", follows=[])
-def adaptive_routing(scene: CheckContext, seen: DeviceContext) -> Iterator[Finding]:
+def adaptive_routing(context: CheckContext, device: DeviceContext) -> Iterator[Finding]:
     """Adaptive routing works on all ports to other switches, or on none, as the intent says.
 
     Half on, it moves flows around congestion onto paths that do not, and packets arrive out of order for nothing.
     `netkit plan` shows where it differs, `netkit deploy` sets it.
     """
-    del scene
-    found = seen.facts.adaptive_routing
-    if isinstance(found, Absent) or not isinstance(seen.device, Switch):
+    del context
+    found = device.facts.adaptive_routing
+    if isinstance(found, Absent) or not isinstance(device.device, Switch):
         return
-    wanted = seen.device.adaptive_routing
-    for port in seen.device.fabric_ports:
+    wanted = device.device.adaptive_routing
+    for port in device.device.fabric_ports:
         if port.name not in found:
             yield skip(port.name, "the device does not tell whether adaptive routing works there")
         elif found[port.name] != wanted:
             is_on = "on, and" if found[port.name] else "off, and"
             text = f"adaptive routing is {is_on} should be {'on' if wanted else 'off'} everywhere"
-            yield fail(port.name, text, "netkit plan shows whether it is configured so", cause=f"adaptive {seen.name}")
+            yield fail(
+                port.name, text, "netkit plan shows whether it is configured so", cause=f"adaptive {device.name}"
+            )
         else:
             yield PASSED
 
 
-def _has_lossless(scene: CheckContext, seen: DeviceContext, port: str) -> bool:
+def _has_lossless(context: CheckContext, device: DeviceContext, port: str) -> bool:
     """Whether the switch at a cable has a lossless class; a plain Linux switch has none, and drops when it is full."""
-    far = scene.far(seen.name, port)
-    ends = (seen.device, scene.fabric.device(far.device) if far else None)
+    far = context.far(device.name, port)
+    ends = (device.device, context.fabric.device(far.device) if far else None)
     return not any(isinstance(end, Switch) and PLATFORMS[end.platform].lacks("pfc") for end in ends)

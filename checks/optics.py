@@ -49,14 +49,14 @@ MANY, USUAL_SHARE = 8, 0.8
 
 
 @device_check(layer="physical", needs=["modules"], follows=["optics.flags"])
-def light(scene: CheckContext, seen: DeviceContext) -> Iterator[Finding]:
+def light(context: CheckContext, device: DeviceContext) -> Iterator[Finding]:
     """Every lane receives and sends light within the limits of its module.
 
     Beyond the alarm limit errors are certain; near the warning limit they come with the next warm day. Weak received
     light with good light at the far end is dirt or a bent fibre: clean the connectors. Weak sent light is an old laser:
     swap the module.
     """
-    for port, module in _modules(seen):
+    for port, module in _modules(device):
         if not module.lanes or all(_is_blind(lane) for lane in module.lanes.values()):
             yield skip(port, f"{_kind(module)} does not measure light")
             continue
@@ -64,61 +64,61 @@ def light(scene: CheckContext, seen: DeviceContext) -> Iterator[Finding]:
             for name, value in (("rx_dbm", lane.rx_dbm), ("tx_dbm", lane.tx_dbm)):
                 if value is not None:
                     yield _light(
-                        scene,
-                        seen,
+                        context,
+                        device,
                         port,
                         ModuleReading(
                             f"lane {number}, light {'received' if name == 'rx_dbm' else 'sent'}",
                             value,
-                            limits_of(module, name, _media(seen, port)),
+                            limits_of(module, name, _media(device, port)),
                             "dBm",
                         ),
                     )
 
 
-def _light(scene: CheckContext, seen: DeviceContext, port: str, reading: ModuleReading) -> Finding:
+def _light(context: CheckContext, device: DeviceContext, port: str, reading: ModuleReading) -> Finding:
     """Judge the light of a lane. What a weak laser sends arrives weak: nothing needs to be cleaned for that."""
-    margin, far = scene.limits.light_margin_db, scene.far(seen.name, port)
+    margin, far = context.limits.light_margin_db, context.far(device.name, port)
     if reading.name.endswith("sent"):
-        way = scene.way(seen.name, port)
+        way = context.way(device.name, port)
         found = judge_reading(port, reading, f"swap the module: its laser is weak, {CURRENT}", margin, way)
         return found._replace(explains=(way,)) if found.verdict > Verdict.SKIPPED else found
-    found = judge_reading(port, reading, CLEAN, margin, scene.way_in(seen.name, port))
-    if found.verdict > Verdict.SKIPPED and far and is_weak(scene, far, _media(seen, port)):
+    found = judge_reading(port, reading, CLEAN, margin, context.way_in(device.name, port))
+    if found.verdict > Verdict.SKIPPED and far and is_weak(context, far, _media(device, port)):
         return found._replace(remedy=f"swap the module in {far}: it sends too little")
     return found
 
 
 @device_check(layer="physical", needs=["modules"], follows=["optics.flags", "optics.light"])
-def lanes(scene: CheckContext, seen: DeviceContext) -> Iterator[Finding]:
+def lanes(context: CheckContext, device: DeviceContext) -> Iterator[Finding]:
     """The lanes of a module receive alike.
 
     One lane that receives much less than its neighbours has dirt on its fibre, or the connector is not seated well:
     clean and reseat it.
     """
-    for port, module in _modules(seen):
+    for port, module in _modules(device):
         values = {number: lane.rx_dbm for number, lane in module.lanes.items() if lane.rx_dbm is not None}
         if len(values) < 2:
             yield skip(port, f"{_kind(module)} does not measure light by lane")
             continue
         weakest = min(values, key=lambda number: values[number])
         others = median(value for number, value in values.items() if number != weakest)
-        if others - values[weakest] > scene.limits.lane_spread_db:
+        if others - values[weakest] > context.limits.lane_spread_db:
             text = f"lane {weakest} receives {others - values[weakest]:.1f} dB less than the other lanes"
-            way = scene.way_in(seen.name, port)
+            way = context.way_in(device.name, port)
             yield warn(port, text, CLEAN, cause=way, rx_dbm=values[weakest], others_dbm=others)
         else:
             yield PASSED
 
 
 @device_check(layer="physical", needs=["modules"], follows=["optics.light"])
-def flags(scene: CheckContext, seen: DeviceContext) -> Iterator[Finding]:
+def flags(context: CheckContext, device: DeviceContext) -> Iterator[Finding]:
     """No module says that a lane cannot send, or receives nothing.
 
     A module that reports a fault of its transmitter is broken or breaks: swap it. Where it measures light, what it
     receives is judged by that; a cable that measures none, such as an active one, has only its flag to say so.
     """
-    found = list(_modules(seen))
+    found = list(_modules(device))
     if found and not any(_flagged(lane) for _, module in found for lane in module.lanes.values()):
         yield skip("", "it does not tell the flags of its modules")
         return
@@ -129,10 +129,10 @@ def flags(scene: CheckContext, seen: DeviceContext) -> Iterator[Finding]:
         for number, lane in told.items():
             if lane.has_tx_fault:
                 text = f"lane {number} cannot send: its transmitter reports a fault"
-                way = scene.way(seen.name, port)
+                way = context.way(device.name, port)
                 yield fail(port, text, "swap the module", cause=way, explains=[way])
             elif lane.has_rx_loss and lane.rx_dbm is None:
-                yield fail(port, f"lane {number} receives no signal", CLEAN, cause=scene.way_in(seen.name, port))
+                yield fail(port, f"lane {number} receives no signal", CLEAN, cause=context.way_in(device.name, port))
             else:
                 yield PASSED
 
@@ -142,26 +142,26 @@ def _flagged(lane: Lane) -> bool:
 
 
 @device_check(layer="physical", needs=["modules"], follows=[])
-def heat(scene: CheckContext, seen: DeviceContext) -> Iterator[Finding]:
+def heat(context: CheckContext, device: DeviceContext) -> Iterator[Finding]:
     """Every module's temperature, voltage and laser current are within its limits.
 
     A hot module errs, and lives less long: see the fans, the blanking plates and the ducts around it. A high current
     is the sign of an old laser.
     """
-    own = Limits(high_warning=scene.limits.temperature_warn_c, high_alarm=scene.limits.temperature_fail_c)
-    for port, module in _modules(seen):
+    own = Limits(high_warning=context.limits.temperature_warn_c, high_alarm=context.limits.temperature_fail_c)
+    for port, module in _modules(device):
         readings = list(_readings(module, own))
         if not readings:
             yield skip(port, f"{_kind(module)} measures nothing")
         for reading in readings:
-            cause = scene.way(seen.name, port) if "current" in reading.name else _module_of(seen, port, module)
+            cause = context.way(device.name, port) if "current" in reading.name else _module_of(device, port, module)
             yield judge_reading(port, reading, COOL if cause.startswith("module ") else AGED, 0.0, cause)
 
 
-def _module_of(seen: DeviceContext, port: str, module: Module) -> str:
+def _module_of(device: DeviceContext, port: str, module: Module) -> str:
     """Return one name for a module: several ports of a switch may share it."""
-    name = module.serial or (f"in cage {seen.ports[port].cage}" if port in seen.ports else f"in {port}")
-    return f"module {name} of {seen.name}"
+    name = module.serial or (f"in cage {device.ports[port].cage}" if port in device.ports else f"in {port}")
+    return f"module {name} of {device.name}"
 
 
 def _readings(module: Module, own: Limits) -> Iterator[ModuleReading]:
@@ -176,13 +176,13 @@ def _readings(module: Module, own: Limits) -> Iterator[ModuleReading]:
 
 
 @fabric_check(layer="physical", needs=["modules"], follows=["optics.flags", "optics.light", "optics.lanes"])
-def loss(scene: CheckContext) -> Iterator[Finding]:
+def loss(context: CheckContext) -> Iterator[Finding]:
     """Cables of a kind lose alike: what is sent at one end arrives at the other.
 
     Modules measure light to about 3 dB only, so that a single cable says little; one that loses much more than all
     others of its kind is dirty or bent: clean it, then swap it.
     """
-    found = list(losses(scene))
+    found = list(losses(context))
     yield from (
         skip(end.port, "not both ends measure light", device=end.device) for _, end, value in found if value is None
     )
@@ -193,9 +193,9 @@ def loss(scene: CheckContext) -> Iterator[Finding]:
         typical = median(usual[kind])
         if len(usual[kind]) < FEW:
             yield skip(end.port, f"too few cables of {kind} to compare", device=end.device)
-        elif value - typical > scene.limits.loss_outlier_db:
+        elif value - typical > context.limits.loss_outlier_db:
             text = f"{value:.1f} dB are lost on the way here, on cables of {kind} usually {typical:.1f} dB"
-            yield warn(end.port, text, CLEAN, device=end.device, cause=scene.way_in(end.device, end.port))
+            yield warn(end.port, text, CLEAN, device=end.device, cause=context.way_in(end.device, end.port))
         else:
             yield PASSED
 
@@ -203,56 +203,58 @@ def loss(scene: CheckContext) -> Iterator[Finding]:
 @device_check(
     layer="physical", needs=["modules"], follows=["optics.flags", "optics.light", "optics.lanes", "optics.loss"]
 )
-def trend(scene: CheckContext, seen: DeviceContext) -> Iterator[Finding]:
+def trend(context: CheckContext, device: DeviceContext) -> Iterator[Finding]:
     """No lane receives much less light than in earlier runs, nor less and less from run to run.
 
     Light that fades ends in an outage that can still be planned: clean the connectors where it is lost on the way, have
     a module ready where the other end sends less. Needs a store of earlier runs, six for a slow fade.
     """
-    for port, module in _modules(seen):
+    for port, module in _modules(device):
         for number, lane in sorted(module.lanes.items()):
             if lane.rx_dbm is None or lane.rx_dbm <= DARK_DBM:
                 continue
-            told = scene.history.readings(seen.name, place(port, number), "rx_dbm")
+            told = context.history.readings(device.name, place(port, number), "rx_dbm")
             earlier = [(at_s, value) for at_s, value in told if value > DARK_DBM]
-            yield _trend(CableEnd(seen.name, port), number, (*earlier, (scene.snapshot.taken_s, lane.rx_dbm)), scene)
+            yield _trend(
+                CableEnd(device.name, port), number, (*earlier, (context.snapshot.taken_s, lane.rx_dbm)), context
+            )
 
 
-def _trend(end: CableEnd, number: int, readings: Readings, scene: CheckContext) -> Finding:
+def _trend(end: CableEnd, number: int, readings: Readings, context: CheckContext) -> Finding:
     """Judge the readings of a lane, the last of which is what it receives now."""
     port, now_dbm = end.port, readings[-1][1]
-    limit_db = scene.limits.light_trend_db
+    limit_db = context.limits.light_trend_db
     if len(readings) < FEWEST_READINGS:
         return skip(port, "no earlier runs to compare with")
     usual_dbm = median(value for _, value in readings[:-1])
     if usual_dbm - now_dbm > limit_db:
         text = f"lane {number} receives {usual_dbm - now_dbm:.1f} dB less than in earlier runs"
-        whose, remedy = _whose(scene, end)
-        cause = scene.way_in(end.device, end.port)
+        whose, remedy = _whose(context, end)
+        cause = context.way_in(end.device, end.port)
         return warn(port, f"{text}{whose}", remedy, cause=cause, rx_dbm=now_dbm, earlier_dbm=usual_dbm)
     is_wide = max(value for _, value in readings) - now_dbm > limit_db / 2  # else nothing is worth a line
     fall_db = steady_fall(readings) if is_wide else None
     if fall_db is not None and fall_db > limit_db:
         days = (readings[-1][0] - readings[0][0]) / DAY_S
         text = f"lane {number} fades: {fall_db:.1f} dB less than {days:.0f} days ago, a little from run to run"
-        whose, remedy = _whose(scene, end)
-        return warn(port, f"{text}{whose}", remedy, cause=scene.way_in(end.device, end.port), rx_dbm=now_dbm)
+        whose, remedy = _whose(context, end)
+        return warn(port, f"{text}{whose}", remedy, cause=context.way_in(end.device, end.port), rx_dbm=now_dbm)
     return PASSED
 
 
-def _whose(scene: CheckContext, end: CableEnd) -> tuple[str, str]:
+def _whose(context: CheckContext, end: CableEnd) -> tuple[str, str]:
     """Return whether the other end sends less or the way from there loses more, where that is known, and the remedy."""
-    far = scene.far(end.device, end.port)
-    fall_db = None if far is None else sends_less(scene, far)
+    far = context.far(end.device, end.port)
+    fall_db = None if far is None else sends_less(context, far)
     if fall_db is None:
         return "", CLEAN
-    if fall_db > scene.limits.light_trend_db / 2:
+    if fall_db > context.limits.light_trend_db / 2:
         return f"; {far} sends {fall_db:.1f} dB less", f"have a module ready for {far}"
     return f"; {far} sends as before: it is lost on the way", CLEAN
 
 
 @fabric_check(layer="physical", needs=["modules"], follows=[])
-def parts(scene: CheckContext) -> Iterator[Finding]:
+def parts(context: CheckContext) -> Iterator[Finding]:
     """Modules of one part number run one firmware, and no serial number is there twice.
 
     Modules with other firmware come up differently and err differently, and are the first to look at when links flap.
@@ -260,9 +262,9 @@ def parts(scene: CheckContext) -> Iterator[Finding]:
     lists is held against that list alone.
     """
     found = [
-        (seen, port, module)
-        for seen in scene.devices.values()
-        for port, module in _modules(seen)
+        (device, port, module)
+        for device in context.devices.values()
+        for port, module in _modules(device)
         if module.part and module.kind != "copper"
     ]
     usual = {
@@ -270,44 +272,44 @@ def parts(scene: CheckContext) -> Iterator[Finding]:
         for part in {module.part for _, _, module in found}
     }
     places = _places(found)
-    for seen, port, module in found:
-        others = _copies(scene, CableEnd(seen.name, port), places.get((module.part, module.serial), {}))
+    for device, port, module in found:
+        others = _copies(context, CableEnd(device.name, port), places.get((module.part, module.serial), {}))
         if others:
             text = f"serial number {module.serial} is there twice: also in {', '.join(map(str, others[:3]))}"
             remedy = "see which of them is a copy, or tells old data: reseat both"
-            yield warn(port, text, remedy, device=seen.name, cause=f"module {module.serial}", part=module.part)
-        if approved_of((module.part,), scene.fabric.module_firmware):
+            yield warn(port, text, remedy, device=device.name, cause=f"module {module.serial}", part=module.part)
+        if approved_of((module.part,), context.fabric.module_firmware):
             continue
         if not module.firmware:
-            yield skip(port, f"{_kind(module)} does not tell its firmware", device=seen.name)
+            yield skip(port, f"{_kind(module)} does not tell its firmware", device=device.name)
         elif module.firmware != usual[module.part].most_common(1)[0][0]:
             text = f"firmware {module.firmware}, most {module.part} have {usual[module.part].most_common(1)[0][0]}"
-            cause = f"firmware of {_module_of(seen, port, module)}"
-            yield warn(port, text, "update it like the others", device=seen.name, cause=cause, serial=module.serial)
+            cause = f"firmware of {_module_of(device, port, module)}"
+            yield warn(port, text, "update it like the others", device=device.name, cause=cause, serial=module.serial)
         else:
             yield PASSED
 
 
 @fabric_check(layer="physical", needs=["modules"], follows=[])
-def firmware(scene: CheckContext) -> Iterator[Finding]:
+def firmware(context: CheckContext) -> Iterator[Finding]:
     """Every module and cable runs firmware that the intent approves for its part number.
 
     The list is `firmware.modules` of the intent. Firmware that was not qualified may bring links up late, or err more
     on one kind of port. Update the module while its link is drained, or add the version to the list. Passive copper has
     no firmware and is not looked at.
     """
-    if scene.fabric.module_firmware:
+    if context.fabric.module_firmware:
         parts = (
-            FirmwarePart(seen.name, port, (module.part,) if module.part else (), module.firmware)
-            for seen in scene.devices.values()
-            for port, module in _modules(seen)
+            FirmwarePart(device.name, port, (module.part,) if module.part else (), module.firmware)
+            for device in context.devices.values()
+            for port, module in _modules(device)
             if module.kind != "copper"
         )
-        yield from unapproved("module", parts, scene.fabric.module_firmware, UPDATE)
+        yield from unapproved("module", parts, context.fabric.module_firmware, UPDATE)
 
 
 @fabric_check(layer="physical", needs=["modules"], follows=[])
-def kinds(scene: CheckContext) -> Iterator[Finding]:
+def kinds(context: CheckContext) -> Iterator[Finding]:
     """Cables of one kind end in modules of one part number.
 
     A few of another part number among many are spares that somebody put in: they start, err and age in their own way,
@@ -316,22 +318,22 @@ def kinds(scene: CheckContext) -> Iterator[Finding]:
     """
     media = {
         end: link.cable.media
-        for link in scene.fabric.links()
+        for link in context.fabric.links()
         for end in (CableEnd(link.device, link.port), CableEnd(link.peer, link.peer_port))
     }
     groups: dict[tuple[bool, str], list[tuple[DeviceContext, str, str]]] = {}
-    for seen in scene.devices.values():
-        for port, module in _modules(seen):
+    for device in context.devices.values():
+        for port, module in _modules(device):
             if module.part and module.kind != "copper":
-                key = isinstance(seen.device, Switch), media.get(CableEnd(seen.name, port), "")
-                groups.setdefault(key, []).append((seen, port, module.part))
+                key = isinstance(device.device, Switch), media.get(CableEnd(device.name, port), "")
+                groups.setdefault(key, []).append((device, port, module.part))
     for (_, kind), group in groups.items():
         usual, count = Counter(part for *_, part in group).most_common(1)[0]
         has_odd_ones = len(group) >= MANY and count >= USUAL_SHARE * len(group)
-        for seen, port, part in group:
+        for device, port, part in group:
             if has_odd_ones and part != usual:
                 text = f"a module {part}, {count} of {len(group)} ends of {kind} have {usual}"
-                yield warn(port, text, f"swap it for a {usual}", device=seen.name, part=part)
+                yield warn(port, text, f"swap it for a {usual}", device=device.name, part=part)
             else:
                 yield PASSED
 
@@ -341,18 +343,18 @@ def _places(
 ) -> Mapping[tuple[str, str], Mapping[CableEnd, tuple[str, str]]]:
     """Return where each serial number is: the ports, and the cage of each; all NICs of a host count as one cage."""
     places: dict[tuple[str, str], dict[CableEnd, tuple[str, str]]] = {}
-    for seen, port, module in found:
+    for device, port, module in found:
         if module.serial:
-            cage = str(seen.ports[port].cage) if port in seen.ports else ""
-            places.setdefault((module.part, module.serial), {})[CableEnd(seen.name, port)] = seen.name, cage
+            cage = str(device.ports[port].cage) if port in device.ports else ""
+            places.setdefault((module.part, module.serial), {})[CableEnd(device.name, port)] = device.name, cage
     return places
 
 
-def _copies(scene: CheckContext, end: CableEnd, places: Mapping[CableEnd, tuple[str, str]]) -> Sequence[CableEnd]:
+def _copies(context: CheckContext, end: CableEnd, places: Mapping[CableEnd, tuple[str, str]]) -> Sequence[CableEnd]:
     """Return where else a serial number is; ports of one cage share a module, and all ends of a cable may be one."""
     cages = {places[end]} if end in places else set()
     for _ in range(2):  # a cable that is split has more than one far end
-        far = [scene.far(one.device, one.port) for one, cage in places.items() if cage in cages]
+        far = [context.far(one.device, one.port) for one, cage in places.items() if cage in cages]
         cages |= {places[one] for one in far if one is not None and one in places}
     return [one for one, cage in places.items() if cage not in cages]
 
@@ -362,36 +364,36 @@ def _copies(scene: CheckContext, end: CableEnd, places: Mapping[CableEnd, tuple[
     needs=["lines"],
     follows=["optics.flags", "optics.light", "optics.lanes", "optics.loss", "optics.trend"],
 )
-def bits(scene: CheckContext, seen: DeviceContext) -> Iterator[Finding]:
+def bits(context: CheckContext, device: DeviceContext) -> Iterator[Finding]:
     """The bit error rate before FEC leaves FEC room to repair.
 
     FEC repairs up to 2.4e-4; a link that comes near loses packets in bursts, and RDMA pays for each. Effective errors
     are packets already lost. Where wrong bits are counted the rate is that of the window, elsewhere what the device
     says: since its counters were cleared, usually.
     """
-    found = seen.facts.lines
+    found = device.facts.lines
     if isinstance(found, Absent):
         return
-    limits = scene.limits
-    for name in (*seen.ports, *seen.nics):
-        line, now = found.get(name), _wrong_bits_rate(seen, name)
+    limits = context.limits
+    for name in (*device.ports, *device.nics):
+        line, now = found.get(name), _wrong_bits_rate(device, name)
         ever = () if line is None else (line.ber, *line.lane_ber.values())
         rates = [rate for rate in ever if rate is not None] if now is None else [now]
         if not rates:
             yield skip(name, "the device does not tell its bit error rate")
         elif max(rates) >= limits.ber_fail:
-            way, text = scene.way_in(seen.name, name), f"bit error rate {max(rates):.1e} before FEC"
+            way, text = context.way_in(device.name, name), f"bit error rate {max(rates):.1e} before FEC"
             yield fail(name, text, CLEAN, cause=way, limit=limits.ber_fail)
         elif max(rates) >= limits.ber_warn:
-            way, text = scene.way_in(seen.name, name), f"bit error rate {max(rates):.1e} before FEC"
+            way, text = context.way_in(device.name, name), f"bit error rate {max(rates):.1e} before FEC"
             yield warn(name, text, CLEAN, cause=way, limit=limits.ber_warn)
         else:
             yield PASSED
 
 
-def _wrong_bits_rate(seen: DeviceContext, name: str) -> float | None:
+def _wrong_bits_rate(device: DeviceContext, name: str) -> float | None:
     """Return the part of the bits within the window that was wrong; None where they are not counted."""
-    wrong, received = seen.delta("corrected_bits", name), seen.delta("received_bits", name)
+    wrong, received = device.delta("corrected_bits", name), device.delta("received_bits", name)
     return wrong.value / received.value if wrong.is_known and received.is_known and received.value else None
 
 
@@ -401,35 +403,35 @@ def _wrong_bits_rate(seen: DeviceContext, name: str) -> float | None:
     window=True,
     follows=["optics.flags", "optics.light", "optics.lanes", "optics.loss", "optics.trend", "optics.bits"],
 )
-def fec(scene: CheckContext, seen: DeviceContext) -> Iterator[Finding]:
+def fec(context: CheckContext, device: DeviceContext) -> Iterator[Finding]:
     """FEC repairs everything, and with room to spare.
 
     A codeword of RS(544,514) survives 15 wrong symbols. One beyond repair is a lost packet; many wrong symbols in one
     codeword say that this is near. Clean the connectors at both ends, then swap module and fibre one by one.
     """
-    for name in (*seen.ports, *seen.nics):
-        lost = seen.delta("fec_uncorrectable", name)
-        bins = {number: seen.delta("fec_bin", place(name, number)) for number in range(16)}
+    for name in (*device.ports, *device.nics):
+        lost = device.delta("fec_uncorrectable", name)
+        bins = {number: device.delta("fec_bin", place(name, number)) for number in range(16)}
         most = max((number for number, delta in bins.items() if delta.is_known and delta.value), default=0)
         if not lost.is_known and not any(delta.is_known for delta in bins.values()):
             yield skip(name, f"what FEC repaired is not known: {lost.state}")
         elif lost.is_known and lost.value:
             text = f"{lost.value} codewords beyond repair in {lost.seconds:.0f} s"
-            yield fail(name, text, CLEAN, cause=scene.way_in(seen.name, name))
-        elif most >= scene.limits.fec_symbols_warn:
-            say = fail if most >= scene.limits.fec_symbols_fail else warn
+            yield fail(name, text, CLEAN, cause=context.way_in(device.name, name))
+        elif most >= context.limits.fec_symbols_warn:
+            say = fail if most >= context.limits.fec_symbols_fail else warn
             text = f"codewords with {most} wrong symbols, 15 can be repaired"
-            yield say(name, text, CLEAN, cause=scene.way_in(seen.name, name))
+            yield say(name, text, CLEAN, cause=context.way_in(device.name, name))
         else:
             yield PASSED
 
 
-def _modules(seen: DeviceContext) -> Iterator[tuple[str, Module]]:
+def _modules(device: DeviceContext) -> Iterator[tuple[str, Module]]:
     """Yield the modules in ports and NICs that are in use."""
-    found = seen.facts.modules
+    found = device.facts.modules
     if isinstance(found, Absent):
         return
-    for name in (*seen.ports, *seen.nics):
+    for name in (*device.ports, *device.nics):
         module = found.get(name)
         if module is not None and module.is_present:
             yield name, module
@@ -443,7 +445,7 @@ def _kind(module: Module) -> str:
     return f"{ARTICLES[module.kind]} module" if module.kind in ARTICLES else "the module"
 
 
-def _media(seen: DeviceContext, port: str) -> str:
+def _media(device: DeviceContext, port: str) -> str:
     """Return what the cable is designed to be: some sources of facts tell light, but not by which optics."""
-    designed = seen.ports.get(port)
+    designed = device.ports.get(port)
     return designed.profile.cable.media if designed is not None else ""

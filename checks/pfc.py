@@ -40,23 +40,23 @@ STRONG = 0.2
 @device_check(
     layer="congestion", needs=["counters"], window=True, follows=["watchdog.storms", "watchdog.trips", "pfc.storms"]
 )
-def rate(scene: CheckContext, seen: DeviceContext) -> Iterator[Finding]:
+def rate(context: CheckContext, device: DeviceContext) -> Iterator[Finding]:
     """Ports are hardly ever held up by pauses.
 
     Pauses are the last resort of a lossless fabric: ECN should slow senders down long before. A port that is held up
     delays everybody whose traffic leaves through it. `netkit check pfc.origin` names who causes it. Where a device only
     counts pauses of all priorities together, as some do over SNMP, those are judged.
     """
-    lossless = scene.fabric.lossless.lossless_priorities
-    for port in (*seen.ports, *seen.nics):
-        far = scene.far(seen.name, port)
+    lossless = context.fabric.lossless.lossless_priorities
+    for port in (*device.ports, *device.nics):
+        far = context.far(device.name, port)
         for priority in lossless:
             for pauses, words, way in (
-                (received(seen, port, priority), f"is held up by {far}", scene.way_in(seen.name, port)),
-                (sent(seen, port, priority), f"holds up {far}", scene.way(seen.name, port)),
+                (received(device, port, priority), f"is held up by {far}", context.way_in(device.name, port)),
+                (sent(device, port, priority), f"holds up {far}", context.way(device.name, port)),
             ):
                 if priority == lossless[0] or not pauses.is_total:
-                    yield _judged(scene, place(port, priority), pauses, words, _pauses_on(way, priority))
+                    yield _judged(context, place(port, priority), pauses, words, _pauses_on(way, priority))
 
 
 def _pauses_on(way: str, priority: int) -> str:
@@ -64,10 +64,10 @@ def _pauses_on(way: str, priority: int) -> str:
     return way and f"{way}: pauses of priority {priority}"
 
 
-def _judged(scene: CheckContext, at: str, pauses: Pauses, words: str, cause: str) -> Finding:
+def _judged(context: CheckContext, at: str, pauses: Pauses, words: str, cause: str) -> Finding:
     if not pauses.is_known:
         return skip(at, f"pauses are not known: {pauses.frames.state}")
-    verdict = pauses.verdict(scene)
+    verdict = pauses.verdict(context)
     if verdict is Verdict.PASS:
         return PASSED
     say = fail if verdict is Verdict.FAIL else warn
@@ -82,29 +82,29 @@ def _judged(scene: CheckContext, at: str, pauses: Pauses, words: str, cause: str
     window=True,
     follows=["pfc.origin", "pfc.rate", "pfc.storms", "watchdog.storms", "watchdog.trips", "qos"],
 )
-def headroom(scene: CheckContext, seen: DeviceContext) -> Iterator[Finding]:
+def headroom(context: CheckContext, device: DeviceContext) -> Iterator[Finding]:
     """No lossless queue comes near the end of its headroom.
 
     Headroom takes what still arrives once a pause was sent. When it is full, lossless packets are lost; how full it was
     says so before that. A cable longer than designed, a slow other end or a wrong MTU fills it: compare
     `netkit design --explain`. Judged is a peak that was reached within the window; netkit clears no watermark.
     """
-    for port in seen.ports.values():
+    for port in device.ports.values():
         reserved = port.profile.headroom.xoff_bytes if port.profile.headroom else 0
-        for number in scene.fabric.lossless.lossless_priorities if reserved else ():
+        for number in context.fabric.lossless.lossless_priorities if reserved else ():
             at = place(port.name, number)
-            found = peak(seen, at, "headroom_peak_bytes")
+            found = peak(device, at, "headroom_peak_bytes")
             if found is None:
                 yield skip(at, "the device does not tell how full its headroom was")
                 continue
             percent = 100 * found.bytes / reserved
-            if percent <= scene.limits.headroom_warn_percent:
+            if percent <= context.limits.headroom_warn_percent:
                 yield PASSED
             elif not found.is_new:
                 yield skip(at, OLD_PEAK)
             else:
                 text = f"{found.bytes:,} of {reserved:,} bytes of its headroom were full, {percent:.0f} %"
-                cause = _pauses_on(scene.way(seen.name, port.name), number)
+                cause = _pauses_on(context.way(device.name, port.name), number)
                 yield warn(at, text, "see cable length, MTU and the other end: netkit design --explain", cause=cause)
 
 
@@ -115,7 +115,7 @@ def headroom(scene: CheckContext, seen: DeviceContext) -> Iterator[Finding]:
     window=True,
     follows=["pfc.origin", "pfc.rate", "pfc.storms", "watchdog.storms", "watchdog.trips", "qos", "links.flaps"],
 )
-def bursts(scene: CheckContext, seen: DeviceContext) -> Iterator[Finding]:
+def bursts(context: CheckContext, device: DeviceContext) -> Iterator[Finding]:
     """No queue of RoCE data is full between two looks at it that both find it short.
 
     A burst of milliseconds fills a queue beyond the point where every packet is marked, pauses neighbours, and is gone
@@ -123,10 +123,10 @@ def bursts(scene: CheckContext, seen: DeviceContext) -> Iterator[Finding]:
     uplink, do that. Judged is a peak that was reached within the window, where the device keeps watermarks; an older
     one says nothing of it. netkit clears no watermark: `sonic-clear queue watermark` and the like are yours.
     """
-    number = scene.fabric.lossless.roce.priority
-    for port in seen.ports.values():
+    number = context.fabric.lossless.roce.priority
+    for port in device.ports.values():
         at, ecn = place(port.name, number), port.profile.ecn
-        found = peak(seen, at, "peak_bytes")
+        found = peak(device, at, "peak_bytes")
         if found is None:
             yield skip(at, "the device keeps no watermark of its queue")
         elif found.bytes <= ecn.max_bytes or (found.most_at_looks or 0) >= ecn.min_bytes:
@@ -136,21 +136,21 @@ def bursts(scene: CheckContext, seen: DeviceContext) -> Iterator[Finding]:
         else:
             held = "" if found.most_at_looks is None else f", {found.most_at_looks:,} at most at both looks"
             text = f"its RoCE queue held {found.bytes:,} bytes in between{held}; all is marked from {ecn.max_bytes:,}"
-            yield warn(at, text, BURSTS, cause=congestion(seen.name, port.name))
+            yield warn(at, text, BURSTS, cause=congestion(device.name, port.name))
 
 
 @device_check(layer="qos", needs=["counters"], window=True, follows=["qos"])
-def priority(scene: CheckContext, seen: DeviceContext) -> Iterator[Finding]:
+def priority(context: CheckContext, device: DeviceContext) -> Iterator[Finding]:
     """No pauses are seen on a priority that is not lossless.
 
     One end treats another priority as lossless: their maps differ, and RoCE is not protected where it rides. Compare
     the QoS of both ends: `netkit check qos`.
     """
-    lossless = scene.fabric.lossless.lossless_priorities
+    lossless = context.fabric.lossless.lossless_priorities
     for name, words in (("rx_pause", "arrive"), ("tx_pause", "are sent")):
-        for at, delta in seen.deltas(name).items():
+        for at, delta in device.deltas(name).items():
             port, number = parts(at)
-            if port not in seen.ports and port not in seen.nics:
+            if port not in device.ports and port not in device.nics:
                 continue
             if number not in lossless and delta.is_known and delta.value:
                 text = f"pauses {words} on priority {number}, which is not lossless: {delta.value}"
@@ -165,14 +165,14 @@ def priority(scene: CheckContext, seen: DeviceContext) -> Iterator[Finding]:
     window=True,
     follows=["qos", "links.flaps", "links.up", "watchdog.storms", "watchdog.trips"],
 )
-def symmetry(scene: CheckContext) -> Iterator[Finding]:
+def symmetry(context: CheckContext) -> Iterator[Finding]:
     """What pauses one end of a link sends, the other end receives.
 
     Where they differ one end does not take part in PFC on this priority, and loses packets where it should pause. See
     which end with `netkit check qos.link`.
     """
-    for near, near_port, far, far_port in scene.links():
-        for number in scene.fabric.lossless.lossless_priorities:
+    for near, near_port, far, far_port in context.links():
+        for number in context.fabric.lossless.lossless_priorities:
             yield _compared(near, near_port, far, far_port, number)
             yield _compared(far, far_port, near, near_port, number)
 
@@ -197,15 +197,15 @@ def _compared(
 @device_check(
     layer="host", needs=["counters"], on="host", window=True, follows=["host.pcie", "host.acs", "watchdog.storms"]
 )
-def storms(scene: CheckContext, seen: DeviceContext) -> Iterator[Finding]:
+def storms(context: CheckContext, device: DeviceContext) -> Iterator[Finding]:
     """No NIC holds up its leaf for so long that its own storm guard notices.
 
     The NIC cannot hand over what arrives: PCIe, IOMMU or the GPU are slow, or its driver hangs. See
     `netkit check host`; take the host out of service and load the driver again.
     """
-    del scene
-    for nic in seen.nics:
-        counted = [seen.delta(name, nic) for name in ("pause_storm_warnings", "pause_storm_errors")]
+    del context
+    for nic in device.nics:
+        counted = [device.delta(name, nic) for name in ("pause_storm_warnings", "pause_storm_errors")]
         if not any(delta.is_known for delta in counted):
             yield skip(nic, "the NIC does not tell of pause storms")
         elif any(delta.value for delta in counted):
@@ -231,7 +231,7 @@ class Origin:
     window=True,
     follows=["watchdog.storms", "pfc.storms", "host.pcie", "host.acs", "links.speed"],
 )
-def origin(scene: CheckContext) -> Iterator[Finding]:
+def origin(context: CheckContext) -> Iterator[Finding]:
     """Nobody causes congestion that spreads.
 
     From a port that receives pauses the trace goes to the neighbour that sends them, and on with the data, until a
@@ -239,17 +239,17 @@ def origin(scene: CheckContext) -> Iterator[Finding]:
     keep up, or a switch port that more flows meet in than it can carry. Everything else that is paused is a victim.
     Where a switch on the way was not read the trace ends, and says so: read that switch too.
     """
-    for number in scene.fabric.lossless.lossless_priorities:
-        spread = _Spread(scene, number)
+    for number in context.fabric.lossless.lossless_priorities:
+        spread = _Spread(context, number)
         yield from (PASSED for _ in range(spread.calm))
-        yield from (_blamed(scene, one, held) for one, held in spread.victims())
-        yield from (_in_circles(scene, end, number) for end in spread.in_circles())
+        yield from (_blamed(context, one, held) for one, held in spread.victims())
+        yield from (_in_circles(context, end, number) for end in spread.in_circles())
 
 
-def _blamed(scene: CheckContext, one: Origin, held: Sequence[CableEnd]) -> Finding:
-    victims = tuple(dict.fromkeys(scene.cable(end.device, end.port) for end in held))
+def _blamed(context: CheckContext, one: Origin, held: Sequence[CableEnd]) -> Finding:
+    victims = tuple(dict.fromkeys(context.cable(end.device, end.port) for end in held))
     cables = "1 cable" if len(victims) == 1 else f"{len(victims)} cables"
-    own = scene.cable(one.end.device, one.end.port) if one.is_nic else congestion(one.end.device, one.end.port)
+    own = context.cable(one.end.device, one.end.port) if one.is_nic else congestion(one.end.device, one.end.port)
     say, text, remedy = _words(one)
     return say(
         place(one.end.port, one.priority) if one.end.port else "",
@@ -257,21 +257,21 @@ def _blamed(scene: CheckContext, one: Origin, held: Sequence[CableEnd]) -> Findi
         remedy,
         device=one.end.device,
         cause=own,
-        explains=[_pauses_on(way, one.priority) for way in _ways(scene, held)],
+        explains=[_pauses_on(way, one.priority) for way in _ways(context, held)],
         victims="; ".join(victims),
     )
 
 
-def _ways(scene: CheckContext, held: Sequence[CableEnd]) -> Iterator[str]:
+def _ways(context: CheckContext, held: Sequence[CableEnd]) -> Iterator[str]:
     """Yield what pauses go along because of an origin: to the ports it holds up, and all that switches on the way send.
 
     Not everybody counts the pauses that arrive.
     """
-    yield from (scene.way_in(end.device, end.port) for end in held)
-    senders = dict.fromkeys(far.device for end in held if (far := scene.far(end.device, end.port)))
+    yield from (context.way_in(end.device, end.port) for end in held)
+    senders = dict.fromkeys(far.device for end in held if (far := context.far(end.device, end.port)))
     for name in senders:
-        seen = scene.devices.get(name)
-        yield from (scene.way(name, port) for port in (seen.ports if seen else ()))
+        device = context.devices.get(name)
+        yield from (context.way(name, port) for port in (device.ports if device else ()))
 
 
 def _words(one: Origin) -> tuple[Callable[..., Finding], str, str]:
@@ -286,18 +286,18 @@ def _words(one: Origin) -> tuple[Callable[..., Finding], str, str]:
     return fail, "this switch causes pauses on {cables}; which of its egress ports is full it does not tell", INCAST
 
 
-def _in_circles(scene: CheckContext, end: CableEnd, number: int) -> Finding:
+def _in_circles(context: CheckContext, end: CableEnd, number: int) -> Finding:
     text = "is held up in a circle: every port waits for the next one, and none of them can begin"
     remedy = "see that the watchdog is on everywhere: netkit check watchdog; then whether routes go down and up again"
-    own = scene.cable(end.device, end.port)
+    own = context.cable(end.device, end.port)
     return fail(place(end.port, number), text, remedy, device=end.device, cause=own)
 
 
 class _Spread:
     """Where the pauses of one priority come from: each port that is held up, and what holds it up in turn."""
 
-    def __init__(self, scene: CheckContext, number: int) -> None:
-        self._scene, self._number = scene, number
+    def __init__(self, context: CheckContext, number: int) -> None:
+        self._scene, self._number = context, number
         self.calm = 0
         """Ports that are known not to be held up."""
         self._behind: dict[CableEnd | Origin, dict[CableEnd, None]] = {}
@@ -325,17 +325,17 @@ class _Spread:
     def _held(self) -> list[CableEnd]:
         """Return the ports that receive pauses, and count the others."""
         held: list[CableEnd] = []
-        for seen in self._scene.devices.values():
-            for port in (*seen.ports, *seen.nics):
-                pauses = self._received(seen, port)
+        for device in self._scene.devices.values():
+            for port in (*device.ports, *device.nics):
+                pauses = self._received(device, port)
                 if pauses.verdict(self._scene) is not Verdict.PASS:
-                    held.append(CableEnd(seen.name, port))
+                    held.append(CableEnd(device.name, port))
                 elif pauses.is_known:
                     self.calm += 1
         return held
 
-    def _received(self, seen: DeviceContext, port: str) -> Pauses:
-        return received_at(self._scene, seen, port, self._number)
+    def _received(self, device: DeviceContext, port: str) -> Pauses:
+        return received_at(self._scene, device, port, self._number)
 
     def _follow(self, todo: list[CableEnd]) -> None:
         """Go from each port that is held up to what holds it up, once each; pauses may go round in a circle."""

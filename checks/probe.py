@@ -68,21 +68,21 @@ class Way:
     needs=["probes"],
     follows=[*CABLE_FAULTS, "links.mtu", "links.rails", "routes", "bgp", "watchdog"],
 )
-def loss(scene: CheckContext) -> Iterator[Finding]:
+def loss(context: CheckContext) -> Iterator[Finding]:
     """Packets of every size, up to the full MTU, arrive from every NIC, along its rail and across to others.
 
     Small packets miss what large ones meet. When large ones alone are lost, a port on the way has a smaller MTU, or
     corrupts bits. When all ways of a NIC lose packets it is its own cable, else a way between two leaves.
     """
-    yield from _unseen(scene)
-    ways = tuple(_ways(scene))
+    yield from _unseen(context)
+    ways = tuple(_ways(context))
     for way in ways:
         yield from (PASSED for _ in way.probes if not way.is_bad)
     blamed = _blamed(ways)
     for nic, bad in blamed.items():
-        yield _of_nic(scene, nic, bad)
+        yield _of_nic(context, nic, bad)
     told = {way for bad in blamed.values() for way in bad}
-    yield from (_of_way(scene, way) for way in ways if way.is_bad and way not in told)
+    yield from (_of_way(context, way) for way in ways if way.is_bad and way not in told)
 
 
 @fabric_check(
@@ -99,15 +99,15 @@ def loss(scene: CheckContext) -> Iterator[Finding]:
         "probe.loss",
     ],
 )
-def latency(scene: CheckContext) -> Iterator[Finding]:
+def latency(context: CheckContext) -> Iterator[Finding]:
     """No way between NICs takes much longer than others as far apart.
 
     The quickest of several answers counts, which a busy host hardly delays. A way that takes longer goes around:
     through another rail, through more switches, or out of the fabric; or a queue on it never empties. See
     `netkit check routes pfc`.
     """
-    yield from _unseen(scene)
-    timed = [(way, least) for way in _ways(scene) if not way.is_bad and (least := way.probes[0].least_us) is not None]
+    yield from _unseen(context)
+    timed = [(way, least) for way in _ways(context) if not way.is_bad and (least := way.probes[0].least_us) is not None]
     for distance in NIC_DISTANCES:
         alike = [(way, least) for way, least in timed if way.distance == distance]
         if len(alike) < FEWEST:
@@ -116,28 +116,28 @@ def latency(scene: CheckContext) -> Iterator[Finding]:
             continue
         usual = median(least for _, least in alike)
         for way, least in alike:
-            if least - usual > scene.limits.probe_outlier_us:
+            if least - usual > context.limits.probe_outlier_us:
                 text = f"to {way.far} ({distance}): the quickest answer took {least:.0f} µs, usual are {usual:.0f} µs"
-                remedy, touched = "see netkit check routes load pfc", _touched(scene, way)
+                remedy, touched = "see netkit check routes load pfc", _touched(context, way)
                 yield warn(way.near.port, text, remedy, device=way.near.device, touches=touched)
             else:
                 yield PASSED
 
 
-def _unseen(scene: CheckContext) -> Iterator[Finding]:
-    for seen in scene.hosts:
-        found = seen.facts.probes
-        if not seen.is_reached:
-            yield skip("", f"not reached: {seen.observation.failure}", device=seen.name)
+def _unseen(context: CheckContext) -> Iterator[Finding]:
+    for device in context.hosts:
+        found = device.facts.probes
+        if not device.is_reached:
+            yield skip("", f"not reached: {device.observation.failure}", device=device.name)
         elif isinstance(found, Absent):
-            yield skip("", f"no probes: {found.reason}", device=seen.name)
+            yield skip("", f"no probes: {found.reason}", device=device.name)
 
 
-def _ways(scene: CheckContext) -> Iterator[Way]:
+def _ways(context: CheckContext) -> Iterator[Way]:
     """Yield what was probed of this fabric."""
-    ends = {nic.address: (host, nic) for host in scene.fabric.hosts for nic in host.nics}
-    for seen in scene.hosts:
-        found = seen.facts.probes
+    ends = {nic.address: (host, nic) for host in context.fabric.hosts for nic in host.nics}
+    for device in context.hosts:
+        found = device.facts.probes
         if isinstance(found, Absent):
             continue
         pairs: dict[tuple[str, str], list[Probe]] = {}
@@ -146,15 +146,15 @@ def _ways(scene: CheckContext) -> Iterator[Way]:
         for (source, destination), probes in pairs.items():
             near, far = ends.get(source), ends.get(destination)
             if near is not None and far is not None:
-                yield _way(scene, near, far, probes)
+                yield _way(context, near, far, probes)
 
 
-def _way(scene: CheckContext, near: tuple[Host, Nic], far: tuple[Host, Nic], probes: Sequence[Probe]) -> Way:
+def _way(context: CheckContext, near: tuple[Host, Nic], far: tuple[Host, Nic], probes: Sequence[Probe]) -> Way:
     one, other = (CableEnd(host.name, nic.interface) for host, nic in (near, far))
     leaves = tuple(sorted((near[1].leaf, far[1].leaf)))
-    apart = nic_distance(scene.fabric, near[1], far[1])
+    apart = nic_distance(context.fabric, near[1], far[1])
     by_size = tuple(sorted(probes, key=lambda probe: probe.size_bytes))
-    return Way(one, other, apart, (leaves[0], leaves[1]), by_size, scene.limits.probe_loss_percent)
+    return Way(one, other, apart, (leaves[0], leaves[1]), by_size, context.limits.probe_loss_percent)
 
 
 def _blamed(ways: Iterable[Way]) -> Mapping[CableEnd, tuple[Way, ...]]:
@@ -180,41 +180,41 @@ def _says_so(end: CableEnd, suspects: Mapping[CableEnd, Sequence[Way]]) -> bool:
     return any(one is not None and not one.router for one in reasons)
 
 
-def _of_nic(scene: CheckContext, nic: CableEnd, bad: Sequence[Way]) -> Finding:
+def _of_nic(context: CheckContext, nic: CableEnd, bad: Sequence[Way]) -> Finding:
     worst = max(bad, key=lambda way: (sum(way.lost_percent), way.reason is not None))
     scopes = [one for one in NIC_DISTANCES if any(way.distance == one for way in bad)]
-    text = f"all {len(bad)} ways from and to this NIC lose packets, {worst.text}{_said(scene, worst)}"
-    host = scene.fabric.device(nic.device)
+    text = f"all {len(bad)} ways from and to this NIC lose packets, {worst.text}{_said(context, worst)}"
+    host = context.fabric.device(nic.device)
     leaf = next((one.leaf for one in host.nics if one.interface == nic.port), "") if isinstance(host, Host) else ""
     ways = ", ".join(scopes)
     beyond = [leaf] if leaf and "same leaf" not in scopes else []  # what is wrong at an uplink spares the leaf's own
     return fail(nic.port, text, worst.remedy, device=nic.device, touches=beyond, ways=ways)
 
 
-def _of_way(scene: CheckContext, way: Way) -> Finding:
-    text = f"to {way.far} ({way.distance}) loses {way.text}{_said(scene, way)}"
+def _of_way(context: CheckContext, way: Way) -> Finding:
+    text = f"to {way.far} ({way.distance}) loses {way.text}{_said(context, way)}"
     cause = f"leaf {way.leaves[0]}" if way.distance == "same leaf" else f"way {way.leaves[0]} — {way.leaves[1]}"
-    return fail(way.near.port, text, way.remedy, device=way.near.device, cause=cause, touches=_touched(scene, way))
+    return fail(way.near.port, text, way.remedy, device=way.near.device, cause=cause, touches=_touched(context, way))
 
 
-def _touched(scene: CheckContext, way: Way) -> Iterator[str]:
+def _touched(context: CheckContext, way: Way) -> Iterator[str]:
     """Yield what a way goes over: the cables of both NICs, then those between their leaves; which, nobody tells."""
-    yield from (scene.cable(end.device, end.port) for end in (way.near, way.far))
+    yield from (context.cable(end.device, end.port) for end in (way.near, way.far))
     for leaf in dict.fromkeys(way.leaves):
-        yield from (scene.cable(leaf, port.name) for port in scene.fabric.switch(leaf).fabric_ports)
+        yield from (context.cable(leaf, port.name) for port in context.fabric.switch(leaf).fabric_ports)
     yield from dict.fromkeys(way.leaves)
 
 
-def _said(scene: CheckContext, way: Way) -> str:
+def _said(context: CheckContext, way: Way) -> str:
     """Return what was said about packets that did not pass, and by whom."""
     told = way.reason
     if told is None:
         return ""
-    return f"; {_router(scene, told.router) if told.router else 'the kernel'} says: {told.reason}"
+    return f"; {_router(context, told.router) if told.router else 'the kernel'} says: {told.reason}"
 
 
-def _router(scene: CheckContext, address: str) -> str:
-    for switch in scene.fabric.switches:
+def _router(context: CheckContext, address: str) -> str:
+    for switch in context.fabric.switches:
         own = (switch.loopback, *(port.address for port in switch.ports))
         if any(one.partition("/")[0] == address for one in own):
             return switch.name

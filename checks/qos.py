@@ -28,53 +28,53 @@ class Aspect(NamedTuple):
 
 
 @device_check(layer="qos", needs=["qos"], on="switch", follows=[])
-def switch(scene: CheckContext, seen: DeviceContext) -> Iterator[Finding]:
+def switch(context: CheckContext, device: DeviceContext) -> Iterator[Finding]:
     """Every switch port trusts, maps, pauses and schedules as the intent says.
 
     One hop that maps RoCE to a class that is not lossless makes the whole path lossy; one that maps CNPs to a full
     queue lets congestion grow. `netkit plan` shows what differs, `netkit deploy` sets it.
     """
-    found = seen.facts.qos
+    found = device.facts.qos
     if isinstance(found, Absent):
         return
-    for name in seen.ports:
+    for name in device.ports:
         qos = found.get(name)
         if qos is None:
             yield skip(name, "the device does not show the QoS of this port")
         else:
-            yield from _judged(name, (*_common(scene.fabric.lossless, qos), *_classes(scene.fabric.lossless, qos)))
+            yield from _judged(name, (*_common(context.fabric.lossless, qos), *_classes(context.fabric.lossless, qos)))
 
 
 @device_check(layer="qos", needs=["qos"], on="switch", follows=[])
-def ecn(scene: CheckContext, seen: DeviceContext) -> Iterator[Finding]:
+def ecn(context: CheckContext, device: DeviceContext) -> Iterator[Finding]:
     """Every switch port marks RoCE at the thresholds the intent has for its speed, and marks nothing else.
 
     Marks that come too late leave it to PFC to slow senders down; none at all leave nothing else. `netkit plan` shows
     what differs, `netkit deploy` sets it.
     """
-    found = seen.facts.qos
+    found = device.facts.qos
     if isinstance(found, Absent):
         return
-    for name, port in seen.ports.items():
+    for name, port in device.ports.items():
         qos = found.get(name)
         if qos is None or qos.ecn is None:
             yield skip(name, "the device does not show when this port marks")
         else:
-            yield from _judged(name, _marking(scene.fabric.lossless, port, qos))
+            yield from _judged(name, _marking(context.fabric.lossless, port, qos))
 
 
 @device_check(layer="qos", needs=["qos"], on="switch", follows=[])
-def headroom(scene: CheckContext, seen: DeviceContext) -> Iterator[Finding]:
+def headroom(context: CheckContext, device: DeviceContext) -> Iterator[Finding]:
     """The headroom of every port holds what is still on its way over the real cable after a pause.
 
     Less of it loses packets of the lossless class under congestion only, when it hurts most. Say how long the cables
     are in the intent, then `netkit deploy`.
     """
-    del scene
-    found = seen.facts.qos
+    del context
+    found = device.facts.qos
     if isinstance(found, Absent):
         return
-    for name, port in seen.ports.items():
+    for name, port in device.ports.items():
         qos, wanted, length_m = found.get(name), port.profile.headroom, port.profile.cable.length_m
         room = None if qos is None or wanted is None else _room(qos, wanted)
         made_for_m = None if qos is None or wanted is None else qos.cable_m
@@ -98,39 +98,39 @@ def _room(qos: PortQos, wanted: Headroom) -> tuple[int, int] | None:
 
 
 @device_check(layer="qos", needs=["qos"], on="host", follows=[])
-def nic(scene: CheckContext, seen: DeviceContext) -> Iterator[Finding]:
+def nic(context: CheckContext, device: DeviceContext) -> Iterator[Finding]:
     """Every NIC trusts, maps, pauses, schedules, marks and answers as the intent says.
 
     Firmware updates and driver reloads bring defaults back: RoCE then rides in a class that nothing protects, or CNPs
     leave with a DSCP that no switch knows. `netkit deploy` sets them again.
     """
-    found = seen.facts.qos
+    found = device.facts.qos
     if isinstance(found, Absent):
         return
-    for name in seen.nics:
+    for name in device.nics:
         qos = found.get(name)
         if qos is None:
             yield skip(name, "the host does not show the QoS of this NIC")
         else:
-            profile = scene.fabric.lossless
+            profile = context.fabric.lossless
             found_now = (*_common(profile, qos), *_classes(profile, qos), *_answers(profile, qos))
             yield from _judged(name, found_now)
 
 
 @fabric_check(layer="qos", needs=["qos"], follows=["qos.switch", "qos.nic"])
-def link(scene: CheckContext) -> Iterator[Finding]:
+def link(context: CheckContext) -> Iterator[Finding]:
     """Both ends of a cable mean the same: for RoCE, for CNPs, and which of their pauses the other one heeds.
 
     Both ends can be right by their own books and wrong together; that is where lossless fabrics lose packets. A NIC's
     packets are followed by the DSCP they really leave with to the priority the switch gives them. See with
     `netkit check qos` which end differs from the intent.
     """
-    for near, near_port, far, far_port in scene.links():
+    for near, near_port, far, far_port in context.links():
         mine, other = _qos(near, near_port), _qos(far, far_port)
         if mine is None or other is None:
             yield skip(near_port, "not both ends show their QoS", device=near.name)
             continue
-        for text in _compared(scene.fabric.lossless, mine, other, f"{far.name}:{far_port}"):
+        for text in _compared(context.fabric.lossless, mine, other, f"{far.name}:{far_port}"):
             remedy = "see which end differs from the intent: netkit check qos"
             yield fail(near_port, text, remedy, device=near.name) if text else PASSED
 
@@ -178,8 +178,8 @@ def _left(profile: LosslessProfile, mine: PortQos, other: PortQos, there: str) -
             yield "" if priority == wanted else text
 
 
-def _qos(seen: DeviceContext, port: str) -> PortQos | None:
-    return None if isinstance(seen.facts.qos, Absent) else seen.facts.qos.get(port)
+def _qos(device: DeviceContext, port: str) -> PortQos | None:
+    return None if isinstance(device.facts.qos, Absent) else device.facts.qos.get(port)
 
 
 def _mapped(qos: PortQos, dscp: int) -> int | None:

@@ -33,55 +33,59 @@ Owners = Mapping[str, tuple[str, str]]
     on="switch",
     follows=["bgp.sessions", "bgp.prefixes", "bgp.drained", *CABLE_FAULTS],
 )
-def paths(scene: CheckContext, seen: DeviceContext) -> Iterator[Finding]:
+def paths(context: CheckContext, device: DeviceContext) -> Iterator[Finding]:
     """Every switch reaches every leaf over as many ports as the design has.
 
     A path that is missing makes the others carry its traffic: collectives slow down though everything is reachable.
     See `netkit check links.up bgp` for the switches in between. Paths that the intent drains are not asked for.
     """
-    found, widths = seen.facts.routes, scene.expected[seen.name].widths
+    found, widths = device.facts.routes, context.expected[device.name].widths
     if isinstance(found, Absent):
         return
     if not widths:
         yield skip("", "by design it reaches no other leaf over what is not drained")
     for prefix, width in widths.items():
-        ways = [one for one in found.get(prefix, ()) if one in seen.ports]
+        ways = [one for one in found.get(prefix, ()) if one in device.ports]
         if len(ways) >= width:
             yield PASSED
         elif not ways:
-            text = f"no route to {prefix}, which {_owner(scene, prefix)} announces"
+            text = f"no route to {prefix}, which {_owner(context, prefix)} announces"
             yield fail(
-                "", text, MISSING_REMEDY, cause=_way(scene, seen, prefix), touches=_missing(scene, seen, prefix, ())
+                "",
+                text,
+                MISSING_REMEDY,
+                cause=_way(context, device, prefix),
+                touches=_missing(context, device, prefix, ()),
             )
         else:
-            text = f"{prefix} of {_owner(scene, prefix)} is reached over {len(ways)} ports, not over {width}"
-            touched, cause = _missing(scene, seen, prefix, ways), _way(scene, seen, prefix)
+            text = f"{prefix} of {_owner(context, prefix)} is reached over {len(ways)} ports, not over {width}"
+            touched, cause = _missing(context, device, prefix, ways), _way(context, device, prefix)
             yield fail("", text, MISSING_REMEDY, cause=cause, touches=touched, over=", ".join(ways))
 
 
-def _owner(scene: CheckContext, prefix: str) -> str:
-    return next((leaf.name for leaf in scene.fabric.tier("leaf") if leaf.leaf_prefix == prefix), "a leaf")
+def _owner(context: CheckContext, prefix: str) -> str:
+    return next((leaf.name for leaf in context.fabric.tier("leaf") if leaf.leaf_prefix == prefix), "a leaf")
 
 
-def _way(scene: CheckContext, seen: DeviceContext, prefix: str) -> str:
-    return f"paths from {seen.name} to {_owner(scene, prefix)}"
+def _way(context: CheckContext, device: DeviceContext, prefix: str) -> str:
+    return f"paths from {device.name} to {_owner(context, prefix)}"
 
 
-def _missing(scene: CheckContext, seen: DeviceContext, prefix: str, ways: Sequence[str]) -> Iterator[str]:
+def _missing(context: CheckContext, device: DeviceContext, prefix: str, ways: Sequence[str]) -> Iterator[str]:
     """Yield what may be missing on narrow paths: own cables that are not used, then those of who is behind them.
 
     What one switch lacks its neighbour may lack because of a cable further on: of those, the owner's come first.
     """
-    roles = {seen.ports[way].role for way in ways} or {"up", "down"}
-    unused = [port for port in seen.ports.values() if port.role in roles and port.name not in ways]
-    yield from (scene.cable(seen.name, port.name) for port in unused)
+    roles = {device.ports[way].role for way in ways} or {"up", "down"}
+    unused = [port for port in device.ports.values() if port.role in roles and port.name not in ways]
+    yield from (context.cable(device.name, port.name) for port in unused)
     behind = {port.peer for port in unused}
-    owner = scene.fabric.device(_owner(scene, prefix))
+    owner = context.fabric.device(_owner(context, prefix))
     for one in owner.ports if isinstance(owner, Switch) else ():
         if one.peer in behind or (owner is not None and owner.name in behind):
-            yield scene.cable(owner.name if owner else "", one.name)
-    yield _owner(scene, prefix)
-    yield from (name for name in behind if isinstance(scene.fabric.device(name), Switch))
+            yield context.cable(owner.name if owner else "", one.name)
+    yield _owner(context, prefix)
+    yield from (name for name in behind if isinstance(context.fabric.device(name), Switch))
 
 
 @device_check(
@@ -90,31 +94,31 @@ def _missing(scene: CheckContext, seen: DeviceContext, prefix: str, ways: Sequen
     on="host",
     follows=["links.up", "links.flaps", "links.cabling", "routes.addresses", "links.rails"],
 )
-def lookups(scene: CheckContext, seen: DeviceContext) -> Iterator[Finding]:
+def lookups(context: CheckContext, device: DeviceContext) -> Iterator[Finding]:
     """What a NIC sends leaves by that NIC, through its own leaf.
 
     The kernel is asked, from each NIC's address, for the way to another host of its leaf, of its rail, and of every
     other rail. A packet that leaves by another NIC has a source address of the wrong rail: it is lost, or loads that
     rail. `netkit deploy` sets routes and rules again.
     """
-    found = seen.facts.lookups
+    found = device.facts.lookups
     if isinstance(found, Absent):
         return
-    ends = {nic.address: nic for host in scene.fabric.hosts for nic in host.nics}
+    ends = {nic.address: nic for host in context.fabric.hosts for nic in host.nics}
     for lookup in found:
-        nic, far = seen.nics.get(lookup.interface), ends.get(lookup.destination)
+        nic, far = device.nics.get(lookup.interface), ends.get(lookup.destination)
         if nic is None or far is None:
             yield skip(lookup.interface, f"{lookup.destination} is not of this fabric")
         else:
-            judged = _judged(scene, lookup, nic, far)
+            judged = _judged(context, lookup, nic, far)
             what = "is missing" if lookup.failure else "leads elsewhere"
-            cause = f"a route of {seen.name}:{nic.interface} {what}"
+            cause = f"a route of {device.name}:{nic.interface} {what}"
             yield judged if judged is PASSED else judged._replace(cause=cause)
 
 
-def _judged(scene: CheckContext, lookup: Lookup, nic: Nic, far: Nic) -> Finding:
+def _judged(context: CheckContext, lookup: Lookup, nic: Nic, far: Nic) -> Finding:
     where = f"to {lookup.destination} of rail {far.rail}"
-    if scene.fabric.cross_rail == "blocked" and far.rail != nic.rail:
+    if context.fabric.cross_rail == "blocked" and far.rail != nic.rail:
         # A kernel may call a blocked destination on-link when asked with an interface: no gateway is what counts.
         if lookup.failure or not lookup.gateway:
             return PASSED
@@ -135,17 +139,17 @@ def _is_on_link(nic: Nic, far: Nic) -> bool:
 
 
 @device_check(layer="host", needs=["host"], on="host", follows=["links.up"])
-def addresses(scene: CheckContext, seen: DeviceContext) -> Iterator[Finding]:
+def addresses(context: CheckContext, device: DeviceContext) -> Iterator[Finding]:
     """Every NIC has the address it is designed to have, and no other of the fabric's.
 
     A second address of another rail makes the kernel answer on the wrong NIC. Remove what netkit did not put there,
     then `netkit deploy`.
     """
-    found = seen.facts.host
-    if isinstance(found, Absent) or not isinstance(seen.device, Host):
+    found = device.facts.host
+    if isinstance(found, Absent) or not isinstance(device.device, Host):
         return
-    pool = ip_network(scene.fabric.host_pool)
-    for name, nic in seen.nics.items():
+    pool = ip_network(context.fabric.host_pool)
+    for name, nic in device.nics.items():
         told = found.addresses.get(name)
         mine = [one for one in told or () if _is_in(one, pool)]
         wanted = f"{nic.address}/{nic.prefix_length}"
@@ -165,21 +169,21 @@ def _is_in(address: str, pool: IPv4Network | IPv6Network) -> bool:
 
 
 @device_check(layer="host", needs=["host"], on="host", follows=[])
-def default(scene: CheckContext, seen: DeviceContext) -> Iterator[Finding]:
+def default(context: CheckContext, device: DeviceContext) -> Iterator[Finding]:
     """No NIC of a rail is the way to everywhere else: the default route of the host leaves by management.
 
     Otherwise names, storage, logs and SSH go into the fabric, which leads nowhere, or load a rail. A gateway on the
     NIC, DHCP, or router advertisements of the leaf set it. One that another default route goes before is a warning: it
     holds as soon as management is down. Tables of the NICs themselves are not meant.
     """
-    del scene
-    found = seen.facts.host
+    del context
+    found = device.facts.host
     if isinstance(found, Absent):
         return
     if found.default_routes is None:
         yield skip("", "its default routes were not read")
         return
-    for name in seen.nics:
+    for name in device.nics:
         ways = [way for way in found.default_routes if way.interface == name]
         yield from (_through(way, found.default_routes) for way in ways)
         if not ways:
@@ -195,31 +199,31 @@ def _through(way: DefaultRoute, ways: tuple[DefaultRoute, ...]) -> Finding:
 
 
 @fabric_check(layer="host", needs=["host"], follows=["routes.addresses"])
-def duplicates(scene: CheckContext) -> Iterator[Finding]:
+def duplicates(context: CheckContext) -> Iterator[Finding]:
     """No address of a NIC or a switch is on another interface of any host too.
 
     Two that answer for one address take each other's packets, now this one and now that: queue pairs time out, and
     neither looks wrong by itself. All interfaces of all hosts are looked at, those inside containers excepted. Take the
     address away where it does not belong.
     """
-    owners = dict(_owners(scene))
-    for seen in scene.hosts:
-        found = seen.facts.host
+    owners = dict(_owners(context))
+    for device in context.hosts:
+        found = device.facts.host
         if isinstance(found, Absent):
             continue
         if not found.addresses:
-            yield skip("", "its addresses were not read", device=seen.name)
+            yield skip("", "its addresses were not read", device=device.name)
         for name, told in found.addresses.items():
-            taken = [one for one in told if _is_twice(owners, seen, found, name, one)]
-            yield from (_twice(owners, seen, name, one) for one in taken)
+            taken = [one for one in told if _is_twice(owners, device, found, name, one)]
+            yield from (_twice(owners, device, name, one) for one in taken)
             if not taken:
                 yield PASSED
 
 
-def _owners(scene: CheckContext) -> Iterator[tuple[str, tuple[str, str]]]:
+def _owners(context: CheckContext) -> Iterator[tuple[str, tuple[str, str]]]:
     """Yield every address of the design with the device and the interface that are to have it."""
-    yield from ((one.loopback, (one.name, "its loopback")) for one in scene.fabric.switches)
-    for host in scene.fabric.hosts:
+    yield from ((one.loopback, (one.name, "its loopback")) for one in context.fabric.switches)
+    for host in context.fabric.hosts:
         for nic in host.nics:
             yield nic.gateway, (nic.leaf, nic.leaf_port)
             yield nic.address, (host.name, nic.interface)

@@ -9,17 +9,17 @@ from netkit.judge import PASSED, CheckContext, DeviceContext, Finding, device_ch
 
 
 @device_check(layer="qos", needs=["watchdogs"], on="switch", follows=[])
-def enabled(scene: CheckContext, seen: DeviceContext) -> Iterator[Finding]:
+def enabled(context: CheckContext, device: DeviceContext) -> Iterator[Finding]:
     """The watchdog guards the lossless priority of every port.
 
     Without it one NIC that pauses for ever stops everybody who sends through the same switches. `netkit deploy` turns
     it on.
     """
-    found = seen.facts.watchdogs
+    found = device.facts.watchdogs
     if isinstance(found, Absent):
         return
-    for port in seen.ports:
-        for priority in scene.fabric.lossless.lossless_priorities:
+    for port in device.ports:
+        for priority in context.fabric.lossless.lossless_priorities:
             guard = found.get(place(port, priority))
             if guard is None or not guard.is_on:
                 yield fail(place(port, priority), "no PFC watchdog", "netkit plan shows what is missing")
@@ -28,22 +28,22 @@ def enabled(scene: CheckContext, seen: DeviceContext) -> Iterator[Finding]:
 
 
 @device_check(layer="qos", needs=["watchdogs"], on="switch", follows=[])
-def storms(scene: CheckContext, seen: DeviceContext) -> Iterator[Finding]:
+def storms(context: CheckContext, device: DeviceContext) -> Iterator[Finding]:
     """No port is in a pause storm now.
 
     While a storm lasts the watchdog drops what the port should send. What is at the other end pauses without end: a
     host whose NIC, driver or PCIe hangs. Take it out of service and reset it.
     """
-    del scene
-    found = seen.facts.watchdogs
+    del context
+    found = device.facts.watchdogs
     if isinstance(found, Absent):
         return
     for at, guard in found.items():
         port, priority = parts(at)
-        if port not in seen.ports:
+        if port not in device.ports:
             continue
         if guard.is_stormed:
-            peer = seen.ports[port]
+            peer = device.ports[port]
             text = f"a pause storm on priority {priority} from {peer.peer}:{peer.peer_port} has not ended"
             yield fail(at, text, f"take {peer.peer} out of service and see why it pauses")
         else:
@@ -57,21 +57,21 @@ def storms(scene: CheckContext, seen: DeviceContext) -> Iterator[Finding]:
     window=True,
     follows=["watchdog.storms", "pfc.storms", "pfc.origin", "pfc.rate"],
 )
-def trips(scene: CheckContext, seen: DeviceContext) -> Iterator[Finding]:
+def trips(context: CheckContext, device: DeviceContext) -> Iterator[Finding]:
     """The watchdog has not tripped since the last look.
 
     Each trip means that packets of the lossless class were dropped. See who was at the other end: `netkit check pfc`.
     """
-    if not isinstance(seen.device, Switch):
+    if not isinstance(device.device, Switch):
         return
-    for port in seen.device.ports:
-        for priority in scene.fabric.lossless.lossless_priorities:
+    for port in device.device.ports:
+        for priority in context.fabric.lossless.lossless_priorities:
             at = place(port.name, priority)
-            trips = seen.delta("watchdog_detected", at)
+            trips = device.delta("watchdog_detected", at)
             if not trips.is_known:
                 yield skip(at, f"how often the watchdog tripped is not known: {trips.state}")
             elif trips.value:
-                drops = seen.delta("watchdog_drops", at)
+                drops = device.delta("watchdog_drops", at)
                 dropped = drops.value if drops.is_known else "not told"
                 text = f"tripped {trips.value} times in {trips.seconds:.0f} s, for {port.peer}:{port.peer_port}"
                 yield fail(at, text, f"see why {port.peer} pauses without end", dropped=dropped)

@@ -74,7 +74,11 @@ class Recovery:
         if seen.is_as_before(self._task):
             if now_s < self._applied_by_s:
                 return RecoveryOutcome(ConfigState.UNKNOWN, "it may still be about to apply the change", FAILED)
-            self._tidy(driver)
+            with suppress(NetkitError):
+                driver.discard_config()
+            if self._is_drained:
+                self._step(Phase.UNDRAIN)
+                driver.undrain()
             return RecoveryOutcome(ConfigState.AS_BEFORE)
         if seen.is_intended():
             if self._window.is_confirming and (is_last or now_s < self._window.earliest_s):
@@ -85,13 +89,6 @@ class Recovery:
                 )
             return RecoveryOutcome(ConfigState.UNKNOWN, "it may still be about to take the change back", FAILED)
         return RecoveryOutcome(ConfigState.UNKNOWN, f"it runs neither: {differences(seen)}", FAILED)
-
-    def _tidy(self, driver: Driver) -> None:
-        with suppress(NetkitError):
-            driver.discard_config()
-        if self._is_drained:
-            self._step(Phase.UNDRAIN)
-            driver.undrain()
 
     def _kept(self, driver: Driver) -> RecoveryOutcome:
         """Make sure that a change that runs for good is saved too."""

@@ -44,8 +44,18 @@ def explain(fabric: Fabric, intent: Intent, switch: Switch, port: Port) -> Itera
     yield Number("cable", f"{cable.length_m:g} m {cable.media}", "cables in the intent", "")
     yield from _headroom(fabric, switch, port)
     yield from _ecn(intent, port)
-    yield from _classes(fabric)
-    yield from _watchdog(fabric)
+    for traffic in fabric.lossless.classes:
+        dscps = ",".join(map(str, traffic.dscps)) if len(traffic.dscps) <= 8 else f"the other {len(traffic.dscps)}"
+        how = "strict" if traffic.is_strict else f"weight {traffic.weight}"
+        extra = ", PFC and ECN" if traffic.is_lossless else ""
+        note = "; 48 is CS6 too: BGP and BFD ride this queue" if CONTROL_DSCP in traffic.dscps else ""
+        yield Number(f"class {traffic.name}", f"priority {traffic.priority}, {how}{extra}", f"DSCP {dscps}{note}", "")
+    watchdog = fabric.lossless.watchdog
+    yield Number("watchdog poll", f"{watchdog.poll_ms} ms", "lossless.watchdog.poll_ms", "")
+    detection = f"{watchdog.poll_ms} ms × {watchdog.detection_polls} polls"
+    yield Number("watchdog detection", f"{watchdog.detection_ms} ms", detection, "")
+    restoration = f"{watchdog.poll_ms} ms × {watchdog.restoration_polls} polls"
+    yield Number("watchdog restoration", f"{watchdog.restoration_ms} ms", restoration, "")
 
 
 def _headroom(fabric: Fabric, switch: Switch, port: Port) -> Iterator[Number]:
@@ -101,21 +111,3 @@ def _ecn(intent: Intent, port: Port) -> Iterator[Number]:
         source = "" if given else "at 400G equal to Cumulus Linux's RoCE defaults (RoCE chapter of its user guide)"
         yield Number(name, f"{value:,} B", formula, source)
     yield Number("ecn probability", f"{thresholds.probability_percent} %", "certain at ecn max", "")
-
-
-def _classes(fabric: Fabric) -> Iterator[Number]:
-    for traffic in fabric.lossless.classes:
-        dscps = ",".join(map(str, traffic.dscps)) if len(traffic.dscps) <= 8 else f"the other {len(traffic.dscps)}"
-        how = "strict" if traffic.is_strict else f"weight {traffic.weight}"
-        extra = ", PFC and ECN" if traffic.is_lossless else ""
-        note = "; 48 is CS6 too: BGP and BFD ride this queue" if CONTROL_DSCP in traffic.dscps else ""
-        yield Number(f"class {traffic.name}", f"priority {traffic.priority}, {how}{extra}", f"DSCP {dscps}{note}", "")
-
-
-def _watchdog(fabric: Fabric) -> Iterator[Number]:
-    watchdog = fabric.lossless.watchdog
-    yield Number("watchdog poll", f"{watchdog.poll_ms} ms", "lossless.watchdog.poll_ms", "")
-    detection = f"{watchdog.poll_ms} ms × {watchdog.detection_polls} polls"
-    yield Number("watchdog detection", f"{watchdog.detection_ms} ms", detection, "")
-    restoration = f"{watchdog.poll_ms} ms × {watchdog.restoration_polls} polls"
-    yield Number("watchdog restoration", f"{watchdog.restoration_ms} ms", restoration, "")

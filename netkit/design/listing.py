@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from netkit.design.fabric import Fabric, Host, Switch
+from netkit.design.fabric import Fabric, Switch
 from netkit.design.plugs import Socket, module_at, sockets
 from netkit.hardware import Media
 
@@ -77,7 +77,8 @@ def addresses(fabric: Fabric) -> Iterator[AddressRow]:
     for switch in fabric.switches:
         yield from _of_switch(switch)
     for host in fabric.hosts:
-        yield from _of_host(host)
+        for nic in host.nics:
+            yield AddressRow(host.name, "host", f"{nic.interface} ({nic.pci})", f"{nic.address}/{nic.prefix_length}")
 
 
 def _of_switch(switch: Switch) -> Iterator[AddressRow]:
@@ -93,8 +94,3 @@ def _of_switch(switch: Switch) -> Iterator[AddressRow]:
     for port in switch.host_ports:
         if port.address:
             yield AddressRow(switch.name, switch.role, port.name, port.address)
-
-
-def _of_host(host: Host) -> Iterator[AddressRow]:
-    for nic in host.nics:
-        yield AddressRow(host.name, "host", f"{nic.interface} ({nic.pci})", f"{nic.address}/{nic.prefix_length}")

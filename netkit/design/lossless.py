@@ -59,19 +59,15 @@ def ecn(lossless: Lossless, speed_gbps: int) -> EcnThresholds:
 
 def problems(intent: Intent) -> Iterator[Problem]:
     """Yield every number that would not be lossless, or would differ between switch and host."""
-    yield from _ecn(intent.lossless)
-    yield from _classes(intent.lossless)
-    yield from _nic(intent)
-
-
-def _ecn(lossless: Lossless) -> Iterator[Problem]:
-    for speed, thresholds in lossless.ecn.items():
+    for speed, thresholds in intent.lossless.ecn.items():
         if thresholds.min_bytes >= thresholds.max_bytes:
             yield Problem(
                 f"ECN min_bytes {thresholds.min_bytes} is not below max_bytes {thresholds.max_bytes}",
                 "marking must start before it is certain: lower min_bytes or raise max_bytes",
                 ("lossless", "ecn", speed, "min_bytes"),
             )
+    yield from _classes(intent.lossless)
+    yield from _nic(intent)
 
 
 def _classes(lossless: Lossless) -> Iterator[Problem]:

@@ -1,5 +1,7 @@
 """Stage: facts, fabric and checks → findings. Pure: the same facts give the same verdicts."""
 
+from typing import TYPE_CHECKING
+
 from netkit.judge.check import CABLE_FAULTS, Check, device_check, fabric_check
 from netkit.judge.context import CheckContext, DeviceContext
 from netkit.judge.finding import PASSED, Finding, Silenced, Verdict, error, fail, passed, skip, warn
@@ -24,9 +26,10 @@ __all__ = [
 
 RENAMED = {"Scene": "CheckContext", "Seen": "DeviceContext"}
 
+if not TYPE_CHECKING:  # a type checker shall still refuse names that do not exist
 
-def __getattr__(name: str) -> object:
-    """Say what a check that was written for an earlier netkit has to import."""
-    if name in RENAMED:
-        raise ImportError(f"netkit.judge.{name} is called {RENAMED[name]} now: write {RENAMED[name]}")
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    def __getattr__(name: str) -> object:
+        """Name the replacement of what a check written for an earlier netkit imports."""
+        if name in RENAMED:
+            raise ImportError(f"netkit.judge has no {name} any more: write {RENAMED[name]}")
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

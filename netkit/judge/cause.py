@@ -14,17 +14,17 @@ from netkit.judge.context import CheckContext
 from netkit.judge.finding import Finding, Silenced, Verdict
 
 
-def cable_at(scene: CheckContext, device: str, place: str) -> str:
+def cable_at(context: CheckContext, device: str, place: str) -> str:
     """Return the cable at a place, be it a port or a priority of one."""
-    return scene.cable(device, place) or scene.cable(device, place.rpartition("/")[0])
+    return context.cable(device, place) or context.cable(device, place.rpartition("/")[0])
 
 
-def linked(scene: CheckContext, checks: Sequence[Check], findings: Sequence[Finding]) -> Sequence[Finding]:
+def linked(context: CheckContext, checks: Sequence[Check], findings: Sequence[Finding]) -> Sequence[Finding]:
     """Return findings in the same order, each with the cause that those of one cause share."""
     bad = [number for number, one in enumerate(findings) if one.verdict > Verdict.SKIPPED]
     if not bad:
         return findings
-    links = _Links(scene, checks, findings, bad)
+    links = _Links(context, checks, findings, bad)
     return [links.named(number) for number in range(len(findings))]
 
 
@@ -32,9 +32,9 @@ class _Links:
     """From each finding to what it follows from."""
 
     def __init__(
-        self, scene: CheckContext, checks: Sequence[Check], findings: Sequence[Finding], bad: Sequence[int]
+        self, context: CheckContext, checks: Sequence[Check], findings: Sequence[Finding], bad: Sequence[int]
     ) -> None:
-        self._scene, self._findings = scene, findings
+        self._context, self._findings = context, findings
         self._order = {check.name: (LAYERS.index(check.layer), order) for order, check in enumerate(checks)}
         self._follows = {check.name: tuple(_followed(check, checks)) for check in checks}
         self._says = {check.name: check.follows is not None for check in checks}
@@ -78,7 +78,7 @@ class _Links:
         return -len(one.explains), layer, -one.verdict, order
 
     def _cable(self, one: Finding) -> str:
-        return cable_at(self._scene, one.device, one.place)
+        return cable_at(self._context, one.device, one.place)
 
     def _ends(self, number: int) -> Iterator[str]:
         """Yield the devices at both ends of the cable a finding is at, or its device."""

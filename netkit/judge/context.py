@@ -118,9 +118,9 @@ class DeviceContext:
         return FAILED if self.observation.failure and found.state is CounterState.BASELINE else found
 
 
-def _moves(seen: DeviceContext, port: str) -> bool:
+def _moves(device: DeviceContext, port: str) -> bool:
     """Whether any byte was counted at a port."""
-    return any((delta := seen.deltas(name).get(port)) and delta.value for name in ("rx_bytes", "tx_bytes"))
+    return any((delta := device.deltas(name).get(port)) and delta.value for name in ("rx_bytes", "tx_bytes"))
 
 
 @dataclass(frozen=True)
@@ -158,20 +158,20 @@ class CheckContext:
                 ends = (near.observation.samples, link.port), (far.observation.samples, link.peer_port)
                 near.still.update([link.port] if still(near.deltas, far.deltas, *ends) else [])
                 far.still.update([link.peer_port] if still(far.deltas, near.deltas, *reversed(ends)) else [])
-        for seen in found.values():
-            if seen.still:  # all counters of a device are read together: the other ports may merely be idle
-                seen.still.update(port for port in (*seen.ports, *seen.nics) if not _moves(seen, port))
+        for device in found.values():
+            if device.still:  # all counters of a device are read together: the other ports may merely be idle
+                device.still.update(port for port in (*device.ports, *device.nics) if not _moves(device, port))
         return found
 
     @cached_property
     def switches(self) -> tuple[DeviceContext, ...]:
         """Return the switches."""
-        return tuple(seen for seen in self.devices.values() if isinstance(seen.device, Switch))
+        return tuple(device for device in self.devices.values() if isinstance(device.device, Switch))
 
     @cached_property
     def hosts(self) -> tuple[DeviceContext, ...]:
         """Return the hosts."""
-        return tuple(seen for seen in self.devices.values() if isinstance(seen.device, Host))
+        return tuple(device for device in self.devices.values() if isinstance(device.device, Host))
 
     @cached_property
     def expected(self) -> Mapping[str, Expectation]:

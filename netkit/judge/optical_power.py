@@ -28,55 +28,55 @@ TX_LIMITS: Mapping[str, Limits] = {
 NO_LIMITS = Limits()
 
 
-def losses(scene: CheckContext) -> Iterator[tuple[str, CableEnd, float | None]]:
+def losses(context: CheckContext) -> Iterator[tuple[str, CableEnd, float | None]]:
     """Yield kind of cable, receiving end and mean loss of every direction; none where only one end measures light.
 
     Of a device that tells of no modules at all nothing is yielded: that is said once, by its own checks.
     """
-    for link in scene.fabric.links():
+    for link in context.fabric.links():
         for near, far in (
             (CableEnd(link.device, link.port), CableEnd(link.peer, link.peer_port)),
             (CableEnd(link.peer, link.peer_port), CableEnd(link.device, link.port)),
         ):
-            received = [lane.rx_dbm for lane in _lanes(scene, near).values() if lane.rx_dbm is not None]
-            sent = [lane.tx_dbm for lane in _lanes(scene, far).values() if lane.tx_dbm is not None]
+            received = [lane.rx_dbm for lane in _lanes(context, near).values() if lane.rx_dbm is not None]
+            sent = [lane.tx_dbm for lane in _lanes(context, far).values() if lane.tx_dbm is not None]
             if received and sent and max(sent) > DARK_DBM and max(received) > DARK_DBM:
                 yield link.cable.media, near, sum(sent) / len(sent) - sum(received) / len(received)
-            elif (received or sent) and _tells(scene, near) and _tells(scene, far):
+            elif (received or sent) and _tells(context, near) and _tells(context, far):
                 yield link.cable.media, near, None
 
 
-def sends_less(scene: CheckContext, end: CableEnd) -> float | None:
+def sends_less(context: CheckContext, end: CableEnd) -> float | None:
     """Return by how much less an end sends than in earlier runs, all its lanes together; None where nobody knows."""
     falls = []
-    for number, lane in _lanes(scene, end).items():
-        earlier = [value for _, value in scene.history.readings(end.device, place(end.port, number), "tx_dbm")]
+    for number, lane in _lanes(context, end).items():
+        earlier = [value for _, value in context.history.readings(end.device, place(end.port, number), "tx_dbm")]
         if lane.tx_dbm is not None and earlier:
             falls.append(median(earlier) - lane.tx_dbm)
     return sum(falls) / len(falls) if falls else None
 
 
-def is_weak(scene: CheckContext, end: CableEnd, designed: str) -> bool:
+def is_weak(context: CheckContext, end: CableEnd, designed: str) -> bool:
     """Whether the lasers of an end send less than is well, or report a fault: then what arrives says nothing more."""
-    seen = scene.devices.get(end.device)
-    module = None if seen is None or isinstance(seen.facts.modules, Absent) else seen.facts.modules.get(end.port)
+    device = context.devices.get(end.device)
+    module = None if device is None or isinstance(device.facts.modules, Absent) else device.facts.modules.get(end.port)
     if module is None:
         return False
     limits = limits_of(module, "tx_dbm", designed)
-    least = limits.low_alarm if limits.low_warning is None else limits.low_warning + scene.limits.light_margin_db
+    least = limits.low_alarm if limits.low_warning is None else limits.low_warning + context.limits.light_margin_db
     sent = [lane.tx_dbm for lane in module.lanes.values() if lane.tx_dbm is not None and lane.tx_dbm > DARK_DBM]
     is_faulty = any(lane.has_tx_fault for lane in module.lanes.values())
     return is_faulty or (least is not None and any(value < least for value in sent))
 
 
-def _tells(scene: CheckContext, end: CableEnd) -> bool:
-    seen = scene.devices.get(end.device)
-    return seen is not None and not isinstance(seen.facts.modules, Absent)
+def _tells(context: CheckContext, end: CableEnd) -> bool:
+    device = context.devices.get(end.device)
+    return device is not None and not isinstance(device.facts.modules, Absent)
 
 
-def _lanes(scene: CheckContext, end: CableEnd) -> Mapping[int, Lane]:
-    seen = scene.devices.get(end.device)
-    found = None if seen is None or isinstance(seen.facts.modules, Absent) else seen.facts.modules.get(end.port)
+def _lanes(context: CheckContext, end: CableEnd) -> Mapping[int, Lane]:
+    device = context.devices.get(end.device)
+    found = None if device is None or isinstance(device.facts.modules, Absent) else device.facts.modules.get(end.port)
     return found.lanes if found else {}
 
 

@@ -31,13 +31,13 @@ class Outage(NamedTuple):
         return f"{self.ended_ago_s / unit_s:.0f} {unit}"
 
 
-def last_outage(scene: CheckContext, end: CableEnd) -> Outage | None:
+def last_outage(context: CheckContext, end: CableEnd) -> Outage | None:
     """Return the last outage of a cable; of 0 s if there was none, None if neither end reports.
 
     Of two ends that lost the link at the same moment the one is right that had it back first. Otherwise it is the end
     that saw it longer: one that was disabled meanwhile sees none or a moment, when it is enabled again.
     """
-    both = (_told(scene, one) for one in (end, scene.far(end.device, end.port)) if one)
+    both = (_told(context, one) for one in (end, context.far(end.device, end.port)) if one)
     told = [one for one in both if one is not None]
     match told:
         case [one, other] if one.lasted_s and other.lasted_s and abs(one.began_ago_s - other.began_ago_s) <= TOGETHER_S:
@@ -45,43 +45,43 @@ def last_outage(scene: CheckContext, end: CableEnd) -> Outage | None:
     return max(told, default=None)
 
 
-def _told(scene: CheckContext, end: CableEnd) -> Outage | None:
+def _told(context: CheckContext, end: CableEnd) -> Outage | None:
     """Return what one end reports: an outage was over at the latest when the BGP session over the port came up.
 
     zebra stamps a link as having come up, too, whenever anything else about a port that is up changes, its MTU say.
     """
-    seen = scene.devices.get(end.device)
-    if seen is None or isinstance(seen.facts.interfaces, Absent):
+    device = context.devices.get(end.device)
+    if device is None or isinstance(device.facts.interfaces, Absent):
         return None
-    port = seen.facts.interfaces.get(end.port)
+    port = device.facts.interfaces.get(end.port)
     if port is None or port.outage_s is None:
         return None
     last = Outage(port.outage_s, port.outage_ended_ago_s or 0)
-    session_s = _session_s(seen, end.port)
+    session_s = _session_s(device, end.port)
     if session_s <= last.ended_ago_s + ASKED_APART_S:
         return last
     return Outage(max(0.0, last.began_ago_s - session_s), session_s)
 
 
-def _session_s(seen: DeviceContext, port: str) -> float:
+def _session_s(device: DeviceContext, port: str) -> float:
     """Return for how long the BGP session over a port has been up; 0 when that is not known."""
-    session = None if isinstance(seen.facts.sessions, Absent) else seen.facts.sessions.get(port)
+    session = None if isinstance(device.facts.sessions, Absent) else device.facts.sessions.get(port)
     return session.uptime_s or 0.0 if session is not None and session.is_established else 0.0
 
 
-def is_by_switch(scene: CheckContext, end: CableEnd, last: Outage) -> bool | None:
+def is_by_switch(context: CheckContext, end: CableEnd, last: Outage) -> bool | None:
     """Whether the switch at an end started meanwhile, or most of its ports to switches; None when it is not known.
 
     All went down when their driver restarted, but one may have been down before, and be down still, or went again.
     """
-    seen = scene.devices.get(end.device)
-    system = seen.facts.system if seen else None
-    if seen is None or system is None or isinstance(system, Absent) or system.uptime_s is None:
+    device = context.devices.get(end.device)
+    system = device.facts.system if device else None
+    if device is None or system is None or isinstance(system, Absent) or system.uptime_s is None:
         return None
     if system.uptime_s < last.began_ago_s:
         return True
-    others = [port for port, one in seen.ports.items() if one.role != "host" and port != end.port]
-    told = [found for port in others if (found := last_outage(scene, CableEnd(end.device, port))) is not None]
+    others = [port for port, one in device.ports.items() if one.role != "host" and port != end.port]
+    told = [found for port in others if (found := last_outage(context, CableEnd(end.device, port))) is not None]
     if others and not told:
         return None
     return sum(_went_too(one, last) for one in told) > len(told) / 2

@@ -27,9 +27,9 @@ class Pauses:
         """Return the part of the time that was paused; None when the device does not report."""
         return min(1.0, self.time_us.per_s / 1e6) if self.time_us.is_known else None
 
-    def verdict(self, scene: CheckContext) -> Verdict:
+    def verdict(self, context: CheckContext) -> Verdict:
         """Return how bad they are: by time where that is reported, by rate elsewhere."""
-        limits = scene.limits
+        limits = context.limits
         if self.fraction is not None:
             value, least, most = self.fraction, limits.pause_fraction_warn, limits.pause_fraction_fail
         else:
@@ -47,38 +47,38 @@ class Pauses:
         return f"{self.frames.per_s:.0f} pauses{kind} a second{time}"
 
 
-def received(seen: DeviceContext, port: str, priority: int) -> Pauses:
+def received(device: DeviceContext, port: str, priority: int) -> Pauses:
     """Return the pauses a port receives: the other end is congested, and this port is held up."""
-    return _pauses(seen, "rx", port, priority)
+    return _pauses(device, "rx", port, priority)
 
 
-def sent(seen: DeviceContext, port: str, priority: int) -> Pauses:
+def sent(device: DeviceContext, port: str, priority: int) -> Pauses:
     """Return the pauses a port sends: this device is congested, and holds up the other end."""
-    return _pauses(seen, "tx", port, priority)
+    return _pauses(device, "tx", port, priority)
 
 
-def received_at(scene: CheckContext, seen: DeviceContext, port: str, priority: int) -> Pauses:
+def received_at(context: CheckContext, device: DeviceContext, port: str, priority: int) -> Pauses:
     """Return the pauses a port receives; of a device that does not count them, those sent to it."""
-    pauses, far = received(seen, port, priority), scene.far(seen.name, port)
-    sender = scene.devices.get(far.device) if far else None
+    pauses, far = received(device, port, priority), context.far(device.name, port)
+    sender = context.devices.get(far.device) if far else None
     other = sent(sender, far.port, priority) if sender and far else pauses
     return other if other.is_known and not pauses.is_known else pauses
 
 
-def sent_at(scene: CheckContext, seen: DeviceContext, port: str, priority: int) -> Pauses:
+def sent_at(context: CheckContext, device: DeviceContext, port: str, priority: int) -> Pauses:
     """Return the pauses a port sends; of a device that does not count them, those that arrive at the other end."""
-    pauses, far = sent(seen, port, priority), scene.far(seen.name, port)
-    receiver = scene.devices.get(far.device) if far else None
+    pauses, far = sent(device, port, priority), context.far(device.name, port)
+    receiver = context.devices.get(far.device) if far else None
     other = received(receiver, far.port, priority) if receiver and far else pauses
     return other if other.is_known and not pauses.is_known else pauses
 
 
-def _pauses(seen: DeviceContext, direction: str, port: str, priority: int) -> Pauses:
+def _pauses(device: DeviceContext, direction: str, port: str, priority: int) -> Pauses:
     at = place(port, priority)
-    own = Pauses(seen.delta(f"{direction}_pause", at), seen.delta(f"{direction}_pause_us", at))
+    own = Pauses(device.delta(f"{direction}_pause", at), device.delta(f"{direction}_pause_us", at))
     if own.is_known or own.frames.state is not CounterState.MISSING:
         return own
-    total = seen.delta(f"port_{direction}_pause", port)
+    total = device.delta(f"port_{direction}_pause", port)
     return Pauses(total, own.time_us, is_total=True) if total.is_known else own
 
 

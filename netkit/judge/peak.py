@@ -29,29 +29,29 @@ class Peak:
         return self.bytes if self.is_new or not self.bytes else None
 
 
-def peak(seen: DeviceContext, at: str, watermark: Watermark) -> Peak | None:
+def peak(device: DeviceContext, at: str, watermark: Watermark) -> Peak | None:
     """Return the peak of a queue; None where the device does not report."""
-    last = _level(seen, at)
+    last = _level(device, at)
     value: int | None = getattr(last, watermark)
     if value is None:
         return None
-    samples = seen.observation.samples
+    samples = device.observation.samples
     first = samples[0].buffers.get(at) if len(samples) > 1 and samples[0].boot == samples[-1].boot else None
     before: int | None = None if first is None else getattr(first, watermark)
     held = [one.used_bytes for one in (first, last) if one is not None and one.used_bytes is not None]
     return Peak(value, before is not None and before != value, max(held, default=None))
 
 
-def peaks(seen: DeviceContext, port: str, lossless: tuple[int, ...], watermark: Watermark) -> Mapping[int, int]:
+def peaks(device: DeviceContext, port: str, lossless: tuple[int, ...], watermark: Watermark) -> Mapping[int, int]:
     """Return the peaks of lossless queues, or of their headroom, that were reached within the window, in bytes."""
-    found = {number: peak(seen, place(port, number), watermark) for number in lossless}
+    found = {number: peak(device, place(port, number), watermark) for number in lossless}
     known = {number: None if one is None else one.within_bytes for number, one in found.items()}
     return {number: value for number, value in known.items() if value is not None}
 
 
-def _level(seen: DeviceContext, at: str) -> Buffer:
+def _level(device: DeviceContext, at: str) -> Buffer:
     """Return how full a queue was at the end of the window, or else whenever it was read."""
-    samples, facts = seen.observation.samples, seen.facts.buffers
+    samples, facts = device.observation.samples, device.facts.buffers
     if samples and at in samples[-1].buffers:
         return samples[-1].buffers[at]
     return Buffer() if isinstance(facts, Absent) else facts.get(at, Buffer())

@@ -120,13 +120,13 @@ class Judgement:
         return sum(finding.verdict is verdict and finding.silenced is None for finding in self.findings)
 
 
-def run(scene: CheckContext, checks: Sequence[Check], limit: CheckDeadline | None = None) -> Judgement:
-    """Return what checks say about a scene; those that its time does not suffice for say so."""
-    with limit or CheckDeadline() as until:
-        results = [result for check in checks for result in _results(scene, check, until)]
-    found = iter(linked(scene, checks, [finding for result in results for finding in result.findings]))
+def run(context: CheckContext, checks: Sequence[Check], deadline: CheckDeadline | None = None) -> Judgement:
+    """Return the results of checks; those that the deadline does not leave time for say so."""
+    with deadline or CheckDeadline() as until:
+        results = [result for check in checks for result in _results(context, check, until)]
+    found = iter(linked(context, checks, [finding for result in results for finding in result.findings]))
     results = [replace(one, findings=tuple(islice(found, len(one.findings)))) for one in results]
-    failures = [(seen.name, seen.observation.failure) for seen in scene.devices.values()]
+    failures = [(device.name, device.observation.failure) for device in context.devices.values()]
     unreached = [(name, failure) for name, failure in failures if failure]
     return Judgement(tuple(results), tuple(unreached))
 
@@ -141,52 +141,52 @@ def subjects(check: Check, devices: Iterable[Device]) -> Iterator[str]:
             yield device.name
 
 
-def _results(scene: CheckContext, check: Check, limit: CheckDeadline) -> Iterator[CheckResult]:
+def _results(context: CheckContext, check: Check, deadline: CheckDeadline) -> Iterator[CheckResult]:
     if check.of_fabric is not None:
-        yield _result(scene, check, FABRIC, partial(check.of_fabric, scene), limit)
+        yield _result(context, check, FABRIC, partial(check.of_fabric, context), deadline)
         return
-    for name in subjects(check, (seen.device for seen in scene.devices.values())):
-        seen = scene.devices[name]
-        reason = _why_not(check, seen)
+    for name in subjects(check, (device.device for device in context.devices.values())):
+        device = context.devices[name]
+        reason = _why_not(check, device)
         if reason:
-            yield _result(scene, check, seen.name, partial(_skipped, reason), limit)
+            yield _result(context, check, device.name, partial(_skipped, reason), deadline)
         elif check.of_device is not None:
-            yield _result(scene, check, seen.name, partial(check.of_device, scene, seen), limit)
+            yield _result(context, check, device.name, partial(check.of_device, context, device), deadline)
 
 
 def _skipped(reason: str) -> Iterable[Finding]:
     return (skip("", reason),)
 
 
-def _why_not(check: Check, seen: DeviceContext) -> str:
+def _why_not(check: Check, device: DeviceContext) -> str:
     """Return why a device cannot be judged; empty when it can."""
-    if not seen.is_reached:
-        return f"not reached: {seen.observation.failure}"
+    if not device.is_reached:
+        return f"not reached: {device.observation.failure}"
     for kind in check.needs:
-        fact = getattr(seen.facts, kind)
+        fact = getattr(device.facts, kind)
         if isinstance(fact, Absent):
             return f"no {kind.replace('_', ' ')}: {fact.reason}"
-    return "only one sample of its counters: give a window" if check.has_window and not seen.window_s else ""
+    return "only one sample of its counters: give a window" if check.has_window and not device.window_s else ""
 
 
 def _result(
-    scene: CheckContext, check: Check, device: str, ask: Callable[[], Iterable[Finding]], limit: CheckDeadline
+    context: CheckContext, check: Check, device: str, ask: Callable[[], Iterable[Finding]], deadline: CheckDeadline
 ) -> CheckResult:
     """Ask a check; one that breaks off has said so itself, and nothing about the device."""
-    if limit.is_over:
-        return _unasked(scene, check, device, limit)
+    if deadline.is_over:
+        return _unasked(context, check, device, deadline)
     tally = _Tally(MOST_OF_FABRIC if device == FABRIC else MOST_OF_DEVICE)
     try:
-        limit.running = f"{check.name}[{device}]"
+        deadline.running = f"{check.name}[{device}]"
         for finding in ask():
             if not isinstance(finding, Finding):
                 raise TypeError(f"it yields {type(finding).__name__}, not a Finding")
-            tally.add(finding if finding.verdict is Verdict.PASS else _whole(scene, check, device, finding))
-        limit.running = ""
+            tally.add(finding if finding.verdict is Verdict.PASS else _whole(context, check, device, finding))
+        deadline.running = ""
     except (Exception, SystemExit, OverdueError) as broken:  # exit() in a check would end the run as if all were well
-        limit.running = ""
-        limit.has_told |= isinstance(broken, OverdueError)
-        tally.keep(_whole(scene, check, device, error("", f"the check failed: {_why(check, broken)}")))
+        deadline.running = ""
+        deadline.has_told |= isinstance(broken, OverdueError)
+        tally.keep(_whole(context, check, device, error("", f"the check failed: {_why(check, broken)}")))
     return tally.result(check.name, device)
 
 
@@ -227,12 +227,12 @@ class _EndlessError(Exception):
     """A check yields more than there can be."""
 
 
-def _unasked(scene: CheckContext, check: Check, device: str, limit: CheckDeadline) -> CheckResult:
+def _unasked(context: CheckContext, check: Check, device: str, deadline: CheckDeadline) -> CheckResult:
     """Return that there was no time for a check: an error once, so that nobody takes the run for a whole one."""
-    finding = skip("", limit.why) if limit.has_told else error("", limit.why)
-    limit.has_told = True
+    finding = skip("", deadline.why) if deadline.has_told else error("", deadline.why)
+    deadline.has_told = True
     tally = _Tally(1)
-    tally.keep(_whole(scene, check, device, finding))
+    tally.keep(_whole(context, check, device, finding))
     return tally.result(check.name, device)
 
 
@@ -262,20 +262,20 @@ def _proper(finding: Finding) -> Finding:
     return finding
 
 
-def _whole(scene: CheckContext, check: Check, device: str, finding: Finding) -> Finding:
+def _whole(context: CheckContext, check: Check, device: str, finding: Finding) -> Finding:
     name = _proper(finding).device or ("" if device == FABRIC else device)
-    cause = finding.cause or cable_at(scene, name, finding.place)
-    evidence = (*finding.evidence, *_counted(scene, check, name, finding))
+    cause = finding.cause or cable_at(context, name, finding.place)
+    evidence = (*finding.evidence, *_counted(context, check, name, finding))
     return finding._replace(check=check.name, device=name, cause=cause, evidence=evidence)
 
 
-def _counted(scene: CheckContext, check: Check, name: str, finding: Finding) -> Iterator[tuple[str, str]]:
+def _counted(context: CheckContext, check: Check, name: str, finding: Finding) -> Iterator[tuple[str, str]]:
     """Yield the window and the state of the counters that a finding rests on, where it does not say so itself."""
     given = dict(finding.evidence)
     if not check.has_window or finding.verdict is Verdict.SKIPPED or "window" in given:
         return
-    seen = scene.devices.get(name)
-    window_s = seen.window_s if seen else max((one.window_s for one in scene.devices.values()), default=0.0)
+    device = context.devices.get(name)
+    window_s = device.window_s if device else max((one.window_s for one in context.devices.values()), default=0.0)
     yield "window", f"{window_s:.1f} s"
     if "state" not in given:
         yield "state", CounterState.DELTA

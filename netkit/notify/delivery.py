@@ -12,7 +12,7 @@ from netkit.notify import alert, message, slack, webhook
 from netkit.notify.alert import alert_of
 from netkit.notify.event import StateEvent, event_id
 from netkit.notify.mail import Delivery, PartlyTakenError, hand_over, mail
-from netkit.notify.message import Message, message_of
+from netkit.notify.message import message_of
 from netkit.notify.news import News
 from netkit.notify.request import RefusedError, Request, post, trusted
 from netkit.notify.settings import Alertmanager, AnyReceiver, Email, NotifySettings, Slack, Web, Webhook, checked_url
@@ -44,25 +44,20 @@ class Sender:
     def send(self, name: str, bodies: Sequence[Mapping[str, Any]]) -> None:
         """Send a message; NotifyError when it is not taken."""
         if isinstance(self.receiver, Alertmanager):
-            self._alert(self.receiver, bodies)
+            found = alert.payload(bodies, time.time(), self.receiver.expires_minutes * 60.0, self.settings.link)
+            url = self._url(self.receiver).rstrip("/")
+            self._request(self.receiver, url if url.endswith(ALERTS) else f"{url}{ALERTS}", webhook.encoded(found), {})
             return
         told = message_of(name, self.source.fabric, self.source.lab, bodies, self.settings.link)
         if isinstance(self.receiver, Email):
-            self._mail(self.receiver, told)
+            password = self.secrets(self.receiver.password_secret) if self.receiver.password_secret else ""
+            hand_over(Delivery(self.receiver, mail(told, self.receiver), password, trusted(self.receiver.ca_file)))
         else:
-            self._post(self.receiver, told)
-
-    def _alert(self, receiver: Alertmanager, bodies: Sequence[Mapping[str, Any]]) -> None:
-        found = alert.payload(bodies, time.time(), receiver.expires_minutes * 60.0, self.settings.link)
-        url = self._url(receiver).rstrip("/")
-        self._request(receiver, url if url.endswith(ALERTS) else f"{url}{ALERTS}", webhook.encoded(found), {})
-
-    def _post(self, receiver: Webhook | Slack, told: Message) -> None:
-        makes = slack.payload if isinstance(receiver, Slack) else webhook.payload
-        data, headers = webhook.encoded(makes(told, receiver.groups)), {"X-Netkit-Message": told.id}
-        if isinstance(receiver, Webhook) and receiver.hmac_secret is not None:
-            headers["X-Netkit-Signature"] = webhook.signature(data, self.secrets(receiver.hmac_secret))
-        self._request(receiver, self._url(receiver), data, headers)
+            makes = slack.payload if isinstance(self.receiver, Slack) else webhook.payload
+            data, headers = webhook.encoded(makes(told, self.receiver.groups)), {"X-Netkit-Message": told.id}
+            if isinstance(self.receiver, Webhook) and self.receiver.hmac_secret is not None:
+                headers["X-Netkit-Signature"] = webhook.signature(data, self.secrets(self.receiver.hmac_secret))
+            self._request(self.receiver, self._url(self.receiver), data, headers)
 
     def _request(self, receiver: Web, url: str, data: bytes, headers: Mapping[str, str]) -> None:
         token = self.secrets(receiver.token_secret) if receiver.token_secret else ""
@@ -80,10 +75,6 @@ class Sender:
             what, _, remedy = str(error).partition("; ")
             raise NotifyError(Problem(f"the secret {name} {what}", remedy)) from None
         return url
-
-    def _mail(self, receiver: Email, told: Message) -> None:
-        password = self.secrets(receiver.password_secret) if receiver.password_secret else ""
-        hand_over(Delivery(receiver, mail(told, receiver), password, trusted(receiver.ca_file)))
 
 
 def senders(settings: NotifySettings, source: Source, secrets: Secrets) -> tuple[Sender, ...]:

@@ -4,7 +4,7 @@ import re
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 
-from netkit.design.fabric import Fabric, Host, Nic, Port, Switch
+from netkit.design.fabric import Fabric, Host, Port, Switch
 from netkit.plan.model import Blast
 from netkit.platforms.change import Change, Risk, RiskTable
 from netkit.platforms.config import Config, Path
@@ -73,7 +73,7 @@ def of_host(host: Host, changes: Iterable[Change], running: Config, risks: RiskT
     is_all = any(not names & named for named in risky)
     nics = [nic for nic in host.nics if nic.interface in used and (is_all or any(nic.interface in n for n in risky))]
     return Blast(
-        links=tuple(_nic_link(host, nic) for nic in nics),
+        links=tuple((f"{host.name}:{nic.interface}–{nic.leaf}:{nic.leaf_port}") for nic in nics),
         rails=tuple(sorted(nic.rail for nic in nics)),
         hosts=(host.name,) if nics else (),
         gpus=tuple(f"{host.name}:{nic.interface}" for nic in nics),
@@ -161,7 +161,3 @@ def _rails(fabric: Fabric, switch: Switch, ports: list[Port], gone: list[Departe
 def _link(switch: Switch, port: Port) -> str:
     near, far = f"{switch.name}:{port.name}", f"{port.peer}:{port.peer_port}"
     return f"{near}–{far}" if port.role == "up" else f"{far}–{near}"
-
-
-def _nic_link(host: Host, nic: Nic) -> str:
-    return f"{host.name}:{nic.interface}–{nic.leaf}:{nic.leaf_port}"

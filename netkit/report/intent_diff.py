@@ -137,18 +137,14 @@ def _head(shift: IntentDiff, aside: ProofNotes, found: Sequence[GroupView]) -> I
             yield f"| … and {len(found) - MOST_ROWS} more groups | | | | |"
     yield from steps(shift.plan)
     for what, devices in sorts(shift):
-        yield from _newcomers(what, devices)
+        if devices:
+            yield ""
+            yield f"{what[0].upper()}{what[1:]}: {'; '.join(plain(text) for text in newcomers(devices))}."
     if shift.warnings:
         yield ""
         yield from (f"- ⚠ {plain(str(warning))}" for warning in shift.warnings[:MOST_ROWS])
         if len(shift.warnings) > MOST_ROWS:
             yield f"- … and {counted(len(shift.warnings) - MOST_ROWS, 'more warning')}"
-
-
-def _newcomers(what: str, devices: Sequence[UnmatchedDevice]) -> Iterator[str]:
-    if devices:
-        yield ""
-        yield f"{what[0].upper()}{what[1:]}: {'; '.join(plain(text) for text in newcomers(devices))}."
 
 
 def _numbers(shift: IntentDiff) -> Iterator[str]:

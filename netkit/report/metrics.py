@@ -132,16 +132,16 @@ class _Families:
         self.samples.setdefault(family, []).append(((("fabric", self.fabric), *labels), value))
 
 
-def metrics(scene: CheckContext, judged: Judged) -> str:
+def metrics(context: CheckContext, judged: Judged) -> str:
     """Return everything in the text format of Prometheus."""
     families = _Families(judged.fabric)
     _run(families, judged)
-    queues = {traffic.priority for traffic in (scene.fabric.lossless.roce, scene.fabric.lossless.cnp)}
-    for seen in scene.devices.values():
+    queues = {traffic.priority for traffic in (context.fabric.lossless.roce, context.fabric.lossless.cnp)}
+    for seen in context.devices.values():
         families.add("netkit_collector_up", (("node", seen.name),), 0 if seen.observation.failure else 1)
         _ports(families, seen)
         _counters(families, seen, queues)
-        _peaks(families, seen, scene.fabric.lossless.lossless_priorities)
+        _peaks(families, seen, context.fabric.lossless.lossless_priorities)
         _states(families, seen)
         _modules(families, seen)
     return "".join(f"{line}\n" for line in _lines(families))

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 
-from netkit.plan.model import Plan, UnreadDevice
+from netkit.plan.model import Plan
 from netkit.report import plan_text
 from netkit.report.plan_view import MOST_LINES, GroupView, counted, groups, headline, listed, shown, why_not
 
@@ -34,7 +34,9 @@ def _lines(plan: Plan, most_lines: int) -> Iterator[str]:
         yield from (f"- ⚠ {plain(device.name)}: {plain(warning)}" for device, warning in notes)
     if plan.unreachable:
         yield ""
-        yield from _unreachable(plan.unreachable)
+        yield "Not in this plan, because nobody could read them:"
+        yield ""
+        yield from (f"- {plain(one.name)}: {plain(one.reason)}" for one in plan.unreachable)
 
 
 def steps(plan: Plan) -> Iterator[str]:
@@ -103,9 +105,3 @@ def unfolded(group: GroupView) -> Iterator[str]:
 def _fenced(line: str) -> str:
     """Return a line that cannot end the fence it stands in."""
     return line.replace(FENCE, "'''")
-
-
-def _unreachable(missed: tuple[UnreadDevice, ...]) -> Iterator[str]:
-    yield "Not in this plan, because nobody could read them:"
-    yield ""
-    yield from (f"- {plain(one.name)}: {plain(one.reason)}" for one in missed)

@@ -71,13 +71,6 @@ class Door:
         given = _bearer(request)
         if not given:
             return _unknown(request)
-        return self._of_token(request, given)
-
-    def _has_session(self, request: Request) -> bool:
-        session = request.cookies.get(self.cookie, "")
-        return bool(session) and self.token.has_made(session, time.time())
-
-    def _of_token(self, request: Request, given: str) -> Response | None:
         address = address_of(request)
         if wait_s := self.guesses.wait_s(address):
             return _refusal(request, 429, LATER, {"Retry-After": str(int(wait_s) + 1)})
@@ -85,6 +78,10 @@ class Door:
             return None
         self.guesses.note(address)
         return _unknown(request)
+
+    def _has_session(self, request: Request) -> bool:
+        session = request.cookies.get(self.cookie, "")
+        return bool(session) and self.token.has_made(session, time.time())
 
     def form(self, request: Request) -> str:
         """Return what a form for this browser holds; empty for what has no session."""

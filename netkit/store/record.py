@@ -98,19 +98,19 @@ class CheckRun:
 
 
 def run_of(
-    source: Source, scene: CheckContext, judgement: Judgement, layers: Layers, intent: str, exit_code: int
+    source: Source, context: CheckContext, judgement: Judgement, layers: Layers, intent: str, exit_code: int
 ) -> CheckRun:
     """Return a run as it is kept."""
     return CheckRun(
-        run_name(scene.snapshot.taken_s),
+        run_name(context.snapshot.taken_s),
         source,
-        scene.snapshot.taken_s,
-        max((seen.window_s for seen in scene.devices.values()), default=0.0),
-        len(scene.devices),
+        context.snapshot.taken_s,
+        max((seen.window_s for seen in context.devices.values()), default=0.0),
+        len(context.devices),
         dict(layers),
         judgement.verdict,
         exit_code,
-        _counts(judgement, scene),
+        _counts(judgement, context),
         intent,
         __version__,
     )
@@ -121,11 +121,11 @@ def run_name(taken_s: float) -> str:
     return f"{time.strftime('%Y%m%dT%H%M%S', time.gmtime(taken_s))}-{secrets.token_hex(3)}"
 
 
-def _counts(judgement: Judgement, scene: CheckContext) -> Counts:
+def _counts(judgement: Judgement, context: CheckContext) -> Counts:
     return Counts(
         judgement.examined,
         judgement.count(Verdict.SKIPPED),
-        sum(_absent(seen.facts) for seen in scene.devices.values()),
+        sum(_absent(seen.facts) for seen in context.devices.values()),
         len(judgement.unreached),
         judgement.count(Verdict.WARN),
         judgement.count(Verdict.FAIL),

@@ -119,7 +119,9 @@ class Store:
         A run from the future is not the newest, and expires nothing.
         """
         with writing(self._engine) as connection:
-            before_s = self._newest_s(connection, run.source)
+            is_right = schema.runs.c.taken_s <= time.time() + AHEAD_S
+            query = select(func.max(schema.runs.c.taken_s)).where(_is_of(schema.runs, run.source), is_right)
+            before_s = connection.scalar(query) or 0.0
             newest_s = max(before_s, run.taken_s)
             now_s = min(newest_s, time.time())
             prune(connection, run.source, now_s - keep_s, now_s)
@@ -197,11 +199,6 @@ class Store:
     def outbox_of(self, source: Source) -> outbox.Outbox:
         """Return the queued notifications of a fabric, or of a lab of it."""
         return outbox.Outbox(self._engine, source)
-
-    def _newest_s(self, connection: Connection, source: Source) -> float:
-        is_right = schema.runs.c.taken_s <= time.time() + AHEAD_S
-        query = select(func.max(schema.runs.c.taken_s)).where(_is_of(schema.runs, source), is_right)
-        return connection.scalar(query) or 0.0
 
     def _add(self, connection: Connection, run: CheckRun, judgement: Judgement) -> None:
         added = connection.execute(insert(schema.runs).returning(schema.runs.c.id), row.run_row(run, judgement))

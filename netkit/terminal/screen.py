@@ -86,7 +86,7 @@ class _Screen:
 
     def _taken(self) -> BoardView:
         now_s = self._now_s()
-        return self._board.scene(now_s, clock(now_s) if now_s else "")
+        return self._board.view(now_s, clock(now_s) if now_s else "")
 
     def run(self, has_ended: Callable[[], bool]) -> None:
         """Draw each second, and at once after a key."""

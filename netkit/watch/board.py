@@ -103,7 +103,14 @@ class Track:
         """Remember an interval. A stream may tell one piece by piece; those are one."""
         last = self._points[-1] if self._points else None
         if last is not None and _is_same(last, point):
-            self._points[-1] = _joined(last, point)
+            told = (
+                value if value is not None else before
+                for before, value in zip(last.reading, point.reading, strict=True)
+            )
+            worst, pauses = max(last.severity, point.severity), _either(last.pauses, point.pauses)
+            self._points[-1] = Point(
+                min(last.from_s, point.from_s), max(last.to_s, point.to_s), PortReading(*told), worst, pauses
+            )
         else:
             if last is not None and point.to_s <= last.to_s:
                 self._points.clear()  # the clock was set back: nobody can tell what was when
@@ -153,12 +160,6 @@ def _is_same(last: Point, point: Point) -> bool:
     """Whether two intervals are for the better part one."""
     common_s = min(last.to_s, point.to_s) - max(last.from_s, point.from_s)
     return common_s > min(last.to_s - last.from_s, point.to_s - point.from_s) / 2
-
-
-def _joined(last: Point, point: Point) -> Point:
-    told = (value if value is not None else before for before, value in zip(last.reading, point.reading, strict=True))
-    worst, pauses = max(last.severity, point.severity), _either(last.pauses, point.pauses)
-    return Point(min(last.from_s, point.from_s), max(last.to_s, point.to_s), PortReading(*told), worst, pauses)
 
 
 def _either(one: PauseSummary, other: PauseSummary) -> PauseSummary:
@@ -298,7 +299,7 @@ class Board:
         is_overdue = silent_s is None or silent_s > overdue_s or ahead_s > overdue_s
         return Health(name, device.condition, silent_s, device.samples, is_overdue)
 
-    def scene(self, now_s: float, clock: str = "") -> BoardView:
+    def view(self, now_s: float, clock: str = "") -> BoardView:
         """Return all that can be drawn of a moment."""
         return BoardView(self.outline, clock, self.rows(now_s), tuple(self.health(now_s).values()))
 

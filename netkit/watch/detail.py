@@ -28,9 +28,9 @@ HEAD = " PRIORITY  PAUSED  PAUSES    SENT  ECN/s LOST/s"
 PRIORITIES = range(8)
 
 
-def detail(scene: BoardView, row: Row, width: int, glyphs: Glyphs) -> Iterator[Line]:
+def detail(view: BoardView, row: Row, width: int, glyphs: Glyphs) -> Iterator[Line]:
     """Yield all there is to say about a port."""
-    wire, limits = row.wire, scene.outline.limits
+    wire, limits = row.wire, view.outline.limits
     ends = f"{wire.device} {wire.port} {glyphs.arrow} {wire.peer} {wire.peer_port}"
     yield (
         Span(f" {clean(ends)}", "bold"),
@@ -45,10 +45,7 @@ def detail(scene: BoardView, row: Row, width: int, glyphs: Glyphs) -> Iterator[L
         bars = of_quantity(row, name, columns, limits, glyphs)
         style: Style = "" if name in {"rx_bps", "tx_bps"} else "warn"
         yield Span(f" {fit(title, NAME)}{text:>{NUMBER}}  "), Span(bars.text, style)
-    yield from _priorities(row, frozenset(scene.outline.lossless), glyphs)
-
-
-def _priorities(row: Row, lossless: frozenset[int], glyphs: Glyphs) -> Iterator[Line]:
+    lossless = frozenset(view.outline.lossless)
     lines = [_priority(row, number, glyphs, is_lossless=number in lossless) for number in PRIORITIES]
     told = [line for line in lines if line]
     if told:

@@ -304,7 +304,7 @@ class Poll:
             stopped.wait(max(0.0, began_s + self._every_s - time.monotonic()))
 
     def _tell(self, replies: dict[str, Reply], listener: Listener) -> None:
-        why = _failure(replies.values())
+        why = next((reply.failure for reply in replies.values() if reply.failure), "")
         found = sample(self._views, replies)
         if found is None:
             raise NoAnswerError(why or "what it answers cannot be read")
@@ -318,11 +318,6 @@ class Poll:
         wanted_s = max(self._interval_s, took_s + min(took_s, LONGEST_REST_S))
         easing_s = self._every_s + EASE * (wanted_s - self._every_s)
         self._every_s = wanted_s if wanted_s > self._every_s else max(wanted_s, easing_s)
-
-
-def _failure(replies: Iterable[Reply]) -> str:
-    """Return why there is no answer, of the first that is none."""
-    return next((reply.failure for reply in replies if reply.failure), "")
 
 
 SHORTEST_S = 1.0

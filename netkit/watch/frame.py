@@ -17,44 +17,44 @@ LEAST_HEIGHT, LEAST_WIDTH = 6, 30
 TOO_SMALL = "the terminal is too small"
 
 
-def frame(scene: BoardView, look: ViewState, width: int, height: int, glyphs: Glyphs) -> list[Line]:
+def frame(view: BoardView, look: ViewState, width: int, height: int, glyphs: Glyphs) -> list[Line]:
     """Return at most so many lines, each of at most so many cells."""
     if height < LEAST_HEIGHT or width < LEAST_WIDTH:
         return [cut((Span(TOO_SMALL),), width)][:height]
-    rows = shown(scene, look)
-    conditions = list(_conditions(scene.health, glyphs))[: height - LEAST_HEIGHT + 1]
-    head = [_title(scene, look), _summary(rows, look), *conditions]
-    body = list(_body(scene, look, rows, width, height - len(head) - 1, glyphs))[: height - len(head) - 1]
+    rows = shown(view, look)
+    conditions = list(_conditions(view.health, glyphs))[: height - LEAST_HEIGHT + 1]
+    head = [_title(view, look), _summary(rows, look), *conditions]
+    body = list(_body(view, look, rows, width, height - len(head) - 1, glyphs))[: height - len(head) - 1]
     filling: list[Line] = [()] * (height - len(head) - 1 - len(body))
     return [cut(line, width) for line in (*head, *body, *filling, _foot(look, glyphs))]
 
 
-def unbounded(scene: BoardView, look: ViewState, width: int, glyphs: Glyphs) -> list[Line]:
+def unbounded(view: BoardView, look: ViewState, width: int, glyphs: Glyphs) -> list[Line]:
     """Return a screen as high as it takes and without its keys, for a file or a pipe."""
-    height = len(scene.rows) + MOST_HEAD + 30
-    lines = frame(scene, look, width, height, glyphs)[:-1]
+    height = len(view.rows) + MOST_HEAD + 30
+    lines = frame(view, look, width, height, glyphs)[:-1]
     while lines and not lines[-1]:
         lines.pop()
     return lines
 
 
 def _body(
-    scene: BoardView, look: ViewState, rows: Sequence[Row], width: int, height: int, glyphs: Glyphs
+    view: BoardView, look: ViewState, rows: Sequence[Row], width: int, height: int, glyphs: Glyphs
 ) -> Iterator[Line]:
-    chosen = next((row for row in scene.rows if key(row) == look.chosen), None)
+    chosen = next((row for row in view.rows if key(row) == look.chosen), None)
     if look.is_detail and chosen is not None:
-        yield from detail(scene, chosen, width, glyphs)
+        yield from detail(view, chosen, width, glyphs)
     elif look.is_rails:
-        yield from rails(scene, scene.rows, width, height, glyphs)
+        yield from rails(view, view.rows, width, height, glyphs)
     else:
-        yield from table(scene, rows, look.chosen, width, height, glyphs)
+        yield from table(view, rows, look.chosen, width, height, glyphs)
 
 
-def _title(scene: BoardView, look: ViewState) -> Line:
-    outline = scene.outline
-    live = [one for one in scene.health if not one.is_overdue and one.condition.state != "gone"]
+def _title(view: BoardView, look: ViewState) -> Line:
+    outline = view.outline
+    live = [one for one in view.health if not one.is_overdue and one.condition.state != "gone"]
     name = f" netkit watch  {clean(outline.fabric)}" + (f" (lab {clean(outline.lab)})" if outline.lab else "")
-    spans = [Span(name, "bold"), Span(f"  {scene.clock}  {len(live)} of {len(scene.health)} devices")]
+    spans = [Span(name, "bold"), Span(f"  {view.clock}  {len(live)} of {len(view.health)} devices")]
     if look.wanted or look.is_typing:
         spans.append(Span(f"  /{clean(look.wanted)}{'_' if look.is_typing else ''}", "warn"))
     if look.is_paused:

@@ -56,14 +56,14 @@ def groups(rows: Sequence[Row]) -> tuple[PortGroup, ...]:
     return tuple(PortGroup(name, tuple(row for row in rows if row.wire.group == name)) for name in names)
 
 
-def rails(scene: BoardView, rows: Sequence[Row], width: int, height: int, glyphs: Glyphs) -> Iterator[Line]:
+def rails(view: BoardView, rows: Sequence[Row], width: int, height: int, glyphs: Glyphs) -> Iterator[Line]:
     """Yield the head and the rows that fit."""
     yield (Span(HEAD, "title"),)
     for group in groups(rows)[: max(0, height - 1)]:
-        yield _line(scene, group, width, glyphs)
+        yield _line(view, group, width, glyphs)
 
 
-def _line(scene: BoardView, group: PortGroup, width: int, glyphs: Glyphs) -> Line:
+def _line(view: BoardView, group: PortGroup, width: int, glyphs: Glyphs) -> Line:
     absent, worst = glyphs.absent, group.rows[0]
     style = style_of(worst.severity.level)
     numbers = (
@@ -77,7 +77,7 @@ def _line(scene: BoardView, group: PortGroup, width: int, glyphs: Glyphs) -> Lin
         what = f"  {clean(f'{worst.wire.device} {worst.wire.port}')} {WORDS[worst.severity.level]}"
         spans.append(Span(fit(what, WORST, more=glyphs.more), style))
         room = width - len(numbers) - WORST - 1
-        spans += [Span(" "), of_trouble(worst, min(60, room), scene.outline.limits, glyphs)] if room > 3 else []
+        spans += [Span(" "), of_trouble(worst, min(60, room), view.outline.limits, glyphs)] if room > 3 else []
     return tuple(spans)
 
 

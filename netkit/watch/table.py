@@ -90,13 +90,13 @@ def _width(names: Iterator[str]) -> int:
 
 
 def table(
-    scene: BoardView, rows: Sequence[Row], chosen: Key | None, width: int, height: int, glyphs: Glyphs
+    view: BoardView, rows: Sequence[Row], chosen: Key | None, width: int, height: int, glyphs: Glyphs
 ) -> Iterator[Line]:
     """Yield the head and the rows that fit, the chosen one among them."""
     frame = layout(rows, width)
     yield _head(frame, glyphs)
     for row in visible(rows, chosen, height - 1):
-        yield _line(row, frame, scene.outline.limits, glyphs, is_chosen=key(row) == chosen)
+        yield _line(row, frame, view.outline.limits, glyphs, is_chosen=key(row) == chosen)
 
 
 def visible(rows: Sequence[Row], chosen: Key | None, height: int) -> Sequence[Row]:

@@ -35,10 +35,10 @@ def key(row: Row) -> Key:
     return row.wire.device, row.wire.port
 
 
-def shown(scene: BoardView, look: ViewState) -> tuple[Row, ...]:
+def shown(view: BoardView, look: ViewState) -> tuple[Row, ...]:
     """Return the rows a view has, in its order."""
     words = look.wanted.lower().split()
-    rows = (row for row in scene.rows if all(word in row.wire.label for word in words))
+    rows = (row for row in view.rows if all(word in row.wire.label for word in words))
     if look.sort == "name":
         return tuple(sorted(rows, key=lambda row: (natural(row.wire.device), natural(row.wire.port))))
     if look.sort == "traffic":  # in steps, so that rows of equal use stay where they are
@@ -55,7 +55,12 @@ def pressed(look: ViewState, name: str, rows: Sequence[Row], page: int = 10) -> 
     steps = {"up": -1, "k": -1, "down": 1, "j": 1, "page up": -page, "page down": page, "home": -len(rows)}
     steps["end"] = len(rows)
     if name in steps:
-        return _moved(look, steps[name], rows)
+        by = steps[name]
+        if not rows:
+            return look
+        keys = [key(row) for row in rows]
+        before = keys.index(look.chosen) if look.chosen in keys else -1 if by > 0 else len(keys)
+        return replace(look, chosen=keys[max(0, min(len(keys) - 1, before + by))])
     if name == "enter":
         chosen = look.chosen or (key(rows[0]) if rows else None)
         return replace(look, chosen=chosen, is_detail=chosen is not None)
@@ -83,14 +88,6 @@ def _typed(look: ViewState, name: str) -> ViewState:
         return replace(look, wanted=look.wanted[:-1])
     is_text = len(name) == 1 and name.isprintable() and len(look.wanted) < LONGEST_FILTER
     return replace(look, wanted=look.wanted + name) if is_text else look
-
-
-def _moved(look: ViewState, by: int, rows: Sequence[Row]) -> ViewState:
-    if not rows:
-        return look
-    keys = [key(row) for row in rows]
-    before = keys.index(look.chosen) if look.chosen in keys else -1 if by > 0 else len(keys)
-    return replace(look, chosen=keys[max(0, min(len(keys) - 1, before + by))])
 
 
 OF_LEVEL: Mapping[Level, str] = {

@@ -37,6 +37,14 @@ def test_a_check_of_the_users_own_is_one_file_and_takes_the_place_of_a_shipped_o
     ("text", "message"),
     [
         ("x = 1\n", "x.py: holds no check; decorate a function with @device_check"),
+        (
+            "from netkit.judge import Seen\n",
+            "x.py:1: cannot be loaded: ImportError: netkit.judge has no Seen any more: write DeviceContext; mend it",
+        ),
+        (
+            "import netkit.judge\n\n\ndef of(scene: netkit.judge.Scene) -> None: ...\n",
+            "x.py:4: cannot be loaded: ImportError: netkit.judge has no Scene any more: write CheckContext; mend it",
+        ),
         ("def broken(:\n", "x.py:1: cannot be loaded: SyntaxError: invalid syntax (x.py, line 1); mend it"),
         ("\n1 / 0\n", "x.py:2: cannot be loaded: ZeroDivisionError: division by zero; mend it"),
         (

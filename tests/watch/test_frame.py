@@ -43,7 +43,7 @@ looks = st.builds(
 
 
 def scene(seconds: int) -> BoardView:
-    return board(seconds).scene(BEGAN_S + seconds + 0.5, CLOCK)
+    return board(seconds).view(BEGAN_S + seconds + 0.5, CLOCK)
 
 
 @pytest.mark.parametrize("name", SCREENS)
@@ -61,7 +61,7 @@ def crowd() -> BoardView:
     for number, wire in enumerate(wires[:30]):
         watched.deliver(wire.device, sample(0, {"rx_bytes": {"swp1": 1}}), BEGAN_S)
         watched.tell(wire.device, conditions[number % 3])
-    return watched.scene(BEGAN_S + 3, CLOCK)
+    return watched.view(BEGAN_S + 3, CLOCK)
 
 
 SCENES = (scene(14), crowd())
@@ -87,7 +87,7 @@ def test_what_devices_say_moves_no_cursor() -> None:
         ViewState(is_detail=True, chosen=(evil, evil)),
         ViewState(wanted=evil),
     ):
-        for line in frame(watched.scene(BEGAN_S + 1, CLOCK), look, 120, 30, UNICODE):
+        for line in frame(watched.view(BEGAN_S + 1, CLOCK), look, 120, 30, UNICODE):
             text = "".join(span.text for span in line)
             assert text.isprintable()
             assert not any(unicodedata.combining(char) or unicodedata.east_asian_width(char) in "WF" for char in text)
@@ -97,7 +97,7 @@ def test_what_devices_say_moves_no_cursor() -> None:
 def test_what_names_a_group_moves_no_cursor() -> None:
     watched = Board(replace(OUTLINE, wires=(Wire("leaf01", "swp1", "host", "rail \x1b[2J", 1, "", ""),)))
     (row,) = watched.rows(BEGAN_S)
-    lines = detail(watched.scene(BEGAN_S), row, 120, UNICODE)
+    lines = detail(watched.view(BEGAN_S), row, 120, UNICODE)
     assert all(span.text.isprintable() for line in lines for span in line)
 
 
@@ -105,7 +105,7 @@ def test_what_names_a_group_moves_no_cursor() -> None:
 def test_a_port_of_a_device_that_is_gone_or_ahead_of_the_clock_shows_no_priorities(now_s: float) -> None:
     watched = board(14)
     for moment_s, is_shown in ((BEGAN_S + 14.5, True), (now_s, False)):
-        seen = watched.scene(moment_s)
+        seen = watched.view(moment_s)
         row = next(one for one in seen.rows if (one.wire.device, one.wire.port) == ("leaf01", "swp1s0"))
         shown = {span.text for line in detail(seen, row, 120, UNICODE) for span in line}
         assert (HEAD in shown) is is_shown
@@ -114,14 +114,14 @@ def test_a_port_of_a_device_that_is_gone_or_ahead_of_the_clock_shows_no_prioriti
 def test_a_screen_without_a_terminal_holds_every_port() -> None:
     wires = tuple(Wire("leaf01", f"swp{number}", "host", "rail 0", 400, "", "") for number in range(500))
     watched = Board(Outline("big", wires))
-    assert len(unbounded(watched.scene(BEGAN_S, CLOCK), ViewState(), 80, UNICODE)) == 2 + 1 + 1 + 500
+    assert len(unbounded(watched.view(BEGAN_S, CLOCK), ViewState(), 80, UNICODE)) == 2 + 1 + 1 + 500
 
 
 def test_ports_nobody_knows_about_are_not_called_well() -> None:
     watched = board(0)
     for second in (1, 2):
         watched.deliver("gpu01", sample(second, {"rx_bytes": {"rail0": second}}), BEGAN_S + second)
-    lines = plain(frame(watched.scene(BEGAN_S + 2, CLOCK), ViewState(), 80, 24, UNICODE)).splitlines()
+    lines = plain(frame(watched.view(BEGAN_S + 2, CLOCK), ViewState(), 80, 24, UNICODE)).splitlines()
     assert lines[1] == " 6 ports:  nothing is wrong  5 not known"
 
 

@@ -8,7 +8,7 @@ from netkit.terminal.screen import named
 from netkit.watch.view_state import ViewState, key, pressed, shown
 from tests.watch.scene import BEGAN_S, board
 
-SCENE = board(30).scene(BEGAN_S + 30.5)
+SCENE = board(30).view(BEGAN_S + 30.5)
 
 
 def after(*names: str, look: ViewState | None = None) -> ViewState:

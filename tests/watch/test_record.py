@@ -183,7 +183,7 @@ def test_any_lines_are_drawn_or_refused(folder: Path, lines: list[Any], worse: t
         board = Board(outline)
         for event in events:
             take(board, event)
-            scene = board.scene(event.heard_s, clock(event.heard_s))
+            scene = board.view(event.heard_s, clock(event.heard_s))
             for look in (ViewState(), ViewState(is_rails=True), ViewState(is_detail=True, chosen=("leaf01", "swp1s0"))):
                 frame(scene, look, 100, 30, UNICODE)
 
@@ -206,13 +206,13 @@ def test_a_replay_draws_what_was_drawn(tmp_path: Path, name: str) -> None:
             moment[0] = event.heard_s
             tell(desk, event)
         now_s = BEGAN_S + second + 0.5
-        drawn[now_s] = frame(live.scene(now_s, "now"), ViewState(), 100, 30, UNICODE)
+        drawn[now_s] = frame(live.view(now_s, "now"), ViewState(), 100, 30, UNICODE)
     record.close()
     again = Board(OUTLINE)
     replay = Replay(again, read(tmp_path / name)[1])
     for now_s, lines in drawn.items():
         replay.advance(now_s)
-        assert frame(again.scene(now_s, "now"), ViewState(), 100, 30, UNICODE) == lines
+        assert frame(again.view(now_s, "now"), ViewState(), 100, 30, UNICODE) == lines
     assert replay.is_over
 
 

@@ -205,7 +205,7 @@ def _print(asked: Watching, board: Board, now_s: float) -> None:
         sys.stdout.write(json.dumps(result(board, now_s), indent=1) + "\n")
         return
     width = shutil.get_terminal_size((WIDTH, 24)).columns if sys.stdout.isatty() or os.environ.get("COLUMNS") else WIDTH
-    scene = board.scene(now_s, screen.clock(now_s))
+    scene = board.view(now_s, screen.clock(now_s))
     sys.stdout.write(plain(unbounded(scene, ViewState(), width, glyphs_for(sys.stdout.encoding))))
 
 

@@ -12,7 +12,7 @@ from netkit.watch.view_state import ViewState, shown
 
 def result(board: Board, now_s: float) -> Mapping[str, Any]:
     """Return devices and ports, what is wrong first; what is not known is null."""
-    scene = board.scene(now_s)
+    scene = board.view(now_s)
     return {
         "fabric": scene.outline.fabric,
         "lab": scene.outline.lab,

@@ -44,7 +44,7 @@ def devices(reported: Reported) -> Iterator[dict[str, Any]]:
     for device_name in reported.names:
         device = reported.fabric.device(device_name)
         if device is not None:
-            seen = None if reported.scene is None else reported.scene.devices[device_name]
+            seen = None if reported.context is None else reported.context.devices[device_name]
             yield _device(device, seen, health, reported.fabric.lossless.lossless_priorities)
 
 

@@ -42,7 +42,7 @@ def document(reported: Reported) -> dict[str, Any]:
         "exit_code": judged.exit_code,
         "taken_s": judged.taken_s,
         "window_s": judged.window_s,
-        "has_facts": reported.scene is not None,
+        "has_facts": reported.context is not None,
         "counts": counts(reported, sum(len(device["absent"]) for device in told) or reported.absent),
         "notes": [cut(note) for note in (*reported.notes, *_untidy(reported))],
         "unreached": [

@@ -55,7 +55,8 @@ def rows(seen: DeviceContext, places: Sequence[DesignedPort], lossless: tuple[in
     """Yield what was seen of each port."""
     counted = counters(seen)
     for place in places:
-        speed = _speed(seen.facts, place)
+        found = _of(seen.facts.interfaces, place.name)
+        speed = found.speed_gbps if found is not None and found.speed_gbps else place.speed_gbps
         yield merged(
             (
                 metrics(seen, place.name, speed, lossless),
@@ -65,11 +66,6 @@ def rows(seen: DeviceContext, places: Sequence[DesignedPort], lossless: tuple[in
                 counted.get(place.name, {}),
             )
         )
-
-
-def _speed(facts: Facts, place: DesignedPort) -> float | None:
-    found = _of(facts.interfaces, place.name)
-    return found.speed_gbps if found is not None and found.speed_gbps else place.speed_gbps
 
 
 def counters(seen: DeviceContext) -> Mapping[str, Mapping[str, int]]:

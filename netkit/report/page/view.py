@@ -32,7 +32,7 @@ class Reported:
 
     judged: Judged
     fabric: Fabric
-    scene: CheckContext | None = None
+    context: CheckContext | None = None
     """What was seen; None for a stored run, of which only verdicts are kept."""
     absent: int = 0
     """Facts that devices were asked for and did not report, of a stored run; else they are counted."""
@@ -45,7 +45,7 @@ class Reported:
     @property
     def names(self) -> tuple[str, ...]:
         """Return the devices in the report, in design order."""
-        return self.fabric.names if self.scene is None else tuple(self.scene.devices)
+        return self.fabric.names if self.context is None else tuple(self.context.devices)
 
 
 def device_states(reported: Reported) -> Mapping[str, HealthState]:
