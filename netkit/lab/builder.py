@@ -12,7 +12,7 @@ from netkit.design.fabric import Host, Switch
 from netkit.environment import without_secrets
 from netkit.errors import LabError, Problem
 from netkit.lab import routing
-from netkit.lab.agents.gnmi import GnmiAgent, GnmiEndpoint
+from netkit.lab.agents.gnmi import GnmiAgent, GnmiListener
 from netkit.lab.agents.snmp_agent import SnmpAgent
 from netkit.lab.entry import https, shell
 from netkit.lab.entry.commands import serve
@@ -193,12 +193,12 @@ class Builder:
             node.gnmi = GnmiAgent(node, self._door(node), mind.gnmi)
         return mind
 
-    def _door(self, node: LiveNode) -> GnmiEndpoint:
+    def _door(self, node: LiveNode) -> GnmiListener:
         def certificate() -> tuple[Path, Path]:
             self.world.certificates[node.name] = https.make_certificate(node)
             return node.saved / https.CERTIFICATE, node.saved / https.KEY
 
-        return GnmiEndpoint(
+        return GnmiListener(
             node.seat.address, self.world.password, self.world.incidents.gate, certificate, self._write_down
         )
 

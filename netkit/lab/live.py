@@ -19,7 +19,7 @@ from netkit.lab.agents.snmp_agent import SnmpAgent
 from netkit.lab.layout import Seat
 from netkit.lab.model.wiring import KernelPort
 from netkit.lab.node import ProgramResult
-from netkit.lab.reading import NicReading, PortReading, TrafficReading
+from netkit.lab.reading import NicReading, SwitchPortReading, TrafficReading
 from netkit.lab.services import LabServices
 from netkit.lab.state import SwitchState
 from netkit.lab.system import namespace_holder, netlink
@@ -203,7 +203,7 @@ class LiveNode:
         if done.exit_code != 0:
             raise RuntimeError(f"{self.name}: nft refused: {done.stderr.strip()}")
 
-    def ports(self) -> tuple[PortReading, ...]:
+    def ports(self) -> tuple[SwitchPortReading, ...]:
         """Return what each port of a switch shows now."""
         return self._services.port_readings(self.name, self.kernel_ports(), self._drained())
 
@@ -215,7 +215,7 @@ class LiveNode:
         except OSError:
             return frozenset()
 
-    def port(self, name: str) -> PortReading | None:
+    def port(self, name: str) -> SwitchPortReading | None:
         """Return what one port shows now."""
         return next((port for port in self.ports() if port.name == name), None)
 

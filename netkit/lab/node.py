@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Protocol
 
 from netkit.design.fabric import Host, Switch
-from netkit.lab.reading import NicReading, PortReading
+from netkit.lab.reading import NicReading, SwitchPortReading
 from netkit.lab.state import SwitchState
 
 
@@ -57,10 +57,10 @@ class Node(Protocol):
     def realise(self, state: SwitchState) -> None:
         """Make kernel, FRR, SNMP, LLDP and the hardware model what a state says, or raise RefusedError."""
 
-    def ports(self) -> tuple[PortReading, ...]:
+    def ports(self) -> tuple[SwitchPortReading, ...]:
         """Return what each port of a switch shows now, in the order of the design."""
 
-    def port(self, name: str) -> PortReading | None:
+    def port(self, name: str) -> SwitchPortReading | None:
         """Return what one port shows now, by its NOS name; None when the switch has no such port in use."""
 
     def nics(self, only: str = "") -> tuple[NicReading, ...]:

@@ -86,7 +86,7 @@ class LaneReading:
 
 
 @dataclass(frozen=True, slots=True)
-class ModuleReading:
+class TransceiverReading:
     """A transceiver or cable in a cage. Copper has neither lanes of light nor limits."""
 
     kind: Literal["optic", "active", "copper"]
@@ -125,7 +125,7 @@ class TrafficReading:
 
 
 @dataclass(frozen=True, slots=True)
-class PortReading:
+class SwitchPortReading:
     """All there is to read of a switch port."""
 
     name: str
@@ -141,7 +141,7 @@ class PortReading:
     buffers: tuple[BufferReading, ...]
     watchdogs: tuple[WatchdogReading, ...]
     fec: FecReading
-    module: ModuleReading | None
+    module: TransceiverReading | None
     adaptive_routing: bool
     mac: str
 
@@ -167,7 +167,7 @@ class NicReading:
     port_counters: Mapping[str, int]
     ethtool: Mapping[str, int]
     fec: FecReading
-    module: ModuleReading | None
+    module: TransceiverReading | None
 
 
 SOURCES: Mapping[str, Source] = MappingProxyType(

@@ -8,7 +8,7 @@ from netkit.lab.faults import Faults
 from netkit.lab.faults.bench import loss
 from netkit.lab.model.model import Model
 from netkit.lab.model.wiring import KernelPort, NicSettings, NicTraffic
-from netkit.lab.reading import NicReading, PortReading
+from netkit.lab.reading import NicReading, SwitchPortReading
 from netkit.lab.state import SwitchState
 from netkit.lab.system import netlink
 from netkit.lab.traffic import flow, marking
@@ -103,7 +103,7 @@ class LabServices:
 
     def port_readings(
         self, device: str, kernel: Mapping[str, KernelPort], drained: frozenset[str] = frozenset()
-    ) -> tuple[PortReading, ...]:
+    ) -> tuple[SwitchPortReading, ...]:
         """Return what the ports of a switch show; modelled traffic goes around those that are drained."""
         self.model.avoid(device, drained, time.monotonic())
         return self.model.port_readings(device, kernel, time.monotonic())

@@ -15,13 +15,13 @@ from netkit.lab.reading import (
     BufferReading,
     FecReading,
     LaneReading,
-    ModuleReading,
     ModuleThresholds,
     NicReading,
-    PortReading,
     PriorityReading,
     QueueReading,
+    SwitchPortReading,
     TrafficReading,
+    TransceiverReading,
     WatchdogReading,
 )
 from netkit.lab.state import SwitchState
@@ -33,9 +33,9 @@ needs_namespaces = pytest.mark.skipif(
 )
 
 
-def port(name: str, seed: int = 1, *, kind: str = "optic", first_lane: int = 1) -> PortReading:
+def port(name: str, seed: int = 1, *, kind: str = "optic", first_lane: int = 1) -> SwitchPortReading:
     """Return a port that shows something different for each seed; without a kind its cage is empty."""
-    return PortReading(
+    return SwitchPortReading(
         name=name,
         is_enabled=True,
         is_up=bool(seed % 2),
@@ -55,11 +55,11 @@ def port(name: str, seed: int = 1, *, kind: str = "optic", first_lane: int = 1) 
     )
 
 
-def module(kind: str, first_lane: int = 1) -> ModuleReading:
+def module(kind: str, first_lane: int = 1) -> TransceiverReading:
     """Return a transceiver of four lanes, or copper."""
     is_optic = kind == "optic"
     limits = ModuleThresholds(-10.0, -8.0, 4.0, 5.0) if is_optic else None
-    return ModuleReading(
+    return TransceiverReading(
         kind="optic" if is_optic else "copper",
         identifier="OSFP",
         vendor="Lightworks",
@@ -89,7 +89,7 @@ class ScratchNode:
         self.device = device
         self.kernel_names = kernel_names
         self.saved = folder
-        self.readings: tuple[PortReading, ...] = ()
+        self.readings: tuple[SwitchPortReading, ...] = ()
         self.failure = ""
         self.lines: list[str] = []
         self._pid = pid
@@ -134,12 +134,12 @@ class ScratchNode:
     def realise(self, state: SwitchState) -> None:
         raise NotImplementedError(state.hostname)
 
-    def ports(self) -> tuple[PortReading, ...]:
+    def ports(self) -> tuple[SwitchPortReading, ...]:
         if self.failure:
             raise RuntimeError(self.failure)
         return self.readings
 
-    def port(self, name: str) -> PortReading | None:
+    def port(self, name: str) -> SwitchPortReading | None:
         return next((port for port in self.readings if port.name == name), None)
 
     def nics(self, only: str = "") -> tuple[NicReading, ...]:

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from netkit.lab.agents.gnmi import GnmiAgent, GnmiEndpoint
+from netkit.lab.agents.gnmi import GnmiAgent, GnmiListener
 from netkit.lab.personality import Personality
 from netkit.lab.state import GnmiState, SwitchState
 from netkit.platforms.gnmi.driver import GnmiViewer
@@ -65,7 +65,7 @@ def served(platform: str, folder: Path, state: GnmiState | None = None) -> Itera
     mind, node = _switch(platform, folder)
     gate = Gate()
     files = certificate(folder)
-    agent = GnmiAgent(node, GnmiEndpoint(ADDRESS, PASSWORD, gate, lambda: files), mind.gnmi)
+    agent = GnmiAgent(node, GnmiListener(ADDRESS, PASSWORD, gate, lambda: files), mind.gnmi)
     agent.apply(SwitchState("leaf01", gnmi=state or GnmiState(0, is_cumulus=platform == "nvue")))
     shown = hashlib.sha256(ssl.PEM_cert_to_DER_cert(files[0].read_text(encoding="ascii"))).hexdigest()
     subject = ViewSubject("leaf01", platform=platform, ports=tuple(node.kernel_names))

@@ -7,7 +7,7 @@ from typing import Any
 from netkit.design import Fabric, Host
 from netkit.lab.faults import Faults, InjectedFault
 from netkit.lab.model import KernelPort, Model, NicSettings, NicTraffic
-from netkit.lab.reading import NicReading, PortReading
+from netkit.lab.reading import NicReading, SwitchPortReading
 from netkit.lab.state import PortState, QosState, SwitchState, WatchdogState
 from tests import intents
 
@@ -75,7 +75,7 @@ class Bed:
         )
         self.model.told(name, replace(state, ports=ports), now_s)
 
-    def ports(self, device: str, now_s: float) -> dict[str, PortReading]:
+    def ports(self, device: str, now_s: float) -> dict[str, SwitchPortReading]:
         given = {
             port.name: self.kernel.get((device, port.name), KernelPort(mtu_bytes=9216, mac="02:00:00:00:00:01"))
             for port in self.fabric.switch(device).ports
@@ -90,7 +90,7 @@ class Bed:
         traffic = {name: self.traffic.get((host, name), NicTraffic()) for name in names}
         return {reading.interface: reading for reading in self.model.nic_readings(host, kernel, traffic, now_s)}
 
-    def everything(self, now_s: float) -> dict[str, dict[str, PortReading] | dict[str, NicReading]]:
+    def everything(self, now_s: float) -> dict[str, dict[str, SwitchPortReading] | dict[str, NicReading]]:
         """Return every reading of the fabric."""
         switches = {switch.name: self.ports(switch.name, now_s) for switch in self.fabric.switches}
         return {**switches, **{host.name: self.nics(host.name, now_s) for host in self.fabric.hosts}}
@@ -106,9 +106,9 @@ class Pauses:
     tx_us: int
 
 
-def pauses(reading: PortReading | NicReading, priority: int = 3) -> Pauses:
+def pauses(reading: SwitchPortReading | NicReading, priority: int = 3) -> Pauses:
     """Return the pauses of one priority, whichever kind of device shows them."""
-    if isinstance(reading, PortReading):
+    if isinstance(reading, SwitchPortReading):
         row = reading.priorities[priority]
         return Pauses(row.rx_pause, row.tx_pause, row.rx_pause_us, row.tx_pause_us)
     names = (f"{way}_prio{priority}_pause{what}" for what in ("", "_duration") for way in ("rx", "tx"))

@@ -7,14 +7,14 @@ import pytest
 
 from netkit.lab.faults import CATALOG, check
 from netkit.lab.model import KernelPort, NicTraffic
-from netkit.lab.reading import ModuleReading, NicReading, PortReading, TrafficReading
+from netkit.lab.reading import NicReading, SwitchPortReading, TrafficReading, TransceiverReading
 from netkit.lab.state import EcnState
 from tests.lab.model_bed import STARTED_S, Bed, pauses, small_fabric
 
 FABRIC = small_fabric()
 BROKEN_S = STARTED_S + 100
 READ_S = STARTED_S + 160
-Reading = PortReading | NicReading
+Reading = SwitchPortReading | NicReading
 Shown = Mapping[str, Mapping[str, Reading]]
 
 
@@ -136,7 +136,7 @@ def test_a_healed_fault_leaves_only_what_was_counted(name: str, place: str) -> N
     assert set().union(*differing(HEALTHY, bed.everything(READ_S)).values()) <= counted
 
 
-def module(shown: Shown, place: str) -> ModuleReading:
+def module(shown: Shown, place: str) -> TransceiverReading:
     device, _, port = place.partition(":")
     found = shown[device][port].module
     assert found is not None

@@ -3,7 +3,7 @@ from hypothesis import strategies as st
 
 from netkit.design import Fabric
 from netkit.lab.model import NicTraffic
-from netkit.lab.reading import ModuleThresholds, NicReading, PortReading
+from netkit.lab.reading import ModuleThresholds, NicReading, SwitchPortReading
 from tests.lab.model_bed import STARTED_S, Bed, pauses, small_fabric
 
 FABRIC = small_fabric()
@@ -93,7 +93,7 @@ def test_a_fabric_without_load_rests_until_it_has_load_again() -> None:
     assert all(now[0] > was[0] and now[1] > was[1] for now, was in zip(moved(STARTED_S + 1010), rested, strict=True))
 
 
-def counters(reading: PortReading | NicReading) -> list[int]:
+def counters(reading: SwitchPortReading | NicReading) -> list[int]:
     fec = [*reading.fec.histogram, reading.fec.corrected_codewords, reading.fec.uncorrectable_codewords]
     if isinstance(reading, NicReading):
         return [*reading.hw_counters.values(), *reading.port_counters.values(), *reading.ethtool.values(), *fec]
@@ -127,7 +127,7 @@ def test_nothing_is_wrong_in_a_healthy_fabric() -> None:
             assert 1e-11 < reading.fec.pre_fec_ber < 1e-8
             assert reading.fec.effective_ber == 0
             assert not any(reading.fec.histogram[4:])
-            if isinstance(reading, PortReading):
+            if isinstance(reading, SwitchPortReading):
                 assert not any(queue.dropped_packets for queue in reading.queues)
                 assert not any(group.dropped_packets for group in reading.buffers)
                 assert not any(row.storms_detected or row.is_stormed for row in reading.watchdogs)

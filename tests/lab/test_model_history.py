@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from netkit.lab.faults import CATALOG, check
 from netkit.lab.model import KernelPort
-from netkit.lab.reading import PortReading
+from netkit.lab.reading import SwitchPortReading
 from tests.lab.model_bed import STARTED_S, Bed, pauses, small_fabric
 
 FABRIC = small_fabric()
@@ -55,11 +55,11 @@ def happen(bed: Bed, event: Event, now_s: float) -> None:
         bed.faults.add(check(FABRIC, event.name, event.place, since_s=now_s))
 
 
-def shown(bed: Bed, now_s: float) -> dict[str, dict[str, PortReading]]:
+def shown(bed: Bed, now_s: float) -> dict[str, dict[str, SwitchPortReading]]:
     return {switch.name: bed.ports(switch.name, now_s) for switch in FABRIC.switches}
 
 
-def numbers(reading: PortReading) -> list[int]:
+def numbers(reading: SwitchPortReading) -> list[int]:
     row, watchdog = pauses(reading), reading.watchdogs[3]
     counted = [row.rx, row.tx, row.rx_us, row.tx_us, watchdog.storms_detected, watchdog.storms_restored]
     counted += [watchdog.dropped_packets, reading.buffers[3].dropped_packets, reading.queues[3].tx_packets]

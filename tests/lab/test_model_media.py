@@ -6,14 +6,16 @@ import pytest
 from netkit.design import Fabric
 from netkit.lab.faults import Faults
 from netkit.lab.model import KernelPort, Model
-from netkit.lab.reading import ModuleReading
+from netkit.lab.reading import TransceiverReading
 from tests import intents
 from tests.lab.model_bed import STARTED_S, Bed, designed_state, small_fabric
 
 WIDE = {"leaf": {"host_breakout": "1x400G", "uplink_breakout": "1x400G"}, "spine": {"breakout": "1x400G"}}
 
 
-def modules(media: str, length_m: float, switches: dict[str, Any] | None = None) -> tuple[ModuleReading, ModuleReading]:
+def modules(
+    media: str, length_m: float, switches: dict[str, Any] | None = None
+) -> tuple[TransceiverReading, TransceiverReading]:
     """Return the modules of a host's cable: at the leaf, and at the host."""
     cables = {"host": {"media": media, "length_m": length_m}}
     fabric = small_fabric({"cables": cables, **({"switches": switches} if switches else {})})

@@ -15,7 +15,7 @@ from typing import Any
 
 from netkit.lab.node import Node
 from netkit.lab.personality import Elem, Told
-from netkit.lab.reading import PortReading, QueueReading
+from netkit.lab.reading import QueueReading, SwitchPortReading
 from netkit.lab.state import GnmiState, SwitchState
 from netkit.lab.system.namespace_holder import ACCOUNTS
 
@@ -43,7 +43,7 @@ def leaves(path: Steps, told: Leaves) -> Iterator[Told]:
     yield from (((*path, (name, {})), value) for name, value in told.items())
 
 
-def state(reading: PortReading, description: str) -> Leaves:
+def state(reading: SwitchPortReading, description: str) -> Leaves:
     """Return how a port is."""
     return {
         "oper-status": "UP" if reading.is_up else "DOWN",
@@ -53,7 +53,7 @@ def state(reading: PortReading, description: str) -> Leaves:
     }
 
 
-def counters(reading: PortReading) -> Leaves:
+def counters(reading: SwitchPortReading) -> Leaves:
     """Return what a port counts. The kernel of the lab does not tell multicast from unicast."""
     traffic = reading.traffic
     return {
@@ -104,7 +104,7 @@ Gate = Callable[[str], float]
 
 
 @dataclass(frozen=True, slots=True)
-class GnmiEndpoint:
+class GnmiListener:
     """Where a server is, and whom it lets in."""
 
     address: str
@@ -119,7 +119,7 @@ class GnmiEndpoint:
 class GnmiAgent:
     """One switch's server."""
 
-    def __init__(self, node: Node, door: GnmiEndpoint, tell: Tell) -> None:
+    def __init__(self, node: Node, door: GnmiListener, tell: Tell) -> None:
         self._node, self._door, self._tell = node, door, tell
         self._told: GnmiState | None = None
         self._server: Any = None
@@ -175,7 +175,7 @@ class GnmiAgent:
 class Service:
     """What a server answers."""
 
-    def __init__(self, grpc: Any, messages: Any, name: str, state: GnmiState, door: GnmiEndpoint, tell: Tell) -> None:
+    def __init__(self, grpc: Any, messages: Any, name: str, state: GnmiState, door: GnmiListener, tell: Tell) -> None:
         self._codes, self._messages = grpc.StatusCode, messages
         self._name, self._state, self._door, self._tell = name, state, door, tell
 

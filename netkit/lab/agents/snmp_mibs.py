@@ -24,7 +24,7 @@ from netkit.lab.agents.snmp_objects import (
     string,
     truth,
 )
-from netkit.lab.reading import ModuleReading
+from netkit.lab.reading import TransceiverReading
 
 NUMBER = (*MIB_2, 2, 1, 0)
 INTERFACE_TABLE = (*MIB_2, 2, 2, 1)
@@ -240,7 +240,7 @@ def sensor_text(sensor: Sensor, *, is_eos: bool) -> str:
     return f"DOM {sensor.unit.name} Sensor for {place}"
 
 
-def _sensors(interface: SnmpInterface, module: ModuleReading) -> Iterator[Sensor]:
+def _sensors(interface: SnmpInterface, module: TransceiverReading) -> Iterator[Sensor]:
     yield Sensor(interface, TEMPERATURE, 0, module.temperature_c)
     for lane, light in enumerate(module.lanes, module.first_lane):
         yield Sensor(interface, TX_POWER, lane, light.tx_dbm)
@@ -251,7 +251,7 @@ def _sensors(interface: SnmpInterface, module: ModuleReading) -> Iterator[Sensor
     yield Sensor(interface, VOLTAGE, 0, module.voltage_v)
 
 
-def _transceiver(interface: SnmpInterface, module: ModuleReading, *, is_eos: bool) -> Iterator[MibRow]:
+def _transceiver(interface: SnmpInterface, module: TransceiverReading, *, is_eos: bool) -> Iterator[MibRow]:
     index = port_index(interface)
     text = f"Xcvr for {interface.label}" if is_eos else f"{module.identifier} for {interface.label}"
     texts = ("" if is_eos else interface.reading.name, text)

@@ -10,7 +10,7 @@ from functools import reduce
 
 from netkit.design.fabric import Switch
 from netkit.lab.agents.lldp_neighbor import LldpChassis, LldpNeighbor
-from netkit.lab.reading import ModuleReading, PortReading
+from netkit.lab.reading import SwitchPortReading, TransceiverReading
 from netkit.lab.state import PortState, SwitchState
 
 Oid = tuple[int, ...]
@@ -153,7 +153,7 @@ class SnmpInterface:
     label: str
     """What ifDescr and ifName call the port: its name, on SONiC its alias."""
     state: PortState
-    reading: PortReading
+    reading: SwitchPortReading
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,7 +174,7 @@ class Surroundings:
     neighbors: tuple[LldpNeighbor, ...]
 
 
-def scene(switch: Switch, state: SwitchState, readings: Iterable[PortReading]) -> SnmpSnapshot:
+def scene(switch: Switch, state: SwitchState, readings: Iterable[SwitchPortReading]) -> SnmpSnapshot:
     """Return the scene of a switch."""
     told = {port.name: port for port in state.ports}
     found = (
@@ -198,12 +198,12 @@ def interface_index(platform: str, port: str, position: int) -> int:
     return FIRST_LINUX_INDEX + position
 
 
-def modules(shown: SnmpSnapshot) -> Iterator[tuple[SnmpInterface, ModuleReading]]:
+def modules(shown: SnmpSnapshot) -> Iterator[tuple[SnmpInterface, TransceiverReading]]:
     """Yield the interfaces that have a transceiver, and the transceiver."""
     for interface in shown.interfaces:
         if interface.reading.module is not None:
             yield interface, interface.reading.module
 
 
-def _interface(platform: str, position: int, state: PortState, reading: PortReading) -> SnmpInterface:
+def _interface(platform: str, position: int, state: PortState, reading: SwitchPortReading) -> SnmpInterface:
     return SnmpInterface(interface_index(platform, reading.name, position), state.alias or reading.name, state, reading)

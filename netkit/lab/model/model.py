@@ -11,8 +11,8 @@ from netkit.lab.model import port as ports
 from netkit.lab.model.counters import STALL_SHARE, EndCounters
 from netkit.lab.model.plant import Plant
 from netkit.lab.model.storm import Watch
-from netkit.lab.model.wiring import CableEnd, KernelPort, NicSettings, NicTraffic, of_nic, of_port
-from netkit.lab.reading import NicReading, PortReading
+from netkit.lab.model.wiring import KernelPort, LinkEnd, NicSettings, NicTraffic, of_nic, of_port
+from netkit.lab.reading import NicReading, SwitchPortReading
 from netkit.lab.state import SwitchState
 
 UNWATCHED = Watch()
@@ -23,13 +23,13 @@ STORM_SHARE = 0.95
 
 def port_reading(
     plant: Plant,
-    end: CableEnd,
+    end: LinkEnd,
     port: Port,
     best_effort: int,
     kernel: KernelPort,
-    account: EndCounters[PortReading] | None,
+    account: EndCounters[SwitchPortReading] | None,
     now_s: float,
-) -> PortReading:
+) -> SwitchPortReading:
     """Return what a switch port shows, before what befalls it alone."""
     way = plant.wiring.way_out[end]
     out, in_ = plant.meters[way.index], plant.meters[way.opposite]
@@ -44,7 +44,7 @@ def port_reading(
         out.queue_peak = max(out.queue_peak, 1.0)
     gauge = ports.gauges(out, in_, xoff_bytes, now_s, is_crowded=kernel.is_crowded)
     fec = side.fec if side and side.fec else port.profile.fec
-    return PortReading(
+    return SwitchPortReading(
         name=port.name,
         is_enabled=side.is_enabled if side else kernel.is_enabled,
         is_up=kernel.is_up,
@@ -64,7 +64,7 @@ def port_reading(
     )
 
 
-def stuck_port(account: EndCounters[PortReading], reading: PortReading) -> PortReading:
+def stuck_port(account: EndCounters[SwitchPortReading], reading: SwitchPortReading) -> SwitchPortReading:
     """Return a reading whose counters are those of the moment they got stuck."""
     kept = account.kept = account.kept or reading
     return replace(
@@ -80,7 +80,7 @@ def stuck_port(account: EndCounters[PortReading], reading: PortReading) -> PortR
 
 def nic_reading(
     plant: Plant,
-    end: CableEnd,
+    end: LinkEnd,
     nic: Nic,
     kernel: KernelPort,
     traffic: NicTraffic,
@@ -134,7 +134,7 @@ def stuck_nic(account: EndCounters[NicReading], reading: NicReading) -> NicReadi
 
 
 def _nic_state(
-    plant: Plant, end: CableEnd, kernel: KernelPort, traffic: NicTraffic, now_s: float
+    plant: Plant, end: LinkEnd, kernel: KernelPort, traffic: NicTraffic, now_s: float
 ) -> nics.NicCounterInputs:
     way = plant.wiring.way_out[end]
     out, in_, line = plant.meters[way.index], plant.meters[way.opposite], plant.lines[way.opposite]
@@ -159,8 +159,8 @@ def _nic_state(
 
 def _accounted(
     plant: Plant,
-    end: CableEnd,
-    account: EndCounters[PortReading] | EndCounters[NicReading],
+    end: LinkEnd,
+    account: EndCounters[SwitchPortReading] | EndCounters[NicReading],
     row: Sequence[int],
     now_s: float,
 ) -> Sequence[int]:
@@ -182,10 +182,10 @@ class Model:
         self._faults = faults
         self._lock = threading.RLock()
         self._plant = Plant(fabric, started_s)
-        self._ports: dict[CableEnd, EndCounters[PortReading]] = {}
-        self._nics: dict[CableEnd, EndCounters[NicReading]] = {}
+        self._ports: dict[LinkEnd, EndCounters[SwitchPortReading]] = {}
+        self._nics: dict[LinkEnd, EndCounters[NicReading]] = {}
         self._active: tuple[InjectedFault, ...] = ()
-        self._incasts: dict[CableEnd, float] = {}
+        self._incasts: dict[LinkEnd, float] = {}
         """NICs that everybody sends to, and until when."""
         self._seen = 0
 
@@ -193,18 +193,20 @@ class Model:
         """Take over what a switch is told to be; ports it is not told of take no part in PFC."""
         with self._lock:
             self._catch_up(now_s)
-            sides = {CableEnd(device, port.name): of_port(port, self._fabric.lossless) for port in state.ports}
+            sides = {LinkEnd(device, port.name): of_port(port, self._fabric.lossless) for port in state.ports}
             self._plant.tell({end: sides.get(end) for end in self._plant.wiring.ends[device]}, now_s)
 
     def host_told(self, host: str, settings: Mapping[str, NicSettings], now_s: float) -> None:
         """Take over how NICs of a host are set, by interface; those not named stay as they were."""
         with self._lock:
             self._catch_up(now_s)
-            sides = {CableEnd(host, name): of_nic(setting, self._fabric.lossless) for name, setting in settings.items()}
+            sides = {LinkEnd(host, name): of_nic(setting, self._fabric.lossless) for name, setting in settings.items()}
             known = self._plant.wiring.ends[host]
             self._plant.tell({end: side for end, side in sides.items() if end in known}, now_s)
 
-    def port_readings(self, device: str, kernel: Mapping[str, KernelPort], now_s: float) -> tuple[PortReading, ...]:
+    def port_readings(
+        self, device: str, kernel: Mapping[str, KernelPort], now_s: float
+    ) -> tuple[SwitchPortReading, ...]:
         """Return what the ports of a switch show, by what the kernel has of each under its NOS name."""
         with self._lock:
             self._catch_up(now_s)
@@ -256,7 +258,7 @@ class Model:
         """Let several NICs send to one at line rate for a while."""
         with self._lock:
             self._catch_up(now_s)
-            self._incasts[CableEnd(host, interface)] = now_s + duration_s
+            self._incasts[LinkEnd(host, interface)] = now_s + duration_s
             self._plant.crowd(frozenset(self._incasts), now_s)
 
     def calm(self, now_s: float) -> None:
@@ -284,13 +286,13 @@ class Model:
         """Return how long a port takes from being enabled to being up."""
         with self._lock:
             self._catch_up(now_s)
-            return self._plant.link_up_s(CableEnd(device, port))
+            return self._plant.link_up_s(LinkEnd(device, port))
 
     def pfc_priorities(self, device: str, port: str, now_s: float) -> frozenset[int]:
         """Return the priorities the hardware pauses at a port, which a fault may have made others than configured."""
         with self._lock:
             self._catch_up(now_s)
-            side = self._plant.side(CableEnd(device, port))
+            side = self._plant.side(LinkEnd(device, port))
             return side.pfc_priorities if side else frozenset()
 
     def _catch_up(self, now_s: float) -> None:
@@ -330,7 +332,7 @@ class Model:
                 case "counter-stuck":
                     account.is_stuck = True
 
-    def _accounts(self, device: str, port: str) -> list[EndCounters[PortReading] | EndCounters[NicReading]]:
+    def _accounts(self, device: str, port: str) -> list[EndCounters[SwitchPortReading] | EndCounters[NicReading]]:
         ends = [end for end in self._plant.wiring.ends[device] if port in {"", end.port}]
         if isinstance(self._fabric.device(device), Host):
             return [self._nics.setdefault(end, EndCounters()) for end in ends]

@@ -8,8 +8,8 @@ from typing import Literal
 from netkit.design.fabric import Cable, Fabric, Host, Nic
 from netkit.hardware import Catalog, module_for
 from netkit.lab.faults.fault import InjectedFault
-from netkit.lab.model.wiring import CableEnd, FabricWiring, between, number
-from netkit.lab.reading import LaneReading, ModuleReading, ModuleThresholds
+from netkit.lab.model.wiring import FabricWiring, LinkEnd, between, number
+from netkit.lab.reading import LaneReading, ModuleThresholds, TransceiverReading
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,21 +169,21 @@ class CagePosition:
     cable: Cable
 
 
-def places(fabric: Fabric, wiring: FabricWiring) -> dict[CableEnd, CagePosition]:
+def places(fabric: Fabric, wiring: FabricWiring) -> dict[LinkEnd, CagePosition]:
     """Return the place of every end."""
-    found: dict[CableEnd, CagePosition] = {}
+    found: dict[LinkEnd, CagePosition] = {}
     for switch in fabric.switches:
         widths = {cage.number: len(cage.ports) for cage in switch.cages}
         for port in switch.ports:
             width = widths.get(port.cage, 1)
             plugged = part(port.profile.cable, width, port.profile.split.lanes_per_port)
             form = switch.model.cage_form
-            found[CableEnd(switch.name, port.name)] = _place(
+            found[LinkEnd(switch.name, port.name)] = _place(
                 switch.name, str(port.cage), form, port.lane_port, plugged, port.profile.cable
             )
     for host in fabric.hosts:
         for nic in host.nics:
-            end = CableEnd(host.name, nic.interface)
+            end = LinkEnd(host.name, nic.interface)
             if end in wiring.way_out:
                 found[end] = _of_nic(host, nic, wiring.way_out[end].cable)
     return found
@@ -215,19 +215,19 @@ DIM_BER_PER_DB = 0.12
 
 
 def module(
-    end: CableEnd,
+    end: LinkEnd,
     place: CagePosition,
-    peer: CableEnd,
+    peer: LinkEnd,
     ailments: tuple[Ailment, Ailment],
     *,
     is_sending: bool,
     is_receiving: bool,
-) -> ModuleReading:
+) -> TransceiverReading:
     """Return what a module shows, given what ails it and the one at the other end."""
     own, far = ailments
     optics = place.part.optics
     is_powered = place.part.kind != "copper"
-    return ModuleReading(
+    return TransceiverReading(
         kind=place.part.kind,
         identifier=place.form.removesuffix("-RHS"),  # a flat top is no other kind of module
         vendor=place.part.vendor,
@@ -253,9 +253,9 @@ def module(
 
 def _lanes(
     optics: Optics,
-    end: CableEnd,
+    end: LinkEnd,
     place: CagePosition,
-    peer: CableEnd,
+    peer: LinkEnd,
     own: Ailment,
     far: Ailment,
     lit: tuple[bool, bool],
@@ -277,16 +277,16 @@ def _lanes(
     return (*lanes, *(DARK for _ in range(place.lanes_shown - place.part.lanes)))
 
 
-def _sent(optics: Optics, end: CableEnd, lane: int) -> float:
+def _sent(optics: Optics, end: LinkEnd, lane: int) -> float:
     return between(*optics.tx_dbm, "tx", str(end), lane)
 
 
-def _lost(optics: Optics, place: CagePosition, end: CableEnd, peer: CableEnd, lane: int) -> float:
+def _lost(optics: Optics, place: CagePosition, end: LinkEnd, peer: LinkEnd, lane: int) -> float:
     fibre = place.cable.length_m / 1000 * optics.loss_db_per_km
     return fibre + between(0.5, 1.1, "connectors", str(end), str(peer), lane)
 
 
-def _error(what: str, end: CableEnd, lane: int) -> float:
+def _error(what: str, end: LinkEnd, lane: int) -> float:
     """Return how far a module's own measurement is off."""
     return between(-0.25, 0.25, "error", what, str(end), lane)
 
@@ -305,7 +305,7 @@ def _serial(place: CagePosition) -> str:
     return f"MT24{week:02}{letters}"
 
 
-def error_rate(end: CableEnd, kind: Kind, own: Ailment, far: Ailment) -> float:
+def error_rate(end: LinkEnd, kind: Kind, own: Ailment, far: Ailment) -> float:
     """Return the bit error rate an end sees before correction."""
     low, high = HEALTHY_BER[kind]
     healthy = between(low, high, "ber", str(end)) + far.tx_loss_db * DIM_BER_PER_DB

@@ -9,8 +9,8 @@ from netkit.lab.model.counters import CounterMeter, Pressure, flow, quiet
 from netkit.lab.model.optics import HEALTHY, Ailment, error_rate, module, of_module, places
 from netkit.lab.model.port import FecReceiver
 from netkit.lab.model.storm import Watch, Weather, merged
-from netkit.lab.model.wiring import CableDirection, CableEnd, FabricWiring, LinkSide, between
-from netkit.lab.reading import ModuleReading
+from netkit.lab.model.wiring import CableDirection, FabricWiring, LinkEnd, LinkSide, between
+from netkit.lab.reading import TransceiverReading
 
 LINK_UP_S = (2.2, 5.8)
 OF_THE_WHOLE_MODULE = frozenset({"hot-optic", "mixed-optic-firmware"})
@@ -24,20 +24,20 @@ class Plant:
         self.places = places(fabric, self.wiring)
         self.meters = [CounterMeter(started_s) for _ in self.wiring.ways]
         self.lines = [FecReceiver(way.speed_gbps, started_s) for way in self.wiring.ways]
-        self.watches: dict[CableEnd, Watch] = {}
-        self._sides: dict[CableEnd, LinkSide] = {}
+        self.watches: dict[LinkEnd, Watch] = {}
+        self._sides: dict[LinkEnd, LinkSide] = {}
         self._down: dict[int, float] = {}
         """Cables without a carrier, by the index of their first way, and when that was last seen."""
-        self._avoided: frozenset[CableEnd] = frozenset()
+        self._avoided: frozenset[LinkEnd] = frozenset()
         """Ends that traffic goes around."""
         self._is_loaded = True
-        self._crowded: frozenset[CableEnd] = frozenset()
+        self._crowded: frozenset[LinkEnd] = frozenset()
         """NICs that several others send to at line rate."""
         self._active: tuple[InjectedFault, ...] = ()
         self._weather = Weather(fabric, self.wiring, self.side)
         self._pressure: Mapping[int, Pressure] = {}
-        self._modules: dict[CableEnd, ModuleReading] = {}
-        self._mates: dict[tuple[str, str], list[CableEnd]] = {}
+        self._modules: dict[LinkEnd, TransceiverReading] = {}
+        self._mates: dict[tuple[str, str], list[LinkEnd]] = {}
         for end, place in self.places.items():
             self._mates.setdefault((place.device, place.cage), []).append(end)
         switches = {switch.name for switch in fabric.switches}
@@ -50,7 +50,7 @@ class Plant:
         for way in self.wiring.ways:
             self._refresh(way, started_s)
 
-    def side(self, end: CableEnd) -> LinkSide | None:
+    def side(self, end: LinkEnd) -> LinkSide | None:
         """Return how an end is set, or None before it was told anything."""
         side = self._sides.get(end)
         if side is None or not self._active:
@@ -60,7 +60,7 @@ class Plant:
                 side = self._altered(side, fault, end)
         return side
 
-    def _altered(self, side: LinkSide, fault: InjectedFault, end: CableEnd) -> LinkSide:
+    def _altered(self, side: LinkSide, fault: InjectedFault, end: LinkEnd) -> LinkSide:
         if fault.name == "pfc-off":
             return replace(side, pfc_priorities=frozenset())
         if fault.name == "adaptive-routing-half-on" and (fault.port or end in self._every_other):
@@ -69,13 +69,13 @@ class Plant:
             return replace(side, is_marking=False)
         return side
 
-    def link_up_s(self, end: CableEnd) -> float:
+    def link_up_s(self, end: LinkEnd) -> float:
         """Return how long the last link-up of an end took; both ends wait for the slower one."""
         near = [*self._faults_at(end), *self._faults_at(self.wiring.peer(end))]
         slow = next((fault for fault in near if fault.name == "slow-link-up"), None)
         return slow.number("seconds") if slow else self._link_up_s[end]
 
-    def tell(self, sides: Mapping[CableEnd, LinkSide | None], now_s: float) -> None:
+    def tell(self, sides: Mapping[LinkEnd, LinkSide | None], now_s: float) -> None:
         """Set ends anew; None forgets what an end was told."""
         changed = [end for end, side in sides.items() if self._sides.get(end) != side]
         for end in changed:
@@ -93,7 +93,7 @@ class Plant:
         differing = [fault for fault in (*before, *active) if (fault in before) != (fault in active)]
         self._turn([end for fault in differing for end in self._ends_of(fault)], now_s)
 
-    def carry(self, end: CableEnd, now_s: float, *, is_up: bool) -> None:
+    def carry(self, end: LinkEnd, now_s: float, *, is_up: bool) -> None:
         """Note whether a cable has a carrier. One that is back came back when it was last seen down."""
         way = self.wiring.way_out[end]
         cable = min(way.index, way.opposite)
@@ -119,20 +119,20 @@ class Plant:
             self._is_loaded = is_on
             self._turn(self.places, now_s)
 
-    def crowd(self, targets: frozenset[CableEnd], now_s: float) -> None:
+    def crowd(self, targets: frozenset[LinkEnd], now_s: float) -> None:
         """Let everybody send to some NICs."""
         if targets != self._crowded:
             self._crowded = targets
             self._turn((), now_s)
 
-    def clear(self, end: CableEnd, now_s: float) -> None:
+    def clear(self, end: LinkEnd, now_s: float) -> None:
         """Forget what was highest at an end, and what its line corrected."""
         way = self.wiring.way_out[end]
         sent, received = self.meters[way.index], self.meters[way.opposite]
         sent.queue_peak, received.headroom_peak = sent.flow.queue_fill, received.flow.headroom_fill
         self.lines[way.opposite].clear(now_s)
 
-    def module(self, end: CableEnd) -> ModuleReading | None:
+    def module(self, end: LinkEnd) -> TransceiverReading | None:
         """Return what is plugged in at an end."""
         if end not in self.places:
             return None
@@ -148,7 +148,7 @@ class Plant:
             )
         return self._modules[end]
 
-    def _turn(self, ends: Iterable[CableEnd], now_s: float) -> None:
+    def _turn(self, ends: Iterable[LinkEnd], now_s: float) -> None:
         """Let the flows follow from what just changed at some ends; storms may carry it far."""
         self._modules.clear()
         before, self._pressure = self._pressure, self._weather.under(self._active, self._crowded)
@@ -174,19 +174,19 @@ class Plant:
             times = sender.watchdog if sender and moving.has_tripped else None
             self.watches.setdefault(way.sender, Watch()).note(times, now_s)
 
-    def _is_enabled(self, end: CableEnd) -> bool:
+    def _is_enabled(self, end: LinkEnd) -> bool:
         side = self._sides.get(end)
         return side is None or side.is_enabled
 
-    def _faults_at(self, end: CableEnd) -> list[InjectedFault]:
+    def _faults_at(self, end: LinkEnd) -> list[InjectedFault]:
         return [fault for fault in self._active if (fault.device, fault.port) == (end.device, end.port)]
 
-    def nic_firmware(self, end: CableEnd) -> str:
+    def nic_firmware(self, end: LinkEnd) -> str:
         """Return the firmware that a NIC runs beside those of its kind; empty for theirs."""
         found = (fault.text("firmware") for fault in self._faults_at(end) if fault.name == "mixed-nic-firmware")
         return next(found, "")
 
-    def _ailment(self, end: CableEnd) -> Ailment:
+    def _ailment(self, end: LinkEnd) -> Ailment:
         if not self._active:
             return HEALTHY
         place = self.places[end]
@@ -198,8 +198,8 @@ class Plant:
         ]
         return of_module((*shared, *self._faults_at(end)))
 
-    def _ends_of(self, fault: InjectedFault) -> tuple[CableEnd, ...]:
-        end = CableEnd(fault.device, fault.port)
+    def _ends_of(self, fault: InjectedFault) -> tuple[LinkEnd, ...]:
+        end = LinkEnd(fault.device, fault.port)
         if fault.port:
             return (end,) if end in self.wiring.way_out else ()
         return self.wiring.ends.get(fault.device, ())

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from netkit.design.fabric import Fabric, Host, Port, Switch
 from netkit.lab.faults.fault import InjectedFault
 from netkit.lab.model.counters import Pressure, has_tripped
-from netkit.lab.model.wiring import CableDirection, CableEnd, FabricWiring, LinkSide, draw
+from netkit.lab.model.wiring import CableDirection, FabricWiring, LinkEnd, LinkSide, draw
 from netkit.lab.state import WatchdogState
 
 LEAVES_DRAWN_IN = 2
@@ -35,14 +35,14 @@ class Spread:
 
     fabric: Fabric
     wiring: FabricWiring
-    egress: CableEnd
+    egress: LinkEnd
 
     @cached_property
     def hops(self) -> tuple[Hop, ...]:
         """Return every way a storm may reach, nearest first; whether it does depends on who has PFC on."""
         steps = self._steps()
         found = [
-            Hop(self.wiring.way_in(CableEnd(step.device, port.name)), depth)
+            Hop(self.wiring.way_in(LinkEnd(step.device, port.name)), depth)
             for step, depth in steps.items()
             for port in self._ingress(step)
             if (port.peer, port.peer_port) in self._senders
@@ -123,7 +123,7 @@ class Spread:
         nics = host.nics if isinstance(host, Host) else ()
         return next((nic.rail for nic in nics if nic.interface == port.peer_port), -1)
 
-    def _port(self, end: CableEnd) -> Port:
+    def _port(self, end: LinkEnd) -> Port:
         return next(port for port in self.fabric.switch(end.device).ports if port.name == end.port)
 
 
@@ -135,7 +135,7 @@ HEADROOM_IN_STORM = 0.6
 ENDLESS_MS = 1e9
 INCAST_BURST_MS = 20.0
 INCAST = Pressure(2000.0, 0.5, 1.0, HEADROOM_IN_STORM, INCAST_BURST_MS)
-SideOf = Callable[[CableEnd], LinkSide | None]
+SideOf = Callable[[LinkEnd], LinkSide | None]
 
 
 @dataclass
@@ -145,9 +145,9 @@ class Weather:
     fabric: Fabric
     wiring: FabricWiring
     side_of: SideOf
-    _spreads: dict[CableEnd, tuple[Hop, ...]] = field(default_factory=dict)
+    _spreads: dict[LinkEnd, tuple[Hop, ...]] = field(default_factory=dict)
 
-    def under(self, active: Iterable[InjectedFault], crowded: Iterable[CableEnd] = ()) -> Mapping[int, Pressure]:
+    def under(self, active: Iterable[InjectedFault], crowded: Iterable[LinkEnd] = ()) -> Mapping[int, Pressure]:
         """Return the pressure by way for the storms among the active faults, and where many send to one NIC."""
         found: dict[int, Pressure] = {}
         storms = [self._of(fault) for fault in active if fault.name in STORMS]
@@ -155,7 +155,7 @@ class Weather:
             found[way.index] = merged(found.get(way.index), pressure)
         return found
 
-    def _of_incast(self, egress: CableEnd) -> Iterator[tuple[CableDirection, Pressure]]:
+    def _of_incast(self, egress: LinkEnd) -> Iterator[tuple[CableDirection, Pressure]]:
         """Yield what no mark slows down: it piles up at the egress until pauses hold it."""
         side = self.side_of(egress)
         if side is None or side.is_marking or not side.is_lossless:
@@ -164,7 +164,7 @@ class Weather:
         yield from self._upstream(egress, INCAST)
 
     def _of(self, fault: InjectedFault) -> Iterator[tuple[CableDirection, Pressure]]:
-        end = CableEnd(fault.device, fault.port)
+        end = LinkEnd(fault.device, fault.port)
         is_endless = fault.name == "watchdog-trip"
         burst_ms = ENDLESS_MS if is_endless else fault.number("burst_ms")
         share = 1.0 if is_endless else fault.number("share")
@@ -180,7 +180,7 @@ class Weather:
             yield way, Pressure(queue_fill=1.0)
         yield from self._upstream(egress, asked)
 
-    def _upstream(self, egress: CableEnd, asked: Pressure) -> Iterator[tuple[CableDirection, Pressure]]:
+    def _upstream(self, egress: LinkEnd, asked: Pressure) -> Iterator[tuple[CableDirection, Pressure]]:
         congested = {egress.device}
         for hop in self._hops(egress):
             if hop.way.receiver.device not in congested:
@@ -197,7 +197,7 @@ class Weather:
             return False
         return receiver.is_lossless and sender.respects(receiver) and not has_tripped(sender, pressure)
 
-    def _hops(self, egress: CableEnd) -> tuple[Hop, ...]:
+    def _hops(self, egress: LinkEnd) -> tuple[Hop, ...]:
         if egress not in self._spreads:
             self._spreads[egress] = Spread(self.fabric, self.wiring, egress).hops
         return self._spreads[egress]

@@ -72,7 +72,7 @@ class NicSettings:
 
 
 @dataclass(frozen=True, slots=True)
-class CableEnd:
+class LinkEnd:
     """One end of a cable, by the names of the design: a switch port or a host NIC."""
 
     device: str
@@ -87,8 +87,8 @@ class CableDirection:
     """One direction of a cable. The receiver of the data is who sends pauses on it."""
 
     index: int
-    sender: CableEnd
-    receiver: CableEnd
+    sender: LinkEnd
+    receiver: LinkEnd
     speed_gbps: int
     cable: Cable
 
@@ -104,24 +104,24 @@ class FabricWiring:
     def __init__(self, fabric: Fabric) -> None:
         ways: list[CableDirection] = []
         for link in fabric.links():
-            left, right = CableEnd(link.device, link.port), CableEnd(link.peer, link.peer_port)
+            left, right = LinkEnd(link.device, link.port), LinkEnd(link.peer, link.peer_port)
             ways.append(CableDirection(len(ways), left, right, link.speed_gbps, link.cable))
             ways.append(CableDirection(len(ways), right, left, link.speed_gbps, link.cable))
         self.ways = tuple(ways)
-        self.way_out: Mapping[CableEnd, CableDirection] = {way.sender: way for way in ways}
-        self.ends: Mapping[str, tuple[CableEnd, ...]] = {
-            **{host.name: tuple(CableEnd(host.name, nic.interface) for nic in host.nics) for host in fabric.hosts},
+        self.way_out: Mapping[LinkEnd, CableDirection] = {way.sender: way for way in ways}
+        self.ends: Mapping[str, tuple[LinkEnd, ...]] = {
+            **{host.name: tuple(LinkEnd(host.name, nic.interface) for nic in host.nics) for host in fabric.hosts},
             **{
-                switch.name: tuple(CableEnd(switch.name, port.name) for port in switch.ports)
+                switch.name: tuple(LinkEnd(switch.name, port.name) for port in switch.ports)
                 for switch in fabric.switches
             },
         }
 
-    def way_in(self, end: CableEnd) -> CableDirection:
+    def way_in(self, end: LinkEnd) -> CableDirection:
         """Return the way an end receives data on."""
         return self.ways[self.way_out[end].opposite]
 
-    def peer(self, end: CableEnd) -> CableEnd:
+    def peer(self, end: LinkEnd) -> LinkEnd:
         """Return the other end of a cable."""
         return self.way_out[end].receiver
 

@@ -15,13 +15,13 @@ from netkit.lab.reading import (
     BufferReading,
     FecReading,
     LaneReading,
-    ModuleReading,
     ModuleThresholds,
     NicReading,
-    PortReading,
     PriorityReading,
     QueueReading,
+    SwitchPortReading,
     TrafficReading,
+    TransceiverReading,
     WatchdogReading,
 )
 from netkit.lab.state import SwitchState
@@ -29,7 +29,7 @@ from netkit.render import Engine, render
 from tests import intents
 
 LIMITS = ModuleThresholds(-10.0, -8.0, 4.0, 5.0)
-MODULE = ModuleReading(
+MODULE = TransceiverReading(
     kind="optic",
     identifier="OSFP",
     vendor="ACME",
@@ -99,11 +99,11 @@ class RecordedNode:
             raise ConfigRefusedError(self.refuses)
         self.states.append(state)
 
-    def ports(self) -> tuple[PortReading, ...]:
+    def ports(self) -> tuple[SwitchPortReading, ...]:
         told = {port.name: port for port in self.state.ports}
         return tuple(reading(name, told[name].mtu_bytes, told[name].is_enabled) for name in self.kernel_names)
 
-    def port(self, name: str) -> PortReading | None:
+    def port(self, name: str) -> SwitchPortReading | None:
         return next((port for port in self.ports() if port.name == name), None)
 
     def nics(self, only: str = "") -> tuple[NicReading, ...]:
@@ -116,9 +116,9 @@ class RecordedNode:
         self.logged.append(line)
 
 
-def reading(name: str, mtu_bytes: int = 9214, is_enabled: bool = True) -> PortReading:
+def reading(name: str, mtu_bytes: int = 9214, is_enabled: bool = True) -> SwitchPortReading:
     """Return what a port shows, with figures that differ between priorities and queues."""
-    return PortReading(
+    return SwitchPortReading(
         name=name,
         is_enabled=is_enabled,
         is_up=is_enabled,

@@ -12,11 +12,11 @@ from netkit.lab.personalities.linux_host.machine import HostMachine
 from netkit.lab.reading import (
     FecReading,
     LaneReading,
-    ModuleReading,
     ModuleThresholds,
     NicReading,
-    PortReading,
+    SwitchPortReading,
     TrafficReading,
+    TransceiverReading,
 )
 from netkit.lab.state import SwitchState
 from netkit.platforms.linux.view import views as host_views
@@ -24,7 +24,7 @@ from netkit.render import Engine
 from tests.intents import fabric, values
 
 LANES = tuple(LaneReading(rx_dbm=0.5 + lane, tx_dbm=1.25, bias_ma=80.0) for lane in range(4))
-OPTIC = ModuleReading(
+OPTIC = TransceiverReading(
     kind="optic",
     identifier="OSFP",
     vendor="NVIDIA",
@@ -76,7 +76,7 @@ def rendered(built: Fabric, host: Host) -> dict[str, str]:
 class Desk:
     """A node that is a folder."""
 
-    def __init__(self, host: Host, folder: Path, module: ModuleReading | None = OPTIC) -> None:
+    def __init__(self, host: Host, folder: Path, module: TransceiverReading | None = OPTIC) -> None:
         self.name = host.name
         self.device: Switch | Host = host
         self.kernel_names: Mapping[str, str] = {nic.interface: nic.interface for nic in host.nics}
@@ -109,10 +109,10 @@ class Desk:
     def realise(self, state: SwitchState) -> None:
         raise AssertionError(state)
 
-    def ports(self) -> tuple[PortReading, ...]:
+    def ports(self) -> tuple[SwitchPortReading, ...]:
         return ()
 
-    def port(self, name: str) -> PortReading | None:
+    def port(self, name: str) -> SwitchPortReading | None:
         raise AssertionError(name)
 
     def clear_counters(self, port: str = "") -> None:

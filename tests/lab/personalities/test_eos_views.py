@@ -13,7 +13,7 @@ import pytest
 
 from netkit.lab.personalities.eos import show
 from netkit.lab.personalities.eos.personality import Eos
-from netkit.lab.reading import ModuleReading, PortReading
+from netkit.lab.reading import SwitchPortReading, TransceiverReading
 from tests.conftest import Golden
 from tests.lab.personalities import eos_node
 from tests.lab.personalities.eos_node import RecordedNode, errors, result, switch_on, texts
@@ -172,7 +172,7 @@ def test_a_port_applies_a_profile_that_is_not_there_without_a_word(tmp_path: Pat
     assert node.state.ports[0].qos.pfc_priorities == frozenset()
 
 
-def module_of(**changes: Any) -> ModuleReading:
+def module_of(**changes: Any) -> TransceiverReading:
     return replace(eos_node.MODULE, **changes)
 
 
@@ -187,10 +187,14 @@ def module_of(**changes: Any) -> ModuleReading:
     ids=["empty cage", "copper", "light", "dark"],
 )
 def test_cages_show_what_is_in_them(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, module: ModuleReading | None, summary: object, lanes: bool | None
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    module: TransceiverReading | None,
+    summary: object,
+    lanes: bool | None,
 ) -> None:
     eos, node = switch_on(tmp_path)
-    ports: tuple[PortReading, ...] = tuple(replace(port, module=module) for port in node.ports())
+    ports: tuple[SwitchPortReading, ...] = tuple(replace(port, module=module) for port in node.ports())
     monkeypatch.setattr(node, "ports", lambda: ports)
     (found,) = result(eos, "show interfaces transceiver")
     one = found["interfaces"].get("Ethernet1/1")

@@ -14,7 +14,7 @@ from netkit.lab.personalities.eos.reply import EosCommandError, EosReply, NoJson
 from netkit.lab.personalities.eos.switch_state import management_vrf
 from netkit.lab.personalities.eos.terminal import Terminal
 from netkit.lab.personality import Call, Elem, Personality, Told
-from netkit.lab.reading import PortReading
+from netkit.lab.reading import SwitchPortReading
 
 
 def told(machine: EosMachine, path: tuple[Elem, ...]) -> Iterator[Told]:
@@ -23,7 +23,7 @@ def told(machine: EosMachine, path: tuple[Elem, ...]) -> Iterator[Told]:
     yield from gnmi.below(everything, path)
 
 
-def _of_port(machine: EosMachine, reading: PortReading) -> Iterator[Told]:
+def _of_port(machine: EosMachine, reading: SwitchPortReading) -> Iterator[Told]:
     name, section = reading.name, machine.running.section("interface", reading.name)
     discards = reading.traffic.tx_dropped + sum(queue.dropped_packets for queue in reading.queues)
     counters = {"out-discards": discards, "carrier-transitions": reading.carrier_changes}

@@ -10,7 +10,7 @@ from netkit.lab.personalities.eos.configuration import EosSection
 from netkit.lab.personalities.eos.grammar import port_list
 from netkit.lab.personalities.eos.machine import EosMachine
 from netkit.lab.personalities.eos.reply import InvalidCommandError
-from netkit.lab.reading import PortReading
+from netkit.lab.reading import SwitchPortReading
 
 Captured = Mapping[str, str]
 Found = TypeVar("Found")
@@ -62,7 +62,7 @@ class Lens:
         """Return the configuration of an interface."""
         return self.config.section("interface", port)
 
-    def ports(self, captured: Captured) -> Iterator[tuple[str, PortReading]]:
+    def ports(self, captured: Captured) -> Iterator[tuple[str, SwitchPortReading]]:
         """Yield the ports with what they show: those a command names, or all."""
         word = captured.get("ports", "")
         wanted = port_list(word, self.machine.ports) if word else self.machine.ports

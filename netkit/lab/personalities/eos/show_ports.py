@@ -6,21 +6,21 @@ from typing import Any
 from netkit.lab.personalities.eos.reply import EosReply
 from netkit.lab.personalities.eos.show_context import Captured, Lens, table
 from netkit.lab.personalities.eos.switch_state import is_routed, is_vlan
-from netkit.lab.reading import LaneReading, ModuleReading, ModuleThresholds, PortReading
+from netkit.lab.reading import LaneReading, ModuleThresholds, SwitchPortReading, TransceiverReading
 
 GIGABIT = 10**9
 VIRTUAL_MTU = {"Loopback": 65535, "Management": 1500, "Vlan": 1500}
 VIRTUAL_KIND = {"Loopback": "loopback", "Management": "ethernet", "Vlan": "vlan"}
 
 
-def link_status(reading: PortReading) -> str:
+def link_status(reading: SwitchPortReading) -> str:
     """Return the word for a port's link."""
     if not reading.is_enabled:
         return "disabled"
     return "connected" if reading.is_up else "notconnect"
 
 
-def protocol(reading: PortReading) -> str:
+def protocol(reading: SwitchPortReading) -> str:
     """Return the word for a port's line protocol."""
     return "up" if reading.is_up else "down"
 
@@ -44,7 +44,7 @@ def interfaces(lens: Lens, captured: Captured) -> EosReply:
     return EosReply({"interfaces": shown}, text)
 
 
-def _interface(lens: Lens, port: str, reading: PortReading) -> dict[str, Any]:
+def _interface(lens: Lens, port: str, reading: SwitchPortReading) -> dict[str, Any]:
     addresses = [rest[0] for rest in lens.section(port).find("ip", "address")]
     return {
         "name": port,
@@ -109,7 +109,7 @@ def _virtual(lens: Lens) -> Iterator[tuple[str, dict[str, Any]]]:
         )
 
 
-def _counters(reading: PortReading) -> dict[str, int]:
+def _counters(reading: SwitchPortReading) -> dict[str, int]:
     """Return the counters of a port. The kernel of the lab does not tell multicast from unicast."""
     traffic = reading.traffic
     return {
@@ -171,7 +171,7 @@ def transceivers(lens: Lens, captured: Captured) -> EosReply:
     return EosReply({"interfaces": shown}, table(("Port", "Temp", "Voltage", "Bias", "TxPower", "RxPower"), rows))
 
 
-def _summary(lens: Lens, reading: PortReading) -> dict[str, Any]:
+def _summary(lens: Lens, reading: SwitchPortReading) -> dict[str, Any]:
     module = reading.module
     if module is None or not module.lanes:
         kind = {"mediaType": module.media, "vendorSn": module.serial} if module else {}
@@ -208,7 +208,7 @@ def thresholds(lens: Lens, captured: Captured) -> EosReply:
     return EosReply({"interfaces": shown}, table(("Port", "Parameter", "Channel", "Value"), rows))
 
 
-def _lanes(port: str, reading: PortReading) -> dict[str, Any]:
+def _lanes(port: str, reading: SwitchPortReading) -> dict[str, Any]:
     module = reading.module
     if module is None:
         return {}
@@ -231,7 +231,7 @@ def _lanes(port: str, reading: PortReading) -> dict[str, Any]:
     return {**shown, "parameters": parameters}
 
 
-def _limits(module: ModuleReading) -> Iterator[tuple[str, ModuleThresholds | None]]:
+def _limits(module: TransceiverReading) -> Iterator[tuple[str, ModuleThresholds | None]]:
     yield "rxPower", module.rx_limits
     yield "txPower", module.tx_limits
     yield "txBias", module.bias_limits
@@ -277,7 +277,7 @@ def phy(lens: Lens, captured: Captured) -> EosReply:
     return EosReply({"interfacePhyStatuses": shown}, table(("Port", "PHY state", "FEC"), rows))
 
 
-def _phy(lens: Lens, reading: PortReading) -> dict[str, Any]:
+def _phy(lens: Lens, reading: SwitchPortReading) -> dict[str, Any]:
     changed = {"changes": reading.carrier_changes, "lastChange": lens.now_s - reading.link_up_s}
     fec: dict[str, Any] = {"encoding": FEC_WORDS.get(reading.fec.mode, reading.fec.mode)}
     if reading.fec.mode in CODEWORD_SIZE:
@@ -309,7 +309,7 @@ def _phy(lens: Lens, reading: PortReading) -> dict[str, Any]:
     }
 
 
-def _symbols(reading: PortReading) -> list[int]:
+def _symbols(reading: SwitchPortReading) -> list[int]:
     """Return corrected symbols by lane of the error correction; EOS shows no histogram."""
     whole, rest = divmod(sum(wrong * count for wrong, count in enumerate(reading.fec.histogram)), FEC_LANES)
     return [whole + (lane < rest) for lane in range(FEC_LANES)]

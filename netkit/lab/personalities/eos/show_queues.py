@@ -15,7 +15,7 @@ from netkit.lab.personalities.eos.switch_state import (
     profile_of,
     watchdog_times,
 )
-from netkit.lab.reading import PortReading
+from netkit.lab.reading import SwitchPortReading
 from netkit.lab.state import CODE_POINTS, PRIORITIES
 
 
@@ -72,7 +72,7 @@ def status(lens: Lens, captured: Captured) -> EosReply:
     return EosReply(None, head + table(("Port", "Enabled", "Priorities", "Active", "Watchdog", "Note"), rows))
 
 
-def _columns(lens: Lens, port: str, reading: PortReading) -> tuple[str, ...]:
+def _columns(lens: Lens, port: str, reading: SwitchPortReading) -> tuple[str, ...]:
     section = lens.section(port)
     told = port_qos(lens.config, section, is_routed=is_routed(section))
     profile = profile_of(lens.config, section)

@@ -54,7 +54,7 @@ class EosQosProfile:
 
 
 @dataclass(frozen=True, slots=True)
-class EosWatchdogTimes:
+class EosWatchdogSettings:
     """The switch-wide half of the PFC watchdog; without a timeout it looks at nothing."""
 
     timeout_s: float = 0
@@ -111,14 +111,14 @@ def _ecn(section: EosSection) -> EcnState | None:
     return EcnState(int(low) * to_bytes[low_unit], int(high) * to_bytes[high_unit], int(probability))
 
 
-def watchdog_times(config: EosSection) -> EosWatchdogTimes:
+def watchdog_times(config: EosSection) -> EosWatchdogSettings:
     """Return the switch-wide watchdog; a polling interval too long for the times is replaced, as EOS does."""
     start = ("priority-flow-control", "pause", "watchdog")
     timeout = float(config.word(*start, "default", "timeout") or 0)
     recovery = float(config.word(*start, "default", "recovery-time") or 0)
     longest = min(timeout, recovery or timeout) / 2
     polling = float(config.word(*start, "default", "polling-interval") or 0)
-    return EosWatchdogTimes(
+    return EosWatchdogSettings(
         timeout_s=timeout,
         recovery_s=recovery,
         polling_s=min(polling, longest) if polling else longest,

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from netkit.lab.personalities.linux_host.machine import HostMachine, RailCard
 from netkit.lab.personality import Call
-from netkit.lab.reading import LaneReading, ModuleReading, ModuleThresholds
+from netkit.lab.reading import LaneReading, ModuleThresholds, TransceiverReading
 
 DARK_DBM = -40.0
 IDENTIFIERS = {
@@ -22,12 +22,12 @@ TECHNOLOGIES = {
 LEVELS = ("high alarm", "low alarm", "high warning", "low warning")
 
 
-def module_page(module: ModuleReading) -> str:
+def module_page(module: TransceiverReading) -> str:
     """Return the whole page."""
     return "".join(f"\t{name:<41} : {value}\n" for name, value in _rows(module))
 
 
-def _rows(module: ModuleReading) -> Iterator[tuple[str, str]]:
+def _rows(module: TransceiverReading) -> Iterator[tuple[str, str]]:
     yield "Identifier", IDENTIFIERS.get(module.identifier, IDENTIFIERS["OSFP"])
     yield "Power class", "1" if module.kind == "copper" else "8"
     yield "Max power", "1.50W" if module.kind == "copper" else "17.00W"
@@ -67,7 +67,7 @@ def _lanes(lanes: tuple[LaneReading, ...]) -> Iterator[tuple[str, str]]:
     yield "Tx fault", "None"
 
 
-def _flags(module: ModuleReading) -> Iterator[tuple[str, str]]:
+def _flags(module: TransceiverReading) -> Iterator[tuple[str, str]]:
     for level in LEVELS:
         for name, value, limits in (
             ("Module temperature", module.temperature_c, module.temperature_limits),
@@ -83,7 +83,7 @@ def _flags(module: ModuleReading) -> Iterator[tuple[str, str]]:
             yield f"Laser bias current {level} (Channel {number})", _flag(level, lane.bias_ma, module.bias_limits)
 
 
-def _limits(module: ModuleReading) -> Iterator[tuple[str, str]]:
+def _limits(module: TransceiverReading) -> Iterator[tuple[str, str]]:
     for name, limits, show in (
         ("Laser bias current", module.bias_limits, lambda value: f"{value:.3f} mA"),
         ("Laser output power", module.tx_limits, _light),

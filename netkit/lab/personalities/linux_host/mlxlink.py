@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 
 from netkit.lab.personalities.linux_host.machine import HostMachine
 from netkit.lab.personality import Call
-from netkit.lab.reading import LaneReading, ModuleReading, ModuleThresholds, NicReading
+from netkit.lab.reading import LaneReading, ModuleThresholds, NicReading, TransceiverReading
 
 Rows = dict[str, object]
 WITH_VALUE = {"-d": "device", "--device": "device", "-p": "port", "--port": "port"}
@@ -107,7 +107,7 @@ def _trouble(reading: NicReading) -> Rows:
     }
 
 
-def module_rows(module: ModuleReading | None) -> Rows:
+def module_rows(module: TransceiverReading | None) -> Rows:
     """Return what is told of a module."""
     if module is None:
         return {"Identifier": "N/A", "Cable Type": "Unplugged"}
@@ -136,7 +136,7 @@ def module_rows(module: ModuleReading | None) -> Rows:
     return rows
 
 
-def _light(module: ModuleReading) -> Rows:
+def _light(module: TransceiverReading) -> Rows:
     lanes = module.lanes
     if not lanes:
         return {"Bias Current [mA]": "N/A", "Rx Power Current [dBm]": "N/A", "Tx Power Current [dBm]": "N/A"}

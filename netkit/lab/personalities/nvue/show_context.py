@@ -7,7 +7,7 @@ from functools import cached_property
 from netkit.lab.personalities.nvue.schema import BREAK, SVI, port_ways
 from netkit.lab.personalities.nvue.system import NvueCommandError, NvueSystem
 from netkit.lab.personalities.nvue.tree import Tree, child
-from netkit.lab.reading import PortReading
+from netkit.lab.reading import SwitchPortReading
 from netkit.lab.state import PortState, SwitchState
 
 Shown = Mapping[str, object]
@@ -40,7 +40,7 @@ class NvueShowContext:
         return self.whole.states if self.whole else {port.name: port for port in self.state.ports}
 
     @cached_property
-    def readings(self) -> Mapping[str, PortReading]:
+    def readings(self) -> Mapping[str, SwitchPortReading]:
         """Return what each port with a cable shows."""
         return self.whole.readings if self.whole else {port.name: port for port in self.system.node.ports()}
 
@@ -66,7 +66,7 @@ class NvueShowContext:
         return self.names[0]
 
     @property
-    def port(self) -> PortReading:
+    def port(self) -> SwitchPortReading:
         """Return what the port the path names shows."""
         found = self.readings.get(self.name)
         if found is None:

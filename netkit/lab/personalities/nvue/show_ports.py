@@ -13,7 +13,7 @@ from netkit.lab.personalities.nvue.rules import is_negotiating
 from netkit.lab.personalities.nvue.schema import PORT
 from netkit.lab.personalities.nvue.show_context import NvueShowContext, Shown
 from netkit.lab.personalities.nvue.tree import Tree, child, copy, hidden
-from netkit.lab.reading import LaneReading, ModuleReading, ModuleThresholds, PortReading
+from netkit.lab.reading import LaneReading, ModuleThresholds, SwitchPortReading, TransceiverReading
 
 COMMAND = ("lldpcli", "-f", "json0", "show", "neighbors", "details")
 CAPABILITIES = {"Bridge": "is-bridge", "Router": "is-router", "Station": "is-station"}
@@ -255,7 +255,7 @@ def health(look: NvueShowContext) -> Shown:
     }
 
 
-def _identity(reading: PortReading, module: ModuleReading) -> dict[str, object]:
+def _identity(reading: SwitchPortReading, module: TransceiverReading) -> dict[str, object]:
     has_diagnostics = module.kind != "copper"
     return {
         "cable-type": {"copper": "Passive copper cable", "active": "Active cable", "optic": "Optical module"}[
@@ -296,7 +296,7 @@ def with_limits(look: NvueShowContext) -> Shown:
     return shown
 
 
-def _lane(module: ModuleReading, lane: LaneReading) -> Shown:
+def _lane(module: TransceiverReading, lane: LaneReading) -> Shown:
     return {
         "rx-power": _judged("power", lane.rx_dbm, module.rx_limits, power),
         "tx-power": _judged("power", lane.tx_dbm, module.tx_limits, power),

@@ -17,7 +17,7 @@ from netkit.lab.personalities.nvue.schema import BREAK, CumulusSwitch, Issue, Nv
 from netkit.lab.personalities.nvue.system import Applier, NvueCommandError, NvueSystem
 from netkit.lab.personalities.nvue.tree import Tree, child, load
 from netkit.lab.personality import Call, Elem, Personality, Told
-from netkit.lab.reading import PortReading
+from netkit.lab.reading import SwitchPortReading
 
 SOURCE = Path(__file__).with_name("factory.yaml")
 
@@ -48,7 +48,7 @@ def told(node: Node, path: tuple[Elem, ...]) -> Iterator[Told]:
     yield from gnmi.below((one for reading in node.ports() for one in _of_port(reading)), path)
 
 
-def _of_port(reading: PortReading) -> Iterator[Told]:
+def _of_port(reading: SwitchPortReading) -> Iterator[Told]:
     name, traffic = reading.name, reading.traffic
     packets = {"in-pkts": traffic.rx_packets, "out-pkts": traffic.tx_packets, "out-discards": traffic.tx_dropped}
     counters = {**gnmi.counters(reading), **packets}

@@ -12,7 +12,7 @@ from netkit.lab.personalities.sonic import updater
 from netkit.lab.personalities.sonic.system import SonicSystem
 from netkit.lab.personalities.sonic.tables import CONFIG, Tables, dump, natural, ordered, parse, parts, text, write
 from netkit.lab.personality import Call
-from netkit.lab.reading import PortReading
+from netkit.lab.reading import SwitchPortReading
 
 USAGE_ERROR = 2
 
@@ -197,7 +197,7 @@ def _status(system: SonicSystem, call: Call, line: SonicArguments) -> None:
     call.out(columns(titles, [_status_row(system, name, up.get(name)) for name in line.arguments or names]))
 
 
-def _status_row(system: SonicSystem, name: str, reading: PortReading | None) -> Sequence[str]:
+def _status_row(system: SonicSystem, name: str, reading: SwitchPortReading | None) -> Sequence[str]:
     row = {leaf: text(system.running, "PORT", name, leaf) for leaf in system.running["PORT"][name]}
     speed = int(row["speed"])
     module = reading.module if reading else None

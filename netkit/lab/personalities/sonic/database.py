@@ -22,7 +22,7 @@ from netkit.lab.personalities.sonic.switch import cable_length_m
 from netkit.lab.personalities.sonic.system import SonicSystem
 from netkit.lab.personalities.sonic.tables import SEPARATOR, Tables, natural, parts, text
 from netkit.lab.personality import Call, Elem, Told
-from netkit.lab.reading import ModuleReading, PortReading
+from netkit.lab.reading import SwitchPortReading, TransceiverReading
 from netkit.lab.routing import NEVER, LinkChange, link_changes
 from netkit.lab.state import PRIORITIES
 
@@ -115,7 +115,7 @@ def counters_db(system: SonicSystem) -> Hashes:
     return found
 
 
-def _add_port(found: dict[str, dict[str, str]], system: SonicSystem, reading: PortReading) -> None:
+def _add_port(found: dict[str, dict[str, str]], system: SonicSystem, reading: SwitchPortReading) -> None:
     number = sorted(system.node.kernel_names, key=natural).index(reading.name)
     port = _oid("port", number)
     found["COUNTERS_PORT_NAME_MAP"][reading.name] = port
@@ -140,7 +140,7 @@ def _add_port(found: dict[str, dict[str, str]], system: SonicSystem, reading: Po
         found[f"USER_WATERMARKS:{group}"] = _text(group_watermarks(reading, index))
 
 
-def _pauses(system: SonicSystem, reading: PortReading) -> Mapping[str, int]:
+def _pauses(system: SonicSystem, reading: SwitchPortReading) -> Mapping[str, int]:
     """Return how long pauses held the port up, where the watchdog asks for it."""
     if not system.switch.model.asic.startswith(MEASURES_PAUSES) or not watched_queues(system, reading.name):
         return {}
@@ -148,13 +148,13 @@ def _pauses(system: SonicSystem, reading: PortReading) -> Mapping[str, int]:
     return {f"{PORT}PFC_{number}_RX_PAUSE_DURATION_US": priority.rx_pause_us for number, priority in times}
 
 
-def _marks(system: SonicSystem, reading: PortReading) -> Mapping[str, int]:
+def _marks(system: SonicSystem, reading: SwitchPortReading) -> Mapping[str, int]:
     if not counts_ecn(system, "PORT"):
         return {}
     return {f"{PORT}ECN_MARKED_PACKETS": sum(queue.ecn_marked_packets for queue in reading.queues)}
 
 
-def _watchdog(system: SonicSystem, reading: PortReading, queue: int) -> Mapping[str, str]:
+def _watchdog(system: SonicSystem, reading: SwitchPortReading, queue: int) -> Mapping[str, str]:
     if queue not in watched_queues(system, reading.name):
         return {}
     found, row = reading.watchdogs[queue], system.running["PFC_WD"][reading.name]
@@ -201,7 +201,7 @@ def _port_states(system: SonicSystem) -> Hashes:
     }
 
 
-def module_of(system: SonicSystem, reading: PortReading) -> ModuleReading | None:
+def module_of(system: SonicSystem, reading: SwitchPortReading) -> TransceiverReading | None:
     """Return the module of a port; the daemon finds its cage by the port's index alone."""
     return reading.module if text(system.running, "PORT", reading.name, "index") else None
 

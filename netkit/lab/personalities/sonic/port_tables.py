@@ -4,7 +4,7 @@ import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from netkit.lab.reading import ModuleReading, ModuleThresholds, PortReading
+from netkit.lab.reading import ModuleThresholds, SwitchPortReading, TransceiverReading
 
 Counts = Mapping[str, int]
 PORT, QUEUE, GROUP = "SAI_PORT_STAT_", "SAI_QUEUE_STAT_", "SAI_INGRESS_PRIORITY_GROUP_STAT_"
@@ -13,7 +13,7 @@ FEC_BINS = 16
 PAUSE_FREE: Mapping[str, int] = {f"{PORT}PAUSE_RX_PKTS": 0, f"{PORT}PAUSE_TX_PKTS": 0}
 
 
-def port_counts(reading: PortReading) -> Counts:
+def port_counts(reading: SwitchPortReading) -> Counts:
     """Return the counters of a whole port."""
     traffic, fec = reading.traffic, reading.fec
     found = {
@@ -35,7 +35,7 @@ def port_counts(reading: PortReading) -> Counts:
     return {**{f"{PORT}{name}": count for name, count in found.items()}, **PAUSE_FREE}
 
 
-def queue_counts(reading: PortReading, queue: int, *, has_ecn: bool) -> Counts:
+def queue_counts(reading: SwitchPortReading, queue: int, *, has_ecn: bool) -> Counts:
     """Return the counters of an egress queue; the model counts dropped packets, not their bytes."""
     found = reading.queues[queue]
     counts = {
@@ -46,17 +46,17 @@ def queue_counts(reading: PortReading, queue: int, *, has_ecn: bool) -> Counts:
     return {**counts, f"{QUEUE}WRED_ECN_MARKED_PACKETS": found.ecn_marked_packets} if has_ecn else counts
 
 
-def group_counts(reading: PortReading, group: int) -> Counts:
+def group_counts(reading: SwitchPortReading, group: int) -> Counts:
     """Return the counters of an ingress priority group."""
     return {f"{GROUP}DROPPED_PACKETS": reading.buffers[group].dropped_packets}
 
 
-def queue_watermarks(reading: PortReading, queue: int) -> Counts:
+def queue_watermarks(reading: SwitchPortReading, queue: int) -> Counts:
     """Return the peaks of an egress queue."""
     return {f"{QUEUE}SHARED_WATERMARK_BYTES": reading.queues[queue].peak_bytes}
 
 
-def group_watermarks(reading: PortReading, group: int) -> Counts:
+def group_watermarks(reading: SwitchPortReading, group: int) -> Counts:
     """Return the peaks of an ingress priority group."""
     found = reading.buffers[group]
     return {
@@ -83,7 +83,7 @@ class Rates:
         self._seen: dict[str, tuple[float, int, int]] = {}
         self._rates: dict[str, SonicPortRate] = {}
 
-    def of(self, reading: PortReading) -> SonicPortRate:
+    def of(self, reading: SwitchPortReading) -> SonicPortRate:
         """Return the rate since the port was last looked at, at least a second ago."""
         now_s, traffic = time.monotonic(), reading.traffic
         then_s, rx_bytes, tx_bytes = self._seen.get(reading.name, (0.0, 0, 0))
@@ -113,7 +113,7 @@ LIMIT_NAMES = (
 Fields = Mapping[str, str]
 
 
-def info(module: ModuleReading) -> Fields:
+def info(module: TransceiverReading) -> Fields:
     """Return TRANSCEIVER_INFO."""
     return {
         "type": TYPES.get(module.identifier, module.identifier),
@@ -135,7 +135,7 @@ def info(module: ModuleReading) -> Fields:
     }
 
 
-def sensors(module: ModuleReading) -> Fields:
+def sensors(module: TransceiverReading) -> Fields:
     """Return TRANSCEIVER_DOM_SENSOR; a module without light or supply answers nothing there."""
     is_powered = module.temperature_limits is not None
     found = {
@@ -153,18 +153,18 @@ def sensors(module: ModuleReading) -> Fields:
     return found
 
 
-def thresholds(module: ModuleReading) -> Fields:
+def thresholds(module: TransceiverReading) -> Fields:
     """Return TRANSCEIVER_DOM_THRESHOLD."""
     return dict(_thresholds(module))
 
 
-def _thresholds(module: ModuleReading) -> Iterator[tuple[str, str]]:
+def _thresholds(module: TransceiverReading) -> Iterator[tuple[str, str]]:
     for name, limits in limits_of(module).items():
         for suffix, attribute in LIMIT_NAMES:
             yield f"{name}{suffix}", NOT_READ if limits is None else str(getattr(limits, attribute))
 
 
-def limits_of(module: ModuleReading) -> Mapping[str, ModuleThresholds | None]:
+def limits_of(module: TransceiverReading) -> Mapping[str, ModuleThresholds | None]:
     """Return a module's own limits by what they are on."""
     return {
         "rxpower": module.rx_limits,
@@ -175,7 +175,7 @@ def limits_of(module: ModuleReading) -> Mapping[str, ModuleThresholds | None]:
     }
 
 
-def status(module: ModuleReading) -> Fields:
+def status(module: TransceiverReading) -> Fields:
     """Return TRANSCEIVER_STATUS: the module's state, and which lanes see no light."""
     lanes = dict(enumerate(module.lanes, module.first_lane))
     dark = {
@@ -186,7 +186,7 @@ def status(module: ModuleReading) -> Fields:
     return {"cmis_state": "READY", "module_state": "ModuleReady", **dark, **faults}
 
 
-def split_status(module: ModuleReading) -> Mapping[str, Fields]:
+def split_status(module: TransceiverReading) -> Mapping[str, Fields]:
     """Return the same by table, as later branches have it: what the daemon knows, what the module is, its flags."""
     found = status(module)
     flags = {name: value for name, value in found.items() if name.startswith(("rxlos", "txfault"))}

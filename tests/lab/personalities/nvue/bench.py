@@ -13,13 +13,13 @@ from netkit.lab.reading import (
     BufferReading,
     FecReading,
     LaneReading,
-    ModuleReading,
     ModuleThresholds,
     NicReading,
-    PortReading,
     PriorityReading,
     QueueReading,
+    SwitchPortReading,
     TrafficReading,
+    TransceiverReading,
     WatchdogReading,
 )
 from netkit.lab.state import SwitchState
@@ -59,14 +59,14 @@ class RecordingNode:
             raise ConfigRefusedError(self.refusal)
         self.told.append(state)
 
-    def ports(self) -> tuple[PortReading, ...]:
+    def ports(self) -> tuple[SwitchPortReading, ...]:
         states = {port.name: port for port in self.told[-1].ports} if self.told else {}
         return tuple(
             reading(name, seed, is_enabled=name in states and states[name].is_enabled)
             for seed, name in enumerate(self.kernel_names, 1)
         )
 
-    def port(self, name: str) -> PortReading | None:
+    def port(self, name: str) -> SwitchPortReading | None:
         return next((port for port in self.ports() if port.name == name), None)
 
     def nics(self, only: str = "") -> tuple[NicReading, ...]:
@@ -100,9 +100,9 @@ class RecordingNode:
         raise AssertionError(f"links are the node's own business: {list(commands)}")
 
 
-def reading(name: str, seed: int, *, is_enabled: bool = True) -> PortReading:
+def reading(name: str, seed: int, *, is_enabled: bool = True) -> SwitchPortReading:
     """Return a port that shows something different for each seed and in each field."""
-    return PortReading(
+    return SwitchPortReading(
         name=name,
         is_enabled=is_enabled,
         is_up=is_enabled,
@@ -122,9 +122,9 @@ def reading(name: str, seed: int, *, is_enabled: bool = True) -> PortReading:
     )
 
 
-def module(first_lane: int = 5) -> ModuleReading:
+def module(first_lane: int = 5) -> TransceiverReading:
     """Return one half of a twin-port module, its second lane dim."""
-    return ModuleReading(
+    return TransceiverReading(
         kind="optic",
         identifier="OSFP",
         vendor="Lightworks",

@@ -10,7 +10,7 @@ from netkit.design import Fabric
 from netkit.design.fabric import Host, Switch
 from netkit.lab.node import ProgramResult
 from netkit.lab.personalities.sonic import PERSONALITY
-from netkit.lab.reading import NicReading, PortReading
+from netkit.lab.reading import NicReading, SwitchPortReading
 from netkit.lab.state import SwitchState
 from netkit.render import Engine, render
 from tests import intents
@@ -28,7 +28,7 @@ class Recorder:
 
     folder: Path
     device: Switch | Host
-    readings: tuple[PortReading, ...] = ()
+    readings: tuple[SwitchPortReading, ...] = ()
     states: list[SwitchState] = field(default_factory=list)
     commands: list[tuple[str, ...]] = field(default_factory=list)
     cleared: list[str] = field(default_factory=list)
@@ -66,10 +66,10 @@ class Recorder:
     def realise(self, state: SwitchState) -> None:
         self.states.append(state)
 
-    def ports(self) -> tuple[PortReading, ...]:
+    def ports(self) -> tuple[SwitchPortReading, ...]:
         return self.readings
 
-    def port(self, name: str) -> PortReading | None:
+    def port(self, name: str) -> SwitchPortReading | None:
         return next((reading for reading in self.readings if reading.name == name), None)
 
     def nics(self, only: str = "") -> tuple[NicReading, ...]:

@@ -7,16 +7,16 @@ from netkit.lab.reading import (
     BufferReading,
     FecReading,
     LaneReading,
-    ModuleReading,
     ModuleThresholds,
-    PortReading,
     PriorityReading,
     QueueReading,
+    SwitchPortReading,
     TrafficReading,
+    TransceiverReading,
     WatchdogReading,
 )
 
-OPTIC = ModuleReading(
+OPTIC = TransceiverReading(
     kind="optic",
     identifier="OSFP",
     vendor="Acme",
@@ -49,9 +49,9 @@ COPPER = replace(
 )
 
 
-def reading(name: str, *, is_up: bool = True, module: ModuleReading | None = OPTIC) -> PortReading:
+def reading(name: str, *, is_up: bool = True, module: TransceiverReading | None = OPTIC) -> SwitchPortReading:
     """Return a port."""
-    return PortReading(
+    return SwitchPortReading(
         name=name,
         is_enabled=True,
         is_up=is_up,
@@ -71,7 +71,7 @@ def reading(name: str, *, is_up: bool = True, module: ModuleReading | None = OPT
     )
 
 
-def readings(switch: Switch) -> tuple[PortReading, ...]:
+def readings(switch: Switch) -> tuple[SwitchPortReading, ...]:
     """Return all ports of a switch, the first without a link, the second on copper."""
     names = [port.name for port in switch.ports]
     shown = [reading(name) for name in names]
