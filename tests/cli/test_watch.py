@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from netkit.cli.daily.watch import Watching, _of_fabric
+from netkit.cli.daily.watch import _of_fabric
+from netkit.cli.requests import WatchRequest
 from netkit.errors import AccessError
 from netkit.watch.record import Record
 from tests.cli.terminal import terminal
@@ -122,7 +123,7 @@ def test_streams_without_the_library_are_refused_before_anything_is_tried(
     folder = write_fabric(tmp_path / "f", values())
     monkeypatch.setitem(sys.modules, "grpc", None)
     with pytest.raises(AccessError, match="leaf01: gNMI needs a library that is not installed") as refused:
-        _of_fabric(Watching(folder, source="gnmi"))
+        _of_fabric(WatchRequest(folder, source="gnmi"))
     assert "pip install" in str(refused.value)
 
 

@@ -4,27 +4,14 @@ from pathlib import Path
 
 import pytest
 
-from netkit.cli.change import rollout
+from netkit.cli.change.rollout import options_of
+from netkit.cli.requests import RolloutRequest
 from netkit.deploy import DeviceResult, GateAnswer, GateQuestion, Moment, Options, Phase
 from netkit.platforms.change import Risk
 from tests.deploy import promise
 from tests.deploy.scene import Scene, scene
 
 LEAVES, SPINES = ("leaf01", "leaf02", "leaf03", "leaf04"), ("spine01", "spine02")
-DEFAULTS = {
-    "lab": "",
-    "limit": "",
-    "yes": True,
-    "output": "text",
-    "max_fail": 0,
-    "disruptive": False,
-    "revert_s": 120,
-    "parallel": 20,
-    "together": False,
-    "busy": False,
-    "canary": True,
-    "drain": True,
-}
 
 
 def busy(question: GateQuestion) -> GateAnswer:
@@ -117,10 +104,10 @@ def test_one_device_goes_first_unless_somebody_says_otherwise(*, has_canary: boo
     ("said", "options"),
     [
         ({}, Options()),
-        ({"canary": False}, Options(has_canary=False)),
-        ({"drain": False}, Options(has_drain=False)),
+        ({"has_canary": False}, Options(has_canary=False)),
+        ({"has_drain": False}, Options(has_drain=False)),
         ({"busy": True, "disruptive": True}, Options(is_busy_allowed=True, is_disruptive_allowed=True)),
     ],
 )
 def test_the_command_line_says_it(said: dict[str, bool], options: Options, tmp_path: Path) -> None:
-    assert rollout.told(tmp_path, **{**DEFAULTS, **said}).options == options  # type: ignore[arg-type]
+    assert options_of(RolloutRequest(tmp_path, **said)) == options  # type: ignore[arg-type]

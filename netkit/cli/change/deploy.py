@@ -1,13 +1,11 @@
 """`netkit deploy`."""
 
 import sys
-from pathlib import Path
-from typing import Any
 
 from netkit import deploy
-from netkit.cli.change import rollout
-from netkit.cli.change.rollout import DECLINED, UNREACHED, Told, agreed, changing, report_outcome, show, watched
+from netkit.cli.change.rollout import DECLINED, UNREACHED, agreed, changing, options_of, report_outcome, show, watched
 from netkit.cli.fabric import open_project, warn
+from netkit.cli.requests import DeployRequest
 from netkit.deploy import Journal, Options, Outcome, Phase
 from netkit.deploy.model import Tell
 from netkit.errors import PlanError, Problem, UsageError
@@ -23,58 +21,49 @@ NEWEST = "."
 """`--resume` without a name."""
 
 
-def run(
-    folder: Path,
-    *,
-    file: Path | None,
-    resume: str,
-    dry: bool,
-    approved: str | None,
-    approval: Path | None,
-    key: Path | None,
-    **how: Any,
-) -> int:
+def run(asked: DeployRequest) -> int:
     """Deploy a plan: the one of a file, or one made now; or finish a run that was interrupted."""
-    digest = None if approved is None else given_digest(approved)
-    told = rollout.told(folder, **how)
-    if resume and (file or dry or told.limit or digest or approval):
+    digest = None if asked.approved is None else given_digest(asked.approved)
+    options, file = options_of(asked), asked.file
+    if asked.resume and (file or asked.is_dry or asked.limit or digest or asked.approval):
         remedy = "it goes on with its own plan, devices and options"
         what = "--resume takes no plan, no --limit, no --approved, no --approval and no --dry-run"
         raise UsageError(Problem(what, remedy))
-    project = open_project(told.folder, told.lab)
-    files = {"plan_file": file, "approval_file": approval, "key": key}
-    deploying = Deploying.of(project, told.reason, told.skip_hook, **files)
-    if resume:
-        return _resume(told, deploying, resume)
+    project = open_project(asked.folder, asked.lab)
+    files = {"plan_file": file, "approval_file": asked.approval, "key": asked.key}
+    deploying = Deploying.of(project, asked.reason, asked.skip_hook, **files)
+    if asked.resume:
+        return _resume(asked, deploying, asked.resume)
     warn(project)
-    whole = planned = plan_of_file(project, file) if file else from_devices(project, told.limit, deploying.devices)
-    is_part = bool(file and told.limit and whole.plan.has_routing)
+    whole = planned = plan_of_file(project, file) if file else from_devices(project, asked.limit, deploying.devices)
+    is_part = bool(file and asked.limit and whole.plan.has_routing)
     if is_part:  # its order is not that of the whole, and takes what all devices run
-        planned = from_devices(project, told.limit, deploying.devices)
+        planned = from_devices(project, asked.limit, deploying.devices)
         _refuse_moved(planned.plan, whole.plan)
     if digest and file is None and (done := finished(planned.plan, deploying.runs, digest)):
-        say(sys.stdout if told.output == "text" else sys.stderr, f"nothing to change; {digest} was {done}\n")
+        say(sys.stdout if asked.output == "text" else sys.stderr, f"nothing to change; {digest} was {done}\n")
         return 0
     if digest:
         refuse_unapproved(whole.plan, digest)
-    options = told.options if is_part or not file else deploying.limited(told.options, told.limit, planned.plan)
-    return _roll_out(told, deploying, planned, whole.plan, options, dry=dry)
+    if file and not is_part:
+        options = deploying.limited(options, asked.limit, planned.plan)
+    return _roll_out(asked, deploying, planned, whole.plan, options)
 
 
-def _roll_out(told: Told, deploying: Deploying, planned: Planned, whole: Plan, options: Options, *, dry: bool) -> int:
+def _roll_out(asked: DeployRequest, deploying: Deploying, planned: Planned, whole: Plan, options: Options) -> int:
     """Show a plan, ask, and deploy it, or try it without writing anything. `whole` is what was approved."""
     plan = planned.plan
-    show(told, deploying.project.fabric, plan, options)
-    if dry:
+    show(asked, deploying.project.fabric, plan, options)
+    if asked.is_dry:
         if plan.changed:
             deploying.control.begun("deploy", whole)
-        return report_outcome(told, deploying.rehearse(planned, options))
+        return report_outcome(asked, deploying.rehearse(planned, options))
     if not plan.changed:
         deploy.refuse_unsettled(deploying.runs)
         return 0 if plan.is_complete else UNREACHED
     deploying.refuse(plan, planned.intended, options)
     begun = deploying.control.begun("deploy", whole)
-    if not agreed(told, plan, options, "Deploy to"):
+    if not agreed(asked, plan, options, "Deploy to"):
         return DECLINED
     journal = Journal.new(deploying.runs)
     provenance = deploying.control.permitted(begun, whole, journal.run, options)
@@ -82,7 +71,7 @@ def _roll_out(told: Told, deploying: Deploying, planned: Planned, whole: Plan, o
     def work(tell: Tell, is_stopping: Interrupt) -> Outcome:
         return deploying.apply(planned, options, journal, provenance, tell, is_stopping)
 
-    return watched(told, deploying, journal, changing(plan, options), work, has_way_back=True)
+    return watched(asked, deploying, journal, changing(plan, options), work, has_way_back=True)
 
 
 def _refuse_moved(now: Plan, planned: Plan) -> None:
@@ -93,7 +82,7 @@ def _refuse_moved(now: Plan, planned: Plan) -> None:
             raise PlanError(Problem(f"{device.name}: changed since the plan was made", "make the plan again"))
 
 
-def _resume(told: Told, deploying: Deploying, name: str) -> int:
+def _resume(asked: DeployRequest, deploying: Deploying, name: str) -> int:
     runs = deploying.runs
     journal = unfinished_run(runs) if name == NEWEST else found_run(runs, name)
     orders = journal.orders()
@@ -106,4 +95,4 @@ def _resume(told: Told, deploying: Deploying, name: str) -> int:
 
     ended = {entry.device for entry in journal.entries() if entry.step == Phase.END}
     total = changing(orders.plan, orders.options) - len(ended)
-    return watched(told, deploying, journal, total, work, has_way_back=True)
+    return watched(asked, deploying, journal, total, work, has_way_back=True)

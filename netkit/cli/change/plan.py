@@ -1,12 +1,11 @@
 """`netkit plan`."""
 
 import sys
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from netkit import plan as planning
 from netkit.cli.fabric import open_project, warn
+from netkit.cli.requests import PlanRequest
 from netkit.errors import Problem, UsageError
 from netkit.plan import Plan
 from netkit.plan.intent_diff import IntentDiff
@@ -30,64 +29,42 @@ UNREACHED, PENDING = 4, 2
 REVISION = "git:"
 
 
-def run(
-    folder: Path,
-    *,
-    limit: str,
-    lab: str,
-    running: Path | None,
-    out: Path | None,
-    output: str,
-    detailed: bool,
-    against: str = "",
-    proof: Mapping[str, Any] | None = None,
-) -> int:
+def run(asked: PlanRequest) -> int:
     """Show what would change; return 4 when a device could not be read, 2 on request when something would."""
-    if output not in FORMATS:
-        raise UsageError(Problem(f"no output format {output!r}", f"use one of {', '.join(FORMATS)}"))
-    if lab and running is not None:
+    if asked.output not in FORMATS:
+        raise UsageError(Problem(f"no output format {asked.output!r}", f"use one of {', '.join(FORMATS)}"))
+    if asked.lab and asked.running is not None:
         raise UsageError(Problem("--lab and --running are two places to read from", "choose one"))
-    if proof is not None and not (against.startswith(REVISION) and not limit):
+    if asked.has_proof and not (asked.against.startswith(REVISION) and not asked.limit):
         raise UsageError(Problem("--prove rolls a whole change", "use it with --against git:REVISION, without --limit"))
-    if against:
-        return _against(folder, against, limit, lab, running, out, output, proof, detailed=detailed)
-    project = open_project(folder, lab)
+    if asked.against:
+        return _against(asked)
+    project = open_project(asked.folder, asked.lab)
     warn(project)
-    found = _live(project, limit, running)
-    if out is not None:
-        write_named(out, planning.write(found))
-    sys.stdout.write(FORMATS[output](found))
-    return exit_code(found, detailed=detailed)
+    found = _live(project, asked.limit, asked.running)
+    if asked.out is not None:
+        write_named(asked.out, planning.write(found))
+    sys.stdout.write(FORMATS[asked.output](found))
+    return exit_code(found, detailed=asked.is_detailed)
 
 
-def _against(
-    folder: Path,
-    against: str,
-    limit: str,
-    lab: str,
-    running: Path | None,
-    out: Path | None,
-    output: str,
-    proof: Mapping[str, Any] | None,
-    *,
-    detailed: bool,
-) -> int:
+def _against(asked: PlanRequest) -> int:
     """Show a plan as a pull request wants to see it: against a revision, or against what devices run."""
-    _refuse_against(against, has_devices=bool(lab) or running is not None or out is not None)
-    project, aside = open_project(folder, lab), NO_PROOF
-    if against == RUNNING:
+    _refuse_against(asked.against, has_devices=bool(asked.lab) or asked.running is not None or asked.out is not None)
+    project, aside = open_project(asked.folder, asked.lab), NO_PROOF
+    if asked.against == RUNNING:
         warn(project)
-        shift = of_running(_live(project, limit, running))
+        shift = of_running(_live(project, asked.limit, asked.running))
     else:
-        with at_revision(project, against.removeprefix(REVISION)) as (base, shown):
-            shift = between(base, project, limit, shown)
-            aside = NO_PROOF if proof is None else _proven(base, project, shift, proof)
+        with at_revision(project, asked.against.removeprefix(REVISION)) as (base, shown):
+            shift = between(base, project, asked.limit, shown)
+            aside = _proven(base, project, shift, asked) if asked.has_proof else NO_PROOF
     annotate(shift.warnings)
-    if out is not None:
-        write_named(out, planning.write(shift.plan))
-    sys.stdout.write(SHIFT_FORMATS[output](shift, aside))
-    code = aside.exit_code or exit_code(shift.plan, detailed=detailed)
-    return code or (PENDING if detailed and not shift.is_nothing else 0)
+    if asked.out is not None:
+        write_named(asked.out, planning.write(shift.plan))
+    sys.stdout.write(SHIFT_FORMATS[asked.output](shift, aside))
+    code = aside.exit_code or exit_code(shift.plan, detailed=asked.is_detailed)
+    return code or (PENDING if asked.is_detailed and not shift.is_nothing else 0)
 
 
 def _refuse_against(against: str, *, has_devices: bool) -> None:
@@ -98,12 +75,14 @@ def _refuse_against(against: str, *, has_devices: bool) -> None:
         raise UsageError(Problem(what, "leave out --lab, --running and --out"))
 
 
-def _proven(base: Project, project: Project, shift: IntentDiff, wish: Mapping[str, Any]) -> ProofNotes:
+def _proven(base: Project, project: Project, shift: IntentDiff, asked: PlanRequest) -> ProofNotes:
     from netkit.project import proving  # noqa: PLC0415 (what boots a lab and deploys is slow to import)
     from netkit.prove import proof_text  # noqa: PLC0415 (see above)
     from netkit.terminal.display import display  # noqa: PLC0415 (see above)
 
-    return proof_text.aside(proving.prove(base, project, shift, proving.Wish(**wish), display))
+    return proof_text.aside(
+        proving.prove(base, project, shift, proving.Wish(asked.most_devices, asked.within_s), display)
+    )
 
 
 def _live(project: Project, limit: str, running: Path | None) -> Plan:

@@ -1,19 +1,17 @@
 """What every command that changes devices shares: showing, asking, watching, and telling how it came out."""
 
-import shlex
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from pathlib import Path
+from dataclasses import replace
 
 from netkit import deploy
+from netkit.cli.requests import RolloutRequest
 from netkit.deploy import ConfigState, DeviceResult, Journal, Options, Outcome
 from netkit.deploy.model import Tell
 from netkit.design import Fabric
 from netkit.errors import DeployError, Problem, UsageError
 from netkit.plan import Plan
 from netkit.project.deploying import Deploying
-from netkit.project.project import OF_THE_FABRIC
 from netkit.report.outcome_text import outcome_text
 from netkit.report.plan_text import text
 from netkit.report.plan_view import counted, listed
@@ -27,72 +25,32 @@ FEW_LINES = 10
 STAGES = {"": "", "both": ", accept and announce both", "finish": ", only the new"}
 
 
-@dataclass(frozen=True, slots=True)
-class Told:
-    """What the user said of how to go about it."""
-
-    folder: Path
-    lab: str
-    limit: str
-    options: Options
-    yes: bool
-    output: str
-    reason: str = ""
-    skip_hook: str | None = None
-    """Why the hook is not asked; None when it is."""
-
-    def again(self, verb: str) -> str:
-        """Return a command on the same fabric or lab, to be typed."""
-        lab = "" if not self.lab else " --lab" if self.lab == OF_THE_FABRIC else f" --lab={self.lab}"
-        return f"netkit {verb} --fabric {shlex.quote(str(self.folder))}{lab}"
-
-
-def told(
-    folder: Path,
-    *,
-    lab: str,
-    limit: str,
-    yes: bool,
-    output: str,
-    max_fail: int,
-    disruptive: bool,
-    revert_s: int,
-    parallel: int,
-    together: bool,
-    busy: bool,
-    canary: bool,
-    drain: bool,
-    reason: str = "",
-    skip_hook: str | None = None,
-    watch_s: float = Options().watch_s,
-    on_failure: str = "stop",
-) -> Told:
-    """Return what the options of the command line say."""
-    check_format(output)
-    if on_failure not in ("stop", "rollback"):
-        raise UsageError(Problem(f"--on-failure {on_failure!r} is not known", "stop or rollback"))
-    options = Options(
-        is_disruptive_allowed=disruptive,
-        is_busy_allowed=busy,
-        has_canary=canary,
-        has_drain=drain,
-        is_together=together,
-        parallel=parallel,
-        max_fail=max_fail,
-        revert_s=revert_s,
-        watch_s=watch_s,
-        on_failure="rollback" if on_failure == "rollback" else "stop",
-    )
-    if skip_hook is not None and not skip_hook.strip():
+def options_of(asked: RolloutRequest) -> Options:
+    """Return how a run goes about it; UsageError for what the options cannot mean."""
+    check_format(asked.output)
+    if asked.on_failure not in ("stop", "rollback"):
+        raise UsageError(Problem(f"--on-failure {asked.on_failure!r} is not known", "stop or rollback"))
+    if asked.skip_hook is not None and not asked.skip_hook.strip():
         raise UsageError(Problem("--skip-hook says nothing", "give the reason: it is kept with the run"))
-    return Told(folder, lab, limit, options, yes, output, reason.strip(), skip_hook)
+    return Options(
+        is_disruptive_allowed=asked.disruptive,
+        is_busy_allowed=asked.busy,
+        has_canary=asked.has_canary,
+        has_drain=asked.has_drain,
+        is_together=asked.together,
+        parallel=asked.parallel,
+        max_fail=asked.max_fail,
+        revert_s=asked.revert_s,
+        watch_s=asked.watch_s,
+        on_failure="rollback" if asked.on_failure == "rollback" else "stop",
+    )
 
 
-def show(told: Told, fabric: Fabric, plan: Plan, options: Options) -> None:
+def show(asked: RolloutRequest, fabric: Fabric, plan: Plan, options: Options) -> None:
     """Show what would be done, and in what order; in short to whom is not asked, aside when a machine listens."""
-    stream = sys.stdout if told.output == "text" else sys.stderr
+    stream = sys.stdout if asked.output == "text" else sys.stderr
     part = _within(plan, options.limit)
-    say(stream, text(part, most_lines=FEW_LINES) if told.yes else text(part))
+    say(stream, text(part, most_lines=FEW_LINES) if asked.yes else text(part))
     waves = deploy.waves(plan, fabric, options)
     lines = [
         f"wave {wave.number}{', canary' * wave.is_canary}: {listed(wave.devices)}{STAGES[wave.stage]}\n"
@@ -114,10 +72,10 @@ def _within(plan: Plan, limit: tuple[str, ...] | None) -> Plan:
     )
 
 
-def agreed(told: Told, plan: Plan, options: Options, verb: str) -> bool:
+def agreed(asked: RolloutRequest, plan: Plan, options: Options, verb: str) -> bool:
     """Return whether the user says yes to a plan."""
     names = [device.name for device in plan.changed if options.limit is None or device.name in options.limit]
-    if is_agreed(f"{verb} {counted(len(names), 'device')} of {plan.fabric}?", yes=told.yes):
+    if is_agreed(f"{verb} {counted(len(names), 'device')} of {plan.fabric}?", yes=asked.yes):
         return True
     say(sys.stderr, "nothing was changed\n")
     return False
@@ -130,7 +88,7 @@ def changing(plan: Plan, options: Options) -> int:
 
 
 def watched(
-    told: Told,
+    asked: RolloutRequest,
     deploying: Deploying,
     journal: Journal,
     total: int,
@@ -139,32 +97,32 @@ def watched(
     has_way_back: bool = False,
 ) -> int:
     """Do the work before the user's eyes, and report how it came out; a failed run may be taken back by itself."""
-    go_on = told.again(f"deploy --resume {journal.run}")
+    go_on = asked.again(f"deploy --resume {journal.run}")
     with deploying.locked(journal):
         say(sys.stderr, f"run {journal.run}\n")
-        with Interrupt(go_on, told.options.revert_s) as is_stopping, display(total, is_stopping) as tell:
+        with Interrupt(go_on, asked.revert_s) as is_stopping, display(total, is_stopping) as tell:
             outcome = work(tell, is_stopping)
         go_on = go_on if journal.outcome() is None else ""
         if has_way_back and not go_on and journal.is_to_be_undone():
-            outcome, go_on = _taken_back(told, deploying, journal, outcome)
-    report_outcome(told, outcome)
+            outcome, go_on = _taken_back(asked, deploying, journal, outcome)
+    report_outcome(asked, outcome)
     can_go_back = outcome.rollback is None and any(device.result is DeviceResult.DONE for device in outcome.devices)
     if go_on:
         say(sys.stderr, f"to go on: {go_on}\n")
         can_go_back = has_way_back
     if can_go_back:
-        say(sys.stderr, f"to take it back: {told.again(f'rollback {journal.run}')}\n")
+        say(sys.stderr, f"to take it back: {asked.again(f'rollback {journal.run}')}\n")
     return outcome.exit_code
 
 
-def _taken_back(told: Told, deploying: Deploying, failed: Journal, outcome: Outcome) -> tuple[Outcome, str]:
+def _taken_back(asked: RolloutRequest, deploying: Deploying, failed: Journal, outcome: Outcome) -> tuple[Outcome, str]:
     """Take a failed run back; return how both came out, and what to type where that is not finished."""
     journal = Journal.new(failed.folder.parent)
-    go_on = told.again(f"deploy --resume {journal.run}")
+    go_on = asked.again(f"deploy --resume {journal.run}")
     say(sys.stderr, f"{outcome.stopped}: run {journal.run} takes back what was done\n")
     total = sum(bool(one.wave) and one.state is not ConfigState.AS_BEFORE for one in outcome.devices)
     try:
-        with Interrupt(go_on, told.options.revert_s) as is_stopping, display(total, is_stopping) as tell:
+        with Interrupt(go_on, asked.revert_s) as is_stopping, display(total, is_stopping) as tell:
             found = deploying.undo_failed(failed, journal, tell, is_stopping)
     except DeployError as error:
         for problem in error.problems:
@@ -173,10 +131,10 @@ def _taken_back(told: Told, deploying: Deploying, failed: Journal, outcome: Outc
     return replace(outcome, rollback=found), "" if journal.outcome() is not None else go_on
 
 
-def report_outcome(told: Told, outcome: Outcome) -> int:
+def report_outcome(asked: RolloutRequest, outcome: Outcome) -> int:
     """Write how it came out, and return the exit code."""
     texts = [outcome_text(outcome)]
     if outcome.rollback is not None:
         texts += [f"run {outcome.rollback.run} took it back:\n", outcome_text(outcome.rollback)]
-    say(sys.stdout, "".join(texts) if told.output == "text" else deploy.model.write(outcome))
+    say(sys.stdout, "".join(texts) if asked.output == "text" else deploy.model.write(outcome))
     return outcome.exit_code

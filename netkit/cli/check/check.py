@@ -6,8 +6,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from netkit.cli.check.request import CheckRequest, check_profile
 from netkit.cli.fabric import open_project, warn
+from netkit.cli.requests import CheckRequest, check_profile
 from netkit.errors import NetkitError, Problem, UsageError
 from netkit.facts.snapshot import Trial
 from netkit.judge import Check, CheckContext, catalog

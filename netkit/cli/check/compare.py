@@ -11,8 +11,8 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 
 from netkit.cli.check.history import chosen, judged_again
-from netkit.cli.check.request import CheckRequest
 from netkit.cli.fabric import open_project, warn
+from netkit.cli.requests import CheckRequest
 from netkit.design.select import select
 from netkit.errors import CheckError, Problem, UsageError
 from netkit.facts import Snapshot

@@ -1,16 +1,15 @@
 """`netkit report`."""
 
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from netkit.cli.check.history import chosen, judged_again
-from netkit.cli.check.request import check_profile
 from netkit.cli.check.trends import MOST_RUNS, tallies, trends_of
 from netkit.cli.fabric import open_project, warn
+from netkit.cli.requests import ReportRequest, check_profile
 from netkit.errors import Problem, UsageError
 from netkit.judge import CheckContext, catalog
 from netkit.project.checking import NO_PAST, Checking
@@ -30,66 +29,33 @@ SCHEMA = "schema"
 CHANGED = "The intent has changed since this run: the picture shows the fabric as it is intended now."
 
 
-@dataclass(frozen=True, slots=True)
-class Wanted:
-    """What the report is to be made from."""
-
-    run: str
-    """A stored run; empty: look now, or at a snapshot."""
-    names: Sequence[str]
-    limit: str
-    lab: str
-    window_s: float
-    snapshot: Path | None
-    source: str
-    results: Sequence[Path] = ()
-    since: str = ""
-    profile: str = "full"
-
-    def check(self, store: str) -> None:
-        """Refuse what contradicts itself."""
-        check_profile(self.profile)
-        if self.since not in {"", LAST}:
-            raise UsageError(Problem(f"no run {self.since!r} to judge counters since", f"use --since {LAST}"))
-        if self.since and not store:
-            raise UsageError(Problem("--since last needs a store", "give --store too"))
-        given: dict[str, object] = {"--from": self.snapshot, "--limit": self.limit, "--check": self.names}
-        given |= {"--source": self.source, "--results": self.results, "--since": self.since}
-        if wrong := [name for name, value in given.items() if self.run and value]:
-            what = f"{wrong[0]} has no meaning for a stored run"
-            raise UsageError(Problem(what, "leave it away, or leave the run away to look at the devices now"))
-
-
-def run(
-    folder: Path,
-    run: str,
-    *,
-    names: Sequence[str],
-    limit: str,
-    lab: str,
-    window_s: float,
-    snapshot: Path | None,
-    source: str,
-    store: str,
-    out: Path | None,
-    output: str,
-    results: Sequence[Path] = (),
-    since: str = "",
-    profile: str = "full",
-) -> int:
+def run(asked: ReportRequest) -> int:
     """Write a report; end as `netkit check` does."""
-    if output == SCHEMA:
+    if asked.output == SCHEMA:
         sys.stdout.write(asset("report.schema.json"))
         return 0
-    if output not in FORMATS:
-        raise UsageError(Problem(f"no output format {output!r}", f"use one of {', '.join((*FORMATS, SCHEMA))}"))
-    asked = Wanted(run, names, limit, lab, window_s, snapshot, source, results, since, profile)
-    where = place_of(store or ("." if run else ""))
-    asked.check(where)
+    if asked.output not in FORMATS:
+        raise UsageError(Problem(f"no output format {asked.output!r}", f"use one of {', '.join((*FORMATS, SCHEMA))}"))
+    where = place_of(asked.store or ("." if asked.run else ""))
+    _refuse(asked, where)
     with _opened(where) as opened:
-        reported = _stored(folder, asked, opened) if run and opened is not None else _seen(folder, asked, opened)
-    _write(FORMATS[output](reported), reported, out)
+        reported = _stored(asked, opened) if asked.run and opened is not None else _seen(asked, opened)
+    _write(FORMATS[asked.output](reported), reported, asked.out)
     return reported.judged.exit_code
+
+
+def _refuse(asked: ReportRequest, store: str) -> None:
+    """Refuse what contradicts itself."""
+    check_profile(asked.profile)
+    if asked.since not in {"", LAST}:
+        raise UsageError(Problem(f"no run {asked.since!r} to judge counters since", f"use --since {LAST}"))
+    if asked.since and not store:
+        raise UsageError(Problem("--since last needs a store", "give --store too"))
+    given: dict[str, object] = {"--from": asked.snapshot, "--limit": asked.limit, "--check": asked.names}
+    given |= {"--source": asked.source, "--results": asked.results, "--since": asked.since}
+    if wrong := [name for name, value in given.items() if asked.run and value]:
+        what = f"{wrong[0]} has no meaning for a stored run"
+        raise UsageError(Problem(what, "leave it away, or leave the run away to look at the devices now"))
 
 
 @contextmanager
@@ -105,9 +71,9 @@ def _opened(where: str) -> Iterator["Store | None"]:
         yield store
 
 
-def _seen(folder: Path, asked: Wanted, store: "Store | None") -> Reported:
+def _seen(asked: ReportRequest, store: "Store | None") -> Reported:
     """Return what checks say of the devices now, or in a snapshot."""
-    project = open_project(folder, asked.lab)
+    project = open_project(asked.folder, asked.lab)
     warn(project)
     checking = Checking.of(
         project,
@@ -133,9 +99,9 @@ def _trends(store: "Store", source: Source, judged: Judged, scene: CheckContext)
     return Trends(tallies(store.runs(source, MOST_RUNS)), trend.series(judged.judgement, readings))
 
 
-def _stored(folder: Path, asked: Wanted, store: "Store") -> Reported:
+def _stored(asked: ReportRequest, store: "Store") -> Reported:
     """Return what a stored run said."""
-    project = open_project(folder, asked.lab)
+    project = open_project(asked.folder, asked.lab)
     runs = store.runs(source_of(project))
     one = chosen(runs, asked.run)
     judged = judged_again(one, store.judgement(one))

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from netkit.cli.check.request import check_profile
+from netkit.cli.requests import check_profile
 from netkit.errors import Problem, UsageError
 
 EVERY = re.compile(r"(?P<number>[1-9]\d{0,3})(?P<unit>[smhd])")

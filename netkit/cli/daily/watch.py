@@ -10,12 +10,12 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from netkit.cli.daily.watch_result import result
 from netkit.cli.fabric import open_project, warn
+from netkit.cli.requests import WatchRequest
 from netkit.design import Fabric
 from netkit.design.select import Device, select
 from netkit.errors import Problem, UsageError
@@ -50,34 +50,16 @@ WIDTH = 120
 """Columns where there is no terminal."""
 
 
-@dataclass(frozen=True, slots=True)
-class Watching:
-    """What is asked for."""
-
-    folder: Path | None
-    limit: str = ""
-    lab: str = ""
-    source: str = ""
-    interval_s: float = 1.0
-    record: Path | None = None
-    replay: Path | None = None
-    speed: float = 1.0
-    is_once: bool = False
-    length: str = ""
-    output: str = "text"
-
-    @property
-    def length_s(self) -> float:
-        """Return how long to watch; for ever by default."""
-        found = LENGTH.fullmatch(self.length)
-        if self.length and found is None:
-            raise UsageError(Problem(f"--for {self.length!r} is no length of time", "write it like 10s, 5m or 1h"))
-        return int(found["number"]) * UNITS[found["unit"]] if found else FOR_EVER_S
+def length_of(asked: WatchRequest) -> float:
+    """Return how long to watch; for ever by default."""
+    found = LENGTH.fullmatch(asked.length)
+    if asked.length and found is None:
+        raise UsageError(Problem(f"--for {asked.length!r} is no length of time", "write it like 10s, 5m or 1h"))
+    return int(found["number"]) * UNITS[found["unit"]] if found else FOR_EVER_S
 
 
-def run(folder: Path | None, **how: Any) -> int:
+def run(asked: WatchRequest) -> int:
     """Watch counters as asked; return 4 when no device told any."""
-    asked = Watching(folder, **how)
     _refuse(asked)
     gc.enable()  # this runs for hours, and what fails on the way leaves circles behind
     if asked.replay is not None:
@@ -85,7 +67,7 @@ def run(folder: Path | None, **how: Any) -> int:
     return _live(asked)
 
 
-def _refuse(asked: Watching) -> None:
+def _refuse(asked: WatchRequest) -> None:
     if asked.output not in FORMATS:
         raise UsageError(Problem(f"no output format {asked.output!r}", f"use one of {', '.join(FORMATS)}"))
     if asked.replay is not None and (asked.record is not None or asked.limit or asked.lab or asked.source):
@@ -93,14 +75,14 @@ def _refuse(asked: Watching) -> None:
         raise UsageError(Problem(what, "leave them out; / filters"))
     if asked.replay is None and asked.folder is None:
         raise UsageError(Problem("which fabric?", "give --fabric, or a record with --replay"))
-    is_short = asked.is_once or asked.length_s < FOR_EVER_S
+    is_short = asked.is_once or length_of(asked) < FOR_EVER_S
     if asked.output == "json" and not is_short:
         raise UsageError(Problem("--format json is for a watch that ends", "give --for 10s or --once"))
     if not is_short and not screen.is_possible():
         raise UsageError(Problem("this is no terminal to draw on", "give --for 10s or --once"))
 
 
-def _live(asked: Watching) -> int:
+def _live(asked: WatchRequest) -> int:
     outline, feeds = _of_fabric(asked)
     record = Record(asked.record, outline) if asked.record is not None else None
     board = Board(outline)
@@ -116,7 +98,7 @@ def _live(asked: Watching) -> int:
     return exit_code(board)
 
 
-def _of_fabric(asked: Watching) -> tuple[Outline, Sequence[Feed]]:
+def _of_fabric(asked: WatchRequest) -> tuple[Outline, Sequence[Feed]]:
     """Return what is watched, and the feeds of its devices."""
     project = open_project(asked.folder or Path(), asked.lab)
     warn(project)
@@ -158,7 +140,7 @@ class OnlyStreaming:
         self.stream: Listen = viewer.stream
 
 
-def _has_ended(asked: Watching, board: Board, desk: Desk) -> bool:
+def _has_ended(asked: WatchRequest, board: Board, desk: Desk) -> bool:
     """Whether there is no more to wait for: the record cannot be written, or one frame is all that was asked for."""
     if desk.failure is not None:
         return True
@@ -168,15 +150,15 @@ def _has_ended(asked: Watching, board: Board, desk: Desk) -> bool:
     return all(one.samples >= SETTLED_SAMPLES or one.condition.state == "gone" for one in health)
 
 
-def _replayed(asked: Watching, path: Path) -> int:
+def _replayed(asked: WatchRequest, path: Path) -> int:
     outline, events = read(path)
     board = Board(outline)
-    is_drawn = not asked.is_once and asked.length_s == FOR_EVER_S
+    is_drawn = not asked.is_once and length_of(asked) == FOR_EVER_S
     replay = Replay(board, events, asked.speed)
     if is_drawn:
         screen.show(board, lambda: _advanced(replay), lambda: False, FOR_EVER_S)
         return exit_code(board)
-    until_s = FOR_EVER_S if asked.is_once else replay.began_s + asked.length_s
+    until_s = FOR_EVER_S if asked.is_once else replay.began_s + length_of(asked)
     replay.advance(until_s)
     _print(asked, board, replay.now_s() if replay.is_over else until_s)
     return exit_code(board)
@@ -188,9 +170,9 @@ def _advanced(replay: Replay) -> float:
     return now_s
 
 
-def _shown(asked: Watching, board: Board, now_s: Callable[[], float], has_ended: Callable[[], bool]) -> None:
+def _shown(asked: WatchRequest, board: Board, now_s: Callable[[], float], has_ended: Callable[[], bool]) -> None:
     """Draw until the user has seen enough, or let the time pass and print what was seen."""
-    length_s = min(asked.length_s, LONGEST_ONCE_S if asked.is_once else FOR_EVER_S)
+    length_s = min(length_of(asked), LONGEST_ONCE_S if asked.is_once else FOR_EVER_S)
     if length_s == FOR_EVER_S or (screen.is_possible() and not asked.is_once and asked.output == "text"):
         screen.show(board, now_s, has_ended, length_s)
         return
@@ -200,7 +182,7 @@ def _shown(asked: Watching, board: Board, now_s: Callable[[], float], has_ended:
     _print(asked, board, now_s())
 
 
-def _print(asked: Watching, board: Board, now_s: float) -> None:
+def _print(asked: WatchRequest, board: Board, now_s: float) -> None:
     if asked.output == "json":
         sys.stdout.write(json.dumps(result(board, now_s), indent=1) + "\n")
         return

@@ -1,10 +1,11 @@
 """The verbs that change devices, and what goes with that."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
+from netkit.cli.requests import DeployRequest, PlanRequest, RollbackRequest
 from netkit.cli.running import run as _run
 from netkit.cli.verbs import complete
 from netkit.cli.verbs.options import (
@@ -57,9 +58,20 @@ def plan(
     ] = 900,
 ) -> None:
     """Show what would change on the devices, what it risks and what it touches; change nothing."""
-    where: dict[str, Any] = {"limit": limit, "lab": lab, "running": running, "against": against}
-    proof = {"most_devices": prove_devices, "within_s": prove_within} if prove else None
-    _run("change.plan", fabric, out=out, output=output, detailed=detailed, proof=proof, **where)
+    asked = PlanRequest(
+        fabric,
+        limit=limit,
+        lab=lab,
+        running=running,
+        out=out,
+        output=output,
+        is_detailed=detailed,
+        against=against,
+        has_proof=prove,
+        most_devices=prove_devices,
+        within_s=prove_within,
+    )
+    _run("change.plan", asked)
 
 
 def deploy(
@@ -104,12 +116,32 @@ def deploy(
     output: Format = "text",
 ) -> None:
     """Bring devices to what is intended: a canary, then waves; what is not confirmed goes back by itself."""
-    how: dict[str, Any] = {"lab": lab, "limit": limit, "yes": yes, "output": output, "revert_s": confirm_within}
-    how |= {"max_fail": max_fail, "parallel": parallel, "together": together, "canary": not no_canary}
-    how |= {"disruptive": disruptive, "busy": busy, "drain": not no_drain, "reason": reason, "skip_hook": skip_hook}
-    how |= {"watch_s": watch, "on_failure": on_failure}
-    consent: dict[str, Any] = {"approved": approved, "approval": approval, "key": key}
-    _run("change.deploy", fabric, file=file, resume=resume, dry=dry_run, **consent, **how)
+    asked = DeployRequest(
+        fabric,
+        lab=lab,
+        limit=limit,
+        yes=yes,
+        output=output,
+        reason=reason.strip(),
+        skip_hook=skip_hook,
+        max_fail=max_fail,
+        disruptive=disruptive,
+        busy=busy,
+        has_canary=not no_canary,
+        has_drain=not no_drain,
+        parallel=parallel,
+        together=together,
+        revert_s=confirm_within,
+        watch_s=watch,
+        on_failure=on_failure,
+        file=file,
+        is_dry=dry_run,
+        resume=resume,
+        approved=approved,
+        approval=approval,
+        key=key,
+    )
+    _run("change.deploy", asked)
 
 
 def rollback(
@@ -137,11 +169,26 @@ def rollback(
     output: Format = "text",
 ) -> None:
     """Take back what a run changed, with the same care."""
-    how: dict[str, Any] = {"lab": lab, "limit": limit, "yes": yes, "output": output, "revert_s": confirm_within}
-    how |= {"max_fail": max_fail, "parallel": parallel, "together": together, "canary": not no_canary}
-    how |= {"disruptive": disruptive, "busy": busy, "drain": not no_drain, "reason": reason, "skip_hook": skip_hook}
-    how |= {"watch_s": watch}
-    _run("change.rollback", fabric, run, **how)
+    asked = RollbackRequest(
+        fabric,
+        lab=lab,
+        limit=limit,
+        yes=yes,
+        output=output,
+        reason=reason.strip(),
+        skip_hook=skip_hook,
+        max_fail=max_fail,
+        disruptive=disruptive,
+        busy=busy,
+        has_canary=not no_canary,
+        has_drain=not no_drain,
+        parallel=parallel,
+        together=together,
+        revert_s=confirm_within,
+        watch_s=watch,
+        run=run,
+    )
+    _run("change.rollback", asked)
 
 
 def approve(
@@ -162,8 +209,17 @@ def approve(
     yes: Yes = False,
 ) -> None:
     """Show a plan, and sign with an SSH key that it may be deployed: once, by somebody else, for a day."""
-    how: dict[str, Any] = {"approver": approver, "valid_hours": valid_hours, "lab": lab, "yes": yes}
-    _run("change.approve", fabric, file, key=key, out=out, **how)
+    _run(
+        "change.approve",
+        fabric,
+        file,
+        key=key,
+        approver=approver,
+        valid_hours=valid_hours,
+        out=out,
+        lab=lab,
+        yes=yes,
+    )
 
 
 def history(

@@ -1,11 +1,11 @@
 """The verbs about what devices are like."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
-from netkit.cli.check.request import CheckRequest
+from netkit.cli.requests import CheckRequest, ReportRequest, WatchRequest
 from netkit.cli.running import run as _run
 from netkit.cli.verbs import complete
 from netkit.cli.verbs.options import (
@@ -127,9 +127,23 @@ def report(
     ] = "html",
 ) -> None:
     """Judge the fabric and write one HTML file about it that needs nothing else; the same data as JSON."""
-    where: dict[str, Any] = {"limit": limit, "lab": lab, "window_s": window, "snapshot": snapshot, "source": source}
-    where |= {"results": tuple(results or ()), "since": since, "profile": profile}
-    _run("check.report", fabric, run, names=tuple(checks or ()), store=store, out=out, output=output, **where)
+    asked = ReportRequest(
+        fabric,
+        run,
+        names=tuple(checks or ()),
+        limit=limit,
+        lab=lab,
+        window_s=window,
+        snapshot=snapshot,
+        source=source,
+        results=tuple(results or ()),
+        store=store,
+        since=since,
+        profile=profile,
+        out=out,
+        output=output,
+    )
+    _run("check.report", asked)
 
 
 def snapshot(
@@ -209,6 +223,17 @@ def watch(
     output: Annotated[str, typer.Option("--format", help="text, or json of what was seen.", metavar="FORMAT")] = "text",
 ) -> None:
     """Show traffic, pauses, ECN marks and losses of every port live, what is wrong first."""
-    how: dict[str, Any] = {"limit": limit, "lab": lab, "source": source, "interval_s": interval, "output": output}
-    how |= {"record": record, "replay": replay, "speed": speed, "is_once": once, "length": length}
-    _run("daily.watch", fabric, **how)
+    asked = WatchRequest(
+        fabric,
+        limit=limit,
+        lab=lab,
+        source=source,
+        interval_s=interval,
+        record=record,
+        replay=replay,
+        speed=speed,
+        is_once=once,
+        length=length,
+        output=output,
+    )
+    _run("daily.watch", asked)

@@ -1,0 +1,149 @@
+"""What a user asks of a verb, as given: the command line fills it in, the verb's module reads it.
+
+This is imported for every command, so it imports nothing that is slow.
+"""
+
+import shlex
+from dataclasses import dataclass
+from pathlib import Path
+
+from netkit.errors import Problem, UsageError
+
+PROFILES = ("light", "full")
+
+
+@dataclass(frozen=True, slots=True)
+class CheckRequest:
+    """netkit check."""
+
+    folder: Path
+    names: tuple[str, ...] = ()
+    limit: str = ""
+    lab: str = ""
+    window_s: float = 10.0
+    source: str = ""
+    profile: str = "full"
+    snapshot: Path | None = None
+    results: tuple[Path, ...] = ()
+    has_rdma: bool = False
+    output: str = "text"
+    store: str = ""
+    since: str = ""
+    keep: str = "90d"
+    metrics_file: Path | None = None
+    report_file: Path | None = None
+    has_changes_only: bool = False
+    is_notifying: bool = False
+    deadline: str = ""
+    lists: bool = False
+    compared: tuple[str, str] | None = None
+    """Snapshots or stored runs: before, and after."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReportRequest:
+    """netkit report."""
+
+    folder: Path
+    run: str = ""
+    """A stored run; empty: look now, or at a snapshot."""
+    names: tuple[str, ...] = ()
+    limit: str = ""
+    lab: str = ""
+    window_s: float = 10.0
+    snapshot: Path | None = None
+    source: str = ""
+    results: tuple[Path, ...] = ()
+    store: str = ""
+    since: str = ""
+    profile: str = "full"
+    out: Path | None = None
+    output: str = "html"
+
+
+@dataclass(frozen=True, slots=True)
+class WatchRequest:
+    """netkit watch."""
+
+    folder: Path | None
+    limit: str = ""
+    lab: str = ""
+    source: str = ""
+    interval_s: float = 1.0
+    record: Path | None = None
+    replay: Path | None = None
+    speed: float = 1.0
+    is_once: bool = False
+    length: str = ""
+    output: str = "text"
+
+
+@dataclass(frozen=True, slots=True)
+class PlanRequest:
+    """netkit plan."""
+
+    folder: Path
+    limit: str = ""
+    lab: str = ""
+    running: Path | None = None
+    out: Path | None = None
+    output: str = "text"
+    is_detailed: bool = False
+    against: str = ""
+    has_proof: bool = False
+    most_devices: int = 40
+    within_s: float = 900.0
+
+
+@dataclass(frozen=True, slots=True)
+class RolloutRequest:
+    """What netkit deploy and netkit rollback have in common."""
+
+    folder: Path
+    lab: str = ""
+    limit: str = ""
+    yes: bool = False
+    output: str = "text"
+    reason: str = ""
+    skip_hook: str | None = None
+    """Why the hook is not asked; None when it is."""
+    max_fail: int = 0
+    disruptive: bool = False
+    busy: bool = False
+    has_canary: bool = True
+    has_drain: bool = True
+    parallel: int = 20
+    together: bool = False
+    revert_s: int = 120
+    watch_s: int = 10
+    on_failure: str = "stop"
+
+    def again(self, verb: str) -> str:
+        """Return a command on the same fabric or lab, to be typed."""
+        lab = "" if not self.lab else " --lab" if self.lab == "." else f" --lab={self.lab}"
+        return f"netkit {verb} --fabric {shlex.quote(str(self.folder))}{lab}"
+
+
+@dataclass(frozen=True, slots=True)
+class DeployRequest(RolloutRequest):
+    """netkit deploy."""
+
+    file: Path | None = None
+    is_dry: bool = False
+    resume: str = ""
+    approved: str | None = None
+    approval: Path | None = None
+    key: Path | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RollbackRequest(RolloutRequest):
+    """netkit rollback."""
+
+    run: str = "last"
+
+
+def check_profile(name: str) -> None:
+    """Refuse a profile that does not exist."""
+    if name not in PROFILES:
+        raise UsageError(Problem(f"no profile {name!r}", f"use {' or '.join(PROFILES)}"))
