@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from netkit.design import Fabric, Host, Nic
 from netkit.observe.probing import probe_pairs
-from netkit.platforms.linux.acceptance import command, iperf3, nccl_tests, perftest
+from netkit.platforms.linux.acceptance import command, nccl_tests, perftest
 from netkit.platforms.linux.acceptance.command import TrialEnd
 from netkit.platforms.linux.view import nccl_settings
 from netkit.render.job import COUNTS
@@ -66,7 +66,7 @@ def _rounds(fabric: Fabric, hosts: Sequence[Host], tool: str, seconds: int) -> I
         return
     for rail in fabric.rails:
         for pairs in _pairs(hosts, rail.number):
-            if tool == iperf3.TOOL:
+            if tool == perftest.IPERF3:
                 yield _streams(fabric, rail.number, pairs, seconds)
             else:
                 titles = ((test, f"{test} along rail {rail.number}: {_listed(pairs)}") for test in command.TESTS)
@@ -105,7 +105,7 @@ def transfers(
 def _streams(fabric: Fabric, rail: int, pairs: Sequence[tuple[TrialEnd, TrialEnd]], seconds: int) -> TrialRound:
     dscps = (fabric.lossless.data_dscp, 0)
     return TrialRound(
-        iperf3.TOOL,
+        perftest.IPERF3,
         f"iperf3 along rail {rail}, lossless and best effort together: {_listed(pairs)}",
         {near.host: command.tcp_send(near, far, seconds, dscps) for near, far in pairs},
         {far.host: command.tcp_receive(far, seconds, len(dscps)) for _, far in pairs},

@@ -8,10 +8,12 @@ import re
 import secrets
 import shlex
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import zip_longest
 
 from netkit.errors import AccessError
-from netkit.platforms.ssh import CutShortError, SshLine
+from netkit.platforms.ssh import CutShortError, Done, SshLine
 from netkit.platforms.view import ENDLESS, EXITED, Reply
 
 SHARE = 3
@@ -125,3 +127,52 @@ def last_line(text: str) -> str:
     """Return the last line of a text that says anything, not at length."""
     lines = (line.strip() for line in reversed(text.splitlines()))
     return next((line[:LONGEST_REASON] for line in lines if line), "")
+
+
+@dataclass(frozen=True, slots=True)
+class ShellStep:
+    """A command, and how long it may take."""
+
+    command: str
+    timeout_s: float
+
+
+def run(line: SshLine, steps: Sequence[ShellStep]) -> tuple[Done, ...]:
+    """Return what became of each command that was begun. AccessError as of one command."""
+    mark = f"@{secrets.token_hex(12)}@"
+    first, *others = steps
+    name = ", then ".join(step.command for step in steps)
+    heard = _renewed(mark.encode(), iter([step.timeout_s for step in others]))
+    return parts(line.run(row_script(steps, mark), first.timeout_s, heard=heard, name=name), mark)
+
+
+def row_script(steps: Sequence[ShellStep], mark: str) -> str:
+    """Return what runs commands until one fails; a mark nobody can foresee stands between what they print."""
+    between = f" || exit $?; printf '\\n%s\\n' {mark}; printf '\\n%s\\n' {mark} >&2; "
+    return between.join(f"( {step.command} )" for step in steps)
+
+
+def parts(done: Done, mark: str) -> tuple[Done, ...]:
+    """Return what became of each command, given what became of all."""
+    sign = f"\n{mark}\n"
+    printed, complained = done.stdout.split(sign), done.stderr.split(sign)
+    codes = [0] * (len(printed) - 1) + [done.exit_code]
+    pairs = zip_longest(printed, complained[: len(printed)], fillvalue="")
+    return tuple(Done(code, out, err) for code, (out, err) in zip(codes, pairs, strict=True))
+
+
+def _renewed(mark: bytes, limits_s: Iterator[float]) -> Callable[[bytes], float | None]:
+    """Return what gives each command its time once the one before has ended."""
+    tail = b""
+
+    def heard(chunk: bytes) -> float | None:
+        nonlocal tail
+        tail += chunk
+        limit_s = None
+        while (place := tail.find(mark)) >= 0:
+            tail = tail[place + len(mark) :]
+            limit_s = next(limits_s, None)
+        tail = tail[-len(mark) :]
+        return limit_s
+
+    return heard

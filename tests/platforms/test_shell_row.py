@@ -4,8 +4,8 @@ import subprocess
 
 import pytest
 
-from netkit.platforms import shell_row
-from netkit.platforms.shell_row import ShellStep
+from netkit.platforms import shell_batch
+from netkit.platforms.shell_batch import ShellStep
 from netkit.platforms.ssh import Done, Heard, SshLine, SshTarget
 
 TARGET = SshTarget("leaf01", "127.0.0.1", "root")
@@ -40,7 +40,7 @@ class Here(SshLine):
 
 
 def ran(line: Here, *commands: str) -> list[tuple[int, str, str]]:
-    found = shell_row.run(line, [ShellStep(command, 10.0 + at) for at, command in enumerate(commands)])
+    found = shell_batch.run(line, [ShellStep(command, 10.0 + at) for at, command in enumerate(commands)])
     return [(done.exit_code, done.stdout, done.stderr) for done in found]
 
 
@@ -76,5 +76,5 @@ def test_messages_name_the_commands_and_not_what_is_around_them() -> None:
 
 
 def test_what_lacks_its_marks_is_the_first_alone() -> None:
-    assert shell_row.parts(Done(0, "nonsense", "or so"), "@mark@") == (Done(0, "nonsense", "or so"),)
-    assert shell_row.parts(Done(0, "a\n@mark@\nb", ""), "@mark@") == (Done(0, "a", ""), Done(0, "b", ""))
+    assert shell_batch.parts(Done(0, "nonsense", "or so"), "@mark@") == (Done(0, "nonsense", "or so"),)
+    assert shell_batch.parts(Done(0, "a\n@mark@\nb", ""), "@mark@") == (Done(0, "a", ""), Done(0, "b", ""))

@@ -27,8 +27,8 @@ from netkit.platforms.eos.session import (
 )
 from netkit.platforms.eos.transport import PinnedEapi
 from netkit.platforms.secrets import SecretResolver
+from netkit.platforms.section import missing
 from netkit.platforms.view import Reply
-from netkit.platforms.written import missing
 
 PREFIX = "netkit-"
 BEFORE = "flash:netkit-before"

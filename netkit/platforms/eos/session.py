@@ -8,7 +8,7 @@ from netkit.platforms.change import Change
 from netkit.platforms.config import Config, Path
 from netkit.platforms.eos.model import GRAMMAR
 from netkit.platforms.secrets import SECRET
-from netkit.platforms.written import ConfigLine, Headers, lines
+from netkit.platforms.section import ConfigLine, Headers, lines
 
 NEGATION = "no "
 EXIT = "exit"

@@ -15,8 +15,8 @@ from netkit.platforms.frr.model import MODEL, PASSWORD
 from netkit.platforms.frr.reader import FrrReader
 from netkit.platforms.frr.staging import differing, drain_lines, left, merged, undrain_lines
 from netkit.platforms.secrets import SECRET, SecretResolver
+from netkit.platforms.section import missing
 from netkit.platforms.ssh import Done
-from netkit.platforms.written import missing
 
 NETWORKD_S = 20
 UNTIMED_S = 600  # a commit without a timer is confirmed at once; were netkit to end in between, this takes it back

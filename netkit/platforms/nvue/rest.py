@@ -1,18 +1,20 @@
 """NVUE by its REST interface: the same revisions as the command line's, over HTTPS."""
 
 import json
+import re
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 from urllib.parse import quote
 
-from netkit.errors import AccessError, DeviceError, Problem
-from netkit.platforms.nvue import rest_ask, transport
+from netkit.errors import AccessError, DeviceError, NetkitError, Problem
+from netkit.platforms.nvue import transport
+from netkit.platforms.nvue.facts.routing import IN_NVUE
 from netkit.platforms.nvue.patch import COMMANDS, NvuePatch, Tree, document_in
-from netkit.platforms.nvue.rest_line import RestLine
+from netkit.platforms.nvue.rest_line import FaultError, LateError, RestLine
 from netkit.platforms.nvue.transport import ConfirmedState
 from netkit.platforms.ssh import SshTarget
-from netkit.platforms.view import Reply
+from netkit.platforms.view import ENDLESS, EXITED, Reply
 
 APPLYING_S = 600
 POLL_S = 0.1
@@ -68,7 +70,7 @@ class RestTransport:
 
     def ask(self, commands: Sequence[str]) -> tuple[Reply, ...]:
         """Return the answer to each command, in order; one that fails is an answer with a failure."""
-        return rest_ask.ask(self.line, commands, lambda: self._is_wanted)
+        return ask(self.line, commands, lambda: self._is_wanted)
 
     def stage(self, document: NvuePatch, *, replaces: bool = False) -> str:
         """Make a revision of what is applied and a document, or of the document alone; return its name."""
@@ -214,3 +216,81 @@ def _said(found: dict[str, Any]) -> str:
     issues = transition.get("issue")
     told = [str(one.get("message", "")) for one in issues.values()] if isinstance(issues, dict) else []
     return "; ".join(filter(None, map(str.strip, [str(transition.get("progress", "")), *told])))[:400]
+
+
+SHOW = re.compile(r"nv show (?P<path>[^-]\S*(?: [^-]\S*)*?)(?P<options>(?: --\S+)*) -o json")
+ASPECT = re.compile(r"interface (lldp|qos-[a-z-]+)")
+INCLUDE = "include="
+SHARE = 3
+"""One command may take this part of the time a request has, so that the others are not waited for in vain."""
+LEAST_S = 2.0
+REFUSED = f"{EXITED} 1: "
+"""As `nv show` ends over what the switch does not have or cannot tell: it may be asked in another way then."""
+
+
+def ask(line: RestLine, commands: Sequence[str], is_wanted: Callable[[], bool]) -> tuple[Reply, ...]:
+    """Return the answer to each command, in order. AccessError only when the connection is gone from the start.
+
+    A request that took too long ends its connection; the others have a fresh one as long as one is wanted at all.
+    """
+    if commands and not line.is_alive:
+        raise line.error("the connection is lost", "try again")
+    limit_s = max(LEAST_S, line.target.timeout_s / SHARE)
+    replies: list[Reply] = []
+    for command in commands:
+        if not line.is_alive and not (is_wanted() and _is_open_again(line)):
+            replies += [Reply("", "not answered: the connection is lost")] * (len(commands) - len(replies))
+            break
+        replies.append(_answer(line, command, limit_s))
+    if not line.is_alive and any(reply.failure == ENDLESS for reply in replies) and is_wanted():
+        _is_open_again(line)  # what took too long may be asked in another way
+    return tuple(replies)
+
+
+def _is_open_again(line: RestLine) -> bool:
+    """Connect once more; false when that cannot be."""
+    try:
+        line.open()
+    except AccessError:
+        return False
+    return True
+
+
+def _answer(line: RestLine, command: str, limit_s: float) -> Reply:
+    place, query = request(IN_NVUE.get(command, command))
+    if not place:
+        return Reply("", "REST has no command line: use the transport ssh")
+    try:
+        found = line.ask("GET", place, query, timeout_s=limit_s)
+    except LateError:
+        return Reply("", ENDLESS)
+    except (DeviceError, FaultError) as error:
+        return Reply("", f"{REFUSED}{_complaint(line, error)}")
+    except AccessError as error:
+        return Reply("", _complaint(line, error))
+    if found is None:
+        return Reply("", f"{REFUSED}the item does not exist")
+    return Reply(json.dumps(found), at_s=time.time())
+
+
+def _complaint(line: RestLine, error: NetkitError) -> str:
+    return error.problems[0].message.removeprefix(f"{line.target.device}: ")
+
+
+def request(command: str) -> tuple[str, Mapping[str, str]]:
+    """Return the place and the query that `nv show` stands for; no place for other commands."""
+    found = SHOW.fullmatch(command)
+    if found is None:
+        return "", {}
+    aspect = ASPECT.fullmatch(found["path"])
+    path = "interface" if aspect else found["path"]
+    given = [_parameter(option.removeprefix("--")) for option in found["options"].split()]
+    query = {"view": aspect[1]} if aspect else {}
+    return "/" + "/".join(quote(word, safe="") for word in path.split()), query | dict(given)
+
+
+def _parameter(option: str) -> tuple[str, str]:
+    """Return what an option of the command line is in a query: a view that includes parts is one of its own there."""
+    name, _, value = option.replace('"', "").partition("=")
+    is_part = name == "view" and value.startswith(INCLUDE)
+    return ("include", value.removeprefix(INCLUDE)) if is_part else (name if value else "rev", value or name)

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from netkit.errors import AccessError, DeviceError, Problem
-from netkit.platforms import shell_batch, shell_row
+from netkit.platforms import shell_batch
 from netkit.platforms.nvue import transport
 from netkit.platforms.nvue.patch import NvuePatch
 from netkit.platforms.nvue.transport import ConfirmedState
@@ -60,7 +60,7 @@ class ShellTransport:
     def config_and(self, path: str, view: str = "") -> tuple[str, dict[str, Any] | None]:
         """Return what is applied, and an object of the running switch beside it; None where that cannot be told."""
         commands = "nv config show -o json", _show_command(path, view)
-        first, *others = shell_row.run(self.line, [shell_row.ShellStep(one, self.timeout_s) for one in commands])
+        first, *others = shell_batch.run(self.line, [shell_batch.ShellStep(one, self.timeout_s) for one in commands])
         text = self._config_in(self._checked(first))
         try:
             return text, self._object_in(others[0]) if others else None
@@ -130,9 +130,9 @@ class ShellTransport:
         return self._apply(self.guard.within(_apply_command(revision, message, None)), revision)
 
     def _apply(self, command: str, revision: str) -> Any:
-        applying = shell_row.ShellStep(command, max(self.timeout_s, APPLYING_S))
-        comparing = shell_row.ShellStep(_diff_command("applied", revision), self.timeout_s)
-        done, *compared = shell_row.run(self.line, (applying, comparing))
+        applying = shell_batch.ShellStep(command, max(self.timeout_s, APPLYING_S))
+        comparing = shell_batch.ShellStep(_diff_command("applied", revision), self.timeout_s)
+        done, *compared = shell_batch.run(self.line, (applying, comparing))
         if done.exit_code == LATE:
             what = f"{self.device}: the time was up before all of the change was applied, and it was taken back"
             raise DeviceError(Problem(what, "give it more time"))

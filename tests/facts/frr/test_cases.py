@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from netkit.facts import Absent, Facts
 from netkit.facts.device import KINDS
-from netkit.platforms.frr.facts import routing
+from netkit.platforms.frr.facts import views
 from netkit.platforms.frr.facts.views import CHIP
 from netkit.platforms.view import View
 from tests.facts.frr.case import CASES, FOLDER, read, seen
@@ -96,4 +96,4 @@ def test_of_several_routes_the_best_counts() -> None:
         {"dst": "default", "dev": "swp2s0", "metric": 20},
         {"dst": "default", "dev": "eth0", "metric": 100},
     ]
-    assert routing.routes(json.dumps(shown)).routes == {"0.0.0.0/0": ("swp2s0",)}
+    assert views.routes(json.dumps(shown)).routes == {"0.0.0.0/0": ("swp2s0",)}

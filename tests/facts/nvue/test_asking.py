@@ -12,10 +12,10 @@ import pytest
 from netkit.errors import AccessError, Problem
 from netkit.observe.assemble import Readings, instead
 from netkit.platforms import shell_batch
-from netkit.platforms.nvue import rest_ask, rest_line
+from netkit.platforms.nvue import rest, rest_line
 from netkit.platforms.nvue.facts.views import views
-from netkit.platforms.nvue.rest_ask import ask as ask_by_rest
-from netkit.platforms.nvue.rest_ask import request
+from netkit.platforms.nvue.rest import ask as ask_by_rest
+from netkit.platforms.nvue.rest import request
 from netkit.platforms.nvue.shell import MOST_STREAMS, WORTH, ask
 from netkit.platforms.ssh import SshLine, SshTarget
 from netkit.platforms.view import Reply, ViewSubject
@@ -179,7 +179,7 @@ def test_over_rest_what_is_not_told_of_all_ports_at_once_is_asked_port_by_port(
     answers: list[tuple[int, str]], failure: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(rest_line, "PAUSE_S", 0)
-    monkeypatch.setattr(rest_ask, "LEAST_S", 0.1)
+    monkeypatch.setattr(rest, "LEAST_S", 0.1)
     found = views(ViewSubject("leaf01", "5.16.1", ("swp1",), lossless=(3,)))
     whole = next(view for view in found if view.otherwise and len(view.commands) == 1)
     with switch(answers) as line:

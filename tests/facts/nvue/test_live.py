@@ -16,9 +16,8 @@ from netkit.facts.optic import Limits
 from netkit.facts.qos import Ecn, Watchdog
 from netkit.observe import assemble, subject
 from netkit.platforms.nvue.driver import NvueDriver
-from netkit.platforms.nvue.facts import link, route
-from netkit.platforms.nvue.facts.device import KERNEL
-from netkit.platforms.nvue.facts.views import DISK, views
+from netkit.platforms.nvue.facts import interface, routing
+from netkit.platforms.nvue.facts.views import DISK, KERNEL, views
 from netkit.platforms.view import Reply
 from tests import intents
 from tests.lab.running import RunningLab, intent, needs_lab, running, until, write_fabric
@@ -29,7 +28,7 @@ VALUES["switches"]["spine"]["version"] = "5.14.0"
 FABRIC = intents.fabric(VALUES)
 pytestmark = needs_lab
 NOT_TOLD = {"lookups", "probes", "nics", "host"}
-LINUX = {KERNEL, link.OUTAGES, route.NEXTHOPS, *DISK.commands}
+LINUX = {KERNEL, interface.OUTAGES, routing.NEXTHOPS, *DISK.commands}
 """What REST cannot tell."""
 SHORT_S = 9.0
 
@@ -229,7 +228,7 @@ def test_what_does_not_answer_takes_no_others_with_it(trouble: RunningLab, trans
         make(trouble, "hangs", "leaf01")
         found = replies(driver)
     answered = {command for command, reply in found.items() if not reply.failure}
-    assert answered == ({*LINUX, route.ROUTES} if transport == "ssh" else set())
+    assert answered == ({*LINUX, routing.ROUTES} if transport == "ssh" else set())
     facts = told("leaf01", found)
     assert isinstance(facts.routes, Absent) == (transport != "ssh")
     assert isinstance(facts.interfaces, Absent)

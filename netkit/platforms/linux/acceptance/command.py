@@ -5,7 +5,7 @@ import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from netkit.platforms.linux.acceptance import iperf3, nccl_tests, perftest
+from netkit.platforms.linux.acceptance import nccl_tests, perftest
 from netkit.platforms.linux.acceptance.result import MARK
 
 RDMA_PORT, TCP_PORT = 18_515, 5_201
@@ -15,7 +15,7 @@ COLLECTIVE_S = 300
 TESTS = ("ib_write_bw", "ib_read_lat")
 PROGRAMS: Mapping[str, tuple[str, ...]] = {
     perftest.TOOL: TESTS,
-    iperf3.TOOL: ("iperf3",),
+    perftest.IPERF3: ("iperf3",),
     nccl_tests.TOOL: ("mpirun", "all_reduce_perf"),
 }
 """What a tool needs on a host."""
@@ -81,7 +81,7 @@ def tcp_send(near: TrialEnd, far: TrialEnd, seconds: int, dscps: Sequence[int]) 
     """Return what the near end of iperf3 runs: streams of each class at one time, told one after the other."""
     common = f"again iperf3 -J -i 0 -P 4 -t {seconds} -c {far.address} -B {near.address}"
     runs = (f"{common} -p {TCP_PORT + number} --dscp {dscp} >$d/{number} 2>&1 &" for number, dscp in enumerate(dscps))
-    about = _about(iperf3.TOOL, iperf3.TOOL, (near.address, far.address), near.interface)
+    about = _about(perftest.IPERF3, perftest.IPERF3, (near.address, far.address), near.interface)
     shown = " ".join(f"{about}cat $d/{number};" for number in range(len(dscps)))
     run = _bounded(" ".join([*runs, "wait"]), seconds)
     return f"sleep {START_S}; d=$(mktemp -d); export d; {run}; {shown} rm -r $d"

@@ -12,7 +12,7 @@ from typing import Any
 
 from netkit.facts import Absent
 from netkit.facts.snapshot import Trial
-from netkit.platforms.linux.acceptance import iperf3, nccl_tests, perftest
+from netkit.platforms.linux.acceptance import nccl_tests, perftest
 from netkit.platforms.linux.facts.reading import NOTHING, document, members, number, plain, word
 
 MARK = "#@ trial "
@@ -20,7 +20,7 @@ DECODER = json.JSONDecoder()
 START = re.compile(r"^\s*\{", re.MULTILINE)
 MOST_STARTS = 1000
 LATEST_S = 2.0**32
-TOOLS = (nccl_tests.TOOL, perftest.TOOL, iperf3.TOOL)
+READ_TOOLS = (nccl_tests.TOOL, perftest.TOOL, perftest.IPERF3)
 
 
 def results(text: str, file: str = "") -> tuple[Trial, ...] | Absent:
@@ -40,20 +40,20 @@ def _parts(text: str) -> Iterator[tuple[Mapping[str, Any], str]]:
     for line in text.splitlines():
         if line.startswith(MARK):
             yield about, "\n".join(rows)
-            about, rows = _about(line), []
+            about, rows = _header(line), []
         else:
             rows.append(line)
     yield about, "\n".join(rows)
 
 
-def _about(line: str) -> Mapping[str, Any]:
+def _header(line: str) -> Mapping[str, Any]:
     return next(iter(_documents(line.removeprefix(MARK))), NOTHING)
 
 
 def _of_part(about: Mapping[str, Any], text: str) -> tuple[Trial, ...]:
     found = _told(word(about, "tool"), text)
     tool = word(about, "tool")
-    if not found and tool in TOOLS:
+    if not found and tool in READ_TOOLS:
         lines = [line.strip() for line in text.splitlines() if line.strip()]
         found = (Trial(tool=tool, failure=lines[-1][:160] if lines else "it said nothing"),)
     return tuple(_completed(trial, about) for trial in found)
@@ -73,7 +73,7 @@ def _of_document(found: Mapping[str, Any]) -> Trial | None:
         return perftest.of_document(found)
     if "nccl_version" in found or "average_bus_bandwidth" in found:
         return nccl_tests.of_document(found)
-    return iperf3.of_document(found) if {"start", "end", "error"} & set(found) else None
+    return perftest.of_iperf3(found) if {"start", "end", "error"} & set(found) else None
 
 
 def _documents(text: str) -> Iterator[Mapping[str, Any]]:

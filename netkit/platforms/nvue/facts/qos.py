@@ -1,15 +1,18 @@
 """How ports treat traffic: what the RoCE mode made of them, and the profiles beside it."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from netkit.facts import Absent, Facts
-from netkit.facts.qos import Ecn, PortQos
-from netkit.platforms.nvue.facts.link import PORT
+from netkit.facts.counter import place
+from netkit.facts.qos import Buffer, Ecn, PortQos, Watchdog
+from netkit.platforms.nvue.facts.interface import PORT
+from netkit.platforms.nvue.facts.part import Parts, PortPart
 from netkit.platforms.nvue.facts.shown import (
     Shown,
+    counted,
     index,
     inner,
     numbers,
@@ -44,7 +47,7 @@ class Classes:
     strict: frozenset[int] | None = None
 
 
-def view(ports: Sequence[str], *, has_aspects: bool) -> View:
+def qos_view(ports: Sequence[str], *, has_aspects: bool) -> View:
     """Return the view; releases that do not show all ports at once are asked for each."""
     statuses = commands_for(ports, "roce status", "roce-status", has_aspects=has_aspects)
     marks = commands_for(ports, "congestion-control", "congestion-control", has_aspects=has_aspects)
@@ -53,7 +56,7 @@ def view(ports: Sequence[str], *, has_aspects: bool) -> View:
         roce, qos, *rest = texts
         status = by_port(ports, rest[: len(statuses)], ("qos", "roce", "status"), has_aspects=has_aspects)
         marking = by_port(ports, rest[len(statuses) :], ("qos", "congestion-control"), has_aspects=has_aspects)
-        return parsed(roce, qos, status, marking)
+        return qos_facts(roce, qos, status, marking)
 
     return View((ROCE, QOS, *statuses, *marks), frozenset({"qos"}), parse, is_costly=not has_aspects)
 
@@ -74,7 +77,7 @@ def by_port(
     return {port: one for port, text in zip(ports, texts, strict=True) if (one := tree(text)) is not None}
 
 
-def parsed(roce_text: str, qos_text: str, status: Mapping[str, Shown], marking: Mapping[str, Shown]) -> Facts:
+def qos_facts(roce_text: str, qos_text: str, status: Mapping[str, Shown], marking: Mapping[str, Shown]) -> Facts:
     """Return the QoS of the ports that showed something."""
     qos = tree(qos_text) or {}
     roce = tree(roce_text) or under(qos, "roce")
@@ -205,3 +208,172 @@ def _serve(number: int, row: Mapping[str, Any], weights: dict[int, int], strict:
         strict.add(number)
     elif percent is not None:
         weights[number] = percent
+
+
+OWN = "qos pfc-watchdog"
+ACTION = "drop"
+"""All that a watchdog of Cumulus Linux does."""
+
+
+def watchdog_part(lossless: Sequence[int]) -> PortPart:
+    """Return what to ask, and of which priorities it tells."""
+
+    def parse(ports: Parts, texts: Sequence[str]) -> Facts:
+        roce, qos = (tree(text) or {} for text in texts[:2])
+        of_priority = classes(roce, qos).of_priority or {}
+        return watchdog_facts(under(qos, "pfc-watchdog"), {at: of_priority.get(at, at) for at in lossless}, ports)
+
+    return PortPart(OWN, frozenset({"watchdogs", "counters"}), parse, (ROCE, QOS))
+
+
+def watchdog_facts(timing: Shown, class_of: Mapping[int, int], ports: Parts) -> Facts:
+    """Return the watchdog of each lossless priority, and how often it met a storm."""
+    watchdogs: dict[str, Watchdog] = {}
+    detected: dict[str, int] = {}
+    for port, shown in ports.items():
+        is_on = switched(shown.get("state"))
+        rows = {number: row for name, row in objects(shown.get("status")) if (number := index(name)) is not None}
+        for priority, traffic_class in class_of.items():
+            row, at = rows.get(traffic_class, {}), place(port, priority)
+            count = whole(row.get("deadlock-count"))
+            if is_on is not None and (row or not is_on):
+                watchdogs[at] = _watchdog(row, timing, is_on=is_on)
+            if count is not None:
+                detected[at] = count
+    return Facts(
+        watchdogs=watchdogs or Absent(f"{OWN}: no port shows a lossless class"),
+        counters=counted(OWN, {"watchdog_detected": detected}),
+    )
+
+
+def _watchdog(row: Shown, timing: Shown, *, is_on: bool) -> Watchdog:
+    """Return one watchdog: it detects after some polls, and ends with the first poll that meets no pause."""
+    poll_ms = whole(timing.get("polling-interval"))
+    polls = whole(timing.get("robustness"))
+    return Watchdog(
+        is_on=is_on,
+        is_stormed=word(row, "status").upper() == "DEADLOCK",
+        detection_ms=None if poll_ms is None or polls is None else poll_ms * polls,
+        restoration_ms=poll_ms,
+        action=ACTION if is_on else "",
+    )
+
+
+# Group of the answer → counter → key. Priority groups are numbered as the priorities are.
+GROUPS: Mapping[str, Mapping[str, str]] = {
+    "pfc-stats": {
+        "rx_pause": "rx-pause-frames",
+        "rx_pause_us": "rx-pause-duration",
+        "tx_pause": "tx-pause-frames",
+        "tx_pause_us": "tx-pause-duration",
+    },
+    "egress-queue-stats": {
+        "queue_tx_packets": "tx-frames",
+        "queue_tx_bytes": "tx-bytes",
+        "queue_drops": "tx-uc-buffer-discards",
+        "queue_ecn_marked": "ecn-marked-frames",
+    },
+    "ingress-buffer-stats": {"buffer_drops": "rx-buffer-discards"},
+}
+
+
+def queue_part(path: str) -> PortPart:
+    """Return what to ask; where the path is depends on the release."""
+
+    def parse(ports: Parts, _texts: Sequence[str]) -> Facts:
+        counters: dict[str, dict[str, int]] = {}
+        for port, shown in ports.items():
+            for name, at, count in _queue_counts(port, shown):
+                counters.setdefault(name, {})[at] = count
+        return Facts(counters=counted(path, counters))
+
+    return PortPart(path, frozenset({"counters"}), parse)
+
+
+def _queue_counts(port: str, shown: Shown) -> Iterator[tuple[str, str, int]]:
+    for group, names in GROUPS.items():
+        for number, row in objects(shown.get(group)):
+            at = index(number)
+            for name, key in names.items():
+                count = whole(row.get(key))
+                if at is not None and count is not None:
+                    yield name, place(port, at), count
+    marked = whole(under(shown, "port-stats", "ecn-marked-packets").get("transmit"))
+    if marked is not None:
+        yield "ecn_marked", port, marked
+
+
+def roce_view(ports: Sequence[str], *, has_aspects: bool) -> View:
+    """Return the view; releases that do not show all ports at once are asked for each."""
+    counting = commands_for(ports, "roce counters", "roce-counters", has_aspects=has_aspects)
+
+    def parse(*texts: str) -> Facts:
+        roce, *rest = texts
+        shown = by_port(ports, rest, ("qos", "roce", "counters"), has_aspects=has_aspects)
+        if not shown:
+            why = unread(counting[0], rest[0] if rest else "")
+            return Facts(buffers=why, counters=why)
+        return roce_facts(tree(roce) or {}, shown)
+
+    return View((ROCE, *counting), frozenset({"buffers", "counters"}), parse, is_costly=not has_aspects)
+
+
+def roce_facts(roce: Shown, shown: Mapping[str, Shown]) -> Facts:
+    """Return counters and buffers. The counts are sums over the lossless priorities, so that there must be one."""
+    counters: dict[str, dict[str, int]] = {}
+    for port, found in shown.items():
+        _count(counters, "ecn_marked", port, under(found, "tx-stats", "tx-ecn-stats"), "ecn-marked-packets")
+    priorities = numbers(under(roce, "pfc").get("pfc-priority"))
+    if len(priorities) != 1:
+        why = Absent(f"{ROCE}: not one lossless priority, so that sums over them tell of none")
+        return Facts(buffers=why, counters=counted(ROCE, counters))
+    (priority,) = priorities
+    found_classes = classes(roce, {})
+    for port, found in shown.items():
+        _lossless(counters, place(port, priority), found)
+        for number, stats in _queues(found_classes, priority, found):
+            _queue(counters, place(port, number), stats)
+    buffers = {place(port, priority): buffer for port, found in shown.items() if (buffer := _buffer(found)) != Buffer()}
+    return Facts(buffers=buffers or Absent(f"{ROCE}: no buffer is shown"), counters=counted(ROCE, counters))
+
+
+def _lossless(counters: dict[str, dict[str, int]], at: str, found: Shown) -> None:
+    """Count what belongs to the lossless priority of a port."""
+    received, sent = under(found, "rx-stats", "rx-pfc-stats"), under(found, "tx-stats", "tx-pfc-stats")
+    _count(counters, "rx_pause", at, received, "pause-packets")
+    _count(counters, "rx_pause_us", at, received, "pause-duration")
+    _count(counters, "tx_pause", at, sent, "pause-packets")
+    _count(counters, "tx_pause_us", at, sent, "pause-duration")
+    _count(counters, "buffer_drops", at, under(found, "rx-stats", "rx-roce-stats"), "no-buffer-discard")
+
+
+def _queues(found: Classes, priority: int, shown: Shown) -> Iterator[tuple[int, Mapping[str, object]]]:
+    """Yield the queues of RoCE data and of CNPs, as far as it is known which ones they are."""
+    data = (found.of_priority or {}).get(priority)
+    stats = under(shown, "tx-stats")
+    if data is not None:
+        yield data, _named(under(stats, "tx-roce-stats"), "roce")
+    if found.strict and len(found.strict) == 1:
+        yield next(iter(found.strict)), _named(under(stats, "tx-cnp-stats"), "cnp")
+
+
+def _named(stats: Shown, prefix: str) -> dict[str, object]:
+    named = {"packets": f"{prefix}-packets", "bytes": f"{prefix}-bytes", "drops": "unicast-no-buffer-discard"}
+    return {name: stats.get(key) for name, key in named.items()}
+
+
+def _queue(counters: dict[str, dict[str, int]], at: str, stats: Mapping[str, object]) -> None:
+    for name, key in (("queue_tx_packets", "packets"), ("queue_tx_bytes", "bytes"), ("queue_drops", "drops")):
+        _count(counters, name, at, stats, key)
+
+
+def _count(counters: dict[str, dict[str, int]], name: str, at: str, stats: Shown, key: str) -> None:
+    count = whole(stats.get(key))
+    if count is not None:
+        counters.setdefault(name, {})[at] = count
+
+
+def _buffer(found: Shown) -> Buffer:
+    """Return how full the egress queue of RoCE data is."""
+    queue = under(found, "tx-stats", "tx-roce-stats")
+    return Buffer(used_bytes=size(queue.get("tc-usage")), peak_bytes=size(queue.get("tc-max-usage")))

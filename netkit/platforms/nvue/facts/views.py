@@ -1,20 +1,14 @@
 """Every view of a switch that runs NVUE."""
 
+import re
+from dataclasses import replace
+
+from netkit.facts import Absent, Facts
+from netkit.facts.device import System
 from netkit.platforms import disk
-from netkit.platforms.nvue.facts import (
-    device,
-    line,
-    link,
-    module,
-    neighbor,
-    part,
-    qos,
-    queue,
-    roce,
-    route,
-    session,
-    watchdog,
-)
+from netkit.platforms.nvue.facts import interface, part, qos, routing
+from netkit.platforms.nvue.facts.shown import duration_s, tree, unread, word
+from netkit.platforms.nvue.transport import version_of
 from netkit.platforms.platform import version_key
 from netkit.platforms.view import View, ViewSubject
 
@@ -32,15 +26,15 @@ def views(subject: ViewSubject) -> tuple[View, ...]:
     """Return what to ask a switch; without a version, in the words of the newest releases."""
     has_aspects = _is_since(subject, ASPECTS_SINCE)
     whole_switch = (
-        device.VIEW,
+        SYSTEM,
         DISK,
-        *link.views(subject.ports),
-        neighbor.VIEW,
-        module.view(subject.ports),
-        session.view(is_brief=_is_since(subject, DETAIL_SINCE), has_bfd=_is_since(subject, BFD_SINCE)),
-        route.VIEW,
-        qos.view(subject.ports, has_aspects=has_aspects),
-        roce.view(subject.ports, has_aspects=has_aspects),
+        *interface.port_views(subject.ports),
+        routing.NEIGHBORS_VIEW,
+        interface.module_view(subject.ports),
+        routing.session_view(is_brief=_is_since(subject, DETAIL_SINCE), has_bfd=_is_since(subject, BFD_SINCE)),
+        routing.ROUTES_VIEW,
+        qos.qos_view(subject.ports, has_aspects=has_aspects),
+        qos.roce_view(subject.ports, has_aspects=has_aspects),
     )
     return (*whole_switch, *_by_port(subject)) if subject.ports else whole_switch
 
@@ -48,10 +42,44 @@ def views(subject: ViewSubject) -> tuple[View, ...]:
 def _by_port(subject: ViewSubject) -> tuple[View, ...]:
     counters = "counters qos" if _is_since(subject, COUNTERS_QOS_SINCE) else "qos counters"
     health = "link phy health" if _is_since(subject, PHY_HEALTH_SINCE) else "link phy-detail"
-    parts = watchdog.part(subject.lossless), queue.part(counters), line.part(health)
+    parts = qos.watchdog_part(subject.lossless), qos.queue_part(counters), interface.line_part(health)
     has_include = _is_since(subject, INCLUDE_SINCE)
     return tuple(part.view(one, subject.ports, has_include=has_include) for one in parts)
 
 
 def _is_since(subject: ViewSubject, version: tuple[int, ...]) -> bool:
     return not subject.version or version_key(subject.version) >= version
+
+
+KERNEL = "cat /proc/sys/kernel/random/boot_id /proc/sys/kernel/osrelease"
+COMMANDS = ("nv show system -o json", "nv show platform -o json", KERNEL)
+
+LINUX = re.compile(r"\s*([0-9a-f-]{36})\s+([0-9][!-~]{0,79})\s*")
+
+
+def system_facts(system_text: str, platform_text: str, kernel_text: str) -> Facts:
+    """Return what the switch is and runs."""
+    system, platform = tree(system_text), tree(platform_text)
+    if system is None and platform is None:
+        return Facts(system=unread(COMMANDS[0], system_text))
+    told, made = system or {}, platform or {}
+    found = System(
+        hostname=word(told, "hostname"),
+        version=version_of(told)[:40],
+        model=word(made, "product-name") or word(told, "platform"),
+        serial=word(made, "serial-number"),
+        uptime_s=duration_s(told.get("uptime")),
+    )
+    if found == System():
+        return Facts(system=Absent(f"{COMMANDS[0]}: tells neither a name nor a release"))
+    boot, kernel = _kernel(kernel_text)
+    return Facts(system=replace(found, boot=boot, kernel=kernel))
+
+
+def _kernel(text: str) -> tuple[str, str]:
+    """Return the boot id and the release of Linux; both empty where the text is anything else."""
+    found = LINUX.fullmatch(text)
+    return (found[1], found[2]) if found else ("", "")
+
+
+SYSTEM = View(COMMANDS, frozenset({"system"}), system_facts)
