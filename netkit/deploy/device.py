@@ -24,7 +24,7 @@ class Device:
     """Changes one device: looked at first, so that no device of a wave is changed before all of it can be."""
 
     def __init__(self, job: Job, task: Task, wave: int) -> None:
-        self._turn = DeviceRollout(job, task, wave)
+        self._rollout = DeviceRollout(job, task, wave)
         self._job, self._task, self._name = job, task, task.name
         self._driver: Driver | None = None
         self._earliest_s = 0.0
@@ -32,13 +32,15 @@ class Device:
     def prepare(self, *, is_rehearsal: bool = False) -> DeviceOutcome | None:
         """Look at the device; None when it can be changed. It stays connected, unless this is only a rehearsal."""
         try:
-            self._turn.step(Phase.PREFLIGHT)
+            self._rollout.step(Phase.PREFLIGHT)
             self._driver = opened(self._job, self._name)
             self._check(self._driver, is_rehearsal=is_rehearsal)
         except Exception as error:
             self.release()
             result = DeviceResult.UNREACHABLE if is_access(error) else DeviceResult.REFUSED
-            return self._turn.ended(replace(self._turn.failure(error), result=result, state=ConfigState.AS_BEFORE))
+            return self._rollout.ended(
+                replace(self._rollout.failure(error), result=result, state=ConfigState.AS_BEFORE)
+            )
         if is_rehearsal:
             self.release()
         return None
@@ -65,10 +67,10 @@ class Device:
             self._stage(self.driver)
         except StoppedError as error:
             self.release()
-            outcome = self._turn.put_back(self._turn.failure(error))
+            outcome = self._rollout.put_back(self._rollout.failure(error))
             if outcome.state is ConfigState.AS_BEFORE:  # the journal says nothing of an end: it may be rolled out again
                 return replace(outcome, result=DeviceResult.NOT_STARTED)
-            return self._turn.ended(outcome)
+            return self._rollout.ended(outcome)
         except Exception as error:
             return self.give_up(error)
         return None
@@ -76,23 +78,23 @@ class Device:
     def give_up(self, error: Exception) -> DeviceOutcome:
         """Leave the device as it is, for what was found before anything was applied."""
         self.release()
-        return self._turn.ended(self._turn.recovered(error))
+        return self._rollout.ended(self._rollout.recovered(error))
 
     def begin(self) -> None:
         """Write down that the staged change is about to be applied."""
         options, clock = self._job.options, self._job.clock
         if isinstance(self._driver, LeavesOut):
-            self._turn.notes = (*self._turn.notes, *self._driver.left_out())
+            self._rollout.notes = (*self._rollout.notes, *self._driver.left_out())
         self._earliest_s = clock.steady_s() + options.revert_s
-        self._job.journal.step(Phase.COMMIT, self._name, wave=self._turn.wave, revert_s=options.revert_s)
-        self._job.show(Phase.COMMIT, self._name, self._turn.wave)
+        self._job.journal.step(Phase.COMMIT, self._name, wave=self._rollout.wave, revert_s=options.revert_s)
+        self._job.show(Phase.COMMIT, self._name, self._rollout.wave)
 
     def note_strategy(self) -> None:
         """Write down how a device that changes in step went about it, and why."""
         note = self._driver.strategy() if isinstance(self._driver, InStep) else ""
         if note:
-            self._job.journal.step(STRATEGY, self._name, wave=self._turn.wave, note=note)
-            self._turn.notes = (*self._turn.notes, note)
+            self._job.journal.step(STRATEGY, self._name, wave=self._rollout.wave, note=note)
+            self._rollout.notes = (*self._rollout.notes, note)
 
     def conclude(self, error: Exception | None, *, is_half_possible: bool = False) -> DeviceOutcome:
         """Verify and keep what was applied; with an error of applying it, find out what the device runs.
@@ -101,13 +103,13 @@ class Device:
         """
         try:
             self._conclude(error, is_half_possible=is_half_possible)
-            outcome = self._turn.done()
+            outcome = self._rollout.done()
         except Exception as failure:
             self.release()
-            outcome = self._turn.recovered(failure)
+            outcome = self._rollout.recovered(failure)
         finally:
             self.release()
-        return self._turn.ended(outcome)
+        return self._rollout.ended(outcome)
 
     def release(self) -> None:
         """Hang up."""
@@ -127,20 +129,20 @@ class Device:
             return
         if not self._task.is_finish:
             self._job.journal.keep(self._name, seen.running)
-        self._turn.ending = ending(seen)
-        before = self._turn.ask(driver, Moment.BEFORE, 0.0)
-        self._turn.sample, self._turn.is_blank = before.sample, before.is_blank
-        self._job.journal.step(SAMPLE, self._name, wave=self._turn.wave, note=self._turn.sample)
+        self._rollout.ending = ending(seen)
+        before = self._rollout.ask(driver, Moment.BEFORE, 0.0)
+        self._rollout.sample, self._rollout.is_blank = before.sample, before.is_blank
+        self._job.journal.step(SAMPLE, self._name, wave=self._rollout.wave, note=self._rollout.sample)
 
     def _stage(self, driver: Driver) -> None:
-        turn, planned = self._turn, self._task.plan
+        rollout, planned = self._rollout, self._task.plan
         if self._job.is_drained_first(self._name):
-            turn.step(Phase.DRAIN)
-            turn.is_drained = True
+            rollout.step(Phase.DRAIN)
+            rollout.is_drained = True
             driver.drain()
-            turn.ask(driver, Moment.DRAINED, self._job.options.drain_s)
-        turn.step(Phase.LOAD)
-        turn.is_loaded = True
+            rollout.ask(driver, Moment.DRAINED, self._job.options.drain_s)
+        rollout.step(Phase.LOAD)
+        rollout.is_loaded = True
         driver.load_candidate(Candidate(self._task.intended, planned.changes, planned.way.method))
         if self._job.is_stopping():
             raise StoppedError(Problem("the deploy was asked to end"))
@@ -156,15 +158,15 @@ class Device:
 
     def _conclude(self, error: Exception | None, *, is_half_possible: bool) -> None:
         """Finish. A connection that is lost on the way says nothing: the device may have applied the change."""
-        turn, options, now_s = self._turn, self._job.options, self._job.clock.steady_s()
+        rollout, options, now_s = self._rollout, self._job.options, self._job.clock.steady_s()
         has_answered = error is None or isinstance(error, DeviceError)
         applied_by_s = now_s + (0.0 if has_answered else options.settle_s)
-        window = turn.window = Window(self._earliest_s, now_s + options.revert_s, applied_by_s)
+        window = rollout.window = Window(self._earliest_s, now_s + options.revert_s, applied_by_s)
         if error is not None and (is_half_possible or not isinstance(error, AccessError)):
             raise error
-        turn.step(Phase.CONNECT)
-        until_s = now_s + min(options.settle_s, turn.left_s(window))
+        rollout.step(Phase.CONNECT)
+        until_s = now_s + min(options.settle_s, rollout.left_s(window))
         with closing(reopened(self._job, self._name, until_s)) as fresh:
             if error is not None and not fresh.has_pending_commit():
                 raise error
-            turn.finish(fresh, window)
+            rollout.finish(fresh, window)

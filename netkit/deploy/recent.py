@@ -109,7 +109,7 @@ def _read(folder: Path, *, runs: bool | None) -> RecentRun:
 
 
 def _progress(entries: Sequence[JournalEntry]) -> tuple[dict[str, DeviceOutcome], tuple[str, ...]]:
-    """Return how devices have come out so far, and those that have begun their turn and not ended it."""
+    """Return how devices have come out so far, and those that were begun and have not ended."""
     ended: dict[str, DeviceOutcome] = {}
     begun: dict[str, None] = {}
     for entry in entries:

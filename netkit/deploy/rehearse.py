@@ -29,15 +29,15 @@ def rehearse(
     limit = options.limit
     tasks = preflight.stages_of(plan, intended, None, limit, fabric)[0]
     refusal.check(plan, fabric, intended, tasks, options)
-    turns = {name: wave.number for wave in reversed(waves(plan, fabric, options)) for name in wave.devices}
+    wave_of = {name: wave.number for wave in reversed(waves(plan, fabric, options)) for name in wave.devices}
 
     def looked_at(name: str) -> DeviceOutcome:
         try:
             _look(connect(name), tasks[name])
         except Exception as error:
             result = DeviceResult.UNREACHABLE if is_access(error) else DeviceResult.REFUSED
-            return DeviceOutcome(name, result, ConfigState.AS_BEFORE, (text_of(error),), turns[name], code_of(error))
-        return DeviceOutcome(name, DeviceResult.READY, ConfigState.AS_BEFORE, wave=turns[name])
+            return DeviceOutcome(name, result, ConfigState.AS_BEFORE, (text_of(error),), wave_of[name], code_of(error))
+        return DeviceOutcome(name, DeviceResult.READY, ConfigState.AS_BEFORE, wave=wave_of[name])
 
     found = each(runner or threads(options.parallel), tasks, looked_at)
     outcomes = {outcome.device: outcome for outcome in (*untouched(plan, limit), *found.values())}

@@ -26,7 +26,7 @@ def refuse_unsettled(root: Path, clock: DeployClock = CLOCK) -> None:
     try:
         entries = () if journal.outcome() is not None else journal.entries()
     except DeployError:
-        return  # a damaged run cannot be resumed; a device with a pending change is refused when its turn comes
+        return  # a damaged run cannot be resumed; a device with a pending change is refused when its rollout begins
     left_s: dict[str, float] = {}
     for entry in entries:
         if entry.step == Phase.COMMIT:
@@ -45,36 +45,36 @@ def resume_device(
 ) -> DeviceOutcome | None:
     """Return how a device came out; None when it is as it was before, and may be rolled out again.
 
-    `entries` are those of its last turn. Where the run ends, a change that waits to be confirmed goes back.
+    `entries` are those of its last rollout. Where the run ends, a change that waits to be confirmed goes back.
     """
-    turn = _turn(job, task, entries)
+    rollout = _rollout(job, task, entries)
     failed = next((entry.outcome for entry in reversed(entries) if entry.outcome is not None), None)
     if failed is not None:
-        return turn.ended(turn.outcome_after(failed, turn.settled()))
-    if turn.window is None and not turn.is_drained:
-        if turn.is_loaded:
+        return rollout.ended(rollout.outcome_after(failed, rollout.settled()))
+    if rollout.window is None and not rollout.is_drained:
+        if rollout.is_loaded:
             discard(job, task.name)
         return None
     try:
-        if turn.window is not None and not is_ending and _went_on(turn, turn.window):
-            return turn.ended(turn.done())
-        ending = turn.settled()
+        if rollout.window is not None and not is_ending and _went_on(rollout, rollout.window):
+            return rollout.ended(rollout.done())
+        ending = rollout.settled()
     except Exception as error:
-        return turn.ended(turn.recovered(error))
+        return rollout.ended(rollout.recovered(error))
     if ending.state is ConfigState.AS_BEFORE:
         return None
-    return turn.ended(turn.outcome_after(turn.failure(INTERRUPTED), ending))
+    return rollout.ended(rollout.outcome_after(rollout.failure(INTERRUPTED), ending))
 
 
-def _turn(job: Job, task: Task, entries: Sequence[JournalEntry]) -> DeviceRollout:
+def _rollout(job: Job, task: Task, entries: Sequence[JournalEntry]) -> DeviceRollout:
     """Return a rollout as far as the journal tells of it."""
-    turn = DeviceRollout(job, task, entries[-1].wave)
+    rollout = DeviceRollout(job, task, entries[-1].wave)
     steps = {entry.step for entry in entries}
-    turn.sample = next((entry.note for entry in reversed(entries) if entry.step == SAMPLE), "")
+    rollout.sample = next((entry.note for entry in reversed(entries) if entry.step == SAMPLE), "")
     before = job.journal.before(task.name)
     if before is not None:
-        turn.ending = ending(compared(before, task))
-    turn.is_drained, turn.is_loaded = Phase.DRAIN in steps, Phase.LOAD in steps
+        rollout.ending = ending(compared(before, task))
+    rollout.is_drained, rollout.is_loaded = Phase.DRAIN in steps, Phase.LOAD in steps
     commit = next((entry for entry in entries if entry.step == Phase.COMMIT), None)
     if commit is not None:
         # When the device began to count is not in the journal; a commit that took longer has been given up. Since the
@@ -82,14 +82,14 @@ def _turn(job: Job, task: Task, entries: Sequence[JournalEntry]) -> DeviceRollou
         # by that one.
         now_s, settle_s = job.clock.steady_s(), job.options.settle_s
         is_known, began_s = _began(commit, job.clock)
-        turn.window = Window(
+        rollout.window = Window(
             began_s + commit.revert_s if is_known else min(now_s, began_s + commit.revert_s),
             began_s + commit.revert_s + settle_s,
             began_s + settle_s,
             is_confirming=Phase.CONFIRM in steps,
             is_confirmed=CONFIRMED in steps,
         )
-    return turn
+    return rollout
 
 
 def _began(commit: JournalEntry, clock: DeployClock) -> tuple[bool, float]:
@@ -99,14 +99,14 @@ def _began(commit: JournalEntry, clock: DeployClock) -> tuple[bool, float]:
     return False, clock.steady_s() - max(0.0, clock.wall_s() - commit.at_s)
 
 
-def _went_on(turn: DeviceRollout, window: Window) -> bool:
+def _went_on(rollout: DeviceRollout, window: Window) -> bool:
     """Whether a change left unconfirmed could be kept; there must be time enough to judge it."""
-    if turn.left_s(window) < turn.job.options.settle_s:
+    if rollout.left_s(window) < rollout.job.options.settle_s:
         return False
-    with closing(opened(turn.job, turn.name)) as driver:
-        if not driver.has_pending_commit() or not read_device(driver, turn.task).is_intended():
+    with closing(opened(rollout.job, rollout.name)) as driver:
+        if not driver.has_pending_commit() or not read_device(driver, rollout.task).is_intended():
             return False
         if isinstance(driver, InStep) and not driver.is_applied():
             return False  # half a change may look whole in its files
-        turn.finish(driver, window)
+        rollout.finish(driver, window)
     return True

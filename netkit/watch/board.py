@@ -281,7 +281,7 @@ class Board:
             pauses = pauses_of(told, self.outline.limits)
             track.add(Point(at_s - max(spans), at_s, told, severity, pauses), rates)
 
-    def tell(self, device: str, condition: Condition) -> None:
+    def report(self, device: str, condition: Condition) -> None:
         """Take note of how it goes with a device."""
         with self._lock:
             if device in self._devices:

@@ -34,7 +34,7 @@ class Listener(Protocol):
     def deliver(self, device: str, sample: Sample) -> None:
         """Take counters of a device."""
 
-    def tell(self, device: str, condition: Condition) -> None:
+    def report(self, device: str, condition: Condition) -> None:
         """Take note of how it goes with a device."""
 
 
@@ -143,7 +143,7 @@ class ReconnectingFeed(Generic[Line]):
     def _lost(self, listener: Listener, why: str) -> None:
         if self._stopped.is_set():
             return
-        listener.tell(self._talk.device, Condition("gone", why, again_s=self._wait_s))
+        listener.report(self._talk.device, Condition("gone", why, again_s=self._wait_s))
         self._stopped.wait(self._wait_s)
         self._wait_s = min(LONGEST_WAIT_S, self._wait_s * 2)
 
@@ -151,7 +151,7 @@ class ReconnectingFeed(Generic[Line]):
         """Connect, and talk for as long as it stands."""
         line = self._line = self._connect()
         try:
-            listener.tell(self._talk.device, Condition())
+            listener.report(self._talk.device, Condition())
             with _greeting():
                 if self._stopped.is_set():
                     return
@@ -173,9 +173,9 @@ class _Heard:
         self._well()
         self._listener.deliver(device, sample)
 
-    def tell(self, device: str, condition: Condition) -> None:
+    def report(self, device: str, condition: Condition) -> None:
         """Pass on how it goes with a device."""
-        self._listener.tell(device, condition)
+        self._listener.report(device, condition)
 
 
 Rates = Mapping[str, Mapping[str, Delta]]
@@ -309,7 +309,7 @@ class Poll:
         if found is None:
             raise NoAnswerError(why or "what it answers cannot be read")
         is_slow = self._every_s > NOTICEABLE * self._interval_s
-        listener.tell(self.device, Condition("slow" if is_slow else "live", why, round(self._every_s, 1)))
+        listener.report(self.device, Condition("slow" if is_slow else "live", why, round(self._every_s, 1)))
         counters = {name: counts for name, counts in found.counters.items() if name in WATCHED}
         listener.deliver(self.device, Sample(found.at_s, counters, found.boot))
 
@@ -350,7 +350,7 @@ class StreamFeed:
 
         def deliver(sample: Sample) -> None:
             counters = {name: counts for name, counts in sample.counters.items() if name in WATCHED}
-            listener.tell(self.device, Condition("live", every_s=self._interval_s))
+            listener.report(self.device, Condition("live", every_s=self._interval_s))
             listener.deliver(self.device, Sample(sample.at_s, counters, sample.boot))
 
         line.stream(self._subject, self._interval_s, deliver, stopped)

@@ -30,7 +30,7 @@ class Desk:
         """Take counters of a device."""
         self._take(RecordedEvent(self._clock(), device, sample))
 
-    def tell(self, device: str, condition: Condition) -> None:
+    def report(self, device: str, condition: Condition) -> None:
         """Take note of how it goes with a device, when that is something else than before."""
         with self._lock:
             if self._told.get(device) == condition:
@@ -53,7 +53,7 @@ def take(board: Board, event: RecordedEvent) -> None:
     if isinstance(event.what, Sample):
         board.deliver(event.device, event.what, event.heard_s)
     else:
-        board.tell(event.device, event.what)
+        board.report(event.device, event.what)
 
 
 @contextmanager

@@ -60,7 +60,7 @@ def crowd() -> BoardView:
     conditions = (Condition("gone", "no route to host", 1, 4), Condition("slow", "", 2.5), Condition("live", "partly"))
     for number, wire in enumerate(wires[:30]):
         watched.deliver(wire.device, sample(0, {"rx_bytes": {"swp1": 1}}), BEGAN_S)
-        watched.tell(wire.device, conditions[number % 3])
+        watched.report(wire.device, conditions[number % 3])
     return watched.view(BEGAN_S + 3, CLOCK)
 
 
@@ -79,7 +79,7 @@ def test_every_screen_fits(drawn: BoardView, look: ViewState, width: int, height
 def test_what_devices_say_moves_no_cursor() -> None:
     evil = "a\x1b[2J\n\t\u202e\u0301\x9b[red]宽[/red]" * 9
     watched = Board(replace(OUTLINE, fabric=evil, wires=(Wire(evil, evil, "host", evil, 1, evil, evil),)))
-    watched.tell(evil, Condition("gone", evil))
+    watched.report(evil, Condition("gone", evil))
     watched.deliver(evil, sample(0, {"rx_bytes": {evil: 1}}), BEGAN_S)
     for look in (
         ViewState(),

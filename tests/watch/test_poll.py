@@ -69,7 +69,7 @@ class Heard:
         assert device == "leaf01"
         self.samples.append(sample)
 
-    def tell(self, device: str, condition: Condition) -> None:
+    def report(self, device: str, condition: Condition) -> None:
         assert device == "leaf01"
         self.conditions.append(condition)
 

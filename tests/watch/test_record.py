@@ -190,7 +190,7 @@ def test_any_lines_are_drawn_or_refused(folder: Path, lines: list[Any], worse: t
 
 def tell(desk: Desk, event: RecordedEvent) -> None:
     if isinstance(event.what, Condition):
-        desk.tell(event.device, event.what)
+        desk.report(event.device, event.what)
     else:
         desk.deliver(event.device, event.what)
 

@@ -73,7 +73,7 @@ function aboutDevice(device) {
     related(device),
     el("h3", {}, "Place in the design"), list(position),
     facts.length ? [el("h3", {}, "What it says of itself"), list(facts)] : null,
-    absent.length ? [el("h3", {}, "What it did not tell"), list(absent)] : null,
+    absent.length ? [el("h3", {}, "What it did not report"), list(absent)] : null,
     el("h3", {}, "Ports"), portsOf(device));
 }
 

@@ -216,7 +216,7 @@ class Heat {
 
   sentence(device, port, one) {
     const peer = [cell(device.ports, "peer", one.row), cell(device.ports, "peer_port", one.row)].filter(Boolean).join(":");
-    const value = one.value === null ? "not told" : shown(one.value, this.metric.unit);
+    const value = one.value === null ? "not reported" : shown(one.value, this.metric.unit);
     const state = one.state ? `, ${WORDS[one.state]}` : "";
     return `${device.name}:${port}${peer ? ` to ${peer}` : ""}: ${this.metric.title.toLowerCase()} ${value}${state}`;
   }
@@ -229,7 +229,7 @@ class Heat {
     const known = found.filter((one) => one.value !== null).length;
     const parts = [
       el("span", {}, ends[0]), el("span", { class: "ramp", "aria-hidden": "true" }), el("span", {}, ends[1]),
-      el("span", { class: "swatch none", "aria-hidden": "true" }), el("span", {}, "not told"),
+      el("span", { class: "swatch none", "aria-hidden": "true" }), el("span", {}, "not reported"),
       el("span", { class: "swatch flag", "aria-hidden": "true" }), el("span", {}, "has findings"),
     ];
     this.scale.replaceChildren(el("p", {}, `${this.metric.title}: ${text}${scale === "log" ? "; logarithmic" : ""}. ${WHOLE.format(known)} of ${counted(found.length, "port")} tell it.`), el("p", { class: "scale-bar" }, parts));

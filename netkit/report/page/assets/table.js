@@ -50,7 +50,7 @@ const WHOLE = new Intl.NumberFormat("en");
 
 /** A value as people read it. */
 function shown(value, unit = "") {
-  if (value === null || value === undefined) return "not told";
+  if (value === null || value === undefined) return "not reported";
   if (typeof value === "boolean") return value ? "yes" : "no";
   if (typeof value !== "number") return String(value);
   if (unit === "%" && value > 0 && value < 0.01) return "<0.01%";
