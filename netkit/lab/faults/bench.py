@@ -120,7 +120,9 @@ def _exchange(one: Jack, other: Jack) -> None:
         do(jack.node, _pull(jack))
     do(one.node, [step(f"sleep {OUT_S}")])
     for jack, source in ((one, other), (other, one)):
-        do(source.node, [_plug(source, jack)])
+        move = "" if source.node is jack.node else f" netns {jack.node.holder.network}"
+        plug = step(f"ip link set dev {source.aside}{move} name {jack.interface}")
+        do(source.node, [plug])
     for jack in (one, other):
         do(jack.node, _settle(jack))
     for node, text in marking.values():
@@ -149,11 +151,6 @@ def _pull(jack: Jack) -> Iterable[BreakStep]:
     yield step(f"ip link set dev {jack.interface} nomaster")
     yield step(f"ip addr flush dev {jack.interface}")
     yield step(f"ip link set dev {jack.interface} name {jack.aside}")
-
-
-def _plug(source: Jack, target: Jack) -> BreakStep:
-    move = "" if source.node is target.node else f" netns {target.node.holder.network}"
-    return step(f"ip link set dev {source.aside}{move} name {target.interface}")
 
 
 def _settle(jack: Jack) -> Iterable[BreakStep]:

@@ -159,6 +159,13 @@ def ethtool(state: NicCounterInputs) -> dict[str, int]:
     """Return what `ethtool -S` prints, except the pauses of priorities without PFC, which a NIC leaves out."""
     kernel = state.kernel.traffic
     discards = int(state.in_.drops)
+    lanes = {f"rx_err_lane_{lane}_phy": count for lane, count in enumerate(state.lane_errors[:4])}
+    line = {
+        "rx_bits_phy": state.received_bits,
+        "rx_corrected_bits_phy": sum(state.lane_errors),
+        "rx_pcs_symbol_err_phy": state.fec.uncorrectable_codewords,
+        **lanes,
+    }
     return {
         "rx_packets": kernel.rx_packets,
         "rx_bytes": kernel.rx_bytes,
@@ -174,22 +181,12 @@ def ethtool(state: NicCounterInputs) -> dict[str, int]:
         "tx_bytes_phy": int(state.out.bytes) + kernel.tx_bytes,
         "rx_discards_phy": discards,
         "link_down_events_phy": state.kernel.carrier_changes // 2,
-        **_line(state),
+        **line,
         **_priorities(state, discards),
         "outbound_pci_stalled_wr": state.stalled_percent,
         "outbound_pci_stalled_wr_events": state.stalled_s,
         "tx_pause_storm_warning_events": int(state.is_storming),
         **dict.fromkeys(UNUSED_ETHTOOL, 0),
-    }
-
-
-def _line(state: NicCounterInputs) -> dict[str, int]:
-    lanes = {f"rx_err_lane_{lane}_phy": count for lane, count in enumerate(state.lane_errors[:4])}
-    return {
-        "rx_bits_phy": state.received_bits,
-        "rx_corrected_bits_phy": sum(state.lane_errors),
-        "rx_pcs_symbol_err_phy": state.fec.uncorrectable_codewords,
-        **lanes,
     }
 
 

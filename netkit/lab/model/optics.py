@@ -264,7 +264,9 @@ def _lanes(
     lanes = []
     for lane in range(1, place.part.lanes + 1):
         weak, far_weak = _loss(own.tx_loss_db, own.tx_lane, lane), _loss(far.tx_loss_db, far.tx_lane, lane)
-        light = _sent(optics, peer, lane) - far_weak - _lost(optics, place, end, peer, lane)
+        fibre = place.cable.length_m / 1000 * optics.loss_db_per_km
+        lost = fibre + between(0.5, 1.1, "connectors", str(end), str(peer), lane)
+        light = _sent(optics, peer, lane) - far_weak - lost
         light -= _loss(own.rx_loss_db, own.rx_lane, lane)
         bias = between(*optics.bias_ma, "bias", str(end), lane) + weak * AGEING_MA_PER_DB * optics.bias_ma[1] / 92
         lanes.append(
@@ -279,11 +281,6 @@ def _lanes(
 
 def _sent(optics: Optics, end: LinkEnd, lane: int) -> float:
     return between(*optics.tx_dbm, "tx", str(end), lane)
-
-
-def _lost(optics: Optics, place: CagePosition, end: LinkEnd, peer: LinkEnd, lane: int) -> float:
-    fibre = place.cable.length_m / 1000 * optics.loss_db_per_km
-    return fibre + between(0.5, 1.1, "connectors", str(end), str(peer), lane)
 
 
 def _error(what: str, end: LinkEnd, lane: int) -> float:

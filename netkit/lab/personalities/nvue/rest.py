@@ -11,7 +11,7 @@ from netkit.lab.personalities.nvue.revision import NvueRevision, UnknownRevision
 from netkit.lab.personalities.nvue.schema import Issue, checked
 from netkit.lab.personalities.nvue.show import included, only
 from netkit.lab.personalities.nvue.system import LOGIN, NvueCommandError, NvueSystem, complaint, exists
-from netkit.lab.personalities.nvue.tree import Tree, TreeDifference, Value, child, difference, has, hidden, is_on
+from netkit.lab.personalities.nvue.tree import Tree, Value, child, difference, has, hidden, is_on
 
 ROOT = "/nvue_v1"
 KIND = "REST API"
@@ -129,7 +129,11 @@ def _get(system: NvueSystem, request: NvueRequest) -> Answer:
     patterns = request.query.get("include", ())
     if other:
         left, right = (hidden(system.store.tree(one)) for one in (name, other))
-        return 200, only(_within(_both(difference(right, left)), request.path), patterns)
+        found = difference(right, left)
+        both = _over(found.removed, found.added)
+        return 200, only(
+            (child(both, *request.path[:-1]).get(request.path[-1], {}) if request.path else both), patterns
+        )
 
     def whole() -> object:
         return look_up(system, request.path, name, request.asked("view"), request.user)
@@ -138,21 +142,12 @@ def _get(system: NvueSystem, request: NvueRequest) -> Answer:
     return 200, included(system, request.path, patterns, whole) if is_state else only(whole(), patterns)
 
 
-def _both(found: TreeDifference) -> Tree:
-    """Return what one side has and null for what only the other has."""
-    return _over(found.removed, found.added)
-
-
 def _over(base: Tree, patch: Tree) -> Tree:
     result = dict(base)
     for key, value in patch.items():
         before = result.get(key)
         result[key] = _over(before, value) if isinstance(before, dict) and isinstance(value, dict) else value
     return result
-
-
-def _within(tree: Tree, path: Sequence[str]) -> object:
-    return child(tree, *path[:-1]).get(path[-1], {}) if path else tree
 
 
 def _pending(system: NvueSystem, request: NvueRequest) -> NvueRevision:

@@ -89,7 +89,10 @@ class RevisionStore:
         """Keep a revision; one that was applied goes to flash."""
         self.revisions[revision.number] = revision
         if revision.applies or revision.number == self.applied:
-            self._write(f"revisions/{revision.number}.json", _plain(revision))
+            # Its trees are not copied: that would take longer than all else of an apply.
+            issues = [asdict(issue) for issue in revision.issues]
+            plain = {item.name: getattr(revision, item.name) for item in fields(revision)} | {"issues": issues}
+            self._write(f"revisions/{revision.number}.json", plain)
         for number in sorted(self.revisions)[:-KEPT]:
             if number != self.applied:
                 del self.revisions[number]
@@ -159,12 +162,6 @@ class RevisionStore:
             return revision.tree
         made = difference(revision.base, revision.tree)
         return merged(self.node, merged(self.node, applied, made.removed), made.added)
-
-
-def _plain(revision: NvueRevision) -> dict[str, object]:
-    """Return a revision as JSON has it; its trees are not copied, which would take longer than all else of an apply."""
-    issues = [asdict(issue) for issue in revision.issues]
-    return {item.name: getattr(revision, item.name) for item in fields(revision)} | {"issues": issues}
 
 
 COLUMNS = ("Rev ID", "State", "Apply ID", "Apply Date", "Type", "User", "Reason", "Message")

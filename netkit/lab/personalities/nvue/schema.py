@@ -209,7 +209,9 @@ def checked(node: NvueSchemaNode, given: object, issues: list[Issue], path: Path
             continue
         steps = node.steps(key)
         if not steps:
-            issues.append(Issue(".".join(path), f"'{key}' is not known here{_nearest(node, key)}", "schema"))
+            close = difflib.get_close_matches(key, node.children, 1)
+            nearest = f"; did you mean '{close[0]}'?" if close else ""
+            issues.append(Issue(".".join(path), f"'{key}' is not known here{nearest}", "schema"))
         for name, subtree in steps:
             kept[name] = checked(subtree, below, issues, (*path, name))
     if node.is_exclusive and len(kept) > 1:
@@ -227,11 +229,6 @@ def _leaf(node: NvueSchemaNode, given: object, issues: list[Issue], path: Path) 
     shown = given if isinstance(given, str | int) else "an object"
     issues.append(Issue(".".join(path), f"'{shown}' is not {wanted}", "schema"))
     return None
-
-
-def _nearest(node: NvueSchemaNode, key: str) -> str:
-    close = difflib.get_close_matches(key, node.children, 1)
-    return f"; did you mean '{close[0]}'?" if close else ""
 
 
 def merged(node: NvueSchemaNode, base: Tree, patch: Tree) -> Tree:
