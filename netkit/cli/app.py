@@ -112,7 +112,7 @@ def _guarded(arguments: list[str]) -> int:
     command = typer.main.get_command(app)
     try:
         result = _ended(command, _spelled_out(arguments) or ["--help"])
-        sys.stdout.flush()  # here, where a closed pipe or a full disk can still be told
+        sys.stdout.flush()  # here, where a closed pipe or a full disk can still be reported
     except NetkitError as error:
         for problem in error.problems:
             say(sys.stderr, f"error: {problem}\n")

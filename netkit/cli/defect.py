@@ -1,4 +1,4 @@
-"""The last resort: an error that nobody foresaw is a defect of netkit, told in plain lines, its traceback in a file."""
+"""The last resort: an unexpected error is a defect of netkit, reported in plain lines, its traceback in a file."""
 
 import os
 import sys
@@ -18,15 +18,15 @@ PACKAGE = Path(__file__).parents[1]
 
 
 def tell(error: BaseException) -> int:
-    """Say what happened, where its traceback is and what to do; return the exit code."""
+    """Print what happened, where the traceback is and what to do; return the exit code."""
     lines = (f"error: {Problem(f'a defect of netkit: {_said(error)}{_place(error)}')}", _kept(error), ADVICE)
-    with suppress(OSError, ValueError):  # whoever closed standard error wants no word
+    with suppress(OSError, ValueError):  # standard error may be closed
         sys.stderr.write("".join(f"{line}\n" for line in lines))
     return DEFECT
 
 
 def tell_of_threads() -> None:
-    """Tell what ends a thread of this process in the same way, each defect once."""
+    """Report what ends a thread of this process in the same way, each defect once."""
     told: set[str] = set()
     here = os.getpid()
 

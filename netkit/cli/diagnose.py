@@ -1,6 +1,6 @@
 """`netkit diagnose`: what a bug report needs, and nothing that must not leave the house.
 
-Of settings it tells names, of a fabric numbers: no value, address, device or path of the user's is in it.
+Settings appear by name and a fabric by its numbers: no value, address, device name or path is included.
 """
 
 import json
@@ -36,7 +36,7 @@ Section = Mapping[str, str]
 
 
 def run(folder: Path | None, *, out: Path | None, output: str) -> None:
-    """Tell what is here, on the terminal or into a file."""
+    """Print the diagnosis, or write it to a file."""
     check_format(output)
     found = diagnosis(folder)
     text = json.dumps(found, indent=1, ensure_ascii=False) + "\n" if output == "json" else _text(found)
@@ -82,9 +82,9 @@ def _machine() -> Iterator[tuple[str, str]]:
 
 def _distribution() -> str:
     try:
-        return platform.freedesktop_os_release().get("PRETTY_NAME", "it has no name")
+        return platform.freedesktop_os_release().get("PRETTY_NAME", "unnamed")
     except OSError:
-        return "it does not say"
+        return "unknown"
 
 
 def _packages() -> Iterator[tuple[str, str]]:
@@ -117,7 +117,7 @@ def _lab_problem() -> str:
 
 
 def _versions(packages: Iterable[str]) -> Iterator[tuple[str, str]]:
-    """Yield the Debian packages a lab runs, with their versions; other systems tell none."""
+    """Yield the Debian packages a lab runs, with their versions; nothing on other systems."""
     if not shutil.which("dpkg-query"):
         return
     words = ["dpkg-query", "-W", "-f", "${Package} ${db:Status-Abbrev} ${Version}\n", *packages]
@@ -137,25 +137,25 @@ def _of_fabric(folder: Path) -> dict[str, Section]:
     try:
         project = open_project(folder)
     except NetkitError as error:
-        return {"fabric": {"problems": f"{len(error.problems)}; netkit validate tells them"}}
+        return {"fabric": {"problems": f"{len(error.problems)}; netkit validate prints them"}}
     runs = history(runs_folder(project.fabric.name, ""))[:LATEST]
-    return {"fabric": dict(_counted(project)), "runs": {one.run: _told(one) for one in runs} or {"none": "yet"}}
+    return {"fabric": dict(_counted(project)), "runs": {one.run: _run_line(one) for one in runs} or {"none": "yet"}}
 
 
 def _counted(project: Project) -> Iterator[tuple[str, str]]:
-    fabric, folder = project.fabric, project.loaded.folder
+    fabric, folder = project.fabric, project.folder
     yield "topology", f"{fabric.topology}, {fabric.attachment} attachment, {len(fabric.rails)} rails"
     kinds = Counter(f"{one.role} switches, {one.model.name}, {one.platform} {one.version}" for one in fabric.switches)
     kinds.update(f"hosts, {host.model.name}" for host in fabric.hosts)
     yield from ((kind, str(count)) for kind, count in kinds.items())
-    yield "overrides", str(len(project.loaded.intent.overrides))
+    yield "overrides", str(len(project.intent.overrides))
     yield "access.yaml", "yes" if (folder / "access.yaml").exists() else "no"
     for name in (MODELS, TEMPLATES, CHECKS, PLAYBOOKS):
         files = sum(file.is_file() for place in beside(folder, name) for file in place.rglob("*"))
         yield f"own {name}", str(files)
 
 
-def _told(one: RunSummary) -> str:
+def _run_line(one: RunSummary) -> str:
     began = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(one.began_s))
     if one.damage is not None:
         return f"cannot be read: {one.damage}"

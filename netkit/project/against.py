@@ -42,7 +42,7 @@ def of_revision(project: Project, limit: str, name: str) -> IntentDiff:
 @contextmanager
 def at_revision(project: Project, name: str) -> Iterator[tuple[Project, str]]:
     """Yield a fabric as it was at a revision, and how that is called."""
-    with revision(project.loaded.folder, name) as base:
+    with revision(project.folder, name) as base:
         yield _opened(base) if base.folder is not None else _without_devices(project), str(base)
 
 

@@ -63,7 +63,7 @@ class Checking:
         scene = CheckContext(
             self.project.fabric,
             found,
-            self.project.loaded.intent.thresholds,
+            self.project.intent.thresholds,
             names=frozenset(device.name for device in self.devices),
             plan=self._plan(found) if found.plan else None,
         )
@@ -80,7 +80,7 @@ class Checking:
         found = (*trials.read(results), *measured())
         if self.snapshot is None and all(check.name.startswith(ACCEPTANCE) for check in checks):
             nothing = Snapshot(self.project.fabric.name, time.time(), {}, trials=found)
-            return CheckContext(self.project.fabric, nothing, self.project.loaded.intent.thresholds, names=frozenset())
+            return CheckContext(self.project.fabric, nothing, self.project.intent.thresholds, names=frozenset())
         scene = self.scene(checks, past)
         return replace(scene, snapshot=trials.added(scene.snapshot, found))
 

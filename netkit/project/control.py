@@ -42,7 +42,7 @@ class Control:
     @classmethod
     def of(cls, project: Project, reason: str = "", skip_hook: str | None = None, **files: Path | None) -> "Control":
         """Read deploy.yaml; of a lab it holds only when it says so."""
-        found = policy.load(project.loaded.folder)
+        found = policy.load(project.folder)
         return cls(project, found if found.on_lab or not project.lab else DeployPolicy(), reason, skip_hook, **files)
 
     def begun(self, verb: Verb, plan: Plan, undone: str = "") -> Provenance:
@@ -55,7 +55,7 @@ class Control:
         if self.skip_hook is not None and asked is not None and verb not in asked.may_skip:
             remedy = f"hook.may_skip of deploy.yaml lists {', '.join(asked.may_skip) or 'no verb'}"
             raise UsageError(Problem(f"the hook must not be skipped by a {verb}", remedy))
-        folder = self.project.loaded.folder
+        folder = self.project.folder
         names = (MODELS, TEMPLATES, PLAYBOOKS)
         commit, is_dirty = checked_out(folder, [place for name in names for place in beside(folder, name)])
         found = Provenance(
@@ -113,7 +113,7 @@ class Control:
         if self.skip_hook is not None:
             self.project.feedback.note("the hook was not asked")
             return replace(begun, hook="skipped", hook_reason=self.skip_hook.strip())
-        folder = self.project.loaded.folder
+        folder = self.project.folder
         try:
             token = SecretStore(access.load(folder).secrets)(asked.token_secret) if asked.token_secret else ""
         except AccessError as error:
@@ -123,10 +123,10 @@ class Control:
         return replace(begun, hook="allowed", hook_reason=reason)
 
     def _names(self, begun: Provenance, settings: ApprovalSettings) -> frozenset[str]:
-        """Return the names of whoever deploys: of the account, what deploy.yaml adds to it, and git's."""
+        """Return the deployer's names: the account, those deploy.yaml adds to it, and git's."""
         accounts = [name for name in (begun.user, begun.sudo_user) if name]
         more = [one for name in accounts for one in settings.logins.get(name, ())]
-        return frozenset({*accounts, *more, configured(self.project.loaded.folder, "user.email")} - {""})
+        return frozenset({*accounts, *more, configured(self.project.folder, "user.email")} - {""})
 
     def _signed(self, begun: Provenance, plan: Plan, key: Path, signers: Path) -> tuple[str, Signer]:
         """Return the deployer's own signature, and whose it is."""
@@ -138,7 +138,7 @@ class Control:
 
 def signers_file(project: Project, settings: ApprovalSettings) -> Path:
     """Return the file of those whose signatures count."""
-    return project.loaded.folder / Path(settings.allowed_signers).expanduser()
+    return project.folder / Path(settings.allowed_signers).expanduser()
 
 
 def login() -> str:
@@ -177,7 +177,7 @@ def finished(plan: Plan, runs: Path, approved: str) -> str:
 
 
 def _is_of(journal: Journal, approved: str) -> bool:
-    """Whether a run was told to deploy a plan, and all of it."""
+    """Whether a run was to deploy all of a plan."""
     orders = journal.orders()
     return orders.options.limit is None and digest_of(orders.plan) == approved
 

@@ -74,7 +74,7 @@ def make(work: Work) -> Plan:
 
 
 def _plans(work: Work, answers: Iterable[Answer], count: Callable[[], None]) -> Iterator[Plan]:
-    """Yield the plans of parts; configurations that cannot be read are told all together, anything else at once."""
+    """Yield the plans of parts; configurations that cannot be read are reported together, anything else at once."""
     unread: list[Problem] = []
     for answer in answers:
         if answer.plan is None and not issubclass(answer.refusal, ConfigError):

@@ -119,7 +119,7 @@ class Deploying:
         project = self.project
         if project.lab:
             return nullcontext()
-        return held_for_all(project.loaded.folder, journal.folder.parent, project.fabric.name)
+        return held_for_all(project.folder, journal.folder.parent, project.fabric.name)
 
     def refuse(self, plan: Plan, intended: Mapping[str, Files], options: Options) -> None:
         """Raise AccessError or DeployError for what could not be deployed anyway, before anybody is asked."""

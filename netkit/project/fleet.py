@@ -51,13 +51,13 @@ class Fleet:
 
 def fleet(project: Project, *, source: str = "") -> Fleet:
     """Return the devices of a fabric, or those of its lab, which are looked at through a source of facts."""
-    access = settings.load(project.loaded.folder)
+    access = settings.load(project.folder)
     secrets = SecretStore(access.secrets)
-    playbooks = beside(project.loaded.folder, PLAYBOOKS)
+    playbooks = beside(project.folder, PLAYBOOKS)
     origins = _origins(project, access, source, is_lab=bool(project.lab))
     if project.lab:
         return Fleet(_of_lab(project, project.lab, access), secrets, project.lab, playbooks, origins)
-    found = endpoints(project.fabric, access, project.loaded.folder)
+    found = endpoints(project.fabric, access, project.folder)
     return Fleet(found, secrets, playbooks=playbooks, origins=origins)
 
 

@@ -20,7 +20,7 @@ def reader_of(devices: Fleet) -> Callable[[str], Reader]:
 
 
 def gate_of(project: Project, devices: Fleet) -> Gate:
-    """Return the health gate: sessions, rails, whom hosts of a leaf reach, what a lossless fabric needs, and CNPs."""
+    """Return the health gate: sessions, rails, the hosts that those of a leaf reach, lossless counters, and CNPs."""
     sessions = HostGate(project.fabric, SessionGate(project.fabric, reader_of(devices)))
     return Door(sessions, lambda: _whole(project, devices, sessions))
 
@@ -62,7 +62,7 @@ def _whole(project: Project, devices: Fleet, sessions: Gate) -> Gate:
     def views(name: str) -> Sequence[View]:
         return () if (device := project.fabric.device(name)) is None else looked_at(project.fabric, device).views
 
-    limits = project.loaded.intent.thresholds
+    limits = project.intent.thresholds
     reach = ReachGate(project.fabric, sessions, lambda name: OnlyRails(devices.connect(name)))
     vitals = HealthGate(project.fabric, reach, views, trend_db=limits.light_trend_db)
     watch = CnpWatch(project.fabric, lambda name: OnlyViewing(devices.viewer(name)), views)

@@ -61,7 +61,7 @@ def known_of(project: Project) -> Known:
 
 def loaded(project: Project, known: Known) -> Silences:
     """Return the silences beside an intent, each about what exists."""
-    found = load(project.loaded.folder)
+    found = load(project.folder)
     check_silences(found, known, time.time())
     return found
 
@@ -87,7 +87,7 @@ def check(
         silences = silencing(project, earlier, known)
         scene = checking.context(checks, earlier, results)
         judged = judged_of(scene, checks, silenced=silences)
-        earlier.save(scene, judged, project.loaded.intent, extent=extent_of(scene, judged, has_all_checks=not names))
+        earlier.save(scene, judged, project.intent, extent=extent_of(scene, judged, has_all_checks=not names))
     return judged
 
 

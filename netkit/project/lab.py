@@ -36,9 +36,9 @@ def await_birth(lab: LabFolder) -> None:
     deadline = time.monotonic() + BORN_S
     while not lab.control.exists():
         if not lab.is_alive or time.monotonic() > deadline:
-            said = lab.last_words() or "it left no word"
+            said = lab.last_words() or "it left no message"
             raise LabError(
-                Problem(f"the lab did not start: {said}", "netkit lab logs tells more, netkit lab down clears up")
+                Problem(f"the lab did not start: {said}", "netkit lab logs shows more, netkit lab down clears up")
             )
         time.sleep(POLL_S / 4)
 
@@ -54,7 +54,7 @@ def proof_lab(project: Project, files: Mapping[str, Files], promised: Fabric, pa
                 with only_one():
                     clear_up(all_labs())
                     started = {name: dict(one) for name, one in files.items()}
-                    folder = str(project.loaded.folder.absolute())
+                    folder = str(project.folder.absolute())
                     start(lab, project, LabJob(project.fabric, started, lab, folder, patience_s, promised))
                 await_birth(lab)
             yield lab

@@ -28,7 +28,7 @@ HOUR_S = 3600.0
 
 @dataclass(frozen=True, slots=True)
 class Notifying:
-    """Who is told of a fabric, or of a lab of it."""
+    """The receivers of a fabric, or of a lab of it."""
 
     settings: NotifySettings
     source: Source
@@ -38,13 +38,13 @@ class Notifying:
     @classmethod
     def of(cls, project: Project) -> "Notifying":
         """Read notify.yaml of a fabric."""
-        folder, source = project.loaded.folder, source_of(project)
+        folder, source = project.folder, source_of(project)
         settings = notify.load(folder)
         secrets = SecretStore(access.load(folder).secrets)
         return cls(settings, source, senders(settings, source, secrets), project.feedback)
 
     def tell(self, scene: CheckContext, judged: Judged, extent: Extent) -> Decide:
-        """Return what decides with a run what is told of it."""
+        """Return what decides, when a run is stored, which notifications it causes."""
         peers = {(near.device, near.port): far.device for near, far in scene.far_ends.items()}
 
         def decided(memory: Memory, states: States, ends: Sequence[SilenceEnd]) -> NotifyDecision:

@@ -18,7 +18,7 @@ from netkit.project.rendering import intended
 
 SNMP_AT_ONCE = 8
 """Two seconds of Python for a leaf of 64 ports, one after the other: more at once only makes each of them later."""
-NOT_CONFIGURED = "only the platform's own commands tell it: check drift --source native"
+NOT_CONFIGURED = "only the platform's own commands show it: check drift --source native"
 
 
 class OnlyViewing:

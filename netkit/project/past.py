@@ -111,7 +111,7 @@ class Past:
         tell: "Decide | None" = None,
         extent: Extent | None = None,
     ) -> SavedRun:
-        """Keep a run and what is to be told of it, and return what stands otherwise since the one before."""
+        """Keep a run and its notifications, and return what changed since the one before."""
         del scene, judged, intent, tell, extent
         return SavedRun()
 
@@ -125,7 +125,7 @@ class Past:
         return frozenset()
 
     def deliver(self, notifying: "Notifying") -> None:
-        """Send what is to be told."""
+        """Send queued notifications."""
         del notifying
 
 
@@ -158,9 +158,9 @@ class StoredPast(Past):
         tell: "Decide | None" = None,
         extent: Extent | None = None,
     ) -> SavedRun:
-        """Keep a run and what is to be told of it, and return what stands otherwise since the one before."""
+        """Keep a run and its notifications, and return what changed since the one before."""
         run = run_of(self._source, scene, judged.judgement, judged.layers, digest(intent), judged.exit_code)
-        # What a snapshot tells of devices that were not to be judged is no news of them.
+        # A snapshot may hold devices that were not judged: they have no new state.
         devices = {name: seen.observation for name, seen in scene.devices.items()}
         snapshot = replace(scene.snapshot, devices=devices)
         saved = self._store.save(
@@ -186,12 +186,12 @@ class StoredPast(Past):
         return healed(self._store.silences(self._source), silences)
 
     def deliver(self, notifying: "Notifying") -> None:
-        """Send what is to be told."""
+        """Send queued notifications."""
         notifying.deliver(self._store.outbox_of(self._source))
 
 
 def digest(intent: Intent) -> str:
-    """Return what tells one intent from another."""
+    """Return a digest of an intent."""
     return hashlib.sha256(json.dumps(intent.model_dump(mode="json"), sort_keys=True).encode()).hexdigest()[:16]
 
 

@@ -5,13 +5,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from netkit import design, intent
+from netkit import design
+from netkit import intent as intents
 from netkit.design import Fabric
 from netkit.design.select import Device, select
 from netkit.errors import IntentError, NetkitError, Problem
 from netkit.errors import Path as IntentPath
 from netkit.hardware import Catalog
-from netkit.intent import Loaded
+from netkit.intent import Intent, Loaded
 from netkit.platforms.config import Files
 from netkit.project.feedback import SILENT, Feedback
 
@@ -55,6 +56,16 @@ class Project:
         """
         return _opened(Path(folder), lab, workplace, feedback)
 
+    @property
+    def folder(self) -> Path:
+        """Return the folder of the fabric."""
+        return self.loaded.folder
+
+    @property
+    def intent(self) -> Intent:
+        """Return what the user wants, validated, with every default filled in."""
+        return self.loaded.intent
+
     # What follows loads what it needs when it is called: what talks to devices or judges them is slow to import.
 
     def devices(self, limit: str = "") -> Sequence[Device]:
@@ -94,26 +105,26 @@ class Project:
         skip_hook: str | None = None,
         approval: Path | None = None,
         key: Path | None = None,
-        tell: "Tell | None" = None,
-        is_stopping: Callable[[], bool] | None = None,
+        on_event: "Tell | None" = None,
+        should_stop: Callable[[], bool] | None = None,
     ) -> "Outcome":
         """Bring devices to what is intended, as `netkit deploy --yes` does, and return how each came out.
 
-        The rules of deploy.yaml hold here, too. `tell` gets an event for each step; once `is_stopping` returns true,
-        the run ends at the next safe place. An error is raised only when nothing was changed.
+        The rules of deploy.yaml hold here, too. `on_event` gets an event for each step; once `should_stop` returns
+        true, the run ends at the next safe place. An error is raised only when nothing was changed.
         """
         from netkit.project.deploying import Deploying
 
         deploying = Deploying.of(self, reason, skip_hook, approval_file=approval, key=key)
-        return deploying.run(planned, options, tell, is_stopping)
+        return deploying.run(planned, options, on_event, should_stop)
 
     def resume(
-        self, run: str = "", *, tell: "Tell | None" = None, is_stopping: Callable[[], bool] | None = None
+        self, run: str = "", *, on_event: "Tell | None" = None, should_stop: Callable[[], bool] | None = None
     ) -> "Outcome":
         """Go on with a run that was interrupted: the newest, or the one of a name."""
         from netkit.project.deploying import Deploying
 
-        return Deploying.of(self).finish(run, tell, is_stopping)
+        return Deploying.of(self).finish(run, on_event, should_stop)
 
     def rollback(
         self,
@@ -123,14 +134,14 @@ class Project:
         limit: str = "",
         reason: str = "",
         skip_hook: str | None = None,
-        tell: "Tell | None" = None,
-        is_stopping: Callable[[], bool] | None = None,
+        on_event: "Tell | None" = None,
+        should_stop: Callable[[], bool] | None = None,
     ) -> "Outcome":
         """Take back what a run changed: its name, the beginning of it, or `last`."""
         from netkit.project.deploying import Deploying
 
         deploying = Deploying.of(self, reason, skip_hook)
-        return deploying.take_back(run, options, limit, tell, is_stopping)
+        return deploying.take_back(run, options, limit, on_event, should_stop)
 
     def history(self) -> "Sequence[RunSummary]":
         """Return the runs on these devices, the newest first."""
@@ -195,7 +206,7 @@ class Project:
 
 def _opened(folder: Path, lab: str, workplace: Path | None, feedback: Feedback) -> Project:
     try:
-        loaded = intent.load(folder)
+        loaded = intents.load(folder)
     except IntentError as error:
         raise IntentError(_in_order([*error.problems, *_further(folder, error.problems)])) from None
     catalog = Catalog(beside(loaded.folder, MODELS, workplace))
@@ -210,7 +221,7 @@ def _opened(folder: Path, lab: str, workplace: Path | None, feedback: Feedback) 
 
 def _further(folder: Path, known: Sequence[Problem]) -> Iterator[Problem]:
     """Yield what the design of a refused intent would object to, apart from what follows from the known problems."""
-    drafted = intent.draft(folder) if all(problem.path for problem in known) else None
+    drafted = intents.draft(folder) if all(problem.path for problem in known) else None
     if drafted is None:
         return
     try:

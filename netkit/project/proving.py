@@ -72,7 +72,7 @@ def unseen(_total: int, _is_stopping: Callable[[], bool]) -> Iterator[Tell]:
 
 
 def prove(base: Project, project: Project, shift: IntentDiff, wish: Wish, display: Display = unseen) -> Proof:
-    """Return what came of trying a change in the lab; what keeps it from being tried is told with its exit code."""
+    """Return what came of trying a change in the lab, or why it could not be tried, with an exit code."""
     if shift.is_nothing:
         return Proof()
     began_s = time.monotonic()

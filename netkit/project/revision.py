@@ -25,7 +25,7 @@ SINCE = "..."
 COMMIT = re.compile(rb"[0-9a-f]{40,64}")
 LINK, SUBMODULE = "120000", "160000"
 OF_A_HOOK = ("GIT_DIR", "GIT_INDEX_FILE", "GIT_PREFIX")
-"""What git tells its hooks of the repository it works on; it is not always the one around the fabric."""
+"""Variables git sets for its hooks; they need not name the repository around the fabric."""
 PATIENCE_S = 60
 
 
@@ -40,7 +40,7 @@ class Revision:
     workplace: Path
     """What stands for the current folder, whose templates and models count too."""
     earlier: str = ""
-    """How its folder was called, when that was otherwise."""
+    """The name of its folder then, when it has changed."""
 
     def __str__(self) -> str:
         further = ", before it was there" if self.folder is None else f", {self.earlier}" if self.earlier else ""
@@ -267,7 +267,7 @@ def _environment() -> dict[str, str]:
 
 
 def _reason(said: bytes) -> str:
-    lines = said.decode(errors="replace").strip().splitlines() or ["it says nothing"]
+    lines = said.decode(errors="replace").strip().splitlines() or ["git gave no reason"]
     return next((line for line in lines if line.startswith("fatal: ")), lines[-1]).removeprefix("fatal: ")
 
 

@@ -18,7 +18,7 @@ def added(snapshot: Snapshot, trials: Sequence[Trial]) -> Snapshot:
 
 
 def read(files: Iterable[Path]) -> tuple[Trial, ...]:
-    """Return the results in files; one that tells no time is as old as its file."""
+    """Return the results in files; one without a time is as old as its file."""
     return tuple(trial for file in files for trial in _of_file(file))
 
 

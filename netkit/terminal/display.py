@@ -26,7 +26,7 @@ WORDS = {
     Phase.DRAIN: "draining",
     Phase.LOAD: "loading",
     Phase.COMMIT: "applying",
-    Phase.CONNECT: "connecting anew",
+    Phase.CONNECT: "reconnecting",
     Phase.VERIFY: "verifying",
     Phase.GATE: "asking for its health",
     Phase.CONFIRM: "confirming",
@@ -100,7 +100,7 @@ class Row:
 
 
 class LiveTable:
-    """Waves, devices, phase and time, drawn anew a few times a second."""
+    """Waves, devices, phase and time, redrawn a few times a second."""
 
     def __init__(self, total: int, is_stopping: Callable[[], bool] = bool) -> None:
         self.ended: list[str] = []

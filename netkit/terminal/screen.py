@@ -1,4 +1,4 @@
-"""The live screen of a watch: drawn anew each second and with each key, and the terminal as it was at the end."""
+"""The live screen of a watch: redrawn each second and on each key; the terminal is restored at the end."""
 
 import contextlib
 import os

@@ -12,7 +12,7 @@ from netkit.errors import Problem, UsageError
 
 
 def say(stream: TextIO, text: str) -> None:
-    """Write a text; once nobody takes it, nothing more is written there, and the exit code is left to tell."""
+    """Write; once the reader has closed, nothing more is written there, and only the exit code reports."""
     try:
         stream.write(text)
         stream.flush()

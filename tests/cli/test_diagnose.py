@@ -45,7 +45,7 @@ def test_a_fabric_that_is_wrong_is_counted_and_not_quoted(tmp_path: Path) -> Non
     (tmp_path / "fabric.yaml").write_text("name: hidden\nspins: 4\n", encoding="utf-8")
     done = run("diagnose", "--fabric", tmp_path)
     assert done.returncode == 0
-    assert "netkit validate tells them" in done.stdout
+    assert "netkit validate prints them" in done.stdout
     assert "spins" not in done.stdout
 
 

@@ -102,7 +102,7 @@ def test_units_of_another_folder_are_never_written_over(fabric: Path, tmp_path: 
     said = {file: file.read_text(encoding="utf-8") for file in units.iterdir()}
     done = installed(fabric, units, *backup)
     assert_refused(done, f"{units}/netkit-check-small.service is of the fabric in {first}, which has the same name")
-    assert "name one of the fabrics otherwise in its fabric.yaml, or remove that unit" in done.stderr
+    assert "rename one of the fabrics in its fabric.yaml, or remove that unit" in done.stderr
     assert {file: file.read_text(encoding="utf-8") for file in units.iterdir()} == said
     assert installed(first, units, "--every", "1h", *backup).stdout.startswith(f"4 units written to {units}\n")
 

@@ -37,7 +37,7 @@ def run(
     """Show a plan, and sign that it may be deployed."""
     project = open_project(folder)
     warn(project)
-    settings = policy.load(project.loaded.folder).approval or ApprovalSettings()
+    settings = policy.load(project.folder).approval or ApprovalSettings()
     hours = settings.valid_hours if valid_hours is None else valid_hours
     if not 0 < hours <= settings.valid_hours:
         raise UsageError(

@@ -15,7 +15,7 @@ from netkit.terminal.text import check_format, write_json
 
 
 def run(folder: Path, name: str, *, limit: str, lab: str, output: str) -> None:
-    """List the runs on a fabric, or tell all about one."""
+    """List the runs on a fabric, or print all about one."""
     check_format(output)
     if limit and not name:
         raise UsageError(Problem("--limit is for the diffs of one run", "name the run, or last"))

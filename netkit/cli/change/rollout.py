@@ -47,7 +47,7 @@ def options_of(asked: RolloutRequest) -> Options:
 
 
 def show(asked: RolloutRequest, fabric: Fabric, plan: Plan, options: Options) -> None:
-    """Show what would be done, and in what order; in short to whom is not asked, aside when a machine listens."""
+    """Show what would be done and in what order: in short with --yes, on standard error with JSON output."""
     stream = sys.stdout if asked.output == "text" else sys.stderr
     part = _within(plan, options.limit)
     say(stream, text(part, most_lines=FEW_LINES) if asked.yes else text(part))

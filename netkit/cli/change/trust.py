@@ -40,7 +40,7 @@ def run(folder: Path, *, limit: str, lab: str, yes: bool, replace: bool) -> int:
     sys.stdout.write(columns(rows, ("DEVICE", "PLACE", "STATUS", "KIND", "FINGERPRINT")))
     _refuse_changed(fresh, replace=replace)
     if not is_agreed(f"Trust {counted(len(fresh), 'device')}? Compare the fingerprints first.", yes=yes):
-        sys.stderr.write("nobody is trusted anew\n")
+        sys.stderr.write("no new device is trusted\n")
         return code or DECLINED
     _remember(devices.endpoints[fresh[0].device], fresh, replace=replace)
     return code

@@ -68,7 +68,7 @@ def run(asked: CheckRequest) -> int:
         extent = extent_of(scene, judged, has_all_checks=not asked.names)
         tell = notifying.tell(scene, judged, extent) if notifying is not None else None
         before = earlier.open_now() if asked.has_changes_only else OpenNow()
-        saved = earlier.save(scene, judged, checking.project.loaded.intent, tell, extent)
+        saved = earlier.save(scene, judged, checking.project.intent, tell, extent)
         failure = failure or _failure(lambda: _tell_changes(asked, judged, before, earlier, saved.ends))
         if notifying is not None:
             earlier.deliver(notifying)
@@ -123,7 +123,7 @@ def _report(file: Path, scene: CheckContext, judged: Judged, earlier: Past) -> N
 def _notifying(asked: CheckRequest, project: Project) -> "Notifying | None":
     if not asked.is_notifying:
         return None
-    # Here, since it loads the database library, and most runs tell nobody.
+    # Here, since it loads the database library, and most runs notify nobody.
     from netkit.project.notifying import Notifying  # noqa: PLC0415
 
     return Notifying.of(project)
@@ -140,7 +140,7 @@ def _refuse(asked: CheckRequest, storing: Storing) -> None:
         what = f"--report {asked.report_file} is neither a page nor data"
         raise UsageError(Problem(what, f"end its name with {' or '.join(REPORTS)}"))
     if asked.is_notifying and not storing.where:
-        raise UsageError(Problem("--notify tells what changed since the last stored run", "give --store"))
+        raise UsageError(Problem("--notify reports changes since the last stored run", "give --store"))
     if asked.has_changes_only and not storing.where:
         raise UsageError(Problem("--changes compares with the last stored run", "give --store"))
     if asked.has_changes_only and asked.output not in CHANGES:

@@ -22,7 +22,7 @@ HEAD = ("RUN", "TAKEN", "WINDOW", "DEVICES", "EXAMINED", "RESULT")
 
 
 def run(folder: Path, name: str, *, lab: str, store: str, output: str) -> None:
-    """List the stored runs of checks on a fabric, or tell one again as it was told."""
+    """List the stored runs of checks on a fabric, or print one of them again."""
     _check(output, name)
     source = source_of(open_project(folder, lab))
     with open_store(place_of(store or "."), is_new_allowed=False) as opened:

@@ -85,7 +85,7 @@ class Bench:
         """Keep the run, where there is a store."""
         with self._open:
             if self._scene is not None and self._judged is not None:
-                self._past.save(self._scene, self._judged, self._checking.project.loaded.intent)
+                self._past.save(self._scene, self._judged, self._checking.project.intent)
 
 
 def _window_s(given_s: float) -> float:

@@ -105,7 +105,7 @@ def _stored(asked: ReportRequest, store: "Store") -> Reported:
     runs = store.runs(source_of(project))
     one = chosen(runs, asked.run)
     judged = judged_again(one, store.judgement(one))
-    notes = () if one.intent == digest(project.loaded.intent) else (CHANGED,)
+    notes = () if one.intent == digest(project.intent) else (CHANGED,)
     trends = trends_of(store, one, judged.judgement)
     return Reported(judged, project.fabric, None, one.counts.absent, one.name, trends, notes)
 

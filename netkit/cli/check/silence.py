@@ -56,7 +56,7 @@ def add(
     values |= {"from": _time("--from", begin)} if begin else {}
     values |= {"until": _time("--until", until), **_said(project, by, reason, ticket)}
     values |= {"everything": True} if everything else {}
-    _tell("added", edit.add(project.loaded.folder, "silences", values, known_of(project), time.time()))
+    _tell("added", edit.add(project.folder, "silences", values, known_of(project), time.time()))
 
 
 def ack(
@@ -84,7 +84,7 @@ def ack(
     said = {"from": stamp(datetime.now(UTC)), **ends, **_said(project, by, reason, ticket)}
     known = known_of(project)
     for fault in faults:
-        _tell("added", edit.add(project.loaded.folder, "acknowledgements", {**fault, **said}, known, time.time()))
+        _tell("added", edit.add(project.folder, "acknowledgements", {**fault, **said}, known, time.time()))
 
 
 def show(folder: Path, *, lab: str, store: str, output: str) -> None:
@@ -92,7 +92,7 @@ def show(folder: Path, *, lab: str, store: str, output: str) -> None:
     check_format(output)
     project = open_project(folder, lab)
     source = source_of(project)
-    silences = load(project.loaded.folder)
+    silences = load(project.folder)
     check(silences, known_of(project), time.time())
     found = silences.of_lab(source.lab)
     nothing = Judgement((), ())

@@ -1,4 +1,4 @@
-"""`netkit notify`: who is told, what waits for them, and whether they can be reached."""
+"""`netkit notify`: the receivers, what is queued for them, and whether they can be reached."""
 
 import secrets
 import sys
@@ -22,7 +22,7 @@ HEAD = ("RECEIVER", "KIND", "FROM", "CHECKS", "DEVICES", "WAITING")
 
 
 def run(folder: Path, action: str, *, lab: str, store: str) -> int:
-    """Show who is told, or send each a sample; return 1 when one does not take it."""
+    """List the receivers, or send each a sample; return 1 when one fails."""
     if action not in ACTIONS:
         raise UsageError(Problem(f"no action {action!r}", f"use one of {', '.join(ACTIONS)}"))
     project = open_project(folder, lab)

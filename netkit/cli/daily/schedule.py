@@ -1,4 +1,4 @@
-"""`netkit schedule`: timers and services for systemd, which runs checks and backups and keeps what they say."""
+"""`netkit schedule`: timers and services for systemd, which runs checks and backups and keeps their output."""
 
 import os
 import re
@@ -33,7 +33,7 @@ def run(folder: Path, action: str, *, every: str, backup: Path | None, units: Pa
         raise UsageError(Problem(f"no action {action!r}", f"use one of {', '.join(ACTIONS)}"))
     project = open_project(folder)
     tells = ("--notify",) if is_notifying else ()
-    place = project.loaded.folder.resolve()
+    place = project.folder.resolve()
     made = dict(_units(project.fabric.name, place, _seconds(every), tells, backup and backup.resolve()))
     if action == "show":
         sys.stdout.write("\n".join(f"# {units / name}\n{text}" for name, text in made.items()))
@@ -43,12 +43,12 @@ def run(folder: Path, action: str, *, every: str, backup: Path | None, units: Pa
 
 
 def _refuse_others(made: Mapping[str, str], units: Path, folder: Path) -> None:
-    """Raise UsageError when a unit of that name is of another folder: its fabric would be checked no more."""
+    """Raise UsageError when a unit of that name is of another folder: its fabric would no longer be checked."""
     for name in made:
         known = _folder_of(units / name)
         if known and known != str(folder):
             what = f"{units / name} is of the fabric in {known}, which has the same name"
-            remedy = "name one of the fabrics otherwise in its fabric.yaml, or remove that unit if its folder is gone"
+            remedy = "rename one of the fabrics in its fabric.yaml, or remove that unit if its folder is gone"
             raise UsageError(Problem(what, remedy))
 
 
@@ -57,7 +57,7 @@ def _folder_of(unit: Path) -> str:
     try:
         found = FOLDER.search(unit.read_text(encoding="utf-8", errors="replace"))
     except OSError:
-        return ""  # what cannot be read, writing will tell
+        return ""  # writing will fail with a better error
     return _unquoted(found[1]) if found else ""
 
 

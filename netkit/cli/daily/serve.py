@@ -140,7 +140,7 @@ class Children:
 
 
 def run(asked: ServeRequest, *, has_openapi: bool = False) -> int:
-    """Serve until told to end."""
+    """Serve until stopped."""
     if has_openapi:
         sys.stdout.write(json.dumps(openapi(), indent=1) + "\n")
         return 0
@@ -167,7 +167,7 @@ def run(asked: ServeRequest, *, has_openapi: bool = False) -> int:
 
 
 def _check_receivers(folder: Path, source: Source) -> None:
-    """Refuse receivers that cannot be told anything now, not in a round."""
+    """Refuse receivers that cannot be notified at the start, not in a round."""
     senders(settings.load(folder), source, SecretStore(access.load(folder).secrets))
 
 
@@ -288,7 +288,7 @@ def _end_on_signals(stop: asyncio.Event) -> None:
 
 
 async def _until_stopped(web: Server, schedule: Schedule, listening: socket.socket) -> None:
-    """Run server and schedule until one is told to end; then end the other, too."""
+    """Run server and schedule until one is stopped; then end the other."""
     rounds = asyncio.ensure_future(schedule.run())
     pages = asyncio.ensure_future(web.serve(sockets=[listening]))
     stops = asyncio.ensure_future(schedule.stop.wait())

@@ -33,7 +33,7 @@ class ServeRequest:
     source: str = ""
     is_notifying: bool = False
     allows_silences: bool = False
-    """Whether silences may be added and ended, by whoever has the token."""
+    """Whether anyone with the token may add and end silences."""
     snapshot: Path | None = None
     """Judge this again and again instead of devices: for trials of the server itself."""
 

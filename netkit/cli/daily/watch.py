@@ -35,7 +35,7 @@ from netkit.watch.span import glyphs_for, plain
 from netkit.watch.view_state import ViewState
 
 STREAMS = "gnmi"
-"""The source by which devices tell counters by themselves."""
+"""The source through which devices stream counters."""
 Listen = Callable[[ViewSubject, float, Callable[[Sample], None], threading.Event], None]
 UNREACHED = 4
 FORMATS = ("text", "json")
@@ -59,7 +59,7 @@ def length_of(asked: WatchRequest) -> float:
 
 
 def run(asked: WatchRequest) -> int:
-    """Watch counters as asked; return 4 when no device told any."""
+    """Watch counters as asked; return 4 when no device answered."""
     _refuse(asked)
     gc.enable()  # this runs for hours, and what fails on the way leaves circles behind
     if asked.replay is not None:
@@ -102,7 +102,7 @@ def _of_fabric(asked: WatchRequest) -> tuple[Outline, Sequence[Feed]]:
     """Return what is watched, and the feeds of its devices."""
     project = open_project(asked.folder or Path(), asked.lab)
     warn(project)
-    fabric, limits = project.fabric, project.loaded.intent.thresholds
+    fabric, limits = project.fabric, project.intent.thresholds
     reached = fleet(project, source=asked.source)
     devices = select(fabric, asked.limit)
     outline = Outline(
@@ -192,5 +192,5 @@ def _print(asked: WatchRequest, board: Board, now_s: float) -> None:
 
 
 def exit_code(board: Board) -> int:
-    """Return what a watch ends with: 4 when no device told anything."""
+    """Return what a watch ends with: 4 when no device answered."""
     return 0 if any(one.samples for one in board.health(0).values()) else UNREACHED

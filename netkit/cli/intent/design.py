@@ -65,7 +65,7 @@ def _addresses(project: Project, output: str, limit: str) -> None:
 
 def _explain(project: Project, place: str, output: str) -> None:
     switch, port = find(project.fabric, place)
-    numbers = list(explain(project.fabric, project.loaded.intent, switch, port))
+    numbers = list(explain(project.fabric, project.intent, switch, port))
     if output == "json":
         write_json(numbers)
         return

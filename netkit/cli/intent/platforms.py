@@ -42,7 +42,7 @@ def _table() -> None:
             note = platform.capabilities[feature].note
             if note:
                 sys.stdout.write(f"  {feature}: {note}\n")
-    sys.stdout.write(f"\n`netkit platforms NAME` tells what changes cost; NAME may be {HOSTS}, too: {HOSTS_TITLE}\n")
+    sys.stdout.write(f"\n`netkit platforms NAME` shows what changes cost; NAME may also be {HOSTS}: {HOSTS_TITLE}\n")
 
 
 def _details(name: str) -> str:

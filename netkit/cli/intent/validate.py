@@ -47,7 +47,7 @@ def _opened(folder: Path) -> Project:
         raise
     if problems := tuple(_of_settings(folder)):
         raise IntentError(problems)
-    if os.access(project.loaded.folder / SILENCES, os.F_OK):
+    if os.access(project.folder / SILENCES, os.F_OK):
         # Here, since few fabrics have the file, and all checks are loaded to compare it with.
         judging = importlib.import_module("netkit.project.judging")
         judging.loaded(project, judging.known_of(project))

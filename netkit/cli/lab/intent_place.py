@@ -7,13 +7,13 @@ from netkit.project.project import Project
 
 def of_device(project: Project, name: str) -> Path:
     """Return the path of the entry that decides most about a device: its override, its unit, or its tier."""
-    if name in project.loaded.intent.overrides:
+    if name in project.intent.overrides:
         return ("overrides", name)
     device = project.fabric.device(name)
     if isinstance(device, Switch) and device.role != "leaf":
         return ("switches", device.role)
     if device is not None:
-        for index, entry in enumerate(project.loaded.intent.units):
+        for index, entry in enumerate(project.intent.units):
             if device.unit in entry.unit and device.pod in entry.pod:
                 return ("units", index)
     return ()

@@ -1,4 +1,4 @@
-"""The verb that tells about netkit itself."""
+"""The verb about netkit itself."""
 
 from pathlib import Path
 from typing import Annotated
@@ -17,5 +17,5 @@ def diagnose(
     out: Annotated[Path | None, typer.Option("--out", "-o", help="File to write.", metavar="FILE")] = None,
     output: Format = "text",
 ) -> None:
-    """Tell what a bug report needs: versions, programs, settings by name; no secret, no address, no device's name."""
+    """Print what a bug report needs: versions, programs, settings by name; no secrets, addresses or device names."""
     _run("diagnose", fabric, out=out, output=output)

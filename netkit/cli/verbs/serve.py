@@ -40,16 +40,16 @@ def serve(
     window: Window = 10.0,
     profile: Profile = "full",
     source: Facts = "",
-    notify: Annotated[bool, typer.Option("--notify", help="Tell the receivers in notify.yaml what changed.")] = False,
+    notify: Annotated[bool, typer.Option("--notify", help="Notify the receivers in notify.yaml of changes.")] = False,
     allow_silences: Annotated[
-        bool, typer.Option("--allow-silences", help="Let whoever has the token add and end silences.")
+        bool, typer.Option("--allow-silences", help="Let anyone with the token add and end silences.")
     ] = False,
     has_openapi: Annotated[
-        bool, typer.Option("--openapi", help="Print what the JSON API is like; serve nothing.")
+        bool, typer.Option("--openapi", help="Print the OpenAPI description; serve nothing.")
     ] = False,
     snapshot: Annotated[Path | None, SNAPSHOT] = None,
 ) -> None:
-    """Check the fabric regularly in one process, and show reports and history to whoever has the token."""
+    """Check the fabric regularly in one process, and serve reports and history to anyone with the token."""
     asked = ServeRequest(
         fabric,
         lab=lab,

@@ -9,7 +9,7 @@ from netkit.cli.verbs import complete
 from netkit.cli.verbs.options import Fabric, Format
 
 verbs = typer.Typer(
-    help="Acknowledge findings, or silence them until a time: shown and counted apart, neither failing nor told.",
+    help="Acknowledge findings, or silence them until a time: shown and counted apart, without failing or notifying.",
     rich_markup_mode=None,
     no_args_is_help=True,
 )

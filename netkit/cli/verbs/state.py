@@ -50,7 +50,7 @@ def check(
         bool, typer.Option("--changes", help="Print only causes new, worse, better or gone since the last run.")
     ] = False,
     notify: Annotated[
-        bool, typer.Option("--notify", help="Tell the receivers in notify.yaml what changed; with --store.")
+        bool, typer.Option("--notify", help="Notify the receivers in notify.yaml of changes; with --store.")
     ] = False,
     deadline: Annotated[
         str, typer.Option("--deadline", help="End after this time with what was seen by then.", metavar="TIME")
@@ -180,24 +180,24 @@ def schedule(
     backup: Annotated[
         Path | None, typer.Option("--backup", help="Also save what devices run, every night, here.", metavar="DIR")
     ] = None,
-    tells: Annotated[bool, typer.Option("--notify", help="Also tell the receivers in notify.yaml.")] = False,
+    notifies: Annotated[bool, typer.Option("--notify", help="Also notify the receivers in notify.yaml.")] = False,
     units: Annotated[Path, typer.Option("--units", help="Folder of the units.", metavar="DIR")] = Path(
         "/etc/systemd/system"
     ),
 ) -> None:
-    """Have systemd check the fabric regularly, and say what changed."""
-    _run("daily.schedule", fabric, action, every=every, backup=backup, units=units, is_notifying=tells)
+    """Have systemd check the fabric regularly, and report changes."""
+    _run("daily.schedule", fabric, action, every=every, backup=backup, units=units, is_notifying=notifies)
 
 
 def notify(
     fabric: Fabric,
     action: Annotated[
-        str, typer.Argument(help="show tells who is told, test sends each a sample.", metavar="ACTION")
+        str, typer.Argument(help="show lists the receivers, test sends each a sample.", metavar="ACTION")
     ] = "show",
     lab: Lab = "",
     store: Annotated[str, typer.Option("--store", help="Also show what waits there.", metavar="[=URL|FILE]")] = "",
 ) -> None:
-    """Tell people and systems what changed: see who is told, and try it."""
+    """Notify people and systems of changes: list the receivers, and test them."""
     _run("daily.notify", fabric, action, lab=lab, store=store)
 
 
