@@ -31,7 +31,7 @@ def endpoints(fabric: Fabric, settings: AccessSettings, folder: Path) -> Mapping
     found = {}
     devices: tuple[Switch | Host, ...] = (*fabric.switches, *fabric.hosts)
     for device in devices:
-        platform = _platform(device)
+        platform = device.platform
         account, transport = accounts[platform], _transport(accounts[platform], platform)
         host, port = _address(device, settings), account.port or ACCESS[platform].ports[transport]
         user = account.user or _intended_user(fabric, device) or ACCESS[platform].user
@@ -125,10 +125,6 @@ class _Passwords:
         if (source, user) not in self._known:
             self._known[source, user] = read(source, f"the password of {user}", user)
         return self._known[source, user]
-
-
-def _platform(device: Switch | Host) -> str:
-    return device.platform
 
 
 def _transport(account: PlatformAccess, platform: str) -> str:

@@ -83,7 +83,7 @@ def mlxlink_module(rows: Rows) -> Module | None:
     if not word(rows, "Identifier"):
         return None
     is_copper = "copper" in cable or "copper" in word(rows, "Cable Technology").lower()
-    media = _media(rows)
+    media = word(rows, "Active Set Media Compliance Code") or word(rows, "Compliance")
     found = Module(
         kind="copper" if is_copper else "aoc" if "active" in cable else "optic" if "optical" in cable else "unknown",
         identifier=f"{word(rows, 'Identifier')} {media}".strip(),
@@ -94,10 +94,6 @@ def mlxlink_module(rows: Rows) -> Module | None:
     )
     has_readings = not is_copper and word(rows, "Digital Diagnostic Monitoring") != "No"
     return _measured(found, rows, media) if has_readings else found
-
-
-def _media(rows: Rows) -> str:
-    return word(rows, "Active Set Media Compliance Code") or word(rows, "Compliance")
 
 
 def _measured(found: Module, rows: Rows, media: str) -> Module:
