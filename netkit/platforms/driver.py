@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Protocol, Self, runtime_checkable
 
 from netkit.errors import NetkitError
@@ -145,3 +146,8 @@ class InStep(Protocol):
 
     def commit_in_step(self, others: Sequence[Self], revert_in: int | None = None) -> Mapping[str, NetkitError]:
         """Apply what is staged here and on others as `commit_config` does; return what went wrong on which device."""
+
+
+def given_text(filename: str | None, config: str | None) -> str:
+    """Return the configuration that NAPALM's load methods are given: a file or a text."""
+    return Path(filename).read_text(encoding="utf-8") if filename else config or ""

@@ -1,10 +1,10 @@
 """What netkit needs to know of a network operating system before it can design for it."""
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Literal
+from typing import Literal, Protocol, TypeVar
 
 from netkit.hardware import Split, SwitchModel
 
@@ -162,3 +162,20 @@ def capabilities(**features: str | tuple[str, str]) -> Mapping[str, Capability]:
 def version_key(version: str) -> tuple[int, ...]:
     """Return a version as comparable numbers: 5.9 sorts before 5.16, 4.35.1F as 4.35.1."""
     return tuple(int(number) for number in re.findall(r"\d+", version)[:4])
+
+
+class Dialect(Protocol):
+    """The words of some releases."""
+
+    @property
+    def since(self) -> str:
+        """Return the first release that speaks it."""
+
+
+SomeDialect = TypeVar("SomeDialect", bound=Dialect)
+
+
+def newest(dialects: Sequence[SomeDialect], version: str) -> SomeDialect:
+    """Return the dialect of a release, of those in the order of their releases."""
+    key = version_key(version)
+    return next(found for found in reversed(dialects) if key >= version_key(found.since))

@@ -102,3 +102,21 @@ def documents(text: str) -> Iterator[object]:
             with suppress(ValueError, RecursionError):
                 found, end = DECODER.raw_decode(text, start.end() - 1)
                 yield _whole(found)
+
+
+def mac_or_name(shown: str) -> str:
+    """Return an address as everybody else writes it, 00:1c:73:a0:fc:18; a name as it is."""
+    digits = "".join(sign for sign in shown.lower() if sign not in ".:-")
+    is_mac = len(digits) == 12 and all(sign in "0123456789abcdef" for sign in digits)
+    return ":".join(digits[at : at + 2] for at in range(0, 12, 2)) if is_mac else shown
+
+
+UNKNOWN = -1
+"""What NAPALM's getters return for a count that a device does not show."""
+
+
+def count_or_unknown(value: object) -> int:
+    """Return a count, whether it came as a number or as text."""
+    if isinstance(value, int):
+        return value
+    return int(value) if isinstance(value, str) and value.isdecimal() else UNKNOWN

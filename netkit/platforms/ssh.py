@@ -371,3 +371,25 @@ def _head(command: str) -> str:
 
 def _text(chunks: list[bytes]) -> str:
     return b"".join(chunks).decode("utf-8", errors="replace")
+
+
+class SshShell:
+    """A connection over which a transport runs the commands of its NOS."""
+
+    def __init__(self, target: SshTarget) -> None:
+        self.device = target.device
+        self.timeout_s = target.timeout_s
+        self.line = SshLine(target)
+
+    def open(self) -> None:
+        """Connect."""
+        self.line.open()
+
+    def close(self) -> None:
+        """Hang up."""
+        self.line.close()
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether the connection stands."""
+        return self.line.is_alive

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 
 from netkit.hardware import Split, SwitchModel
-from netkit.platforms.platform import version_key
+from netkit.platforms.platform import newest
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,8 +29,7 @@ DIALECTS = (_4_32, _4_33, _4_33_2, _4_35)
 
 def dialect(version: str) -> EosDialect:
     """Return the dialect of a release."""
-    key = version_key(version)
-    return next(found for found in reversed(DIALECTS) if key >= version_key(found.since))
+    return newest(DIALECTS, version)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from netkit.platforms.platform import version_key
+from netkit.platforms.platform import newest
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,5 +26,4 @@ DIALECTS = (_8_4, _9_0, _10_6)
 
 def dialect(version: str) -> FrrDialect:
     """Return the dialect of a release."""
-    key = version_key(version)
-    return next(found for found in reversed(DIALECTS) if key >= version_key(found.since))
+    return newest(DIALECTS, version)

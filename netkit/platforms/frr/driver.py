@@ -2,13 +2,12 @@
 
 import time
 from collections.abc import Collection
-from pathlib import Path
 from typing import Any
 
 from netkit.errors import DeviceError, Problem
 from netkit.platforms.change import Change
 from netkit.platforms.compare import compare
-from netkit.platforms.driver import Candidate
+from netkit.platforms.driver import Candidate, given_text
 from netkit.platforms.frr import procedure, reply
 from netkit.platforms.frr.files import FRR_CONF, NETPLAN, PLACES, RELOAD
 from netkit.platforms.frr.model import MODEL, PASSWORD
@@ -53,11 +52,11 @@ class FrrDriver(FrrReader):
 
     def load_merge_candidate(self, filename: str | None = None, config: str | None = None) -> None:
         """Stage lines of frr.conf on top of what runs."""
-        self._load_text(_text(filename, config), replaces=False)
+        self._load_text(given_text(filename, config), replaces=False)
 
     def load_replace_candidate(self, filename: str | None = None, config: str | None = None) -> None:
         """Stage a whole frr.conf instead of what runs."""
-        self._load_text(_text(filename, config), replaces=True)
+        self._load_text(given_text(filename, config), replaces=True)
 
     def _load_text(self, text: str, *, replaces: bool) -> None:
         self.discard_config()
@@ -216,10 +215,6 @@ def _shown(change: Change) -> str:
     place = " ".join(change.path)
     sides = (f"-{place} {change.running}" if change.running is not None else "", f"+{place} {change.intended}")
     return "\n".join(side.rstrip() for side in sides[: 1 if change.is_removal else 2] if side)
-
-
-def _text(filename: str | None, config: str | None) -> str:
-    return Path(filename).read_text(encoding="utf-8") if filename else config or ""
 
 
 DRIVER = FrrDriver

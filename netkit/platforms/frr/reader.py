@@ -11,6 +11,7 @@ from netkit.platforms.driver import SessionState
 from netkit.platforms.frr import reply
 from netkit.platforms.frr.files import FRR_CONF, PLACES
 from netkit.platforms.frr.reply import named
+from netkit.platforms.shown import UNKNOWN, rows
 from netkit.platforms.ssh import SshLine, SshTarget
 from netkit.platforms.view import Reply
 
@@ -137,9 +138,6 @@ class FrrReader(NetworkDriver):  # type: ignore[misc]
         return {command: self._line.run(command).said for command in commands}
 
 
-UNKNOWN = -1
-
-
 def facts(hostname: str, version: str, uptime: str, links: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     """Return what the switch is."""
     words = uptime.split()
@@ -224,8 +222,8 @@ def _peer(peer: Mapping[str, Any], told: Mapping[str, Any], summary: Mapping[str
 def lldp_neighbors(shown: Mapping[str, Any]) -> dict[str, Any]:
     """Return who is at the other end of each cable, as lldpcli's json0 tells."""
     found: dict[str, list[dict[str, str]]] = {}
-    for lldp in _list(shown.get("lldp")):
-        for interface in _list(lldp.get("interface")):
+    for lldp in rows(shown.get("lldp")):
+        for interface in rows(lldp.get("interface")):
             end = {"hostname": _told(interface, "chassis", "name"), "port": _told(interface, "port", "id")}
             found.setdefault(str(interface.get("name", "")), []).append(end)
     return found
@@ -233,11 +231,7 @@ def lldp_neighbors(shown: Mapping[str, Any]) -> dict[str, Any]:
 
 def _told(interface: Mapping[str, Any], about: str, key: str) -> str:
     """Return the first value of a key; json0 puts everything into lists."""
-    for one in _list(interface.get(about)):
-        for value in _list(one.get(key)):
+    for one in rows(interface.get(about)):
+        for value in rows(one.get(key)):
             return str(value.get("value", ""))
     return ""
-
-
-def _list(found: object) -> list[Mapping[str, Any]]:
-    return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []

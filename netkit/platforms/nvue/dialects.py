@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 
-from netkit.platforms.platform import version_key
+from netkit.platforms.platform import newest
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,5 +49,4 @@ DIALECTS = (_5_9, _5_11, _5_13, _5_15, _5_17)
 
 def dialect(version: str) -> NvueDialect:
     """Return the dialect of a release."""
-    key = version_key(version)
-    return next(found for found in reversed(DIALECTS) if key >= version_key(found.since))
+    return newest(DIALECTS, version)

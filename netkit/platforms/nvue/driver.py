@@ -1,12 +1,11 @@
 """The NAPALM driver of NVUE, over SSH or its REST interface. Also what netkit itself drives such a switch by."""
 
 import json
-from pathlib import Path
 from typing import Any
 
 from netkit.errors import DeviceError, Problem
 from netkit.platforms.config import Files
-from netkit.platforms.driver import Candidate
+from netkit.platforms.driver import Candidate, given_text
 from netkit.platforms.napalm_error import MergeRefusedError, ReplaceRefusedError
 from netkit.platforms.nvue import drain, transport
 from netkit.platforms.nvue.dialects import dialect
@@ -132,13 +131,13 @@ class NvueDriver(NvueReader):
     def load_merge_candidate(self, filename: str | None = None, config: str | None = None) -> None:
         """Stage a file or a text on top of what runs: YAML, or lines of nv set and nv unset."""
         try:
-            self._load_text(_text(filename, config), replaces=False)
+            self._load_text(given_text(filename, config), replaces=False)
         except DeviceError as error:
             raise MergeRefusedError(error.problems) from None
 
     def load_replace_candidate(self, filename: str | None = None, config: str | None = None) -> None:
         """Stage a file or a text instead of what runs."""
-        text = _text(filename, config)
+        text = given_text(filename, config)
         try:
             self._refuse_cutting_off({FILE: text})
             self._load_text(text, replaces=True)
@@ -271,10 +270,6 @@ class NvueDriver(NvueReader):
             else:
                 self._apply(message, None)
         self._revision = ""
-
-
-def _text(filename: str | None, config: str | None) -> str:
-    return Path(filename).read_text(encoding="utf-8") if filename else config or ""
 
 
 DRIVER = NvueDriver

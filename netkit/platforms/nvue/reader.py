@@ -13,6 +13,7 @@ from netkit.platforms.nvue import drain, transport
 from netkit.platforms.nvue.shell import ShellTransport
 from netkit.platforms.nvue.transport import Transport, seconds, version_of
 from netkit.platforms.platform import version_key
+from netkit.platforms.shown import UNKNOWN, count_or_unknown
 from netkit.platforms.ssh import SshTarget
 from netkit.platforms.view import Reply
 
@@ -178,7 +179,6 @@ Shown = Mapping[str, Any]
 SPEED = re.compile(r"(\d+(?:\.\d+)?)([MG])")
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
 DBM = re.compile(r"(-?\d+(?:\.\d+)?) dBm")
-UNKNOWN = -1
 
 
 def facts(system: Shown, platform: Shown, interfaces: Shown) -> dict[str, Any]:
@@ -210,7 +210,7 @@ def _interface(found: Shown) -> dict[str, Any]:
         "description": str(found.get("description", "")),
         "last_flapped": -1.0,
         "speed": _megabits(str(link.get("speed", ""))),
-        "mtu": _whole(link.get("mtu")),
+        "mtu": count_or_unknown(link.get("mtu")),
         "mac_address": str(link.get("mac-address") or link.get("mac") or "").upper(),
     }
 
@@ -245,12 +245,12 @@ def _counters(stats: Shown) -> dict[str, int]:
         "rx_unicast_packets": "in-pkts",
     }
     names = ("tx_multicast_packets", "rx_multicast_packets", "tx_broadcast_packets", "rx_broadcast_packets")
-    return {**{name: _whole(stats.get(key)) for name, key in told.items()}, **dict.fromkeys(names, UNKNOWN)}
+    return {**{name: count_or_unknown(stats.get(key)) for name, key in told.items()}, **dict.fromkeys(names, UNKNOWN)}
 
 
 def bgp_neighbors(bgp: Shown, neighbors: Shown) -> dict[str, Any]:
     """Return the BGP sessions of the default VRF."""
-    local_as = _whole(bgp.get("autonomous-system"))
+    local_as = count_or_unknown(bgp.get("autonomous-system"))
     peers = {name: _peer(found, local_as) for name, found in _objects(neighbors)}
     return {"global": {"router_id": str(bgp.get("router-id", "")), "peers": peers}}
 
@@ -258,16 +258,16 @@ def bgp_neighbors(bgp: Shown, neighbors: Shown) -> dict[str, Any]:
 def _peer(found: Shown, local_as: int) -> dict[str, Any]:
     families = {
         name.partition("-")[0]: {
-            "received_prefixes": _whole(family.get("rx-prefix")),
-            "accepted_prefixes": _whole(family.get("rx-prefix")),
-            "sent_prefixes": _whole(family.get("tx-prefix")),
+            "received_prefixes": count_or_unknown(family.get("rx-prefix")),
+            "accepted_prefixes": count_or_unknown(family.get("rx-prefix")),
+            "sent_prefixes": count_or_unknown(family.get("tx-prefix")),
         }
         for name, family in _objects(_object(found, "address-family"))
         if name.endswith("-unicast")
     }
     return {
-        "local_as": _whole(_object(found, "local-as").get("asn", local_as)),
-        "remote_as": _whole(found.get("remote-as")),
+        "local_as": count_or_unknown(_object(found, "local-as").get("asn", local_as)),
+        "remote_as": count_or_unknown(found.get("remote-as")),
         "remote_id": str(found.get("remote-router-id", "")),
         "is_up": str(found.get("session-state", "")).lower() == "established",
         "is_enabled": str(found.get("shutdown", "off")) not in {"on", "enabled"},
@@ -284,7 +284,7 @@ def lldp_neighbors(shown: Shown) -> dict[str, Any]:
 
 
 def _ends(neighbors: Shown) -> Iterator[dict[str, str]]:
-    for name, found in sorted(_objects(neighbors), key=lambda item: _whole(item[1].get("age"))):
+    for name, found in sorted(_objects(neighbors), key=lambda item: count_or_unknown(item[1].get("age"))):
         port = _object(found, "port")
         is_address = port.get("type") == "mac"
         shown = port.get("description") if is_address else port.get("name")
@@ -325,10 +325,3 @@ def _objects(found: Shown) -> Iterator[tuple[str, Shown]]:
 def _object(found: Shown, key: str) -> Shown:
     one = found.get(key)
     return one if isinstance(one, dict) else {}
-
-
-def _whole(value: object) -> int:
-    """Return a count, whether it came as a number or as text; -1 when there is none."""
-    if isinstance(value, int):
-        return value
-    return int(value) if isinstance(value, str) and value.isdecimal() else UNKNOWN

@@ -11,7 +11,7 @@ from netkit.platforms import shell_batch
 from netkit.platforms.nvue import transport
 from netkit.platforms.nvue.patch import NvuePatch
 from netkit.platforms.nvue.transport import ConfirmedState
-from netkit.platforms.ssh import Done, SshLine, SshTarget
+from netkit.platforms.ssh import Done, SshLine, SshShell, SshTarget
 from netkit.platforms.view import Reply
 
 APPLYING_S = 600
@@ -25,27 +25,12 @@ NOT_WRITTEN = 74
 MISSING = "does not exist"
 
 
-class ShellTransport:
+class ShellTransport(SshShell):
     """`nv` on the switch."""
 
     def __init__(self, target: SshTarget) -> None:
-        self.device = target.device
-        self.timeout_s = target.timeout_s
-        self.line = SshLine(target)
+        super().__init__(target)
         self.guard = RevertTimer(target.device, self.line)
-
-    def open(self) -> None:
-        """Connect."""
-        self.line.open()
-
-    def close(self) -> None:
-        """Hang up."""
-        self.line.close()
-
-    @property
-    def is_alive(self) -> bool:
-        """Whether the connection stands."""
-        return self.line.is_alive
 
     def config(self, revision: str = "applied") -> str:
         """Return a revision as JSON text."""

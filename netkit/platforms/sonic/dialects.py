@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 
-from netkit.platforms.platform import version_key
+from netkit.platforms.platform import newest
 
 FPM_LINES = ("no fpm use-next-hop-groups", "fpm address 127.0.0.1")
 KERNEL_NEXTHOP_LINES = ("no zebra nexthop kernel enable",)
@@ -45,5 +45,4 @@ DIALECTS = (_202305, _202311, _202405, _202411, _202505, _202511)
 
 def dialect(version: str) -> SonicDialect:
     """Return the dialect of a release: the newest branch that is not newer than it."""
-    key = version_key(version)
-    return next(found for found in reversed(DIALECTS) if key >= version_key(found.since))
+    return newest(DIALECTS, version)

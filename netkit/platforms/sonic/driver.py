@@ -1,11 +1,10 @@
 """The NAPALM driver of community SONiC, over SSH. Also what netkit itself drives such a switch by."""
 
 import json
-from pathlib import Path
 from typing import Any
 
 from netkit.errors import DeviceError, Problem
-from netkit.platforms.driver import Candidate
+from netkit.platforms.driver import Candidate, given_text
 from netkit.platforms.secrets import SecretResolver
 from netkit.platforms.sonic import procedure, tables
 from netkit.platforms.sonic.candidate import Intended, SonicState, intended, planned
@@ -42,11 +41,11 @@ class SonicDriver(SonicReader):
 
     def load_merge_candidate(self, filename: str | None = None, config: str | None = None) -> None:
         """Stage tables, in JSON, on top of what runs."""
-        self._load_text(_text(filename, config), replaces=False)
+        self._load_text(given_text(filename, config), replaces=False)
 
     def load_replace_candidate(self, filename: str | None = None, config: str | None = None) -> None:
         """Stage tables, in JSON, instead of what runs, as far as the generic updater takes the difference."""
-        self._load_text(_text(filename, config), replaces=True)
+        self._load_text(given_text(filename, config), replaces=True)
 
     def _load_text(self, text: str, *, replaces: bool) -> None:
         before = self._before()
@@ -199,10 +198,6 @@ def _files(wanted: Intended) -> dict[str, str]:
 def _named(missing: list[str]) -> str:
     rest = len(missing) - MOST_NAMED
     return ", ".join(missing[:MOST_NAMED]) + (f" and {rest} more" if rest > 0 else "")
-
-
-def _text(filename: str | None, config: str | None) -> str:
-    return Path(filename).read_text(encoding="utf-8") if filename else config or ""
 
 
 DRIVER = SonicDriver

@@ -9,10 +9,11 @@ from napalm.base.base import NetworkDriver
 from netkit.errors import AccessError, Problem
 from netkit.platforms import shell_batch
 from netkit.platforms.driver import SessionState
+from netkit.platforms.shown import UNKNOWN, count_or_unknown
 from netkit.platforms.sonic import procedure, reply, routing, tables
 from netkit.platforms.sonic.candidate import SonicState
 from netkit.platforms.sonic.tables import Tables
-from netkit.platforms.ssh import Done, SshLine, SshTarget
+from netkit.platforms.ssh import Done, SshShell, SshTarget
 from netkit.platforms.view import Reply
 
 NEXT = f"printf '\\n{reply.MARK}\\n'"
@@ -171,7 +172,6 @@ class SonicReader(NetworkDriver):  # type: ignore[misc]
 
 
 Hashes = Mapping[str, Mapping[str, str]]
-UNKNOWN = -1
 COUNTERS = {
     "tx_errors": "SAI_PORT_STAT_IF_OUT_ERRORS",
     "rx_errors": "SAI_PORT_STAT_IF_IN_ERRORS",
@@ -214,8 +214,8 @@ def interfaces(tables: Tables, status: Iterable[Mapping[str, str]]) -> dict[str,
             "is_enabled": row.get("admin_status") == "up",
             "description": str(row.get("description", "")),
             "last_flapped": -1.0,
-            "speed": float(_whole(row.get("speed"))),
-            "mtu": _whole(row.get("mtu")),
+            "speed": float(count_or_unknown(row.get("speed"))),
+            "mtu": count_or_unknown(row.get("mtu")),
             "mac_address": mac,
         }
         for name, row in tables.get("PORT", {}).items()
@@ -225,7 +225,7 @@ def interfaces(tables: Tables, status: Iterable[Mapping[str, str]]) -> dict[str,
 def counters(found: Hashes) -> dict[str, Any]:
     """Return the counters of each port."""
     return {
-        port: {name: _whole(stats.get(field)) for name, field in COUNTERS.items()}
+        port: {name: count_or_unknown(stats.get(field)) for name, field in COUNTERS.items()}
         for port, stats in found.items()
         if stats
     }
@@ -240,13 +240,13 @@ def bgp_neighbors(neighbors: Mapping[str, Any]) -> dict[str, Any]:
 def _peer(found: Mapping[str, Any]) -> dict[str, Any]:
     is_up = found.get("bgpState") == "Established"
     return {
-        "local_as": _whole(found.get("localAs")),
-        "remote_as": _whole(found.get("remoteAs")),
+        "local_as": count_or_unknown(found.get("localAs")),
+        "remote_as": count_or_unknown(found.get("remoteAs")),
         "remote_id": str(found.get("remoteRouterId", "")),
         "is_up": is_up,
         "is_enabled": not found.get("adminShutDown", False),
         "description": str(found.get("nbrDesc", "")),
-        "uptime": _whole(found.get("bgpTimerUpMsec")) // 1000 if is_up else UNKNOWN,
+        "uptime": count_or_unknown(found.get("bgpTimerUpMsec")) // 1000 if is_up else UNKNOWN,
         "address_family": dict(_families(found.get("addressFamilyInfo"))),
     }
 
@@ -254,13 +254,13 @@ def _peer(found: Mapping[str, Any]) -> dict[str, Any]:
 def _families(found: object) -> Iterator[tuple[str, dict[str, int]]]:
     for name, family in found.items() if isinstance(found, dict) else ():
         if name.endswith("Unicast") and isinstance(family, dict):
-            accepted = _whole(family.get("acceptedPrefixCounter"))
+            accepted = count_or_unknown(family.get("acceptedPrefixCounter"))
             yield (
                 name.removesuffix("Unicast"),
                 {
                     "received_prefixes": accepted,
                     "accepted_prefixes": accepted,
-                    "sent_prefixes": _whole(family.get("sentPrefixCounter")),
+                    "sent_prefixes": count_or_unknown(family.get("sentPrefixCounter")),
                 },
             )
 
@@ -303,38 +303,13 @@ def _number(value: str | None) -> float | None:
         return None
 
 
-def _whole(value: object) -> int:
-    """Return a count, whether it came as a number or as text; -1 when there is none."""
-    if isinstance(value, int):
-        return value
-    return int(value) if isinstance(value, str) and value.isdecimal() else UNKNOWN
-
-
 ROOT = "sudo -n sh -s"
 NEEDS_PASSWORD = "a password is required"  # noqa: S105 (what sudo says)
 TELLING = ("Error:", "Failed to", "error:", "% ")
 
 
-class SonicShell:
+class SonicShell(SshShell):
     """The way into one switch."""
-
-    def __init__(self, target: SshTarget) -> None:
-        self.device = target.device
-        self.timeout_s = target.timeout_s
-        self.line = SshLine(target)
-
-    def open(self) -> None:
-        """Connect."""
-        self.line.open()
-
-    def close(self) -> None:
-        """Hang up."""
-        self.line.close()
-
-    @property
-    def is_alive(self) -> bool:
-        """Whether the connection stands."""
-        return self.line.is_alive
 
     def printed(self, command: str) -> str:
         """Return what a command of the account's own prints, errors included."""

@@ -8,7 +8,7 @@ from netkit.facts import Absent, Facts
 from netkit.facts.device import Interface, Neighbor
 from netkit.facts.optic import Line
 from netkit.platforms.outage import MONTHS, NEVER, WORDS, LinkOutage, in_words, moment, outage, told
-from netkit.platforms.shown import Shown, named, number, parsed, rows, table, text, whole
+from netkit.platforms.shown import Shown, mac_or_name, named, number, parsed, rows, table, text, whole
 
 VERSION = "show version"
 HOSTNAME = "show hostname"
@@ -227,7 +227,7 @@ def _interface(shown: Shown, fec: str) -> Interface:
         speed_gbps=bits / GIGABIT if bits else None,
         mtu_bytes=whole(shown.get("mtu")),
         fec=fec,
-        mac=_mac(text(shown.get("physicalAddress"))),
+        mac=mac_or_name(text(shown.get("physicalAddress"))),
         description=text(shown.get("description")),
     )
 
@@ -257,16 +257,9 @@ def _neighbor(shown: Shown) -> Neighbor:
     is_mac = text(port.get("interfaceIdType")) == "macAddress"
     return Neighbor(
         system=text(shown.get("systemName")),
-        port=_mac(name) if is_mac else name,
+        port=mac_or_name(name) if is_mac else name,
         description=text(port.get("interfaceDescription")).strip('"'),
     )
-
-
-def _mac(shown: str) -> str:
-    """Return an address as everybody else writes it: 00:1c:73:a0:fc:18."""
-    digits = "".join(sign for sign in shown.lower() if sign not in ".:-")
-    is_mac = len(digits) == 12 and all(sign in "0123456789abcdef" for sign in digits)
-    return ":".join(digits[at : at + 2] for at in range(0, 12, 2)) if is_mac else shown
 
 
 def flow_control(shown: str) -> Mapping[str, bool]:

@@ -7,7 +7,7 @@ from netkit.facts import Absent, Counters, Facts
 from netkit.facts.device import Interface, Neighbor, System
 from netkit.facts.host import BgpSession
 from netkit.facts.optic import Lane, Module
-from netkit.platforms.shown import Shown, flag, named, number, parsed, rows, table, text, whole
+from netkit.platforms.shown import Shown, flag, mac_or_name, named, number, parsed, rows, table, text, whole
 from netkit.platforms.view import View, ViewSubject
 
 FACTS = "get_facts"
@@ -101,20 +101,13 @@ def neighbors(detail: str, short: str, ports: tuple[str, ...]) -> Facts:
 
 
 def _brief(shown: Shown) -> Neighbor:
-    return Neighbor(text(shown.get("hostname")), _mac(text(shown.get("port"))))
+    return Neighbor(text(shown.get("hostname")), mac_or_name(text(shown.get("port"))))
 
 
 def _detailed(shown: Shown) -> Neighbor:
     names = ("remote_system_name", "remote_port", "remote_port_description")
     system, port, description = (text(shown.get(name)) for name in names)
-    return Neighbor(system, _mac(port), description)
-
-
-def _mac(shown: str) -> str:
-    """Return an address as everybody writes it; a name as it is."""
-    digits = "".join(sign for sign in shown.lower() if sign not in ".:-")
-    is_mac = len(digits) == 12 and all(sign in "0123456789abcdef" for sign in digits)
-    return ":".join(digits[at : at + 2] for at in range(0, 12, 2)) if is_mac else shown
+    return Neighbor(system, mac_or_name(port), description)
 
 
 def _is_wanted(port: str, ports: tuple[str, ...]) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from netkit.facts import Absent, Counters
-from netkit.platforms.shown import printable
+from netkit.platforms.shown import printable, table
 
 Shown = Mapping[str, Any]
 COLOUR = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]")
@@ -51,11 +51,7 @@ def counted(command: str, counters: dict[str, dict[str, int]]) -> Counters | Abs
     return {name: places for name, places in counters.items() if places} or Absent(f"{command}: counts nothing")
 
 
-def under(found: object, *path: str) -> Shown:
-    """Return the object at a path; empty where there is none."""
-    for key in path:
-        found = found.get(key) if isinstance(found, dict) else None
-    return found if isinstance(found, dict) else {}
+under = table
 
 
 def inner(found: Shown, *path: str) -> Shown:
