@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from netkit.facts import Absent
 from netkit.facts.device import Interface
-from netkit.platforms.shown import documents, named, text, whole
+from netkit.platforms.json_access import documents, named, text, whole
 
 LAST_YEAR, HOURS, MINUTES, MINUTE_S = 9999, 24, 60, 60.0
 SKEW_S = 60.0

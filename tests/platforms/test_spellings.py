@@ -6,7 +6,7 @@ import pytest
 import yaml
 
 from netkit.errors import ConfigError
-from netkit.platforms import section
+from netkit.platforms import config_lines
 from netkit.platforms.compare import compare
 from netkit.platforms.config import Config, flat, nested
 from netkit.platforms.eos import model
@@ -261,10 +261,10 @@ def test_comments_and_blank_lines_mean_nothing_on_a_host() -> None:
 
 
 def test_a_name_with_two_values_keeps_both() -> None:
-    grammar = section.Grammar(keyed=("mtu",))
-    shown = section.parse("mtu 1\nmtu 2\nmtu 1\n", grammar, "f")
+    grammar = config_lines.Grammar(keyed=("mtu",))
+    shown = config_lines.parse("mtu 1\nmtu 2\nmtu 1\n", grammar, "f")
     assert shown == {("mtu",): "1", ("mtu 2",): ""}
-    assert section.text(shown, grammar) == "mtu 1\nmtu 2\n"
+    assert config_lines.text(shown, grammar) == "mtu 1\nmtu 2\n"
 
 
 def test_trees_and_flat_configurations_are_the_same() -> None:

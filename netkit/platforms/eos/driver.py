@@ -14,6 +14,7 @@ from napalm.base.exceptions import NapalmException
 from napalm.eos.eos import EOSDriver
 
 from netkit.errors import AccessError, DeviceError, Problem
+from netkit.platforms.config_lines import missing
 from netkit.platforms.driver import Candidate, SessionState
 from netkit.platforms.eos import reply, transport
 from netkit.platforms.eos.model import FILE, MODEL
@@ -27,7 +28,6 @@ from netkit.platforms.eos.session import (
 )
 from netkit.platforms.eos.transport import PinnedEapi
 from netkit.platforms.secrets import SecretResolver
-from netkit.platforms.section import missing
 from netkit.platforms.view import Reply
 
 PREFIX = "netkit-"

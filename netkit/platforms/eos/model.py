@@ -3,7 +3,7 @@
 import re
 from collections.abc import Collection, Iterator
 
-from netkit.platforms import section
+from netkit.platforms import config_lines
 from netkit.platforms.compare import ConfigModel
 from netkit.platforms.config import PRESENT, Config, Files, Path
 from netkit.platforms.eos.routing import keeping, router
@@ -141,14 +141,14 @@ def _range(part: str) -> list[str]:
     return ["/".join((*ends[0][:level], str(number), *ends[0][level + 1 :])) for number in range(low, high + 1)]
 
 
-GRAMMAR = section.Grammar(
+GRAMMAR = config_lines.Grammar(
     keyed=KEYED, closers=frozenset({"exit", "end"}), verbatim=("banner ",), indent=3, rewrite=_meant
 )
 
 
 def parse(files: Files) -> Config:
     """Return eos.cfg, or what `show running-config` prints, as a configuration."""
-    entries = section.parse(files.get(FILE, ""), GRAMMAR, FILE)
+    entries = config_lines.parse(files.get(FILE, ""), GRAMMAR, FILE)
     headings = {path[0] for path in entries if len(path) > 1}
     return {path: value for path, value in entries.items() if not _is_bare(path, value, headings)}
 
@@ -161,7 +161,7 @@ def _is_bare(path: Path, value: str, headings: Collection[str]) -> bool:
 
 def text(config: Config) -> dict[str, str]:
     """Return a configuration as eos.cfg."""
-    return {FILE: section.text(config, GRAMMAR)} if config else {}
+    return {FILE: config_lines.text(config, GRAMMAR)} if config else {}
 
 
 MODEL = ConfigModel(

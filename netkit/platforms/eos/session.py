@@ -6,9 +6,9 @@ from itertools import takewhile
 
 from netkit.platforms.change import Change
 from netkit.platforms.config import Config, Path
+from netkit.platforms.config_lines import ConfigLine, Headers, lines
 from netkit.platforms.eos.model import GRAMMAR
 from netkit.platforms.secrets import SECRET
-from netkit.platforms.section import ConfigLine, Headers, lines
 
 NEGATION = "no "
 EXIT = "exit"

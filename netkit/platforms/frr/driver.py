@@ -7,6 +7,7 @@ from typing import Any
 from netkit.errors import DeviceError, Problem
 from netkit.platforms.change import Change
 from netkit.platforms.compare import compare
+from netkit.platforms.config_lines import missing
 from netkit.platforms.driver import Candidate, given_text
 from netkit.platforms.frr import procedure, reply
 from netkit.platforms.frr.files import FRR_CONF, NETPLAN, PLACES, RELOAD
@@ -14,7 +15,6 @@ from netkit.platforms.frr.model import MODEL, PASSWORD
 from netkit.platforms.frr.reader import FrrReader
 from netkit.platforms.frr.staging import differing, drain_lines, left, merged, undrain_lines
 from netkit.platforms.secrets import SECRET, SecretResolver
-from netkit.platforms.section import missing
 from netkit.platforms.ssh import Done
 
 NETWORKD_S = 20

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 
-from netkit.platforms import section
+from netkit.platforms import config_lines
 from netkit.platforms.compare import ConfigModel
 from netkit.platforms.config import Config, Files
 from netkit.platforms.frr.routing import keeping, router
@@ -60,7 +60,7 @@ def _meant(line: str) -> Iterator[str]:
     yield PASSWORD.sub(rf"\1 {SECRET}", line)
 
 
-GRAMMAR = section.Grammar(
+GRAMMAR = config_lines.Grammar(
     keyed=KEYED,
     closers=frozenset({"exit", "exit-address-family", "end"}),
     comments=("!", "#"),
@@ -68,8 +68,8 @@ GRAMMAR = section.Grammar(
     rewrite=_meant,
 )
 ROUTING = Kind(
-    parse=lambda text, file: section.parse(text, GRAMMAR, file, (file,)),
-    text=lambda config, file: section.text(config, GRAMMAR, (file,)),
+    parse=lambda text, file: config_lines.parse(text, GRAMMAR, file, (file,)),
+    text=lambda config, file: config_lines.text(config, GRAMMAR, (file,)),
 )
 KINDS = {
     FRR_CONF: ROUTING,

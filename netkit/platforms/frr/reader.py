@@ -11,7 +11,7 @@ from netkit.platforms.driver import SessionState
 from netkit.platforms.frr import reply
 from netkit.platforms.frr.files import FRR_CONF, PLACES
 from netkit.platforms.frr.reply import named
-from netkit.platforms.shown import UNKNOWN, rows
+from netkit.platforms.json_access import UNKNOWN, rows
 from netkit.platforms.ssh import SshLine, SshTarget
 from netkit.platforms.view import Reply
 

@@ -7,9 +7,9 @@ from typing import Any
 from netkit.platforms.change import Change
 from netkit.platforms.compare import apply
 from netkit.platforms.config import Files
+from netkit.platforms.config_lines import ConfigLine, lines
 from netkit.platforms.frr.files import DAEMONS, FRR_CONF, NETPLAN
 from netkit.platforms.frr.model import GRAMMAR, MODEL
-from netkit.platforms.section import ConfigLine, lines
 
 KINDS = ("ethernets", "bridges")
 MTU, ADDRESSES = "mtu", "addresses"

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from netkit.platforms.shown import parsed, table
+from netkit.platforms.json_access import parsed, table
 
 STEP = re.compile(r"/([^/\[\]]+)((?:\[[^\[\]=]+=[^\[\]]*\])*)")
 KEY = re.compile(r"\[([^\[\]=]+)=([^\[\]]*)\]")

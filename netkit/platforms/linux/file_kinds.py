@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
-from netkit.platforms import section
+from netkit.platforms import config_lines
 from netkit.platforms.config import Config, Files, Path
 from netkit.platforms.linux import netplan, unit
 from netkit.platforms.secrets import SECRET
@@ -26,10 +26,10 @@ class Kind:
     text: Text
 
 
-def _lines(grammar: section.Grammar) -> Kind:
+def _lines(grammar: config_lines.Grammar) -> Kind:
     return Kind(
-        parse=lambda text, file: section.parse(text, grammar, file, (file,)),
-        text=lambda config, file: section.text(config, grammar, (file,)),
+        parse=lambda text, file: config_lines.parse(text, grammar, file, (file,)),
+        text=lambda config, file: config_lines.text(config, grammar, (file,)),
     )
 
 
@@ -69,9 +69,9 @@ def _script_text(config: Config, file: str) -> str:
 
 NETPLAN = Kind(netplan.parse, lambda config, file: netplan.text(below(config, file)))
 UNIT = Kind(unit.parse, unit.text)
-SYSCTL = _lines(section.Grammar(keyed=(r"-?[\w./-]+",), comments=("#", ";"), separator=" = "))
-SHELL = _lines(section.Grammar(keyed=(r"\w+",), comments=("#",), separator="="))
-WORDS = _lines(section.Grammar(keyed=(r"sys\w+", "agentAddress"), comments=("#",), rewrite=_snmp))
+SYSCTL = _lines(config_lines.Grammar(keyed=(r"-?[\w./-]+",), comments=("#", ";"), separator=" = "))
+SHELL = _lines(config_lines.Grammar(keyed=(r"\w+",), comments=("#",), separator="="))
+WORDS = _lines(config_lines.Grammar(keyed=(r"sys\w+", "agentAddress"), comments=("#",), rewrite=_snmp))
 SCRIPT = Kind(_script, _script_text)
 WHOLE = Kind(_whole, _script_text)
 

@@ -2,19 +2,19 @@
 
 from collections.abc import Iterator
 
-from netkit.platforms import section
+from netkit.platforms import config_lines
 from netkit.platforms.config import Config, Path
 
 # Sections that stand once for each thing they describe: one entry each, because they have no name.
 BLOCKS = frozenset({"[Route]", "[RoutingPolicyRule]", "[Address]", "[Neighbor]"})
 JOIN = "; "
 
-GRAMMAR = section.Grammar(keyed=(r"[^=\[\]]+",), comments=("#", ";"), separator="=", indent=0)
+GRAMMAR = config_lines.Grammar(keyed=(r"[^=\[\]]+",), comments=("#", ";"), separator="=", indent=0)
 
 
 def parse(text: str, file: str) -> dict[Path, str]:
     """Return a unit file as a configuration below its name."""
-    return section.parse("\n".join(_indented(text)), GRAMMAR, file, (file,))
+    return config_lines.parse("\n".join(_indented(text)), GRAMMAR, file, (file,))
 
 
 def _indented(text: str) -> Iterator[str]:
@@ -38,4 +38,4 @@ def _indented(text: str) -> Iterator[str]:
 
 def text(config: Config, file: str) -> str:
     """Return the configuration below a file's name as a unit file."""
-    return section.text(config, GRAMMAR, (file,)).replace(JOIN, "\n")
+    return config_lines.text(config, GRAMMAR, (file,)).replace(JOIN, "\n")

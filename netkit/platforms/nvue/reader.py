@@ -8,12 +8,12 @@ from napalm.base.base import NetworkDriver
 
 from netkit.errors import AccessError, Problem
 from netkit.platforms.driver import SessionState
+from netkit.platforms.json_access import UNKNOWN, count_or_unknown
 from netkit.platforms.napalm_error import NotConnectedError
 from netkit.platforms.nvue import drain, transport
 from netkit.platforms.nvue.shell import ShellTransport
 from netkit.platforms.nvue.transport import Transport, seconds, version_of
 from netkit.platforms.platform import version_key
-from netkit.platforms.shown import UNKNOWN, count_or_unknown
 from netkit.platforms.ssh import SshTarget
 from netkit.platforms.view import Reply
 

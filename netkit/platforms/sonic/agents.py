@@ -13,7 +13,7 @@ from netkit.facts.device import Interface
 from netkit.platforms.agents import Agents, GnmiDatabase, GnmiDialect, SensorValue, SnmpDialect, Sums
 from netkit.platforms.gnmi.facts import count
 from netkit.platforms.gnmi.message import ONCE, Update, read
-from netkit.platforms.shown import Shown, named, number, text, whole
+from netkit.platforms.json_access import Shown, named, number, text, whole
 from netkit.platforms.snmp.facts import counter as snmp
 from netkit.platforms.snmp.transport import Oid, SnmpQuery, table
 from netkit.platforms.sonic.facts.counter import BINS, OF_BIN, OF_PORT, OF_PRIORITY, OF_QUEUE, PRIORITIES

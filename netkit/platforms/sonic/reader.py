@@ -9,7 +9,7 @@ from napalm.base.base import NetworkDriver
 from netkit.errors import AccessError, Problem
 from netkit.platforms import shell_batch
 from netkit.platforms.driver import SessionState
-from netkit.platforms.shown import UNKNOWN, count_or_unknown
+from netkit.platforms.json_access import UNKNOWN, count_or_unknown
 from netkit.platforms.sonic import procedure, reply, routing, tables
 from netkit.platforms.sonic.candidate import SonicState
 from netkit.platforms.sonic.tables import Tables

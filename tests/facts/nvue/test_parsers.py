@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from netkit.facts import Absent
 from netkit.facts.device import KINDS, Neighbor
 from netkit.facts.optic import Lane, Module
-from netkit.platforms.nvue.facts.shown import duration_s
+from netkit.platforms.nvue.facts.json_access import duration_s
 from netkit.platforms.nvue.facts.views import DISK, views
 from netkit.platforms.view import View, ViewSubject
 from tests.facts.nvue.case import CASES, FOLDER, answers, read

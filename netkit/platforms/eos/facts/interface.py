@@ -7,8 +7,8 @@ from typing import NamedTuple, TypeVar
 from netkit.facts import Absent, Facts
 from netkit.facts.device import Interface, Neighbor
 from netkit.facts.optic import Line
+from netkit.platforms.json_access import Shown, mac_or_name, named, number, parsed, rows, table, text, whole
 from netkit.platforms.outage import MONTHS, NEVER, WORDS, LinkOutage, in_words, moment, outage, told
-from netkit.platforms.shown import Shown, mac_or_name, named, number, parsed, rows, table, text, whole
 
 VERSION = "show version"
 HOSTNAME = "show hostname"

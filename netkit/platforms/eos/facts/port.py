@@ -24,7 +24,7 @@ from netkit.platforms.eos.facts.interface import (
     long_name,
     own,
 )
-from netkit.platforms.shown import Shown, named, number, parsed, table, text, whole
+from netkit.platforms.json_access import Shown, named, number, parsed, table, text, whole
 
 DARK_DBM, NO_LIGHT_DBM = -30.0, -40.0
 """What EOS shows for no light, and what netkit calls it."""

@@ -11,7 +11,7 @@ from netkit.facts.qos import Ecn, PortQos, Watchdog
 from netkit.platforms.config import Config, Path
 from netkit.platforms.eos.facts.interface import PFC, RUNNING, cells, flow_control, is_port
 from netkit.platforms.eos.model import FILE, MODEL
-from netkit.platforms.shown import named, parsed, whole
+from netkit.platforms.json_access import named, parsed, whole
 
 TIMES = re.compile(r"The PFC watchdog (timeout|recovery-time) is (\d{1,6}(?:\.\d{1,6})?) second", re.ASCII)
 ACTION = re.compile(r"The PFC watchdog action is (\S+)")

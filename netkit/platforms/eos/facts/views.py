@@ -8,7 +8,7 @@ from netkit.facts.device import FileSystem, System
 from netkit.facts.host import BgpSession
 from netkit.platforms.eos.facts import interface, port, qos
 from netkit.platforms.eos.facts.interface import BGP, FILE_SYSTEMS, ROUTES, VERSION, long_name
-from netkit.platforms.shown import Shown, flag, named, number, parsed, rows, table, text, whole
+from netkit.platforms.json_access import Shown, flag, named, number, parsed, rows, table, text, whole
 from netkit.platforms.view import View, ViewSubject
 
 WRITTEN = ("file:", "flash:")

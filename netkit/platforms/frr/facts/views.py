@@ -10,13 +10,13 @@ from netkit.facts.device import Interface, System
 from netkit.facts.host import BgpSession
 from netkit.facts.optic import Line
 from netkit.platforms import disk
+from netkit.platforms.config_lines import ConfigLine, lines
 from netkit.platforms.frr.model import GRAMMAR
 from netkit.platforms.frr.reply import SHOWN, version_in
+from netkit.platforms.json_access import Shown, documents, named, number, parsed, rows, table, text, whole
 from netkit.platforms.linux.facts import interface, optic
 from netkit.platforms.linux.facts.reading import pairs, sections
 from netkit.platforms.outage import of_zebra, told
-from netkit.platforms.section import ConfigLine, lines
-from netkit.platforms.shown import Shown, documents, named, number, parsed, rows, table, text, whole
 from netkit.platforms.view import View, ViewSubject
 
 LINES = 4

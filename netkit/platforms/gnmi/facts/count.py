@@ -7,7 +7,7 @@ from collections.abc import Set as AbstractSet
 from netkit.facts import Absent, Counters, Facts, counter
 from netkit.platforms.agents import Count, Sums, agents_of
 from netkit.platforms.gnmi.message import MOST_PATHS, Path, PathElement, Update, leaves
-from netkit.platforms.shown import whole
+from netkit.platforms.json_access import whole
 
 Counts = Mapping[tuple[str, str], int]
 """The server's name of a count, and the place → the count."""

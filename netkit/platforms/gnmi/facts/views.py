@@ -8,7 +8,7 @@ from netkit.facts.device import KINDS, Interface
 from netkit.platforms.agents import agents_of
 from netkit.platforms.gnmi.facts import count
 from netkit.platforms.gnmi.message import CAPABILITIES, ONCE, leaves, read
-from netkit.platforms.shown import text, whole
+from netkit.platforms.json_access import text, whole
 from netkit.platforms.view import View, ViewSubject
 
 INTERFACES, QUEUES = "/interfaces/interface/state", "/qos/interfaces/interface/output/queues/queue/state"

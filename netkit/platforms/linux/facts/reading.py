@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from netkit.platforms.shown import parsed
+from netkit.platforms.json_access import parsed
 from netkit.platforms.view import SubjectNic
 
 COLOUR = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")

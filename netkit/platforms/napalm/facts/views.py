@@ -7,7 +7,7 @@ from netkit.facts import Absent, Counters, Facts
 from netkit.facts.device import Interface, Neighbor, System
 from netkit.facts.host import BgpSession
 from netkit.facts.optic import Lane, Module
-from netkit.platforms.shown import Shown, flag, mac_or_name, named, number, parsed, rows, table, text, whole
+from netkit.platforms.json_access import Shown, flag, mac_or_name, named, number, parsed, rows, table, text, whole
 from netkit.platforms.view import View, ViewSubject
 
 FACTS = "get_facts"

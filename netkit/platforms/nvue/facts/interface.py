@@ -7,8 +7,19 @@ from netkit.facts import Absent, Facts
 from netkit.facts.counter import place
 from netkit.facts.device import Interface
 from netkit.facts.optic import Lane, Limits, Line, Module, Quantity
+from netkit.platforms.nvue.facts.json_access import (
+    Shown,
+    counted,
+    objects,
+    real,
+    switched,
+    tree,
+    under,
+    unread,
+    whole,
+    word,
+)
 from netkit.platforms.nvue.facts.part import Parts, PortPart
-from netkit.platforms.nvue.facts.shown import Shown, counted, objects, real, switched, tree, under, unread, whole, word
 from netkit.platforms.outage import of_zebra, told
 from netkit.platforms.view import View
 

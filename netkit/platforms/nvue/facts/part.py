@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from netkit.facts import Absent, Facts
-from netkit.platforms.nvue.facts.shown import Shown, document, tree, under, unread
+from netkit.platforms.nvue.facts.json_access import Shown, document, tree, under, unread
 from netkit.platforms.view import View
 
 Parts = Mapping[str, Shown]

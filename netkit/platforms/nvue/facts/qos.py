@@ -9,8 +9,7 @@ from netkit.facts import Absent, Facts
 from netkit.facts.counter import place
 from netkit.facts.qos import Buffer, Ecn, PortQos, Watchdog
 from netkit.platforms.nvue.facts.interface import PORT
-from netkit.platforms.nvue.facts.part import Parts, PortPart
-from netkit.platforms.nvue.facts.shown import (
+from netkit.platforms.nvue.facts.json_access import (
     Shown,
     counted,
     index,
@@ -26,6 +25,7 @@ from netkit.platforms.nvue.facts.shown import (
     whole,
     word,
 )
+from netkit.platforms.nvue.facts.part import Parts, PortPart
 from netkit.platforms.view import View
 
 ROCE = "nv show qos roce -o json"

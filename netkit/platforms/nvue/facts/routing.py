@@ -8,7 +8,7 @@ from netkit.facts import Absent, Facts
 from netkit.facts.device import Neighbor
 from netkit.facts.host import BgpSession
 from netkit.platforms.nvue.facts.interface import PORT
-from netkit.platforms.nvue.facts.shown import (
+from netkit.platforms.nvue.facts.json_access import (
     Shown,
     document,
     duration_s,

@@ -7,7 +7,7 @@ from netkit.facts import Absent, Facts
 from netkit.facts.device import System
 from netkit.platforms import disk
 from netkit.platforms.nvue.facts import interface, part, qos, routing
-from netkit.platforms.nvue.facts.shown import duration_s, tree, unread, word
+from netkit.platforms.nvue.facts.json_access import duration_s, tree, unread, word
 from netkit.platforms.nvue.transport import version_of
 from netkit.platforms.platform import version_key
 from netkit.platforms.view import View, ViewSubject

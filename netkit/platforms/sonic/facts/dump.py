@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from netkit.facts import Absent
-from netkit.platforms.shown import printable
+from netkit.platforms.json_access import printable
 
 Row = Mapping[str, str]
 START = re.compile(r"^[ \t]*[{\[]", re.MULTILINE)

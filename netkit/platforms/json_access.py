@@ -1,6 +1,6 @@
-"""What a device shows as JSON, taken for what it is and never trusted: whatever the text, nothing here raises.
+"""Access to what a device shows as JSON. Nothing here raises, whatever the text.
 
-What has another type than it should have counts as not told.
+A value of another type than expected counts as absent.
 """
 
 import json

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from netkit.facts import Absent, Counters
-from netkit.platforms.shown import printable, table
+from netkit.platforms.json_access import printable, table
 
 Shown = Mapping[str, Any]
 COLOUR = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]")
