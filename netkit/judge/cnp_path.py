@@ -59,13 +59,13 @@ def losses(context: CheckContext, nics: Sequence[tuple[DeviceContext, str]]) -> 
         loss for device, nic in nics for loss in (*_swallowed(context, device, nic), *_withheld(context, device, nic))
     ]
     leaves = {device.nics[nic].leaf for device, nic in nics}
-    ways = [one for one in context.switches if one.name in leaves or not _is_leaf(one)]
+    ways = [
+        one
+        for one in context.switches
+        if one.name in leaves or not (isinstance(one.device, Switch) and one.device.role == "leaf")
+    ]
     found += [loss for device in ways for loss in _dropped(context, device)]
     return tuple(sorted(found, key=lambda loss: -loss.packets))
-
-
-def _is_leaf(device: DeviceContext) -> bool:
-    return isinstance(device.device, Switch) and device.device.role == "leaf"
 
 
 def _swallowed(context: CheckContext, device: DeviceContext, nic: str) -> Iterator[CnpLoss]:

@@ -219,7 +219,9 @@ class _Slice:
 
     def fill(self) -> None:
         """Take the first leaf, one beside it, a witness elsewhere, then what stands for each group, then more."""
-        first = next((leaf for group in self.groups for leaf in self._representatives(group)), self._any_leaf())
+        first = next(
+            (leaf for group in self.groups for leaf in self._representatives(group)), self._fabric.tier("leaf")[0]
+        )
         if not self._took(first):
             smallest = len(self._wanted(first))
             remedy = f"--prove-devices {smallest}, if this machine can carry them"
@@ -234,9 +236,6 @@ class _Slice:
         for leaf in self._fabric.tier("leaf"):
             if leaf.name in self._felt:
                 self._took(leaf)
-
-    def _any_leaf(self) -> Switch:
-        return self._fabric.tier("leaf")[0]
 
     def _took_one_of(self, leaves: Iterable[Switch], wanted: Group = ()) -> bool:
         return any(self._took(leaf, wanted) for leaf in leaves)

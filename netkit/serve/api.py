@@ -12,7 +12,6 @@ from netkit.report.judgement_view import silence_text
 from netkit.report.page.table import cut, name
 from netkit.serve import now as current
 from netkit.serve import wording
-from netkit.serve.diary import ScheduledRound
 from netkit.serve.now import Site
 from netkit.serve.query import Query, Slice, after, sliced
 from netkit.serve.record import LATEST, unhealthy
@@ -42,7 +41,9 @@ def status(site: Site, given: Given) -> dict[str, Any]:
         "missed_total": diary.missed_total,
         "failed_total": diary.failed_total,
         "clock": diary.clock,
-        "rounds": [_round(one) for one in reversed(diary.rounds)],
+        "rounds": [
+            {**asdict(one), "text": cut(one.text), "end": wording.end_of(one)} for one in reversed(diary.rounds)
+        ],
         "missed": [{**asdict(one), "reason": cut(one.reason)} for one in reversed(diary.missed)],
     }
 
@@ -72,10 +73,6 @@ def deploys(site: Site, given: Given) -> dict[str, Any]:
     """Return the last deploys."""
     Query.of(given)
     return {"items": current.deploys(site)}
-
-
-def _round(one: ScheduledRound) -> dict[str, Any]:
-    return {**asdict(one), "text": cut(one.text), "end": wording.end_of(one)}
 
 
 def runs(site: Site, given: Given) -> dict[str, Any]:

@@ -137,7 +137,9 @@ def now(site: Site) -> dict[str, Any]:
         "later_part": _looked(look.latest) if look.latest is not look.whole else None,
         "every_s": site.agenda.every_s,
         "next_s": site.next_s(),
-        "checking_since_s": next((one.begun_s for one in reversed(site.diary().rounds) if _is_looking(one)), None),
+        "checking_since_s": next(
+            (one.begun_s for one in reversed(site.diary().rounds) if (one.kind == "check" and one.is_running)), None
+        ),
         "unknown": list(_unknown(look, site.diary())),
         "causes": causes,
         "causes_left_out": len(open_now.causes) - len(causes),
@@ -147,10 +149,6 @@ def now(site: Site) -> dict[str, Any]:
         "well_left_out": max(0, len(well) - MOST_WELL),
         "deploys": deploys(site),
     }
-
-
-def _is_looking(one: ScheduledRound) -> bool:
-    return one.kind == "check" and one.is_running
 
 
 def _looked(run: CheckRun | None) -> dict[str, Any] | None:

@@ -155,7 +155,9 @@ class Schedule:
             way = "forward" if jumped_s > 0 else "back"
             told = f"the clock was set {way} by {abs(jumped_s):.0f} s"
             diary = self.diary
-            self._write(replace(diary, clock=told, settled_s=_moved(diary.settled_s, jumped_s)))
+            self._write(
+                replace(diary, clock=told, settled_s=None if diary.settled_s is None else diary.settled_s + jumped_s)
+            )
             self.tell(f"{told}\n".encode())
         return jumped_s
 
@@ -220,7 +222,3 @@ class Schedule:
             self.book.write(diary)
         except OutputError as error:  # a full disk: rounds go on, and the diary is written once there is room
             self.tell(f"error: {error}\n".encode())
-
-
-def _moved(at_s: float | None, by_s: float) -> float | None:
-    return None if at_s is None else at_s + by_s

@@ -258,7 +258,9 @@ class Store:
         keys, more = _columns(table, is_key=True), _columns(table, is_key=False)
         new: Any = writes.excluded
         if has_precedence:
-            is_later = (new.at_s >= table.c.at_s) | _is_ahead(table) if "at_s" in table.c else None
+            is_later = (
+                (new.at_s >= table.c.at_s) | (table.c.at_s > time.time() + AHEAD_S) if "at_s" in table.c else None
+            )
             values = {name: new[name] for name in more}
             connection.execute(writes.on_conflict_do_update(index_elements=keys, set_=values, where=is_later), found)
         else:
@@ -267,10 +269,6 @@ class Store:
 
 def _columns(table: Table, *, is_key: bool) -> list[str]:
     return [column.name for column in table.c if column.primary_key is is_key]
-
-
-def _is_ahead(table: Table) -> ColumnElement[bool]:
-    return table.c.at_s > time.time() + AHEAD_S
 
 
 def _is_of(table: Table, source: Source) -> ColumnElement[bool]:
