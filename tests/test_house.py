@@ -194,7 +194,7 @@ STARTS_BY_LIBRARY = re.compile(
 KNOWN_STARTS = {
     "serve/child.py": "netkit itself, which needs its secrets",
     "project/cores.py": "this process, forked",
-    "cli/check/compare.py": "this process, forked",
+    "cli/compare.py": "this process, forked",
     "platforms/linux/transport.py": "its environment is a list of what may pass",
 }
 CLEAN = re.compile(

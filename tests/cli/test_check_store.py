@@ -134,7 +134,7 @@ def test_a_run_on_some_devices_says_nothing_of_the_others(fabric: Path) -> None:
 
 
 def test_who_has_no_store_pays_for_none() -> None:
-    loads = "import sys, netkit.cli.app, netkit.cli.check.check; "
+    loads = "import sys, netkit.cli.app, netkit.cli.check; "
     asks = f"{loads}print(sorted({{'sqlalchemy', 'alembic'}} & sys.modules.keys()))"
     done = subprocess.run([sys.executable, "-c", asks], cwd=ROOT, capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"

@@ -12,7 +12,7 @@ from typing import NoReturn
 
 import pytest
 
-from netkit.cli.intent import validate
+from netkit.cli import intent
 from tests.command import NETKIT, PATIENCE_S, ROOT, Done, environment, run
 from tests.conftest import Golden
 
@@ -57,7 +57,7 @@ def _validate(breaking: Breaking, place: Path, spoil: Breaking = lambda: None) -
 
     def before() -> None:
         tempfile.tempdir = str(place)
-        validate.run = lambda *_, **__: breaking()
+        intent.validate = lambda *_, **__: breaking()
         spoil()
 
     return run("validate", "--fabric", FABRIC, before=before)

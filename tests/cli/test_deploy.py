@@ -140,7 +140,7 @@ def saved(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
     def read(project: Project, limit: str, _: Fleet) -> Planned:
         return Planned(from_files(project, limit, scene.saved), {})
 
-    monkeypatch.setattr("netkit.cli.change.deploy.from_devices", read)
+    monkeypatch.setattr("netkit.cli.deploy.from_devices", read)
 
 
 def ended(plan: Path, result: DeviceResult, exit_code: int, limit: tuple[str, ...] | None = None) -> str:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from netkit.cli.check import snapshot
+from netkit.cli import snapshot
 from netkit.errors import OutputError
 from netkit.facts import Snapshot, serial
 from netkit.terminal.whole_file import write_whole

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from netkit.cli.daily.watch import _of_fabric
 from netkit.cli.requests import WatchRequest
+from netkit.cli.watch import _of_fabric
 from netkit.errors import AccessError
 from netkit.watch.record import Record
 from tests.cli.terminal import terminal

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from netkit.cli.change.rollout import options_of
 from netkit.cli.requests import RolloutRequest
+from netkit.cli.rollout import options_of
 from netkit.deploy import DeviceResult, GateAnswer, GateQuestion, Moment, Options, Phase
 from netkit.platforms.change import Risk
 from tests.deploy import promise

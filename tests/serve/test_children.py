@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 from starlette.requests import Request
 
-from netkit.cli.daily import serve
-from netkit.cli.daily.serve import Children
-from netkit.cli.daily.serve_request import ServeRequest
+from netkit.cli import serve
+from netkit.cli.serve import Children
+from netkit.cli.serve_request import ServeRequest
 from netkit.deploy import RecentRuns
 from netkit.errors import OutputError
 from netkit.judge import fail

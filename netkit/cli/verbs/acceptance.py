@@ -28,7 +28,7 @@ def emit(
     ] = "nccl-tests:latest",
 ) -> None:
     """Write a job that runs collectives: a Slurm batch script, or an MPIJob of Kubeflow."""
-    _run("check.acceptance", kind, fabric, verb="emit", out=out, limit=limit, image=image)
+    _run("acceptance", kind, fabric, verb="emit", out=out, limit=limit, image=image)
 
 
 @verbs.command()
@@ -47,4 +47,4 @@ def run(
 ) -> None:
     """Run the tools on the hosts over SSH: pairs along each rail, collectives over few and many; the plan is first."""
     how: dict[str, Any] = {"tools": tuple(tools or ()), "seconds": seconds, "dry": dry_run, "yes": yes}
-    _run("check.acceptance", fabric, out=out, limit=limit, lab=lab, **how)
+    _run("acceptance", fabric, out=out, limit=limit, lab=lab, **how)

@@ -71,7 +71,7 @@ def plan(
         most_devices=prove_devices,
         within_s=prove_within,
     )
-    _run("change.plan", asked)
+    _run("plan", asked)
 
 
 def deploy(
@@ -141,7 +141,7 @@ def deploy(
         approval=approval,
         key=key,
     )
-    _run("change.deploy", asked)
+    _run("deploy", asked)
 
 
 def rollback(
@@ -188,7 +188,7 @@ def rollback(
         watch_s=watch,
         run=run,
     )
-    _run("change.rollback", asked)
+    _run("rollback", asked)
 
 
 def approve(
@@ -210,7 +210,7 @@ def approve(
 ) -> None:
     """Show a plan, and sign with an SSH key that it may be deployed: once, by somebody else, for a day."""
     _run(
-        "change.approve",
+        "approve",
         fabric,
         file,
         key=key,
@@ -245,9 +245,9 @@ def history(
 ) -> None:
     """List the runs on a fabric, newest first: deploys, with who did what and why, or checks that were stored."""
     if checks or store:
-        _run("check.history", fabric, run, lab=lab, store=store, output=output)
+        _run("history", fabric, run, verb="run_checks", lab=lab, store=store, output=output)
         return
-    _run("change.history", fabric, run, limit=limit, lab=lab, output=output)
+    _run("history", fabric, run, limit=limit, lab=lab, output=output)
 
 
 def trust(
@@ -258,9 +258,9 @@ def trust(
     replace: Annotated[bool, typer.Option("--replace", help="Also trust what differs from what was trusted.")] = False,
 ) -> None:
     """Collect SSH host keys and HTTPS certificates, show them, and trust them when you say so."""
-    _run("change.trust", fabric, limit=limit, lab=lab, yes=yes, replace=replace)
+    _run("access", fabric, verb="trust", limit=limit, lab=lab, yes=yes, replace=replace)
 
 
 def inventory(fabric: Fabric, limit: Limit = "", lab: Lab = "") -> None:
     """Print switches and GPU hosts as an Ansible inventory, for the playbooks or your own."""
-    _run("change.inventory", fabric, limit=limit, lab=lab)
+    _run("access", fabric, verb="inventory", limit=limit, lab=lab)

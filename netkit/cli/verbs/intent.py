@@ -30,8 +30,9 @@ def init(
 ) -> None:
     """Write a small, valid fabric to start from."""
     _run(
-        "intent.init",
+        "intent",
         folder,
+        verb="init",
         leaves=leaves,
         spines=spines,
         hosts=hosts_per_unit,
@@ -43,14 +44,14 @@ def init(
 
 def validate(fabric: Fabric, output: Format = "text") -> None:
     """Check the intent, the design behind it, and the files of settings and silences beside it; write nothing."""
-    _run("intent.validate", fabric, output)
+    _run("intent", fabric, output, verb="validate")
 
 
 def schema(
     name: Annotated[str, typer.Argument(help="fabric, access, deploy, notify or silences.", metavar="NAME")] = "fabric",
 ) -> None:
     """Print the JSON Schema of fabric.yaml or of another file beside it, for editors."""
-    _run("intent.schema", name)
+    _run("intent", name, verb="print_schema")
 
 
 def design(
@@ -74,7 +75,7 @@ def design(
 ) -> None:
     """Show the design: its size, cables or addresses, where a number comes from, or what templates are given."""
     _run(
-        "intent.design",
+        "design",
         fabric,
         cabling=cabling,
         addresses=addresses,
@@ -95,7 +96,7 @@ def render(
     ] = False,
 ) -> None:
     """Write every configuration file, and a manifest of them."""
-    _run("intent.render", fabric, out, limit=limit, platform=platform, ztp=ztp)
+    _run("render", fabric, out, limit=limit, platform=platform, ztp=ztp)
 
 
 def platforms(
@@ -103,4 +104,4 @@ def platforms(
     output: Format = "text",
 ) -> None:
     """List the platforms, what each can express, and how each takes changes."""
-    _run("intent.platforms", name, output)
+    _run("platforms", name, output)

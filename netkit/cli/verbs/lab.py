@@ -39,7 +39,7 @@ def up(
     patience: Annotated[float, typer.Option(help="Seconds to wait for convergence.", min=1, max=3600)] = 90,
 ) -> None:
     """Boot a fabric and wait until it has converged."""
-    run("lab.up", fabric, name, bare=bare, configs=configs, patience_s=patience, verb="up")
+    run("lab_up", fabric, name, bare=bare, configs=configs, patience_s=patience, verb="up")
 
 
 @verbs.command()
@@ -49,31 +49,31 @@ def down(
     everything: Annotated[bool, typer.Option("--all", help="End every lab of yours.")] = False,
 ) -> None:
     """End a lab; no process, namespace, mount or file of it stays."""
-    run("lab.booted", name, fabric, everything=everything, verb="down")
+    run("lab", name, fabric, everything=everything, verb="down")
 
 
 @verbs.command()
 def status(fabric: AnyFabric = None, name: Name = "") -> None:
     """List the labs, or the devices of one and how they are."""
-    run("lab.booted", name, fabric, verb="status")
+    run("lab", name, fabric, verb="status")
 
 
 @verbs.command()
 def check(fabric: AnyFabric = None, name: Name = "") -> None:
     """Prove sessions and routes, and ping between every two NICs that the design connects."""
-    run("lab.booted", name, fabric, verb="check")
+    run("lab", name, fabric, verb="check")
 
 
 @verbs.command("exec")
 def execute(device: Device, command: Command = None, fabric: AnyFabric = None, name: Name = "") -> None:
     """Run a command on a node, past its management plane."""
-    run("lab.booted", name, fabric, device, command or ["/bin/sh"], verb="execute")
+    run("lab", name, fabric, device, command or ["/bin/sh"], verb="execute")
 
 
 @verbs.command()
 def ssh(device: Device, command: Command = None, fabric: AnyFabric = None, name: Name = "") -> None:
     """Log in to a node over SSH."""
-    run("lab.booted", name, fabric, device, command or [], verb="ssh")
+    run("lab", name, fabric, device, command or [], verb="ssh")
 
 
 @verbs.command()
@@ -88,7 +88,7 @@ def logs(
     name: Name = "",
 ) -> None:
     """Print what the programs of a node said."""
-    run("lab.booted", name, fabric, device, verb="logs")
+    run("lab", name, fabric, device, verb="logs")
 
 
 @verbs.command("break")
@@ -102,9 +102,9 @@ def break_(
 ) -> None:
     """Inject a fault, as real or as faithful as namespaces allow."""
     if explain:
-        run("lab.faults", name, fabric, verb="list_faults")
+        run("lab", name, fabric, verb="list_faults")
     else:
-        run("lab.faults", name, fabric, fault, place, options or [], verb="break_")
+        run("lab", name, fabric, fault, place, options or [], verb="break_")
 
 
 @verbs.command()
@@ -118,7 +118,7 @@ def heal(
     everything: Annotated[bool, typer.Option("--all", help="Heal every fault of the lab.")] = False,
 ) -> None:
     """End faults."""
-    run("lab.faults", name, fabric, fault, place, everything=everything, verb="heal")
+    run("lab", name, fabric, fault, place, everything=everything, verb="heal")
 
 
 @verbs.command()
@@ -132,13 +132,13 @@ def incast(
     name: Name = "",
 ) -> None:
     """Make several NICs send RoCEv2 packets to one at line rate: real CE marks, real CNPs."""
-    run("lab.faults", name, fabric, place, senders, seconds, verb="incast")
+    run("lab", name, fabric, place, senders, seconds, verb="incast")
 
 
 @verbs.command()
 def calm(fabric: AnyFabric = None, name: Name = "") -> None:
     """End every incast."""
-    run("lab.faults", name, fabric, verb="calm")
+    run("lab", name, fabric, verb="calm")
 
 
 @verbs.command()
@@ -148,10 +148,10 @@ def load(
     name: Name = "",
 ) -> None:
     """Let the job that loads every link run or rest; a lab begins with it running."""
-    run("lab.faults", name, fabric, state, verb="load")
+    run("lab", name, fabric, state, verb="load")
 
 
 @verbs.command()
 def restart(device: Device, fabric: AnyFabric = None, name: Name = "") -> None:
     """Cut a node's power and boot it from what it had saved."""
-    run("lab.booted", name, fabric, device, verb="restart")
+    run("lab", name, fabric, device, verb="restart")

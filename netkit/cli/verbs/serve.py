@@ -5,8 +5,8 @@ from typing import Annotated
 
 import typer
 
-from netkit.cli.daily.serve_request import ServeRequest
 from netkit.cli.running import run as _run
+from netkit.cli.serve_request import ServeRequest
 from netkit.cli.verbs.options import Fabric, Facts, Lab, Profile, Window
 
 SNAPSHOT = typer.Option("--from", help="Judge this snapshot instead of devices.", metavar="FILE")
@@ -68,4 +68,4 @@ def serve(
         allows_silences=allow_silences,
         snapshot=snapshot,
     )
-    _run("daily.serve", asked, has_openapi=has_openapi)
+    _run("serve", asked, has_openapi=has_openapi)

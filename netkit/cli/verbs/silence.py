@@ -62,7 +62,7 @@ def add(
         "lab": lab,
         "everything": everything,
     }
-    run("check.silence", fabric, check, subject, verb="add", **how)
+    run("silence", fabric, check, subject, verb="add", **how)
 
 
 @verbs.command()
@@ -82,13 +82,13 @@ def ack(
 ) -> None:
     """Acknowledge what the last stored run found there, each finding until it is well, worse or another fault."""
     how = {"until": until, "reason": reason, "ticket": ticket, "by": by, "verdict": verdict, "lab": lab, "store": store}
-    run("check.silence", fabric, check, subject, verb="ack", **how)
+    run("silence", fabric, check, subject, verb="ack", **how)
 
 
 @verbs.command("list")
 def show(fabric: Fabric, lab: OfLab = "", store: Kept = "", output: Format = "text") -> None:
     """List what is silenced, by whom, why, until when, and how it stands."""
-    run("check.silence", fabric, verb="show", lab=lab, store=store, output=output)
+    run("silence", fabric, verb="show", lab=lab, store=store, output=output)
 
 
 @verbs.command()
@@ -100,4 +100,4 @@ def end(
     fabric: Fabric,
 ) -> None:
     """End a silence or an acknowledgement: its findings count again."""
-    run("check.silence", fabric, name, verb="end")
+    run("silence", fabric, name, verb="end")

@@ -74,7 +74,7 @@ def check(
 ) -> None:
     """Judge the fabric as it is: links, optics, BGP, lossless traffic, hosts; the worst first."""
     if new is not None:
-        _run("check.new_check", fabric, new)
+        _run("new_check", fabric, new)
         return
     asked = CheckRequest(
         fabric,
@@ -99,7 +99,7 @@ def check(
         lists=lists,
         compared=compare,
     )
-    _run("check.check" if compare is None else "check.compare", asked)
+    _run("check" if compare is None else "compare", asked)
 
 
 def report(
@@ -143,7 +143,7 @@ def report(
         out=out,
         output=output,
     )
-    _run("check.report", asked)
+    _run("report", asked)
 
 
 def snapshot(
@@ -158,7 +158,7 @@ def snapshot(
 ) -> None:
     """Save what all devices are like, for netkit check --from."""
     files = tuple(results or ())
-    _run("check.snapshot", fabric, out, files, limit=limit, lab=lab, window_s=window, light=light, source=source)
+    _run("snapshot", fabric, out, files, limit=limit, lab=lab, window_s=window, light=light, source=source)
 
 
 def backup(
@@ -168,7 +168,7 @@ def backup(
     lab: Lab = "",
 ) -> None:
     """Save what devices run without secrets, one file each, made to live in git."""
-    _run("daily.backup", fabric, out, limit=limit, lab=lab)
+    _run("backup", fabric, out, limit=limit, lab=lab)
 
 
 def schedule(
@@ -186,7 +186,7 @@ def schedule(
     ),
 ) -> None:
     """Have systemd check the fabric regularly, and report changes."""
-    _run("daily.schedule", fabric, action, every=every, backup=backup, units=units, is_notifying=notifies)
+    _run("schedule", fabric, action, every=every, backup=backup, units=units, is_notifying=notifies)
 
 
 def notify(
@@ -198,7 +198,7 @@ def notify(
     store: Annotated[str, typer.Option("--store", help="Also show what waits there.", metavar="[=URL|FILE]")] = "",
 ) -> None:
     """Notify people and systems of changes: list the receivers, and test them."""
-    _run("daily.notify", fabric, action, lab=lab, store=store)
+    _run("notify", fabric, action, lab=lab, store=store)
 
 
 def watch(
@@ -236,4 +236,4 @@ def watch(
         length=length,
         output=output,
     )
-    _run("daily.watch", asked)
+    _run("watch", asked)

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from netkit.cli.fabric import open_project, warn
-from netkit.cli.lab.intent_place import placed
 from netkit.design import Host, Switch
 from netkit.errors import LabError, Problem, UsageError
+from netkit.errors import Path as IntentPath
 from netkit.lab import personality
 from netkit.lab.folder import LabFolder, LabJob, ask_keeper, lab_folder, only_one
 from netkit.lab.system import netlink
@@ -104,3 +104,22 @@ def _show(progress: Mapping[str, Any], shown: str) -> str:
     elif step != shown and not progress["is_up"]:
         sys.stderr.write(f"{step}\n")
     return str(step)
+
+
+def of_device(project: Project, name: str) -> IntentPath:
+    """Return the path of the entry that decides most about a device: its override, its unit, or its tier."""
+    if name in project.intent.overrides:
+        return ("overrides", name)
+    device = project.fabric.device(name)
+    if isinstance(device, Switch) and device.role != "leaf":
+        return ("switches", device.role)
+    if device is not None:
+        for index, entry in enumerate(project.intent.units):
+            if device.unit in entry.unit and device.pod in entry.pod:
+                return ("units", index)
+    return ()
+
+
+def placed(project: Project, name: str, what: str) -> Problem:
+    """Return a problem with a device at its line of intent."""
+    return project.loaded.places.locate(Problem(f"{name}: {what}", path=of_device(project, name)))

@@ -1,10 +1,10 @@
-"""`netkit trust`."""
+"""`netkit trust` and `netkit inventory`: how devices are reached."""
 
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from netkit.access import known_hosts
+from netkit.access import ansible_inventory, known_hosts
 from netkit.access.endpoint import Endpoint
 from netkit.access.known_hosts import FoundKey
 from netkit.cli.fabric import open_project
@@ -21,7 +21,7 @@ WORKERS = 32
 DECLINED, UNREACHED = 1, 4
 
 
-def run(folder: Path, *, limit: str, lab: str, yes: bool, replace: bool) -> int:
+def trust(folder: Path, *, limit: str, lab: str, yes: bool, replace: bool) -> int:
     """Show what devices identify themselves by, and trust it when the user says so."""
     project = open_project(folder, lab)
     devices = fleet(project)
@@ -80,3 +80,12 @@ def _remember(endpoint: Endpoint, found: Sequence[FoundKey], *, replace: bool) -
         raise AccessError(Problem("no file is named to keep keys in", "set known_hosts in access.yaml"))
     known_hosts.remember(found, endpoint.known_hosts, replace_changed=replace)
     sys.stdout.write(f"{counted(len(found), 'device')} trusted in {endpoint.known_hosts}\n")
+
+
+def inventory(folder: Path, *, limit: str, lab: str) -> None:
+    """Write the devices as an Ansible inventory."""
+    project = open_project(folder, lab)
+    devices = fleet(project)
+    chosen = {device.name for device in select(project.fabric, limit)}
+    found = {name: endpoint for name, endpoint in devices.endpoints.items() if name in chosen}
+    sys.stdout.write(ansible_inventory.text(ansible_inventory.inventory(project.fabric, found)))

@@ -1,29 +1,68 @@
-"""`netkit history --checks`."""
+"""`netkit history`: runs of deploys, and with `--checks` runs of checks."""
 
 import sys
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
-from netkit.cli.check.check import FORMATS
+from netkit.cli.check import FORMATS
 from netkit.cli.fabric import open_project
-from netkit.errors import Problem, UsageError
+from netkit.deploy import Journal, history
+from netkit.design import Fabric
+from netkit.design.select import select
+from netkit.errors import DeployError, Problem, UsageError
 from netkit.judge.run import Judgement
 from netkit.project.past import place_of, source_of
-from netkit.project.runs import LAST
+from netkit.project.runs import LAST, found_run, runs_folder
+from netkit.report.history_text import entry, run_document, run_text, table
 from netkit.report.judgement_view import Judged
 from netkit.report.table import columns
 from netkit.store import CheckRun
 from netkit.store.store import open_store
 from netkit.terminal.text import check_format, write_json
 
-HEAD = ("RUN", "TAKEN", "WINDOW", "DEVICES", "EXAMINED", "RESULT")
+
+def run(folder: Path, name: str, *, limit: str, lab: str, output: str) -> None:
+    """List the runs on a fabric, or print all about one."""
+    check_format(output)
+    if limit and not name:
+        raise UsageError(Problem("--limit is for the diffs of one run", "name the run, or last"))
+    project = open_project(folder, lab)
+    fabric, runs = project.fabric, runs_folder(project.fabric.name, project.lab)
+    if name:
+        journal = found_run(runs, name)
+        names = _selected(journal, fabric, limit) if limit else None
+        if output == "json":
+            write_json(run_document(journal, names))
+        else:
+            sys.stdout.write(run_text(journal, names))
+        return
+    found = history(runs)
+    if output == "json":
+        write_json([entry(one) for one in found])
+    elif found:
+        sys.stdout.write(table(found))
+    else:
+        sys.stdout.write(f"no run on {fabric.name} yet\n")
+    if damaged := [problem for one in found if one.damage is not None for problem in one.damage.problems]:
+        sys.stdout.flush()
+        raise DeployError(damaged)
 
 
-def run(folder: Path, name: str, *, lab: str, store: str, output: str) -> None:
+def _selected(journal: Journal, fabric: Fabric, limit: str) -> Container[str]:
+    """Return the devices of a run that an expression selects; a name may be one that the fabric has no more."""
+    if journal.orders().plan.device(limit) is not None:
+        return {limit}
+    return {device.name for device in select(fabric, limit)}
+
+
+CHECKS_HEAD = ("RUN", "TAKEN", "WINDOW", "DEVICES", "EXAMINED", "RESULT")
+
+
+def run_checks(folder: Path, name: str, *, lab: str, store: str, output: str) -> None:
     """List the stored runs of checks on a fabric, or print one of them again."""
-    _check(output, name)
+    _refuse(output, name)
     source = source_of(open_project(folder, lab))
     with open_store(place_of(store or "."), is_new_allowed=False) as opened:
         found = opened.runs(source)
@@ -34,12 +73,12 @@ def run(folder: Path, name: str, *, lab: str, store: str, output: str) -> None:
     if output == "json":
         write_json([_entry(one) for one in found])
     elif found:
-        sys.stdout.write(columns(rows(found), HEAD))
+        sys.stdout.write(columns(rows(found), CHECKS_HEAD))
     else:
         sys.stdout.write(f"no run of checks on {source.fabric} is stored\n")
 
 
-def _check(output: str, name: str) -> None:
+def _refuse(output: str, name: str) -> None:
     if not name:
         check_format(output)
     elif output not in FORMATS:

@@ -16,7 +16,7 @@ from _pytest.junitxml import xml_key  # what pytest's own record_xml_attribute u
 from netkit.errors import NetkitError
 
 if TYPE_CHECKING:
-    from netkit.cli.check.pytest_session import Bench
+    from netkit.cli.pytest_session import Bench
     from netkit.judge import Check
     from netkit.judge.run import CheckResult
 
@@ -59,7 +59,7 @@ def pytest_configure(config: pytest.Config) -> None:
     if not config.getoption("--netkit-fabric"):
         return
     config.pluginmanager.register(Naming(config))
-    from netkit.cli.check import pytest_session  # noqa: PLC0415 (pytest loads this plugin in projects that have no fabric)
+    from netkit.cli import pytest_session  # noqa: PLC0415 (pytest loads this plugin in projects that have no fabric)
 
     is_one_of_many = bool(getattr(config.option, "numprocesses", None)) or hasattr(config, "workerinput")
     try:

@@ -2,9 +2,9 @@
 
 import sys
 
-from netkit.cli.change.rollout import DECLINED, agreed, changing, options_of, show, watched
 from netkit.cli.fabric import open_project
 from netkit.cli.requests import RollbackRequest
+from netkit.cli.rollout import DECLINED, agreed, changing, options_of, show, watched
 from netkit.deploy import Journal, Outcome
 from netkit.deploy.model import Tell
 from netkit.project.deploying import Deploying

@@ -3,9 +3,9 @@
 import sys
 
 from netkit import deploy
-from netkit.cli.change.rollout import DECLINED, UNREACHED, agreed, changing, options_of, report_outcome, show, watched
 from netkit.cli.fabric import open_project, warn
 from netkit.cli.requests import DeployRequest
+from netkit.cli.rollout import DECLINED, UNREACHED, agreed, changing, options_of, report_outcome, show, watched
 from netkit.deploy import Journal, Options, Outcome, Phase
 from netkit.deploy.model import Tell
 from netkit.errors import PlanError, Problem, UsageError

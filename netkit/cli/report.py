@@ -1,28 +1,31 @@
-"""`netkit report`."""
+"""`netkit report`, and the report that `netkit check --report` writes."""
 
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from netkit.cli.check.history import chosen, judged_again
-from netkit.cli.check.trends import MOST_RUNS, tallies, trends_of
 from netkit.cli.fabric import open_project, warn
+from netkit.cli.history import chosen, judged_again
 from netkit.cli.requests import ReportRequest, check_profile
 from netkit.errors import Problem, UsageError
+from netkit.facts import Snapshot
 from netkit.judge import CheckContext, catalog
+from netkit.judge.run import Judgement
 from netkit.project.checking import NO_PAST, Checking
 from netkit.project.judging import judged_of, silencing
-from netkit.project.past import LAST, StoredPast, Storing, digest, place_of, source_of
+from netkit.project.past import LAST, Past, StoredPast, Storing, digest, place_of, source_of
 from netkit.report.judgement_view import Judged, headline
-from netkit.report.page import NO_TRENDS, Reported, Trends, page, page_json, trend
+from netkit.report.page import NO_TRENDS, Reported, Tally, Trends, page, page_json, trend
 from netkit.report.page.frame import asset
-from netkit.store import Source
+from netkit.store import CheckRun, Source
+from netkit.store.measurement import StoredHistory
 from netkit.terminal.whole_file import write_named
 
 if TYPE_CHECKING:
     from netkit.store.store import Store
+
 
 FORMATS: Mapping[str, Callable[[Reported], str]] = {"html": page, "json": page_json}
 SCHEMA = "schema"
@@ -116,3 +119,44 @@ def _write(text: str, reported: Reported, out: Path | None) -> None:
         return
     write_named(out, text)
     sys.stdout.write(f"{out}: {headline(reported.judged)}\n")
+
+
+MOST_RUNS = 200
+
+
+def trends_of(store: "Store", run: CheckRun, judgement: Judgement) -> Trends:
+    """Return how runs went up to a stored one, and what they and it have measured."""
+    source = run.source
+    known = [one for one in store.runs(source) if one.taken_s <= run.taken_s]
+    just_after = Snapshot(source.fabric, run.taken_s + 1, {})
+    history = StoredHistory(lambda *about: store.readings(source, *about), just_after)
+    return Trends(tallies(known[:MOST_RUNS]), trend.series(judgement, history))
+
+
+def tallies(runs: Sequence[CheckRun]) -> tuple[Tally, ...]:
+    """Return how runs came out, the earliest first."""
+    return tuple(
+        Tally(
+            one.name,
+            one.taken_s,
+            one.verdict,
+            one.counts.failures,
+            one.counts.warnings,
+            one.counts.errors,
+            one.counts.examined,
+            one.counts.unreached,
+        )
+        for one in reversed(runs)
+    )
+
+
+FILES: Mapping[str, Callable[[Reported], str]] = {".html": page, ".json": page_json}
+
+
+def judged_report(file: Path, scene: CheckContext, judged: Judged, earlier: Past) -> str:
+    """Return the report as the name of its file says; with trends when the run is kept in a store."""
+    if earlier.kept is None:
+        return FILES[file.suffix](Reported(judged, scene.fabric, scene))
+    store, run = earlier.kept
+    trends = trends_of(store, run, judged.judgement)
+    return FILES[file.suffix](Reported(judged, scene.fabric, scene, run=run.name, trends=trends))

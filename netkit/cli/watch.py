@@ -9,11 +9,11 @@ import shutil
 import sys
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from netkit.cli.daily.watch_result import result
 from netkit.cli.fabric import open_project, warn
 from netkit.cli.requests import WatchRequest
 from netkit.design import Fabric
@@ -25,14 +25,14 @@ from netkit.platforms.view import ViewSubject
 from netkit.project.fleet import Fleet, fleet
 from netkit.project.observing import OnlyViewing, looked_at
 from netkit.terminal import screen
-from netkit.watch.board import Board, Outline
-from netkit.watch.feed import Feed, Poll, ReconnectingFeed, StreamFeed
+from netkit.watch.board import Board, Health, Outline, Row
+from netkit.watch.feed import Feed, Poll, PortReading, ReconnectingFeed, StreamFeed
 from netkit.watch.frame import unbounded
-from netkit.watch.port_severity import PauseLimits, wires
+from netkit.watch.port_severity import WORDS, PauseLimits, wires
 from netkit.watch.record import Record, read
 from netkit.watch.session import Desk, Replay, running
 from netkit.watch.span import glyphs_for, plain
-from netkit.watch.view_state import ViewState
+from netkit.watch.view_state import ViewState, shown
 
 STREAMS = "gnmi"
 """The source through which devices stream counters."""
@@ -194,3 +194,35 @@ def _print(asked: WatchRequest, board: Board, now_s: float) -> None:
 def exit_code(board: Board) -> int:
     """Return what a watch ends with: 4 when no device answered."""
     return 0 if any(one.samples for one in board.health(0).values()) else UNREACHED
+
+
+def result(board: Board, now_s: float) -> Mapping[str, Any]:
+    """Return devices and ports, what is wrong first; what is not known is null."""
+    scene = board.view(now_s)
+    return {
+        "fabric": scene.outline.fabric,
+        "lab": scene.outline.lab,
+        "at_s": round(now_s, 3),
+        "devices": [_device(one) for one in scene.health],
+        "ports": [_port(row) for row in shown(scene, ViewState())],
+    }
+
+
+def _device(one: Health) -> Mapping[str, Any]:
+    silent_s = None if one.silent_s is None else round(one.silent_s, 3)
+    return {"device": one.device, **asdict(one.condition), "samples": one.samples, "silent_s": silent_s}
+
+
+def _port(row: Row) -> Mapping[str, Any]:
+    points = row.track.since(0)
+    return {
+        **row.wire._asdict(),
+        "what": WORDS[row.severity.level],
+        "level": row.severity.level.name.lower(),
+        "last": row.reading._asdict(),
+        "highest": {name: _highest(getattr(point.reading, name) for point in points) for name in PortReading._fields},
+    }
+
+
+def _highest(values: Iterable[float | None]) -> float | None:
+    return max((value for value in values if value is not None), default=None)

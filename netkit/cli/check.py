@@ -115,7 +115,7 @@ def _measuring(asked: CheckRequest, checking: Checking, deadline: Deadline) -> C
 
 def _report(file: Path, scene: CheckContext, judged: Judged, earlier: Past) -> None:
     # Here, since most runs write no report.
-    from netkit.cli.check.judged_report import judged_report  # noqa: PLC0415
+    from netkit.cli.report import judged_report  # noqa: PLC0415
 
     write_whole(file, judged_report(file, scene, judged, earlier))
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from netkit import intent
 from netkit.access import settings as access
 from netkit.access.secrets import SecretStore
-from netkit.cli.daily.serve_request import ServeRequest
+from netkit.cli.serve_request import ServeRequest
 from netkit.deploy import RecentRuns
 from netkit.errors import NetkitError, OutputError, Problem, UsageError
 from netkit.notify import settings

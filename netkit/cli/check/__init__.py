@@ -1,1 +1,0 @@
-"""`netkit check` and what goes with it: snapshots, reports, the store, pytest, measurements."""

@@ -1,1 +1,0 @@
-"""The verbs about what is intended; no device is asked."""
