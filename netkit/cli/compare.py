@@ -10,8 +10,8 @@ from dataclasses import fields, replace
 from multiprocessing.connection import Connection
 from pathlib import Path
 
+from netkit.cli.check_history import chosen, judged_again
 from netkit.cli.fabric import open_project, warn
-from netkit.cli.history import chosen, judged_again
 from netkit.cli.requests import CheckRequest
 from netkit.design.select import select
 from netkit.errors import CheckError, Problem, UsageError

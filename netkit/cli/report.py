@@ -6,8 +6,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from netkit.cli.check_history import chosen, judged_again
 from netkit.cli.fabric import open_project, warn
-from netkit.cli.history import chosen, judged_again
 from netkit.cli.requests import ReportRequest, check_profile
 from netkit.errors import Problem, UsageError
 from netkit.facts import Snapshot

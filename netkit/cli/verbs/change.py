@@ -245,7 +245,7 @@ def history(
 ) -> None:
     """List the runs on a fabric, newest first: deploys, with who did what and why, or checks that were stored."""
     if checks or store:
-        _run("history", fabric, run, verb="run_checks", lab=lab, store=store, output=output)
+        _run("check_history", fabric, run, lab=lab, store=store, output=output)
         return
     _run("history", fabric, run, limit=limit, lab=lab, output=output)
 
