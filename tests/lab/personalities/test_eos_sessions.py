@@ -186,6 +186,16 @@ def test_at_most_five_sessions_are_open(tmp_path: Path) -> None:
     result(eos, "configure session job0 abort", "configure session job5")
 
 
+def test_a_checkpoint_brings_back_what_was(tmp_path: Path) -> None:
+    eos, node = switch_on(tmp_path)
+    result(eos, "configure checkpoint save before")
+    edit(eos, "job", "hostname other")
+    result(eos, "configure session job commit")
+    assert list(result(eos, "show configuration checkpoints")[0]["checkpoints"]) == ["before"]
+    result(eos, "configure checkpoint restore before")
+    assert node.state.hostname == "leaf01"
+
+
 def test_a_file_replaces_the_configuration(tmp_path: Path) -> None:
     eos, node = switch_on(tmp_path)
     result(eos, "copy startup-config flash:rollback-0")

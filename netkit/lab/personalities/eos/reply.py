@@ -60,6 +60,7 @@ def invalid(words: Sequence[str], understood: int) -> InvalidCommandError:
 
 
 STARTUP = "startup-config"
+CHECKPOINTS = "checkpoints"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 
@@ -102,6 +103,11 @@ class EosFlash:
     def delete(self, name: str) -> None:
         """Delete a file."""
         self._path(name).unlink(missing_ok=True)
+
+    def checkpoints(self) -> tuple[tuple[str, float], ...]:
+        """Return the checkpoints with the time each was made."""
+        found = sorted((self._folder / CHECKPOINTS).glob("[A-Za-z0-9]*"))
+        return tuple((path.name, path.stat().st_mtime) for path in found)
 
     def _path(self, name: str) -> Path:
         parts = name.split("/")

@@ -1,6 +1,7 @@
 """`show` commands: the switch as a whole, its configuration and services; and the table of all forms."""
 
 import os
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, tzinfo
 from pathlib import Path
@@ -70,6 +71,14 @@ def _session(lens: Lens, session: ConfigSession, *, is_at_top: bool) -> Data:
     }
 
 
+def checkpoints(lens: Lens, _: Captured) -> EosReply:
+    """Show the checkpoints. Their JSON is not known from a switch; the text is."""
+    found = lens.machine.flash.checkpoints()
+    rows = [f"{name:32} {time.strftime('%Y-%m-%d %H:%M:%S', time.gmtime(made_s))}" for name, made_s in found]
+    data = {"checkpoints": {name: {"fileDate": made_s, "fileUser": ""} for name, made_s in found}}
+    return EosReply(data, "\n".join((f"{'Filename':32} Date", *rows, "")))
+
+
 CONFIG_VIEWS = (
     ("show running-config", running),
     ("show running-config all", running),
@@ -78,6 +87,7 @@ CONFIG_VIEWS = (
     ("show startup-config", startup),
     ("show configuration sessions", sessions),
     ("show configuration sessions detail", sessions),
+    ("show configuration checkpoints", checkpoints),
 )
 
 

@@ -8,7 +8,15 @@ from dataclasses import dataclass
 from netkit.lab.personalities.eos import show
 from netkit.lab.personalities.eos.configuration import Editor, EosSection, body, differences
 from netkit.lab.personalities.eos.machine import ConfigSession, EosMachine
-from netkit.lab.personalities.eos.reply import DONE, EosCommandError, EosReply, InvalidCommandError, invalid, through
+from netkit.lab.personalities.eos.reply import (
+    CHECKPOINTS,
+    DONE,
+    EosCommandError,
+    EosReply,
+    InvalidCommandError,
+    invalid,
+    through,
+)
 from netkit.lab.personalities.eos.show_context import Captured, Lens, closest
 
 Answer = Callable[["Terminal", Captured, str], EosReply]
@@ -125,6 +133,22 @@ def _replace(terminal: "Terminal", captured: Captured, _: str) -> EosReply:
     return DONE
 
 
+def _save_checkpoint(terminal: "Terminal", captured: Captured, _: str) -> EosReply:
+    name = captured.get("name") or time.strftime("ckp-%Y%m%d-%H%M%S")
+    terminal.machine.flash.write(f"{CHECKPOINTS}/{name}", body(terminal.machine.running))
+    return DONE
+
+
+def _restore_checkpoint(terminal: "Terminal", captured: Captured, _: str) -> EosReply:
+    terminal.machine.restore(terminal.machine.flash.read(f"{CHECKPOINTS}/{captured['name']}"))
+    return DONE
+
+
+def _delete_checkpoint(terminal: "Terminal", captured: Captured, _: str) -> EosReply:
+    terminal.machine.flash.delete(f"{CHECKPOINTS}/{captured['name']}")
+    return DONE
+
+
 def _delete_file(terminal: "Terminal", captured: Captured, _: str) -> EosReply:
     terminal.machine.flash.delete(_flash_name(captured["source"]))
     return DONE
@@ -139,10 +163,10 @@ def _clear_counters(terminal: "Terminal", captured: Captured, _: str) -> EosRepl
 
 
 def _flash_name(word: str) -> str:
-    place, _, name = word.partition(":")
-    if place != "flash":
+    place, colon, name = word.partition(":")
+    if not colon or place not in {"flash", "checkpoint"}:
         raise InvalidCommandError(f"Invalid input (at token 1: '{word}')")
-    return name.lstrip("/")
+    return f"{CHECKPOINTS}/{name}" if place == "checkpoint" else name.lstrip("/")
 
 
 COMMANDS: Mapping[str, EosCommand] = {
@@ -158,6 +182,10 @@ COMMANDS: Mapping[str, EosCommand] = {
     "configure session <name> commit timer <time>": EosCommand(_commit),
     "configure session <name> abort": EosCommand(_abort),
     "configure replace <source>": EosCommand(_replace),
+    "configure checkpoint save": EosCommand(_save_checkpoint),
+    "configure checkpoint save <name>": EosCommand(_save_checkpoint),
+    "configure checkpoint restore <name>": EosCommand(_restore_checkpoint),
+    "configure checkpoint delete <name>": EosCommand(_delete_checkpoint),
     "rollback clean-config": EosCommand(_clean, in_session=True),
     "commit": EosCommand(_commit_here, in_session=True),
     "commit timer <time>": EosCommand(_commit_here, in_session=True),
