@@ -267,13 +267,13 @@ def test_branch_gets_a_layout_it_has(version: str, hwsku: str) -> None:
 
 def test_model_a_branch_has_no_layout_for_is_refused() -> None:
     changes = {"switches": {"leaf": {"model": "DCS-7060X6-64PE-B"}, "spine": {"model": "DCS-7060X6-64PE-B"}}}
-    with pytest.raises(DesignError, match=r"no source tells hwsku of DCS-7060X6-64PE-B on SONiC \(community\) 202411"):
+    with pytest.raises(DesignError, match=r"no source states hwsku of DCS-7060X6-64PE-B on SONiC \(community\) 202411"):
         intents.fabric(intents.on_platform("sonic", "202411", changes))
 
 
 def test_model_without_sonic_data_is_refused_before_anything_is_rendered() -> None:
     models = {"switches": {"leaf": {"model": "DS5000"}, "spine": {"model": "DS5000"}}}
-    with pytest.raises(DesignError, match="no source tells hwsku, platform, alias, subport_alias, lanes"):
+    with pytest.raises(DesignError, match="no source states hwsku, platform, alias, subport_alias, lanes"):
         fabric("202411", models, {"lossless": {"headroom": {400: {"xoff_bytes": 400_000}}}})
 
 
