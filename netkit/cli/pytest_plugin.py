@@ -16,7 +16,7 @@ from _pytest.junitxml import xml_key  # what pytest's own record_xml_attribute u
 from netkit.errors import NetkitError
 
 if TYPE_CHECKING:
-    from netkit.cli.pytest_session import Bench
+    from netkit.cli.pytest_session import CheckSession
     from netkit.judge import Check
     from netkit.judge.run import CheckResult
 
@@ -63,7 +63,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
     is_one_of_many = bool(getattr(config.option, "numprocesses", None)) or hasattr(config, "workerinput")
     try:
-        config.stash[BENCH] = pytest_session.Bench(vars(config.option), is_one_of_many=is_one_of_many)
+        config.stash[BENCH] = pytest_session.CheckSession(vars(config.option), is_one_of_many=is_one_of_many)
     except NetkitError as error:
         raise pytest.UsageError(*map(str, error.problems)) from None
 
@@ -192,4 +192,4 @@ def _line(finding: Any) -> str:
     return f"{finding.verdict.word}: {place}: {finding.text}{remedy}{mark}"
 
 
-BENCH: "pytest.StashKey[Bench]" = pytest.StashKey()
+BENCH: "pytest.StashKey[CheckSession]" = pytest.StashKey()

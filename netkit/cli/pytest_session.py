@@ -17,7 +17,7 @@ KEEP = "90d"
 LONGEST_S = 86_400
 
 
-class Bench:
+class CheckSession:
     """What the tests of a session ask."""
 
     def __init__(self, option: Mapping[str, object], *, is_one_of_many: bool) -> None:

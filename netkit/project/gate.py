@@ -22,7 +22,7 @@ def reader_of(devices: Fleet) -> Callable[[str], Reader]:
 def gate_of(project: Project, devices: Fleet) -> Gate:
     """Return the health gate: sessions, rails, the hosts that those of a leaf reach, lossless counters, and CNPs."""
     sessions = HostGate(project.fabric, SessionGate(project.fabric, reader_of(devices)))
-    return Door(sessions, lambda: _whole(project, devices, sessions))
+    return LazyGate(sessions, lambda: _whole(project, devices, sessions))
 
 
 class OnlyRails:
@@ -36,7 +36,7 @@ class OnlyRails:
         return self._driver.rail_states(far) if isinstance(self._driver, RailReader) else ()
 
 
-class Door:
+class LazyGate:
     """Leads changes that nobody can feel to a gate of sessions, which the whole one would ask alone too."""
 
     def __init__(self, sessions: Gate, make: Callable[[], Gate]) -> None:

@@ -78,7 +78,7 @@ def prove(base: Project, project: Project, shift: IntentDiff, wish: Wish, displa
     began_s = time.monotonic()
     try:
         part = choose(project.fabric, _groups(shift), wish.most_devices)
-        found = Trial(base, project, part, shift.plan, began_s + wish.within_s, display).run()
+        found = ProofRun(base, project, part, shift.plan, began_s + wish.within_s, display).run()
     except NetkitError as error:
         return Proof(failures=tuple(map(str, error.problems)), exit_code=error.exit_code)
     except OSError as error:
@@ -121,7 +121,7 @@ class _Turns:
         return tuple(WaveStart(number, tuple(names), began_s) for number, (began_s, names) in self.began.items())
 
 
-class Trial:
+class ProofRun:
     """One proof, from boot to the second plan."""
 
     def __init__(

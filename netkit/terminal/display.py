@@ -15,7 +15,7 @@ from netkit.report.outcome_text import device_text
 from netkit.report.plan_view import shown
 from netkit.terminal.interrupt import ASKED
 from netkit.terminal.progress import lines
-from netkit.terminal.text import Listener, say
+from netkit.terminal.text import OutputStream, say
 
 if TYPE_CHECKING:
     from rich.console import Group
@@ -51,7 +51,7 @@ def display(total: int, is_stopping: Callable[[], bool]) -> Iterator[Tell]:
 
     table = LiveTable(total, is_stopping)
     # A terminal that is closed must not end a deploy.
-    console = Console(file=cast("TextIO", Listener(sys.stderr)))
+    console = Console(file=cast("TextIO", OutputStream(sys.stderr)))
     with Live(table, console=console, transient=True, refresh_per_second=5):
         yield table
     say(sys.stderr, "".join(f"{line}\n" for line in table.ended))
@@ -92,7 +92,7 @@ def _line(event: DeployEvent, outcome: DeviceOutcome, number: int, total: int) -
 
 
 @dataclass(slots=True)
-class Row:
+class DisplayRow:
     """A device that is being changed."""
 
     phase: Phase
@@ -105,7 +105,7 @@ class LiveTable:
     def __init__(self, total: int, is_stopping: Callable[[], bool] = bool) -> None:
         self.ended: list[str] = []
         self._is_stopping = is_stopping
-        self._total, self._rows, self._wave, self._waves = total, dict[str, Row](), 0, 0
+        self._total, self._rows, self._wave, self._waves = total, dict[str, DisplayRow](), 0, 0
         self._failed = 0
         self._began_s = time.monotonic()
         self._lock = threading.Lock()
@@ -121,7 +121,7 @@ class LiveTable:
             elif event.phase is Phase.PREFLIGHT and event.wave == 0:
                 self._rows.pop(event.device, None)  # it only gets looked at, and says nothing when that is over
             else:
-                self._rows[event.device] = Row(event.phase, time.monotonic())
+                self._rows[event.device] = DisplayRow(event.phase, time.monotonic())
 
     def __rich__(self) -> "Group":
         """Return the table as it is now."""

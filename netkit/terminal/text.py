@@ -22,7 +22,7 @@ def say(stream: TextIO, text: str) -> None:
         os.close(nowhere)
 
 
-class Listener:
+class OutputStream:
     """A stream for what writes by itself: as `say`, it goes on when its reader has closed."""
 
     def __init__(self, stream: TextIO) -> None:

@@ -5,7 +5,7 @@ from itertools import count
 from netkit.deploy import Gate, GateAnswer, GateQuestion, Moment
 from netkit.deploy.fan_out import each, threads
 from netkit.platforms.change import Risk
-from netkit.project.gate import Door
+from netkit.project.gate import LazyGate
 from tests.deploy.fake import FakeDevice, FakeDriver, Time
 
 READER = FakeDriver("leaf01", FakeDevice(Time(), {}, {}), lambda _name, _step: None)
@@ -29,10 +29,10 @@ def test_a_change_that_nobody_feels_is_asked_about_sessions_alone() -> None:
     def unwanted() -> Gate:
         raise AssertionError
 
-    assert Door(sessions, unwanted)(question(Risk.NONE)).sample == "sessions"
+    assert LazyGate(sessions, unwanted)(question(Risk.NONE)).sample == "sessions"
 
 
 def test_all_others_come_to_one_whole_gate() -> None:
-    door = Door(sessions, whole)
+    door = LazyGate(sessions, whole)
     found = each(threads(8), map(str, range(8)), lambda _name: door(question(Risk.BUFFER)).sample)
     assert set(found.values()) == {"whole 1"}

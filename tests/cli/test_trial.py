@@ -7,7 +7,7 @@ from netkit.deploy import ConfigState, DeviceOutcome, DeviceResult, Outcome
 from netkit.lab.proof import Gap, Heard
 from netkit.plan import Plan
 from netkit.project.project import Project
-from netkit.project.proving import Trial
+from netkit.project.proving import ProofRun
 from netkit.prove.proof import LabPart, WaveStart, flows
 from tests.command import ROOT
 
@@ -19,9 +19,9 @@ TURNS = (WaveStart(1, ("leaf01",), 100.0),)
 DURING, BEFORE = Gap(101.0, 102.0, 9), Gap(99.0, 102.0, 29)
 
 
-def trial(outcome: Outcome | None, gaps: Sequence[Gap] = (), sent: int = 50) -> Trial:
+def trial(outcome: Outcome | None, gaps: Sequence[Gap] = (), sent: int = 50) -> ProofRun:
     """Return a proof after its change was rolled and heard."""
-    found = Trial(PROJECT, PROJECT, LabPart(PROJECT.fabric), PLAN, 0.0)
+    found = ProofRun(PROJECT, PROJECT, LabPart(PROJECT.fabric), PLAN, 0.0)
     heard = [Heard(flow.call.name, sent, tuple(gaps)) for flow in CALLED]
     found.judged(PLAN, CALLED, outcome, TURNS, heard)
     return found
