@@ -129,7 +129,7 @@ class Lldpd:
         self._node.file(CHROOT).mkdir(parents=True, exist_ok=True)
         if self._client == STAND_IN:
             system = Path("/usr/bin/python3")
-            code = Path(__file__).with_name("client.py").read_text(encoding="utf-8")
+            code = Path(__file__).with_name("lldp_client.py").read_text(encoding="utf-8")
             file = self._node.file(STAND_IN)
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text(f"#!{system if system.exists() else sys.executable} -IS\n{code}", encoding="utf-8")
