@@ -110,7 +110,7 @@ def test_the_counters_of_all_ports_are_served_in_64_bits(agent: SnmpAgent) -> No
 
 def test_a_walk_and_a_bulk_walk_of_everything_agree_and_never_go_back(agent: SnmpAgent) -> None:
     agent.apply(state())
-    hardware = [".1.3.6.1.2.1.2", ".1.3.6.1.2.1.31", ".1.3.6.1.2.1.47", ".1.3.6.1.2.1.99"]
+    hardware = [".1.3.6.1.2.1.2", ".1.3.6.1.2.1.31", ".1.3.6.1.2.1.47", ".1.3.6.1.2.1.99", ".1.3.6.1.4.1.40310"]
     for root in [*hardware, ".1.3.111", ".1.0.8802"]:
         bulk, plain = ask(agent, "snmpbulkwalk", root), ask(agent, "snmpwalk", root)
         assert values(bulk) == values(plain), root

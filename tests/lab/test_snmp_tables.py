@@ -2,15 +2,15 @@
 
 import math
 from collections.abc import Iterable
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from netkit.design.fabric import Switch
-from netkit.lab.agents import snmp_mibs
+from netkit.lab.agents import snmp_mibs, vendor_mibs
 from netkit.lab.agents.lldp_neighbor import LldpChassis, LldpNeighbor
-from netkit.lab.agents.snmp_mibs import mibs
 from netkit.lab.agents.snmp_objects import (
     Mib,
     MibRow,
@@ -23,6 +23,7 @@ from netkit.lab.agents.snmp_objects import (
     interface_index,
     scene,
 )
+from netkit.lab.agents.vendor_mibs import mibs
 from netkit.lab.state import EcnState, PortState, QosState, SwitchState
 from tests import intents
 from tests.lab.agent_node import port
@@ -60,7 +61,7 @@ def by_oid(rows: Iterable[MibRow]) -> dict[Oid, int | bytes | Oid]:
 
 
 def tree(platform: str, around: Surroundings = NOBODY) -> MibTree:
-    return MibTree(mibs(lambda: shown(platform), lambda: around), fresh_s=math.inf)
+    return MibTree(mibs(platform, lambda: shown(platform), lambda: around), fresh_s=math.inf)
 
 
 @pytest.mark.parametrize("platform", PLATFORMS)
@@ -136,11 +137,35 @@ def test_sonic_calls_a_port_by_its_alias() -> None:
     assert [rows[(*snmp_mibs.X_TABLE, 1, index)] for index in (1, 5, 9)] == [b"etp1a", b"Ethernet4", b"Ethernet8"]
 
 
-def test_pause_frames_are_told_over_all_priorities() -> None:
+def test_pause_frames_are_told_by_each_mib_in_its_own_way() -> None:
     sent, received = sum(200 + at for at in range(8)), sum(100 + at for at in range(8))
     for platform, index in (("nvue", 3), ("sonic", 1), ("eos", 1001)):
         rows = by_oid(snmp_mibs.pfc_rows(shown(platform)))
         assert (rows[(*snmp_mibs.PFC_TABLE, 2, index)], rows[(*snmp_mibs.PFC_TABLE, 3, index)]) == (sent, received)
+    cumulus = by_oid(vendor_mibs.cumulus_rows(shown("nvue")))
+    assert (cumulus[(*vendor_mibs.PFC, 10, 3)], cumulus[(*vendor_mibs.PFC, 11, 3)]) == (103, 203)
+    sonic = by_oid(vendor_mibs.pfc_rows(shown("sonic")))
+    assert sonic[(*vendor_mibs.PFC_OF_PORT, 1, 1)] == sonic[(*vendor_mibs.PFC_OF_PRIORITY, 2, 1, 3)] == 203
+    assert sonic[(*vendor_mibs.PFC_OF_PRIORITY, 3, 1, 7)] == 107
+    arista = by_oid(vendor_mibs.arista_rows(shown("eos")))
+    assert (arista[(*vendor_mibs.PFC_PRIORITY, 3, 1001, 0)], arista[(*vendor_mibs.PFC_PRIORITY, 4, 1001, 0)]) == (
+        200,
+        100,
+    )
+    assert arista[(*vendor_mibs.PFC_WATCHDOG, 4, 1001, 0, 3)] == 8
+
+
+def test_queues_are_told_by_each_vendor() -> None:
+    cumulus = by_oid(vendor_mibs.cumulus_rows(shown("nvue")))
+    assert [cumulus[(*vendor_mibs.CLASSES, column, 3, 2)] for column in (3, 4, 5, 7)] == [1002, 2002, 3002, 4002]
+    assert cumulus[(*vendor_mibs.DISCARDS, 6, 3)] == sum(3000 + at for at in range(8))
+    assert [cumulus[(*vendor_mibs.UP_DOWN, column, 3)] for column in (2, 3, 4)] == [2, 1, 3]
+    sonic = by_oid(vendor_mibs.queue_rows(shown("sonic")))
+    assert [sonic[(*vendor_mibs.QUEUES, 1, 2, 3, column)] for column in (1, 2, 5)] == [1002, 2002, 3002]
+    arista = by_oid(vendor_mibs.arista_rows(shown("eos")))
+    assert [arista[(*vendor_mibs.EGRESS_QUEUE, column, 1001, 2, 0)] for column in (4, 5, 6)] == [1002, 2002, 3002]
+    assert arista[(*vendor_mibs.ECN_QUEUE, 4, 1001, 2)] == 4002
+    assert [arista[(*vendor_mibs.ECN_QUEUE, 3, 1001, queue)] for queue in (2, 3)] == [2, 1]
 
 
 def test_sensors_say_their_value_with_scale_and_precision() -> None:
@@ -182,13 +207,33 @@ def test_each_transceiver_is_an_entity_and_copper_measures_nothing() -> None:
     ]
 
 
-def test_eos_names_lanes_as_ports_and_is_less_precise() -> None:
+def test_eos_names_lanes_as_ports_and_tells_the_modules_own_limits() -> None:
     rows = by_oid(snmp_mibs.entity_rows(shown("eos")))
     second = 10**9 + 100 * 1005
     assert rows[(*snmp_mibs.PHYSICAL, 2, second + 36)] == b"DOM RX Power Sensor for Ethernet1/6"
     assert rows[(*snmp_mibs.PHYSICAL, 7, second + 36)] == b""
+    limits = by_oid(vendor_mibs.arista_rows(shown("eos")))
     temperature = 10**9 + 100 * 1001 + 10
+    assert [limits[(*vendor_mibs.SENSOR_LIMITS, column, temperature)] for column in range(1, 6)] == [
+        0,
+        -50,
+        700,
+        750,
+        b"ok",
+    ]
     assert by_oid(snmp_mibs.sensor_rows(shown("eos")))[(*snmp_mibs.SENSOR, 4, temperature)] == 455
+
+
+@pytest.mark.parametrize(
+    ("temperature_c", "status"),
+    [(-5.1, b"critical"), (-1.0, b"warning"), (0.0, b"ok"), (70.0, b"ok"), (70.1, b"warning"), (75.1, b"critical")],
+)
+def test_the_state_of_a_sensor_follows_the_modules_limits(temperature_c: float, status: bytes) -> None:
+    reading = port("Ethernet1/1")
+    assert reading.module is not None
+    warm = replace(reading, module=replace(reading.module, temperature_c=temperature_c))
+    rows = by_oid(vendor_mibs.arista_rows(scene(leaf("eos"), SwitchState("leaf"), (warm,))))
+    assert rows[(*vendor_mibs.SENSOR_LIMITS, 5, 10**9 + 100 * 1001 + 10)] == status
 
 
 def test_lldp_tells_of_neighbors_by_the_index_of_the_port() -> None:

@@ -12,8 +12,8 @@ from typing import Protocol
 
 from netkit.design.fabric import Switch
 from netkit.lab.agents.agentx import AgentxSession
-from netkit.lab.agents.snmp_mibs import mibs
 from netkit.lab.agents.snmp_objects import MibTree, SnmpSnapshot, Surroundings, scene
+from netkit.lab.agents.vendor_mibs import mibs
 from netkit.lab.node import ConfigRefusedError, Node
 from netkit.lab.state import SnmpState, SwitchState
 
@@ -138,7 +138,7 @@ class SnmpAgent:
         self._boots = int(time.time())
         self._connection: socket.socket | None = None
         self._thread: threading.Thread | None = None
-        self._tree = MibTree(mibs(self._look, listen))
+        self._tree = MibTree(mibs(self._switch.platform, self._look, listen))
         self._udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         try:
             self._udp.bind((address, port))

@@ -2,13 +2,12 @@
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from netkit.lab.agents.lldp_neighbor import LldpChassis, LldpNeighbor
 from netkit.lab.agents.snmp_objects import (
     MIB_2,
-    Mib,
     MibRow,
     Oid,
     SnmpInterface,
@@ -24,7 +23,7 @@ from netkit.lab.agents.snmp_objects import (
     string,
     truth,
 )
-from netkit.lab.reading import TransceiverReading
+from netkit.lab.reading import ModuleThresholds, TransceiverReading
 
 NUMBER = (*MIB_2, 2, 1, 0)
 INTERFACE_TABLE = (*MIB_2, 2, 2, 1)
@@ -177,6 +176,7 @@ class Sensor:
     unit: SensorUnit
     lane: int
     value: float
+    limits: ModuleThresholds | None
 
     @property
     def index(self) -> int:
@@ -241,14 +241,14 @@ def sensor_text(sensor: Sensor, *, is_eos: bool) -> str:
 
 
 def _sensors(interface: SnmpInterface, module: TransceiverReading) -> Iterator[Sensor]:
-    yield Sensor(interface, TEMPERATURE, 0, module.temperature_c)
+    yield Sensor(interface, TEMPERATURE, 0, module.temperature_c, module.temperature_limits)
     for lane, light in enumerate(module.lanes, module.first_lane):
-        yield Sensor(interface, TX_POWER, lane, light.tx_dbm)
+        yield Sensor(interface, TX_POWER, lane, light.tx_dbm, module.tx_limits)
     for lane, light in enumerate(module.lanes, module.first_lane):
-        yield Sensor(interface, RX_POWER, lane, light.rx_dbm)
+        yield Sensor(interface, RX_POWER, lane, light.rx_dbm, module.rx_limits)
     for lane, light in enumerate(module.lanes, module.first_lane):
-        yield Sensor(interface, TX_BIAS, lane, light.bias_ma)
-    yield Sensor(interface, VOLTAGE, 0, module.voltage_v)
+        yield Sensor(interface, TX_BIAS, lane, light.bias_ma, module.bias_limits)
+    yield Sensor(interface, VOLTAGE, 0, module.voltage_v, module.voltage_limits)
 
 
 def _transceiver(interface: SnmpInterface, module: TransceiverReading, *, is_eos: bool) -> Iterator[MibRow]:
@@ -286,16 +286,3 @@ def pfc_rows(shown: SnmpSnapshot) -> Iterator[MibRow]:
         priorities = interface.reading.priorities
         yield counter32((*PFC_TABLE, 2, interface.index), sum(priority.tx_pause for priority in priorities))
         yield counter32((*PFC_TABLE, 3, interface.index), sum(priority.rx_pause for priority in priorities))
-
-
-def mibs(look: Callable[[], SnmpSnapshot], listen: Callable[[], Surroundings]) -> list[Mib]:
-    """Return the MIBs of a switch over two ways to see: the ports now, and LLDP now."""
-    draws: Mapping[Oid, Callable[[SnmpSnapshot], Iterable[MibRow]]] = {
-        NUMBER[:-2]: interface_rows,
-        X_TABLE[:-1]: extended_rows,
-        PHYSICAL[:-1]: entity_rows,
-        SENSOR[:-1]: sensor_rows,
-        PFC_TABLE[:-3]: pfc_rows,
-    }
-    found = [Mib(root, lambda draw=draw: draw(look())) for root, draw in draws.items()]  # type: ignore[misc]
-    return [*found, Mib(LLDP[:-1], lambda: lldp_rows(look(), listen()))]

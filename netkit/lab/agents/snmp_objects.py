@@ -16,6 +16,7 @@ from netkit.lab.state import PortState, SwitchState
 Oid = tuple[int, ...]
 TRUE, FALSE = 1, 2
 MIB_2: Oid = (1, 3, 6, 1, 2, 1)
+ENTERPRISES: Oid = (1, 3, 6, 1, 4, 1)
 
 
 class SmiType(IntEnum):
