@@ -12,6 +12,7 @@ from netkit.platforms.frr import reply
 from netkit.platforms.frr.files import FRR_CONF, PLACES
 from netkit.platforms.frr.reply import named
 from netkit.platforms.json_access import UNKNOWN, rows
+from netkit.platforms.linux_getters import LinuxGetters
 from netkit.platforms.ssh import SshLine, SshTarget
 from netkit.platforms.view import Reply
 
@@ -19,7 +20,7 @@ SUMMARY = "vtysh -c 'show bgp ipv4 unicast summary json'"
 STATE = "see whether FRR runs: systemctl status frr"
 
 
-class FrrReader(NetworkDriver):  # type: ignore[misc]
+class FrrReader(LinuxGetters, NetworkDriver):  # type: ignore[misc]
     """One switch, only to be read. Not for several threads at once."""
 
     platform = "frr"

@@ -9,6 +9,7 @@ from napalm.base.base import NetworkDriver
 from netkit.errors import AccessError, Problem
 from netkit.platforms.driver import SessionState
 from netkit.platforms.json_access import UNKNOWN, count_or_unknown
+from netkit.platforms.linux_getters import LinuxGetters
 from netkit.platforms.napalm_error import NotConnectedError
 from netkit.platforms.nvue import drain, transport
 from netkit.platforms.nvue.shell import ShellTransport
@@ -24,7 +25,7 @@ NOT_SAVED = re.compile(r'"auto-save":\s*\{\s*"\w+":\s*"(off|disabled)"')
 REVISIONS = {"running": "applied", "startup": "startup", "candidate": "pending"}
 
 
-class NvueReader(NetworkDriver):  # type: ignore[misc]
+class NvueReader(LinuxGetters, NetworkDriver):  # type: ignore[misc]
     """One switch, only to be read. Not for several threads at once."""
 
     platform = "nvue"
@@ -161,13 +162,16 @@ class NvueReader(NetworkDriver):  # type: ignore[misc]
         """Return light and current of each lane."""
         return optics(self._transport.show("platform transceiver"))
 
-    def cli(self, commands: list[str], encoding: str = "text") -> dict[str, str]:
-        """Run commands of the switch's shell; what they print, errors included, is returned."""
+    def _printed(self, command: str) -> str:
         if not isinstance(self._transport, ShellTransport):
             raise AccessError(Problem(f"{self.device}: REST has no command line", "use the transport ssh"))
+        return self._transport.printed(command)
+
+    def cli(self, commands: list[str], encoding: str = "text") -> dict[str, str]:
+        """Run commands of the switch's shell; what they print, errors included, is returned."""
         if encoding != "text":
             raise NotImplementedError(f"no {encoding} output; add -o json to the command")
-        return {command: self._transport.printed(command) for command in commands}
+        return {command: self._printed(command) for command in commands}
 
 
 def _view(version: str) -> str:

@@ -10,6 +10,7 @@ from netkit.errors import AccessError, Problem
 from netkit.platforms import shell_batch
 from netkit.platforms.driver import SessionState
 from netkit.platforms.json_access import UNKNOWN, count_or_unknown
+from netkit.platforms.linux_getters import LinuxGetters
 from netkit.platforms.sonic import procedure, reply, routing, tables
 from netkit.platforms.sonic.candidate import SonicState
 from netkit.platforms.sonic.tables import Tables
@@ -35,7 +36,7 @@ for key in $keys; do printf '%s\\t%s\\n' "${key#*|}" "$(sonic-db-cli STATE_DB hg
 """
 
 
-class SonicReader(NetworkDriver):  # type: ignore[misc]
+class SonicReader(LinuxGetters, NetworkDriver):  # type: ignore[misc]
     """One switch, only to be read. Not for several threads at once."""
 
     platform = "sonic"
@@ -163,6 +164,9 @@ class SonicReader(NetworkDriver):  # type: ignore[misc]
         """Return light and current of each lane."""
         with self._expected("readings of its modules"):
             return optics(reply.hashes(self._shell.read(SENSORS)))
+
+    def _printed(self, command: str) -> str:
+        return self._shell.read(command)
 
     def cli(self, commands: list[str], encoding: str = "text") -> dict[str, str]:
         """Run commands of the switch's shell; what they print, errors included, is returned."""

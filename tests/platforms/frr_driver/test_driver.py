@@ -14,6 +14,7 @@ from netkit.hardware import Catalog
 from netkit.intent import Intent
 from tests.lab.running import RunningLab, intent, needs_lab, on_platform, running, until, write_fabric
 from tests.platforms import driven
+from tests.platforms.getters import assert_answered
 
 pytestmark = needs_lab
 VALUES = on_platform("frr", intent(purpose="lab"), version="8.4.4")
@@ -84,6 +85,7 @@ def test_getters_tell_what_napalm_asks_for(lab: RunningLab) -> None:
         assert device.get_interfaces_counters()["swp33s0"]["rx_errors"] == 0
         until(lambda: all(one["is_up"] for one in peers(device).values()), "sessions are up")
         assert peers(device).keys() == ports
+        assert_answered(device, FABRIC, "leaf02", "spine01")
         assert device.get_config()["startup"] == files("leaf02")["frr.conf"]
         assert device.is_alive() == {"is_alive": True}
 

@@ -8,14 +8,16 @@ from typing import Any
 import pytest
 from napalm.base.exceptions import MergeConfigException, ReplaceConfigException
 
-from netkit.errors import DeviceError
+from netkit.errors import AccessError, DeviceError
 from netkit.platforms.driver import Candidate
 from netkit.platforms.nvue.driver import NvueDriver
 from netkit.platforms.nvue.model import MODEL
 from netkit.platforms.nvue.shell import ShellTransport
 from netkit.platforms.ssh import Done
+from netkit.project.project import Project
 from tests.command import ROOT
 from tests.lab.running import RunningLab, needs_lab, until
+from tests.platforms.getters import assert_answered
 from tests.platforms.nvue.switch import (
     LONG_S,
     PORT,
@@ -328,6 +330,13 @@ def test_sessions_are_those_of_the_design(lab: RunningLab, transport: str) -> No
     neighbors = driver.get_lldp_neighbors()
     assert neighbors["swp1s0"] == [{"hostname": "leaf01", "port": "swp33s0"}]
     driver.close()
+
+
+def test_the_kernel_and_frr_answer_napalm_too(lab: RunningLab) -> None:
+    with opened(lab, "spine01") as driver:
+        assert_answered(driver, Project.open(lab.fabric).fabric, "spine01", "leaf01")
+    with opened(lab, "spine01", "nvue-rest") as driver, pytest.raises(AccessError, match="REST has no command line"):
+        driver.get_arp_table()
 
 
 def test_commands_print_what_they_print(lab: RunningLab) -> None:

@@ -9,7 +9,9 @@ import pytest
 from netkit.errors import AccessError, DeviceError
 from netkit.platforms.driver import Candidate
 from netkit.platforms.sonic.driver import SonicDriver
+from netkit.project.project import Project
 from tests.lab.running import RunningLab, needs_lab, running, until, write_fabric
+from tests.platforms.getters import assert_answered
 from tests.platforms.sonic_driver.switch import (
     MODES,
     SECRETS,
@@ -418,6 +420,7 @@ def test_the_getters_tell_what_the_switch_shows(lab: RunningLab, driver: SonicDr
     assert (peer["is_up"], peer["description"]) == (True, "spine01:Ethernet0")
     assert set(driver.get_interfaces_counters()) == set(driver.get_interfaces()) == set(facts["interface_list"])
     assert len(driver.get_optics()[uplink]["physical_channels"]["channel"]) == 4
+    assert_answered(driver, Project.open(lab.fabric).fabric, LEAF, SPINE)
     assert driver.cli(["echo said; echo wrong >&2"]) == {"echo said; echo wrong >&2": "said\nwrong\n"}
     assert driver.get_config("startup")["running"] == ""
 
