@@ -26,7 +26,7 @@ FILE = "fabric.yaml"
 def failed(lab: RunningLab, folder: Path, row: Row) -> Project:
     """Deploy a row's change, which must fail where the fault is and nowhere else; return what is intended then."""
     values = yaml.safe_load((lab.fabric / FILE).read_text(encoding="utf-8"))
-    project = Project.open(write_fabric(folder / "changed", merged(values, dict(row.deploys))))
+    project = Project.open(write_fabric(folder / "changed", merged(values, dict(row.deploys))), lab=lab.name)
     outcome = _fleet(lab, folder, project.fabric).apply(**HASTE if AWAY in row.options else {})
     assert [one.device for one in outcome.devices if one.exit_code] == [row.at], reasons(outcome)
     return project

@@ -284,7 +284,7 @@ def _deployed(lab: Ward, folder: Path) -> Ward:
     fabric = write_fabric(folder / "changed", values)
     done = lab.lab.netkit("deploy", "--fabric", fabric, "--lab", lab.lab.name, "--yes", "--disruptive", "--busy")
     assert done.returncode == 0, done.stdout + done.stderr
-    return replace(lab, project=Project.open(fabric))
+    return replace(lab, project=Project.open(fabric, lab=lab.lab.name))
 
 
 def _restarted(lab: Ward, device: str) -> Ward:
