@@ -4,7 +4,7 @@ import ast
 import re
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -255,3 +255,22 @@ def test_help_and_completion_load_no_heavy_library() -> None:
     program = "import sys, netkit.cli.app; print(*sorted({name.partition('.')[0] for name in sys.modules}))"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=180)
     assert HEAVY & {*done.stdout.split()} == set()
+
+
+def imported_modules(path: Path) -> Iterator[Path]:
+    """Yield the modules of the package that a module imports when it is imported itself."""
+    for node in ast.parse(path.read_text(encoding="utf-8")).body:
+        names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+        if isinstance(node, ast.ImportFrom):
+            names = [f"{node.module}.{alias.name}" for alias in node.names] + [node.module or ""]
+        for name in names:
+            found = ROOT.joinpath(*name.split(".")).with_suffix(".py")
+            if name.startswith("netkit.") and found.exists():
+                yield found
+
+
+def test_no_modules_import_each_other_in_a_circle() -> None:
+    left = {path: set(imported_modules(path)) for path in modules()}
+    while free := {path for path, wanted in left.items() if not wanted & left.keys()}:
+        left = {path: wanted for path, wanted in left.items() if path not in free}
+    assert {str(path.relative_to(PACKAGE)) for path in left} == set()

@@ -11,7 +11,7 @@ from netkit.design.fabric import Fabric
 from netkit.lab.node import ConfigRefusedError
 from netkit.lab.personalities.linux_host import declared
 from netkit.lab.personalities.linux_host.declared import Declared, declare
-from netkit.lab.personalities.linux_host.programs import generator
+from netkit.lab.personalities.linux_host.networkd import generator
 from tests.lab.personalities.linux_host_desk import rendered, small
 
 needs_netplan = pytest.mark.skipif(not Path(generator()).exists(), reason="netplan is not installed")

@@ -11,7 +11,7 @@ from pathlib import Path
 from netkit.design.fabric import Host
 from netkit.environment import without_secrets
 from netkit.lab.node import ConfigRefusedError, Node
-from netkit.lab.personalities.linux_host import programs, udev, units
+from netkit.lab.personalities.linux_host import networkd, udev, units
 from netkit.lab.personalities.linux_host.machine import PARAMETERS
 
 FOLDER = "/etc/sysctl.d"
@@ -131,7 +131,7 @@ class _Reader:
         for file in files:
             (scratch / "etc/netplan" / file.name).write_bytes(file.read_bytes())
             (scratch / "etc/netplan" / file.name).chmod(0o600)
-        command = [programs.generator(), "--root-dir", str(scratch)]
+        command = [networkd.generator(), "--root-dir", str(scratch)]
         done = subprocess.run(  # noqa: S603 - a fixed command
             command, env=without_secrets(), capture_output=True, text=True, check=False
         )

@@ -11,6 +11,7 @@ from netkit.lab.personalities.linux_host import (
     ethtool,
     mlxconfig,
     mlxlink,
+    networkd,
     pci,
     programs,
     qos_tools,
@@ -78,7 +79,7 @@ class LinuxHost(Personality):
         self.node.ip(lines)
         self.units.power_up()
         self.units.start_early()
-        programs.start(self.node)
+        networkd.start(self.node)
         apply_sysctls(self.node)
         udev.start_units(self.machine, self.tree, self.units, self._run_for_unit)
 

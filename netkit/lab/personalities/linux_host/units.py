@@ -12,7 +12,7 @@ from pathlib import Path
 
 from netkit.lab.entry.commands import HungUpError, WireCall
 from netkit.lab.node import Node, ProgramResult
-from netkit.lab.personalities.linux_host import programs
+from netkit.lab.personalities.linux_host import networkd
 from netkit.lab.personality import Call
 
 KNOWN: Mapping[str, frozenset[str]] = {
@@ -285,7 +285,7 @@ class Units:
     def state(self, name: str) -> UnitState:
         """Return what became of a unit."""
         if name == NETWORKD:
-            return RUNNING if self._node.is_running(programs.NAME) else self._states.get(name, DEAD)
+            return RUNNING if self._node.is_running(networkd.NAME) else self._states.get(name, DEAD)
         if name in self._transient:
             return self._transient_state(name)
         if self._is_standing(name):
@@ -300,7 +300,7 @@ class Units:
     def restart(self, name: str) -> UnitState:
         """Start a unit anew; raises UnitError when there is none."""
         if name == NETWORKD:
-            programs.restart(self._node)
+            networkd.restart(self._node)
         elif self._is_standing(name):
             self._states[name] = RUNNING
         else:
@@ -310,7 +310,7 @@ class Units:
     def reload_unit(self, name: str) -> UnitState:
         """Have a unit read its configuration again."""
         if name == NETWORKD:
-            programs.control(self._node, "reload")
+            networkd.control(self._node, "reload")
             return self.state(name)
         return self.restart(name)
 
@@ -319,7 +319,7 @@ class Units:
         if not self.is_known(name):
             raise UnitError(f"Failed to stop {name}: Unit {name} not loaded.")
         if name == NETWORKD:
-            programs.stop(self._node)
+            networkd.stop(self._node)
         elif name in self._transient:
             self._end_transient(name)
         else:

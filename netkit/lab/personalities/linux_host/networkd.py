@@ -1,0 +1,119 @@
+"""systemd-networkd, as shipped by the distribution, in a node: its bus, its units from netplan, its folders."""
+
+import os
+import pwd
+import re
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+from netkit.lab.node import Node, ProgramResult
+
+NAME = "systemd-networkd"
+BUS = "dbus"
+PROGRAM = "/lib/systemd/systemd-networkd"
+GENERATORS = ("/usr/libexec/netplan/generate", "/lib/netplan/generate")
+BUS_CONFIG = "/run/netkit/dbus.conf"
+BUS_TEXT = """<!DOCTYPE busconfig PUBLIC "-//freedesktop//DTD D-Bus Bus Configuration 1.0//EN"
+ "http://www.freedesktop.org/standards/dbus/1.0/busconfig.dtd">
+<busconfig>
+  <type>system</type>
+  <listen>unix:path=/run/dbus/system_bus_socket</listen>
+  <auth>EXTERNAL</auth>
+  <policy context="default">
+    <allow user="*"/>
+    <allow own="*"/>
+    <allow send_destination="*"/>
+    <allow send_type="method_call"/>
+    <allow receive_type="method_call"/>
+    <allow receive_sender="*"/>
+  </policy>
+</busconfig>
+"""
+VOLATILE = ("/run/dbus", "/run/systemd", "/run/udev")
+UNIT_FOLDERS = ("/etc/systemd/network", "/run/systemd/network")
+PERMANENT_MAC = re.compile(r"^PermanentMACAddress=(\S+)$", re.MULTILINE)
+ACCOUNT = "systemd-network"
+
+
+def start(node: Node) -> None:
+    """Start the message bus and the daemon, after what netplan has to say."""
+    for folder in VOLATILE:
+        shutil.rmtree(node.file(folder), ignore_errors=True)
+    for folder in ("/run/dbus", "/run/systemd/network", "/run/systemd/netif"):
+        node.file(folder).mkdir(parents=True, exist_ok=True)
+    for kind in ("links", "leases", "lldp"):
+        node.file(f"/run/systemd/netif/{kind}").mkdir(exist_ok=True)
+    _own(node)
+    node.file(BUS_CONFIG).write_text(BUS_TEXT, encoding="utf-8")
+    node.spawn(BUS, "dbus-daemon", "--nofork", "--nopidfile", f"--config-file={BUS_CONFIG}")
+    generate(node)
+    restart(node)
+
+
+def generate(node: Node) -> ProgramResult:
+    """Have netplan write its units."""
+    if not any(node.file("/etc/netplan").glob("*.yaml")):
+        return ProgramResult(0, "", "")
+    done = node.run(generator())
+    if done.exit_code != 0:
+        node.log(f"netplan generate: {done.stderr.strip()}")
+    return done
+
+
+def generator() -> str:
+    """Return netplan's generator, which has moved."""
+    return next((path for path in GENERATORS if Path(path).exists()), GENERATORS[0])
+
+
+def restart(node: Node) -> None:
+    """Start the daemon anew."""
+    match_by_present_mac(node)
+    node.spawn(NAME, PROGRAM)
+
+
+def stop(node: Node) -> None:
+    """End the daemon; what it configured stays."""
+    node.end(NAME)
+
+
+def control(node: Node, *arguments: str) -> ProgramResult:
+    """Run the real `networkctl`."""
+    match_by_present_mac(node)
+    return node.run("/usr/bin/networkctl", *arguments)
+
+
+def match_by_present_mac(node: Node) -> None:
+    """Let units that ask for a burnt-in MAC address look at the present one: the lab's interfaces have no other."""
+    for folder in UNIT_FOLDERS:
+        for unit in sorted(node.file(folder).glob("*.network")):
+            wanted = PERMANENT_MAC.findall(unit.read_text(encoding="utf-8"))
+            drop_in = node.file(f"/run/systemd/network/{unit.name}.d/99-lab.conf")
+            if wanted:
+                drop_in.parent.mkdir(parents=True, exist_ok=True)
+                macs = " ".join(wanted)
+                drop_in.write_text(f"[Match]\nPermanentMACAddress=\nMACAddress={macs}\n", encoding="utf-8")
+                drop_in.chmod(0o644)
+            else:
+                drop_in.unlink(missing_ok=True)
+
+
+def _own(node: Node) -> None:
+    """Give the daemon's folders to its account; without such accounts, as in an unprivileged lab, make it root's."""
+    try:
+        account = pwd.getpwnam(ACCOUNT)
+        for path in _state_folders(node):
+            os.chown(path, account.pw_uid, account.pw_gid)
+    except (KeyError, OSError):
+        for file in ("/etc/passwd", "/etc/group"):
+            path = node.file(file)
+            lines = path.read_text(encoding="utf-8").splitlines()
+            fields = "x:0:0::/run:/bin/false" if file.endswith("passwd") else "x:0:"
+            others = [line for line in lines if line.partition(":")[0] != ACCOUNT]
+            path.write_text("\n".join([*others, f"{ACCOUNT}:{fields}"]) + "\n", encoding="utf-8")
+
+
+def _state_folders(node: Node) -> Iterator[Path]:
+    top = node.file("/run/systemd/netif")
+    yield top
+    yield from top.iterdir()
