@@ -8,8 +8,6 @@ from collections.abc import Iterator, Mapping
 from ipaddress import ip_network
 from typing import Any
 
-from napalm.base.helpers import mac as plain_mac
-
 ENVIRONMENT = (
     "head -n 1 /proc/stat; sleep 1; head -n 1 /proc/stat; grep -E '^Mem(Total|Available):' /proc/meminfo; "
     "cd /sys/class/hwmon 2>/dev/null && grep -H . */name */temp*_label */temp*_input */temp*_max */temp*_crit "
@@ -99,7 +97,7 @@ def arp_table(neighbors: list[Row]) -> list[dict[str, Any]]:
     return [
         {
             "interface": one["dev"],
-            "mac": plain_mac(one["lladdr"]),
+            "mac": one["lladdr"].upper(),
             "ip": one["dst"],
             "age": float(one.get("updated", -1)),
         }
@@ -112,7 +110,7 @@ def mac_address_table(entries: list[Row]) -> list[dict[str, Any]]:
     """Return the entries of bridges; how often one moved is not known."""
     return [
         {
-            "mac": plain_mac(one["mac"]),
+            "mac": one["mac"].upper(),
             "interface": one["ifname"],
             "vlan": one.get("vlan", 0),
             "static": one.get("state") in {"permanent", "static"},
