@@ -13,7 +13,6 @@ from netkit.errors import PlanError, Problem, UsageError
 from netkit.plan import Running
 from netkit.project.control import signers_file
 from netkit.project.planning import plan_of_file
-from netkit.project.project import OF_THE_FABRIC
 from netkit.project.revision import configured
 from netkit.report.plan_text import text
 from netkit.report.plan_view import counted
@@ -35,7 +34,7 @@ def run(
     yes: bool,
 ) -> int:
     """Show a plan, and sign that it may be deployed."""
-    project = open_project(folder)
+    project = open_project(folder, lab)
     warn(project)
     settings = policy.load(project.folder).approval or ApprovalSettings()
     hours = settings.valid_hours if valid_hours is None else valid_hours
@@ -59,15 +58,16 @@ def run(
         if not device.not_read and found.running_digest != device.intended_digest:
             what = f"{device.name}: what is intended in {folder} is not what the plan was made for"
             raise PlanError(Problem(what, "check out the commit of the plan, or make the plan again"))
-    place = project.fabric.name if lab == OF_THE_FABRIC else lab
     sys.stdout.write(text(plan))
     question = f"Approve this for {counted(len(plan.changed), 'device')} of {plan.fabric} as {name}?"
     if not is_agreed(question, yes=yes):
         sys.stderr.write("nothing was approved\n")
         return DECLINED
-    said = approval.statement(plan, place, name, time.time(), hours)
+    said = approval.statement(plan, project.lab, name, time.time(), hours)
     whole = said + approval.sign(said, signing, NAMESPACE)
-    given = approval.verified(whole, plan, place, settings=settings, signers=signers, deployer=None, now_s=time.time())
+    given = approval.verified(
+        whole, plan, project.lab, settings=settings, signers=signers, deployer=None, now_s=time.time()
+    )
     target = out or file.with_name(file.name + SUFFIX)
     write_named(target, whole)
     until = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(given.expires_s))

@@ -11,6 +11,7 @@ from netkit.deploy.apply import WayBack, never, quiet
 from netkit.deploy.lock import held_for_all
 from netkit.deploy.model import Tell
 from netkit.deploy.preflight import stages_of
+from netkit.deploy.rollout import untouched
 from netkit.design.select import select
 from netkit.errors import AccessError, Problem, UsageError
 from netkit.plan import Plan
@@ -65,7 +66,7 @@ class Deploying:
         options, plan = options or Options(), planned.plan
         if not plan.changed:
             deploy.refuse_unsettled(self.runs)
-            return Outcome("", plan.fabric, ())
+            return Outcome("", plan.fabric, tuple(untouched(plan, options.limit)))
         self.refuse(plan, planned.intended, options)
         begun = self.control.begun("deploy", plan)
         journal = Journal.new(self.runs)

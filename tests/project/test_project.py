@@ -1,0 +1,95 @@
+"""The Python API does what the command line does, and refuses what it refuses."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import yaml
+
+from netkit import Project
+from netkit import plan as planning
+from netkit.deploy import DeviceResult
+from netkit.deploy.hook import HookError
+from netkit.errors import AccessError, NetkitError, PlanError, UsageError
+from netkit.project.planning import Planned
+from tests.cli.checked import checked
+from tests.cli.scene import Scene, run
+
+NAMES = ("leaf01", "leaf02", "spine01", "spine02", "gpu01", "gpu02")
+
+
+def changing(scene: Scene, policy: object = None) -> tuple[Project, Planned]:
+    """Return a fabric nobody answers for, and a plan that changes one description of it."""
+    access = {
+        "timeout_s": 5,
+        "addresses": dict.fromkeys(NAMES, "127.0.0.1"),
+        "platforms": {platform: {"port": 1} for platform in ("nvue", "linux")},
+    }
+    (scene.fabric / "access.yaml").write_text(yaml.safe_dump(access), encoding="utf-8")
+    if policy is not None:
+        (scene.fabric / "deploy.yaml").write_text(yaml.safe_dump(policy), encoding="utf-8")
+    scene.edit("leaf01", "startup.yaml", "gpu01:rail0", "spare")
+    project = Project.open(scene.fabric)
+    return project, project.plan(running=scene.saved)
+
+
+def test_a_plan_is_that_of_the_command_line(scene: Scene) -> None:
+    _, planned = changing(scene)
+    shown = run("plan", "--fabric", scene.fabric, "--running", scene.saved, "--format", "json")
+    assert planning.write(planned.plan) == shown.stdout
+    assert planned.intended.keys() == {*NAMES}
+
+
+def test_what_is_rendered_is_what_the_command_line_writes(scene: Scene) -> None:
+    files = Project.open(scene.fabric).render("leaf01")["leaf01"]
+    assert {name: (scene.saved / "leaf01" / name).read_text(encoding="utf-8") for name in files} == dict(files)
+
+
+def test_a_snapshot_is_judged_as_by_the_command_line(tmp_path: Path) -> None:
+    fabric, file = checked(tmp_path)
+    judged = Project.open(fabric).check(["bgp"], snapshot=file)
+    done = run("check", "bgp", "--fabric", fabric, "--from", file, "--format", "json")
+    assert (judged.exit_code, judged.judgement.examined) == (done.returncode, json.loads(done.stdout)["examined"])
+    assert judged.exit_code != 0
+
+
+@pytest.mark.parametrize(
+    ("policy", "reason", "error", "said"),
+    [
+        ({"reason": "required"}, "", UsageError, "requires a reason"),
+        ({"approval": {"required": "always"}}, "a test", PlanError, "requires a second person's approval"),
+        ({"hook": {"command": ["false"]}}, "a test", HookError, "hook"),
+    ],
+)
+def test_the_rules_of_the_fabric_hold_before_anything_is_changed(
+    scene: Scene, policy: object, reason: str, error: type[NetkitError], said: str
+) -> None:
+    project, planned = changing(scene, policy)
+    with pytest.raises(error, match=said):
+        project.deploy(planned, reason=reason)
+    assert list(project.history()) == []
+    with pytest.raises(UsageError, match="no run"):
+        project.rollback("last")
+
+
+def test_a_plan_that_could_not_be_read_whole_is_refused_and_never_called_done(scene: Scene) -> None:
+    project, planned = changing(scene)
+    (scene.saved / "leaf02" / "startup.yaml").unlink()
+    part = project.plan(running=scene.saved)
+    with pytest.raises(AccessError, match="leaf02: could not be read for the plan"):
+        project.deploy(part)
+    unread = replace(part.plan, devices=tuple(one for one in part.plan.devices if not one.changes))
+    outcome = project.deploy(replace(planned, plan=unread))
+    missed = outcome.device("leaf02")
+    assert missed is not None
+    assert (missed.result, outcome.exit_code) == (DeviceResult.UNREACHABLE, 4)
+
+
+def test_a_project_of_a_lab_reaches_nothing_else(scene: Scene) -> None:
+    changing(scene)
+    project = Project.open(scene.fabric, lab=".")
+    assert project.lab == "small"
+    for ask in (project.plan, project.snapshot, lambda: project.connect("leaf01")):
+        with pytest.raises(NetkitError, match="no lab small runs"):
+            ask()
