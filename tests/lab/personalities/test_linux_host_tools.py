@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from netkit.lab.node import ProgramResult
 from netkit.lab.personalities.linux_host import mlxlink, qos_tools
 from netkit.lab.personalities.linux_host.host import TOOLS
 from netkit.lab.personalities.linux_host.machine import HostMachine, VolatileNicSettings
@@ -90,14 +91,19 @@ def test_no_arguments_break_mlnx_qos(words: list[str]) -> None:
     assert qos_tools.show(state).startswith("DCBX mode: ")
 
 
+class DeskWithRealTools(Desk):
+    """A desk that takes what a tool hands over to the real program, as ethtool does for other interfaces."""
+
+    def run(self, *command: str, stdin: str = "", timeout_s: float = 60) -> ProgramResult:
+        return ProgramResult(exit_code=1, stdout="", stderr=f"{command} {stdin} {timeout_s}")
+
+
 @given(st.sampled_from(sorted(TOOLS)), st.lists(st.text(max_size=12), max_size=6))
 @settings(max_examples=400)
 def test_no_arguments_break_a_tool(tmp_path_factory: pytest.TempPathFactory, program: str, words: list[str]) -> None:
-    machine = HostMachine(Desk(small().hosts[0], tmp_path_factory.mktemp("desk")))
+    machine = HostMachine(DeskWithRealTools(small().hosts[0], tmp_path_factory.mktemp("desk")))
     known = ["rail0" if word.startswith("r") else word for word in words]
     call = Typed(program, tuple(known), root=tmp_path_factory.getbasetemp())
-    if program == "ethtool" and "rail0" not in known[:2]:
-        return  # the real ethtool answers
     assert isinstance(TOOLS[program](machine, call), int)
 
 
