@@ -22,9 +22,9 @@ class RoutingNode(Protocol):
 
     kernel_names: Mapping[str, str]
 
-    def file(self, path: str) -> Path: ...  # noqa: D102
+    def file(self, path: str) -> Path: ...
 
-    def vty(self, command: str, daemon: str = "bgpd") -> str: ...  # noqa: D102
+    def vty(self, command: str, daemon: str = "bgpd") -> str: ...
 
 
 class LinkChange(NamedTuple):
@@ -96,11 +96,11 @@ COMPLAINTS = re.compile(r"^(?:%|line \d+:|\[.*?\] %).*$", re.MULTILINE)
 class Shell(Protocol):
     """What routing needs of a node."""
 
-    def file(self, path: str) -> Path: ...  # noqa: D102
-    def run(self, *command: str, stdin: str = "", timeout_s: float = 60) -> ProgramResult: ...  # noqa: D102
-    def spawn(self, name: str, *command: str) -> None: ...  # noqa: D102
-    def end(self, name: str) -> None: ...  # noqa: D102
-    def is_running(self, name: str) -> bool: ...  # noqa: D102
+    def file(self, path: str) -> Path: ...
+    def run(self, *command: str, stdin: str = "", timeout_s: float = 60) -> ProgramResult: ...
+    def spawn(self, name: str, *command: str) -> None: ...
+    def end(self, name: str) -> None: ...
+    def is_running(self, name: str) -> bool: ...
 
 
 def load(node: Shell, text: str) -> None:

@@ -32,15 +32,15 @@ class RunningNode(Protocol):
     kernel_names: Mapping[str, str]
 
     @property
-    def holder(self) -> Namespaces: ...  # noqa: D102
+    def holder(self) -> Namespaces: ...
 
-    def file(self, path: str) -> Path: ...  # noqa: D102
+    def file(self, path: str) -> Path: ...
 
-    def run(self, *command: str, stdin: str = "", timeout_s: float = 60) -> ProgramResult: ...  # noqa: D102
+    def run(self, *command: str, stdin: str = "", timeout_s: float = 60) -> ProgramResult: ...
 
-    def spawn(self, name: str, *command: str) -> None: ...  # noqa: D102
+    def spawn(self, name: str, *command: str) -> None: ...
 
-    def end(self, name: str) -> None: ...  # noqa: D102
+    def end(self, name: str) -> None: ...
 
 
 class BreakStep(NamedTuple):
