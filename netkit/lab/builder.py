@@ -76,7 +76,7 @@ Tell = Callable[[str, int, int], None]
 
 
 class Builder:
-    """Builds one lab, and single nodes of it again."""
+    """Builds the nodes of one lab, and restarts single ones."""
 
     def __init__(self, world: World, files: Mapping[str, Mapping[str, str]], tell: Tell) -> None:
         self.world = world
@@ -87,7 +87,7 @@ class Builder:
         self._client = Path(__file__).with_name("client.pl").read_text(encoding="utf-8")
 
     def build(self) -> list[Shortfall]:
-        """Bring every node up; return what kept any of them from it."""
+        """Bring every node up; return what failed."""
         seats = tuple(self.world.layout.seats.values())
         holders: dict[str, Holder] = {}
         for count, seat in enumerate(seats):
@@ -103,7 +103,7 @@ class Builder:
         return shortfalls
 
     def restart(self, name: str) -> None:
-        """Cut a node's power and boot it from its flash; raises RefusedError when it cannot."""
+        """Power-cycle a node and boot it from its flash; raise ConfigRefusedError if it does not boot."""
         node, mind = self.world.nodes[name], self.world.personalities[name]
         with node.lock:
             mind.stop()
@@ -113,7 +113,7 @@ class Builder:
         self._boot(node, mind)
 
     def _boot(self, node: LiveNode, mind: Personality) -> None:
-        """Boot a node, then let people in. Without its lock: programs that a boot runs may ask the node something."""
+        """Boot a node, then start its sshd. The node is not locked: programs a boot runs may call the keeper."""
         mind.boot()
         self.world.host_keys[node.name] = shell.host_key(node.holder.root, node.saved)
         config = shell.sshd_config(node.seat.address, self.world.port(SSH_PORT))
@@ -157,7 +157,7 @@ class Builder:
         return shortfalls
 
     def _first_boot(self, node: LiveNode) -> tuple[str, str]:
-        """Return the node's name, and what kept it from coming up."""
+        """Provision and boot a node; return its name and what went wrong."""
         try:
             mind = self._furnish(node)
             if files := self._files.get(node.name, {}):
@@ -171,7 +171,7 @@ class Builder:
         return node.name, ""
 
     def _furnish(self, node: LiveNode) -> Personality:
-        """Give a node its personality, its commands and its ways in."""
+        """Give a node its personality, its commands, and its management servers."""
         world, kind = self.world, personality(node.seat.personality)
         mind = world.personalities[node.name] = kind(node)
         shell.furnish(
@@ -203,12 +203,11 @@ class Builder:
         )
 
     def _write_down(self) -> None:
-        """Write the lab down anew once it is written down."""
         if self._is_recorded:
             write(self.world)
 
     def _start_sshd(self, node: LiveNode) -> None:
-        """Let people in; a device that is unreachable by fault stays so."""
+        """Start sshd, unless a fault makes the device unreachable."""
         if not self.world.services.faults.of("unreachable", node.name):
             # -r: no new image for each connection, which is half of what one costs.
             node.spawn("sshd", "/usr/sbin/sshd", "-D", "-e", "-r", "-f", "/etc/ssh/sshd_config", network=False)

@@ -44,26 +44,25 @@ class LabFolder:
 
     @property
     def name(self) -> str:
-        """Return the name of the lab."""
         return self.path.name
 
     @property
     def control(self) -> Path:
-        """Return the socket the keeper listens on."""
+        """The socket the keeper listens on."""
         return self.path / CONTROL
 
     @property
     def key(self) -> Path:
-        """Return the private key that opens the nodes."""
+        """The private key that opens the nodes."""
         return self.path / "key"
 
     @property
     def ssh_config(self) -> Path:
-        """Return the client configuration with an entry for each node."""
+        """The client configuration with an entry for each node."""
         return self.path / "ssh_config"
 
     def record(self) -> Mapping[str, Any]:
-        """Return what is written down about the lab; nothing when there is none, or none that can be read."""
+        """Read lab.json; empty if it is missing or unreadable."""
         try:
             found = json.loads((self.path / RECORD).read_text(encoding="utf-8"))
         except (OSError, ValueError):
@@ -71,13 +70,13 @@ class LabFolder:
         return found if isinstance(found, dict) and isinstance(found.get("devices"), dict) else {}
 
     def write(self, record: Mapping[str, Any]) -> None:
-        """Write down what other commands need to know."""
+        """Replace lab.json, which other commands read."""
         draft = self.path / f"{RECORD}.draft"
         draft.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
         draft.replace(self.path / RECORD)
 
     def init(self) -> int:
-        """Return the process whose end is the end of the lab; 0 when it is not there any more."""
+        """Return the pid of the lab's init process, whose end ends the lab; 0 if it has ended."""
         try:
             number, began = (self.path / INIT).read_text(encoding="ascii").split()
             pid = int(number)
@@ -87,11 +86,10 @@ class LabFolder:
 
     @property
     def is_alive(self) -> bool:
-        """Whether the lab runs."""
         return self.init() != 0
 
     def end(self) -> None:
-        """End every process of the lab at once, and remove its folder."""
+        """Kill every process of the lab, and remove its folder."""
         pid = self.init()
         if pid:
             os.kill(pid, signal.SIGKILL)
@@ -110,7 +108,7 @@ class LabFolder:
 
 
 def began_at(pid: int) -> str:
-    """Return when a process began, in the kernel's own count: a number used again for another process differs."""
+    """Return the start time of a process in clock ticks, which differs when a pid is reused; empty if it has ended."""
     try:
         words = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
     except OSError:
@@ -137,7 +135,7 @@ def all_labs() -> tuple[LabFolder, ...]:
 
 @contextmanager
 def only_one() -> Iterator[None]:
-    """Hold the labs' common lock: starting and ending change what all of them share."""
+    """Hold the lock of all labs: starting and ending one changes what they share."""
     home().mkdir(parents=True, exist_ok=True, mode=0o755)
     if os.geteuid() not in {0, home().stat().st_uid}:
         raise LabError(Problem(f"{home()} belongs to somebody else", "set NETKIT_LAB_DIR to a folder of your own"))
@@ -148,7 +146,7 @@ def only_one() -> Iterator[None]:
 
 @dataclass(frozen=True)
 class LabJob:
-    """The fabric, what its devices begin with, and where the lab is written down."""
+    """The fabric, the initial configuration of its devices, and the lab's folder."""
 
     fabric: Fabric
     files: Mapping[str, Mapping[str, str]]
@@ -165,7 +163,7 @@ NO_WORD = '{"error": ["the lab ended while it was asked"]}'
 
 
 def ask_keeper(folder: LabFolder, verb: str, **details: Any) -> Mapping[str, Any]:
-    """Return the keeper's answer; its refusals are raised."""
+    """Send a request to the keeper and return its answer; raise LabError with its error."""
     with socket.socket(socket.AF_UNIX) as line:
         line.settimeout(PATIENCE_S)
         try:

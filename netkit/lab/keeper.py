@@ -32,7 +32,7 @@ ANSWERED_EARLY = {"progress", "again"}
 
 @dataclass
 class Status:
-    """What the keeper says of itself."""
+    """Progress and outcome of building the lab."""
 
     step: str = "starting"
     done: int = 0
@@ -45,12 +45,11 @@ class Status:
     began_s: float = field(default_factory=time.monotonic)
 
     def tell(self, step: str, done: int, total: int) -> None:
-        """Remember how far it is."""
         self.step, self.done, self.total = step, done, total
 
 
 def run(job: LabJob) -> None:
-    """Be the keeper of a lab, until it ends."""
+    """Run the keeper of a lab until it ends."""
     gc.enable()
     gc.freeze()
     namespace_holder.set_process_name("netkit-lab")
@@ -64,7 +63,7 @@ def run(job: LabJob) -> None:
 
 
 class Keeper:
-    """Answers for one lab."""
+    """Serves the requests for one lab."""
 
     def __init__(self, job: LabJob) -> None:
         self._job = job
@@ -91,7 +90,7 @@ class Keeper:
         }
 
     def serve(self) -> None:
-        """Build the lab on one thread, and answer on others until the end."""
+        """Build the lab in one thread, and answer requests in others until the end."""
         listener = _listening(self._job.folder.control)
         threading.Thread(target=self._build, name="build", daemon=True).start()
         while True:
@@ -110,7 +109,7 @@ class Keeper:
             status.failure = f"{type(error).__name__}: {error}"
 
     def _settle(self) -> None:
-        """Wait for what the configurations promise; devices as from the factory promise nothing."""
+        """Wait until the configured state is reached; devices with factory defaults are not checked."""
         status = self._status
         is_told = {name for name, files in self._job.files.items() if files} >= set(self._world.nodes)
         status.shortfalls = [*status.unbooted, *(self._lacks() if is_told else ())]
@@ -163,7 +162,7 @@ class Keeper:
         }
 
     def _again(self, request: Request) -> Answer:
-        """Wait anew, as a second `up` does, for what was missing when the first gave up."""
+        """Wait again, for a second `up`, for what was missing when the first gave up."""
         if self._status.is_up and self._status.shortfalls:
             self._status.is_up = False
             threading.Thread(target=self._settle, name="settle", daemon=True).start()
@@ -200,7 +199,7 @@ class Keeper:
         return {"faults": self._world.services.faults.to_json()}
 
     def _incast(self, request: Request) -> Answer:
-        """Make several NICs send at line rate to one, for a while."""
+        """Make several NICs send to one at line rate, for a while."""
         device, interface = faults.locate(self._job.fabric, str(request["place"]))
         flows = flow.incast(self._job.fabric, FlowEnd(device, interface), request["senders"], request["seconds"])
         self._generator().start(flows)
@@ -216,7 +215,7 @@ class Keeper:
         return {"stopped": names}
 
     def _load(self, request: Request) -> Answer:
-        """Let the job run that all devices show, or rest."""
+        """Start or stop the modelled job that loads all cables."""
         self._world.services.set_load(is_on=bool(request["is_on"]))
         return {}
 
@@ -235,7 +234,7 @@ class Keeper:
 
 
 def _listening(control: Path) -> socket.socket:
-    """Return a socket that listens by the time anybody can see it: who waits for a lab waits for its file."""
+    """Return a socket that listens before its file appears: clients wait for the file."""
     unseen = control.with_name(".c")
     unseen.unlink(missing_ok=True)
     listener = socket.socket(socket.AF_UNIX)

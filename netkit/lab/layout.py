@@ -11,7 +11,7 @@ PERSONALITY_OF_HOSTS = "linux-host"
 
 @dataclass(frozen=True, slots=True)
 class Seat:
-    """One device's place in the lab."""
+    """The lab's plan for one device."""
 
     device: Switch | Host
     personality: str
@@ -21,13 +21,12 @@ class Seat:
 
     @property
     def name(self) -> str:
-        """Return the name of the device."""
         return self.device.name
 
 
 @dataclass(frozen=True, slots=True)
 class Strand:
-    """A cable as the kernel has it."""
+    """A cable as a veth pair."""
 
     left: str
     left_interface: str
@@ -37,7 +36,7 @@ class Strand:
 
 @dataclass(frozen=True, slots=True)
 class LabLayout:
-    """All seats and cables."""
+    """The nodes and cables of a lab."""
 
     fabric: Fabric
     seats: Mapping[str, Seat]
@@ -45,7 +44,7 @@ class LabLayout:
 
 
 def lay_out(fabric: Fabric, block: str) -> LabLayout:
-    """Return the lab of a fabric on a loopback block such as `127.64`."""
+    """Plan the lab of a fabric on a loopback block such as `127.64`."""
     devices: tuple[Switch | Host, ...] = (*fabric.switches, *fabric.hosts)
     seats = {
         device.name: Seat(device, _personality(device), address(block, index), _kernel_names(device))
@@ -60,7 +59,7 @@ def address(block: str, index: int) -> str:
 
 
 def kernel_name(port: str) -> str:
-    """Return a port's name as the kernel takes it: Arista calls Ethernet1/1 et1_1 there too."""
+    """Return a port's kernel interface name. As on EOS, Ethernet1/1 becomes et1_1."""
     if "/" not in port:
         return port
     return "et" + port.removeprefix("Ethernet").replace("/", "_")

@@ -34,7 +34,7 @@ OUTWARDS = re.compile(r"^ *neighbor (\S+) route-map (\S+) out$", re.MULTILINE)
 
 
 def ports(config: str, switch: Switch, kernel_names: Mapping[str, str]) -> frozenset[str]:
-    """Return the ports whose neighbours are asked to go around. A leaf keeps one way: its hosts have no other."""
+    """Return the drained ports. A fully drained leaf counts as not drained: its hosts have no other path."""
     found = _interfaces(config, kernel_names.values())
     drained = frozenset(name for name, interface in kernel_names.items() if interface in found)
     is_cut_off = switch.role == "leaf" and drained >= {port.name for port in switch.fabric_ports}
@@ -42,7 +42,7 @@ def ports(config: str, switch: Switch, kernel_names: Mapping[str, str]) -> froze
 
 
 def _interfaces(config: str, interfaces: Collection[str]) -> frozenset[str]:
-    """Return those of a whole switch, or of single sessions whose routes leave with the community that says so."""
+    """Return interfaces drained as a whole switch, or by a route map that sets the graceful-shutdown community."""
     if WHOLE in (line.strip() for line in config.splitlines()):
         return frozenset(interfaces)
     leaving = {name for name, body in MAP.findall(config) if LEAVES.search(body)}
@@ -60,7 +60,7 @@ NOTHING_LEFT: Left = (PortMarks(), NOTHING_SENT)
 
 
 class LiveNode:
-    """One device of a running lab; what a personality sees of it is the `Node` protocol."""
+    """One device of a running lab; personalities see it as the `Node` protocol."""
 
     def __init__(self, seat: Seat, holder: Holder, saved: Path, log: Path, services: LabServices) -> None:
         self.name = seat.name
@@ -85,7 +85,7 @@ class LiveNode:
         self._left: Mapping[str, Left] = {}
 
     def file(self, path: str) -> Path:
-        """Return where a file of the node is for this process."""
+        """Return the path on this side of a file of the node."""
         return self.holder.root / path.lstrip("/")
 
     def run(self, *command: str, stdin: str = "", timeout_s: float = 60, network: bool = True) -> ProgramResult:
@@ -134,7 +134,7 @@ class LiveNode:
             )
 
     def end(self, name: str) -> None:
-        """End what was spawned under a name."""
+        """Stop a program that was spawned under a name."""
         program = self._programs.pop(name, None)
         if program is None:
             return
@@ -146,12 +146,11 @@ class LiveNode:
             program.wait()
 
     def is_running(self, name: str) -> bool:
-        """Whether what was spawned under a name still runs."""
         program = self._programs.get(name)
         return program is not None and program.poll() is None
 
     def signal(self, name: str, number: signal.Signals) -> None:
-        """Send a signal to what was spawned under a name."""
+        """Send a signal to a spawned program."""
         if self.is_running(name):
             self._programs[name].send_signal(number)
 
@@ -166,11 +165,11 @@ class LiveNode:
         return done.stdout
 
     def vty(self, command: str, daemon: str = "bgpd") -> str:
-        """Ask a running FRR daemon."""
+        """Run a command in a running FRR daemon."""
         return routing.ask(self, daemon, command)
 
     def realise(self, state: SwitchState) -> None:
-        """Make links, FRR, marking, SNMP and the hardware model what a state says."""
+        """Apply a switch's configuration to links, FRR, marking, SNMP, LLDP, gNMI and the hardware model."""
         self.changes += 1
         after = netlink.wanted(state, self.kernel_names)
         text = routing.slower_bfd(state.frr, self._services.bfd_interval_ms)
@@ -204,7 +203,7 @@ class LiveNode:
             raise RuntimeError(f"{self.name}: nft refused: {done.stderr.strip()}")
 
     def ports(self) -> tuple[SwitchPortReading, ...]:
-        """Return what each port of a switch shows now."""
+        """Read every port of a switch."""
         return self._services.port_readings(self.name, self.kernel_ports(), self._drained())
 
     def _drained(self) -> frozenset[str]:
@@ -216,11 +215,11 @@ class LiveNode:
             return frozenset()
 
     def port(self, name: str) -> SwitchPortReading | None:
-        """Return what one port shows now."""
+        """Read one port; None if it is not in use."""
         return next((port for port in self.ports() if port.name == name), None)
 
     def nics(self, only: str = "") -> tuple[NicReading, ...]:
-        """Return what each NIC of a host shows now, or only that of one interface."""
+        """Read the NICs of a host, or only the one of an interface."""
         return self._services.nic_readings(self.name, self.kernel_ports(), only)
 
     def clear_counters(self, port: str = "") -> None:
@@ -228,7 +227,7 @@ class LiveNode:
         self._services.clear(self.name, port)
 
     def kernel_ports(self) -> Mapping[str, KernelPort]:
-        """Return what the kernel shows of each port, by its NOS name; as old as half a second."""
+        """Return the kernel's view of each port by its NOS name, at most half a second old."""
         seen_s, ports = self._seen
         age_s = time.monotonic() - seen_s
         if age_s < FRESH_S:
@@ -246,12 +245,12 @@ class LiveNode:
         return ports
 
     def log(self, line: str) -> None:
-        """Add a line to the node's log."""
+        """Append a line to the node's log."""
         with self._log_file() as log:
             log.write(f"{time.strftime('%H:%M:%S')} {line}\n".encode())
 
     def kill_all(self) -> None:
-        """End every process of the node but its holder, as a power cut would."""
+        """Kill every process of the node except its holder, like a power cut."""
         self.lldp.end()
         if self.agent is not None:
             self.agent.end()
@@ -265,7 +264,7 @@ class LiveNode:
                 continue
 
     def processes(self) -> list[int]:
-        """Return the processes that live in the node's own mounts, but not its holder."""
+        """Return the processes in the node's mount namespace, except its holder."""
         mine = Path(f"/proc/{self.holder.pid}/ns/mnt").readlink()
         found = []
         for entry in Path("/proc").iterdir():
@@ -278,13 +277,13 @@ class LiveNode:
         return found
 
     def fill_flash(self, *, is_full: bool) -> None:
-        """Leave no room in what survives a restart, or give it back."""
+        """Shrink the flash to what it holds, or restore its size."""
         held = os.statvfs(self.saved)
         used = max((held.f_blocks - held.f_bfree) * held.f_frsize, held.f_frsize)
         namespace_holder.remount(str(self.saved), f"size={used if is_full else FLASH_BYTES}")
 
     def forget(self) -> None:
-        """Begin from nothing again after a power cut: links down, no addresses, no daemons, empty volatile folders."""
+        """Reset to the state after a power cut: links down, no addresses, no daemons, empty volatile folders."""
         bridges = "".join(f"link del {bridge}\n" for bridge in sorted(self._links.bridges))
         flush = [f"addr flush dev {name}" for name in ("lo", *self.kernel_names.values())]
         downs = [f"link set {name} down" for name in self.kernel_names.values()]

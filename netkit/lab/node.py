@@ -11,12 +11,12 @@ from netkit.lab.state import SwitchState
 
 
 class ConfigRefusedError(Exception):
-    """The node does not accept what it was given; the text is what its NOS would say."""
+    """The node rejects a configuration; the text is what its NOS would print."""
 
 
 @dataclass(frozen=True, slots=True)
 class ProgramResult:
-    """A program that ended."""
+    """Exit code and output of a program."""
 
     exit_code: int
     stdout: str
@@ -24,7 +24,7 @@ class ProgramResult:
 
 
 class Node(Protocol):
-    """What a personality acts on."""
+    """The view of a node that a personality acts on."""
 
     name: str
     device: Switch | Host
@@ -34,40 +34,40 @@ class Node(Protocol):
     """A folder that survives a restart of the node: flash. Only what is saved belongs here."""
 
     def file(self, path: str) -> Path:
-        """Return where a file of the node, such as /etc/frr/frr.conf, is for this process."""
+        """Return the path on this side of a file of the node, such as /etc/frr/frr.conf."""
 
     def run(self, *command: str, stdin: str = "", timeout_s: float = 60) -> ProgramResult:
         """Run a program inside the node's namespaces."""
 
     def spawn(self, name: str, *command: str) -> None:
-        """Start a long-running program inside the node, under a name to end it by; its output goes to the log."""
+        """Start a long-running program inside the node under a name; its output goes to the log."""
 
     def end(self, name: str) -> None:
-        """End what was spawned under a name, and wait for it."""
+        """Stop a spawned program, and wait for it."""
 
     def is_running(self, name: str) -> bool:
-        """Whether what was spawned under a name still runs."""
+        """Whether a spawned program still runs."""
 
     def ip(self, commands: Iterable[str]) -> str:
-        """Run `ip -batch` with commands; raises RuntimeError with what the kernel refused."""
+        """Run `ip -batch`; raise RuntimeError with the kernel's error."""
 
     def vty(self, command: str, daemon: str = "bgpd") -> str:
-        """Ask a running FRR daemon over its own socket."""
+        """Run a command in a running FRR daemon, over its own socket."""
 
     def realise(self, state: SwitchState) -> None:
-        """Make kernel, FRR, SNMP, LLDP and the hardware model what a state says, or raise RefusedError."""
+        """Apply a configuration to kernel, FRR, SNMP, LLDP and the hardware model; raise ConfigRefusedError."""
 
     def ports(self) -> tuple[SwitchPortReading, ...]:
-        """Return what each port of a switch shows now, in the order of the design."""
+        """Read every port of a switch, in the order of the design."""
 
     def port(self, name: str) -> SwitchPortReading | None:
-        """Return what one port shows now, by its NOS name; None when the switch has no such port in use."""
+        """Read one port by its NOS name; None if the switch has no such port in use."""
 
     def nics(self, only: str = "") -> tuple[NicReading, ...]:
-        """Return what each NIC of a host shows now, or only that of one interface."""
+        """Read the NICs of a host, or only the one of an interface."""
 
     def clear_counters(self, port: str = "") -> None:
         """Reset the counters a NOS command resets."""
 
     def log(self, line: str) -> None:
-        """Add a line to the node's log, which `netkit lab logs` shows."""
+        """Append a line to the node's log, which `netkit lab logs` shows."""

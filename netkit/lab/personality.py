@@ -40,7 +40,7 @@ FIND_ON = os.pathsep.join(["/usr/sbin", "/sbin", "/usr/bin", "/bin"])
 
 
 def check() -> None:
-    """Refuse to start what cannot run here."""
+    """Raise LabError if this machine cannot run a lab."""
     packages = sorted(set(missing_packages()))
     if packages:
         raise LabError(
@@ -56,7 +56,7 @@ def check() -> None:
 
 
 def missing_packages() -> Iterator[str]:
-    """Yield the Debian packages that are not there."""
+    """Yield the Debian packages that are not installed."""
     for tool, package in TOOLS.items():
         if not shutil.which(tool) and not shutil.which(tool, path=FIND_ON):
             yield package
@@ -66,7 +66,7 @@ def missing_packages() -> Iterator[str]:
 
 
 def without_root() -> Problem | None:
-    """Return what keeps an ordinary user from running a lab."""
+    """Return why an ordinary user cannot run a lab here, or None."""
     if not shutil.which("newuidmap"):
         return Problem("without root the lab needs newuidmap", "apt-get install uidmap, or run it as root")
     words = ["unshare", "-U", "-r", "-n", "true"]
@@ -86,7 +86,7 @@ Told = tuple[tuple[Elem, ...], object]
 
 
 class Call(Protocol):
-    """One command typed on a node: what was typed, and the terminal it was typed at."""
+    """A command typed on a node, with its terminal."""
 
     program: str
     arguments: tuple[str, ...]
@@ -107,11 +107,11 @@ class Call(Protocol):
         """Return all of standard input."""
 
     def file(self, path: str) -> Path:
-        """Return where a file named on the node is for this process, relative names from the caller's folder."""
+        """Return the path on this side of a file named on the node; relative names start from the caller's folder."""
 
 
 class Personality(ABC):
-    """The NOS of one node. One lock per node is held around every call, so no method needs a lock of its own."""
+    """The NOS of one node. Every call is made with the node locked, so methods need no lock of their own."""
 
     programs: ClassVar[tuple[str, ...]] = ()
     """The commands that are answered here; everything else on the node's PATH is the real program."""
@@ -127,18 +127,18 @@ class Personality(ABC):
 
     @abstractmethod
     def provision(self, files: Mapping[str, str]) -> None:
-        """Make rendered files the saved configuration, or raise RefusedError with every reason not to."""
+        """Save rendered files as the startup configuration; raise ConfigRefusedError with every reason not to."""
 
     @abstractmethod
     def boot(self) -> None:
-        """Become what the saved configuration says, or the factory's when nothing was saved."""
+        """Apply the saved configuration, or factory defaults if nothing is saved."""
 
     @abstractmethod
     def run(self, call: Call) -> int:
-        """Answer one of the programs and return its exit code."""
+        """Run one of `programs` and return its exit code."""
 
     def settings(self, interface: str) -> NicSettings | None:  # noqa: ARG002 - only hosts have NICs
-        """Return how a NIC of a host is set."""
+        """Return how a host's NIC is set."""
         return None
 
     def data_tos(self, interface: str) -> int:
@@ -157,16 +157,16 @@ class Personality(ABC):
         body: bytes,
         user: str = "",
     ) -> tuple[int, Mapping[str, str], bytes]:
-        """Answer a request of a user who was let in: status, headers, body."""
+        """Answer an authenticated request: status, headers, body."""
         del method, path, headers, body, user
         return 404, {}, b""
 
     def gnmi(self, target: str, path: tuple[Elem, ...]) -> Iterator[Told]:
-        """Yield what a gNMI server tells below a path; LookupError when it has nothing there."""
+        """Yield what a gNMI server exposes below a path; raise LookupError if there is nothing."""
         raise LookupError(f"{target}{path}")
 
     def refresh(self) -> None:  # noqa: B027 - only hosts have files that move by themselves
-        """Bring files up to date that programs read directly, such as counters below /sys."""
+        """Update files that programs read directly, such as counters below /sys."""
 
     def stop(self) -> None:  # noqa: B027 - most have nothing to stop
-        """End what the personality itself started; processes inside the node end by themselves."""
+        """Stop what the personality itself started; processes inside the node end by themselves."""

@@ -26,7 +26,7 @@ ESTABLISHED = "Established"
 
 @dataclass(frozen=True, slots=True)
 class Shortfall:
-    """Something a device lacks."""
+    """A difference between a device and the design."""
 
     device: str
     what: str
@@ -39,7 +39,7 @@ class Shortfall:
 def wait(
     fabric: Fabric, nodes: Mapping[str, LiveNode], patience_s: float, tell: Callable[[int, int], None]
 ) -> list[Shortfall]:
-    """Ask all switches again and again until nothing is missing or patience ends; return what is missing then."""
+    """Poll all switches until nothing is missing or time runs out; return what is still missing."""
     wanted = expectations(fabric)
     open_devices = [name for name in wanted if name in nodes]
     deadline = time.monotonic() + patience_s
@@ -55,7 +55,7 @@ def wait(
 
 
 def missing(fabric: Fabric, nodes: Mapping[str, LiveNode]) -> Mapping[str, list[str]]:
-    """Return what each switch lacks at this moment."""
+    """Return what each switch lacks now."""
     wanted = {name: one for name, one in expectations(fabric).items() if name in nodes}
     with ThreadPoolExecutor(ASKERS) as pool:
         answers = pool.map(lambda name: shortfalls(fabric, nodes[name], wanted[name]), wanted)
@@ -66,7 +66,7 @@ def missing(fabric: Fabric, nodes: Mapping[str, LiveNode]) -> Mapping[str, list[
 
 
 def shortfalls(fabric: Fabric, node: LiveNode, wanted: Expectation) -> list[Shortfall]:
-    """Return what a switch lacks now."""
+    """Return what one switch lacks now."""
     switch = fabric.switch(node.name)
     try:
         found = list(_sessions(fabric, node, switch, wanted))
@@ -108,7 +108,7 @@ def _reason(fabric: Fabric, node: LiveNode, peer: str, interface: str) -> str:
 
 
 def _routes(node: LiveNode, switch: Switch, wanted: Expectation) -> Iterator[Shortfall]:
-    """Compare the routing table with the design: next hops in use, leaf prefix by leaf prefix."""
+    """Compare next hops in use with the design, leaf prefix by leaf prefix."""
     if not wanted.widths:
         return
     table = json.loads(node.vty("show ip route json", "zebra") or "{}")
@@ -122,7 +122,7 @@ def _routes(node: LiveNode, switch: Switch, wanted: Expectation) -> Iterator[Sho
 
 
 def _without_policy(node: LiveNode, switch: Switch, wanted: Expectation) -> Iterator[Shortfall]:
-    """Yield the sessions that carry nothing because a route policy is missing."""
+    """Yield the sessions that carry no routes because a route policy is missing."""
     peers = json.loads(node.vty("show bgp neighbors json") or "{}")
     for port, peer in wanted.sessions.items():
         families = peers.get(node.kernel_names[port], {}).get("addressFamilyInfo", {})
@@ -157,7 +157,7 @@ Answer = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class TrafficPair:
-    """Who calls whom."""
+    """A ping from a NIC to an address."""
 
     name: str
     host: str
@@ -168,7 +168,7 @@ class TrafficPair:
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """Packets in a row without an answer: between the answered ones around them, in seconds since the epoch."""
+    """Consecutive unanswered packets, between the answered ones around them, in seconds since the epoch."""
 
     began_s: float
     ended_s: float
@@ -177,7 +177,7 @@ class Gap:
 
 @dataclass(frozen=True, slots=True)
 class Heard:
-    """What came of a call; `problem` says why nothing was sent."""
+    """The result of one ping; `problem` says why nothing was sent."""
 
     name: str
     sent: int
@@ -193,14 +193,14 @@ class _Running:
 
 
 class Caller:
-    """Begins and ends the calls of a lab."""
+    """Starts and stops the continuous pings of a lab."""
 
     def __init__(self, nodes: Mapping[str, LiveNode]) -> None:
         self._nodes = nodes
         self._running: dict[str, _Running] = {}
 
     def begin(self, request: Request) -> Answer:
-        """Begin calls, which go on until they are ended."""
+        """Start pings, which run until they are ended."""
         if self._running:
             raise LabError(Problem("the hosts of this lab call each other already", "end that first"))
         interval_s = float(request["interval_s"])
@@ -209,7 +209,7 @@ class Caller:
         return {}
 
     def end(self, _request: Request) -> Answer:
-        """End all calls, and return what came of them."""
+        """Stop all pings, and return their results."""
         running, self._running = self._running, {}
         ended_s = time.time()
         for one in running.values():
@@ -231,7 +231,7 @@ class Caller:
 
 
 def heard_of(name: str, text: str, began_s: float, ended_s: float) -> Heard:
-    """Return what a ping tells of a call."""
+    """Parse the output of a ping."""
     sent_s = {0: began_s}
     unsent: Counter[int] = Counter()
     last = 0
@@ -250,7 +250,7 @@ def heard_of(name: str, text: str, began_s: float, ended_s: float) -> Heard:
 
 
 def _gaps(sent_s: Mapping[int, float], unsent: Mapping[int, int], sent: int, ended_s: float) -> Iterator[Gap]:
-    """Yield what lies between answered packets, by number; number 0 is the beginning."""
+    """Yield the gaps between answered packets, by sequence number; number 0 is the start."""
     for before, after in pairwise(sorted(sent_s)):
         if lost := after - before - 1 + unsent.get(before, 0):
             yield Gap(sent_s[before], sent_s[after], lost)
@@ -290,7 +290,7 @@ class NicPing:
 
 
 def every_trip(fabric: Fabric, *, is_across: bool) -> Iterator[NicPing]:
-    """Yield every ordered pair of NICs of different hosts that have a way: on the same rail, or on different ones."""
+    """Yield every ordered pair of NICs of different hosts that have a path: on the same rail, or on different ones."""
     known = ways(fabric)
     for host in fabric.hosts:
         for nic in host.nics:
@@ -301,7 +301,7 @@ def every_trip(fabric: Fabric, *, is_across: bool) -> Iterator[NicPing]:
 
 
 def some_trips(fabric: Fabric) -> Iterator[NicPing]:
-    """Yield enough to use each NIC and each of its routes' kinds: the next host on the same rail and on the next."""
+    """Yield pairs that use every NIC and every kind of route: to the next host, on the same rail and on the next."""
     known = ways(fabric)
     hosts = fabric.hosts
     for index, host in enumerate(hosts):
@@ -316,12 +316,12 @@ def some_trips(fabric: Fabric) -> Iterator[NicPing]:
 
 
 def sampled(trips: Sequence[NicPing], most: int | None) -> Sequence[NicPing]:
-    """Return no more trips than that, from among all of them."""
+    """Return at most `most` pings, evenly spread."""
     return trips if most is None or len(trips) <= most else [trips[len(trips) * n // most] for n in range(most)]
 
 
 def unreached(nodes: Mapping[str, LiveNode], trips: Iterable[NicPing], packet_bytes: int = 0) -> list[Shortfall]:
-    """Ping, all hosts at once, by packets of a size that nobody may cut up; return the trips that got no answer."""
+    """Ping from all hosts in parallel, with unfragmented packets of a size; return the pings without an answer."""
     by_host: dict[str, list[NicPing]] = {}
     for trip in trips:
         by_host.setdefault(trip.host, []).append(trip)
@@ -332,7 +332,7 @@ def unreached(nodes: Mapping[str, LiveNode], trips: Iterable[NicPing], packet_by
 
 
 def _unreached_from(node: LiveNode, trips: list[NicPing], size: str) -> Iterator[Shortfall]:
-    """Ping from all NICs of a host at once, each NIC one destination after the other."""
+    """Ping from all NICs of a host in parallel, from each NIC one destination after the other."""
     words = {f"{trip.nic.interface} {trip.nic.address} {trip.to_nic.address}": trip for trip in trips}
     by_nic: dict[str, list[str]] = {}
     for text, trip in words.items():
@@ -362,7 +362,7 @@ def check(fabric: Fabric, nodes: Nodes) -> Mapping[str, Any]:
 
 
 def examine(fabric: Fabric, nodes: Nodes, most: int, patience_s: float) -> Mapping[str, Any]:
-    """Examine the lab once all is quiet, by packets as large as its hosts may send, on so many trips."""
+    """Examine the converged lab, with packets of the hosts' MTU, on a sample of pings."""
     lacks = wait(fabric, nodes, patience_s, lambda _done, _total: None)
     packet_bytes = min((host.mtu_bytes for host in fabric.hosts), default=0)
     return _tripped(fabric, nodes, [str(lack) for lack in lacks], most, packet_bytes)
@@ -371,7 +371,7 @@ def examine(fabric: Fabric, nodes: Nodes, most: int, patience_s: float) -> Mappi
 def _tripped(
     fabric: Fabric, nodes: Nodes, lacks: list[str], most: int | None = None, packet_bytes: int = 0
 ) -> Mapping[str, Any]:
-    """Return what is lacking, with the trips that fail, or pass where the design blocks them."""
+    """Return what is missing, with the pings that fail, or succeed where the design blocks them."""
     every_own = list(every_trip(fabric, is_across=False))
     every_across = list(every_trip(fabric, is_across=True))
     own, across = sampled(every_own, most), sampled(every_across, most)

@@ -13,7 +13,7 @@ Source = Literal["veth", "nftables", "traffic", "model"]
 
 @dataclass(frozen=True, slots=True)
 class PriorityReading:
-    """PFC frames of one priority since the counters began, and how long they held traffic up."""
+    """PFC counters of one priority: frames, and how long they paused traffic."""
 
     rx_pause: int = 0
     tx_pause: int = 0
@@ -56,7 +56,7 @@ class WatchdogReading:
 
 @dataclass(frozen=True, slots=True)
 class FecReading:
-    """Forward error correction. The histogram counts codewords by the number of symbols corrected, 0 first."""
+    """Forward error correction. The histogram counts codewords by the number of corrected symbols, from 0."""
 
     mode: str = ""
     corrected_codewords: int = 0
@@ -68,7 +68,7 @@ class FecReading:
 
 @dataclass(frozen=True, slots=True)
 class ModuleThresholds:
-    """Where a module itself begins to warn and to alarm."""
+    """A module's own warning and alarm thresholds."""
 
     alarm_low: float
     warning_low: float
@@ -78,7 +78,7 @@ class ModuleThresholds:
 
 @dataclass(frozen=True, slots=True)
 class LaneReading:
-    """One lane of a module. Light is in dBm; a dark lane reads -40."""
+    """One lane of a module. Optical power is in dBm; a dark lane reads -40."""
 
     rx_dbm: float
     tx_dbm: float
@@ -87,7 +87,7 @@ class LaneReading:
 
 @dataclass(frozen=True, slots=True)
 class TransceiverReading:
-    """A transceiver or cable in a cage. Copper has neither lanes of light nor limits."""
+    """A transceiver or cable in a cage. Copper has neither optical lanes nor thresholds."""
 
     kind: Literal["optic", "active", "copper"]
     identifier: str
@@ -112,7 +112,7 @@ class TransceiverReading:
 
 @dataclass(frozen=True, slots=True)
 class TrafficReading:
-    """Whole-port counters."""
+    """Counters of a whole port."""
 
     rx_bytes: int = 0
     rx_packets: int = 0
@@ -126,7 +126,7 @@ class TrafficReading:
 
 @dataclass(frozen=True, slots=True)
 class SwitchPortReading:
-    """All there is to read of a switch port."""
+    """Everything readable from a switch port."""
 
     name: str
     is_enabled: bool
@@ -148,7 +148,7 @@ class SwitchPortReading:
 
 @dataclass(frozen=True, slots=True)
 class NicReading:
-    """All there is to read of a host NIC. Counter names are those of the real driver."""
+    """Everything readable from a host NIC. Counter names are those of the real driver."""
 
     interface: str
     rdma: str

@@ -18,7 +18,7 @@ STAMP = "%Y/%m/%d %H:%M:%S"
 
 
 class RoutingNode(Protocol):
-    """What is asked of a node here."""
+    """The part of a node that link changes are read from."""
 
     kernel_names: Mapping[str, str]
 
@@ -28,7 +28,7 @@ class RoutingNode(Protocol):
 
 
 class LinkChange(NamedTuple):
-    """The last time a link went and the last time it came, in seconds of the epoch; None when it never did."""
+    """When a link last went down and last came up, in seconds since the epoch; None if never."""
 
     went_s: float | None = None
     came_s: float | None = None
@@ -38,7 +38,7 @@ NEVER = LinkChange()
 
 
 def link_changes(node: RoutingNode) -> Mapping[str, LinkChange]:
-    """Return the last changes of each port by its NOS name; none while zebra does not answer."""
+    """Return the last changes of each port by its NOS name; empty while zebra does not answer."""
     try:
         told = json.loads(node.vty("show interface json", "zebra"))
         started_s = node.file(SOCKET).stat().st_mtime
@@ -50,14 +50,14 @@ def link_changes(node: RoutingNode) -> Mapping[str, LinkChange]:
 
 
 def _change(told: Mapping[str, str], started_s: float) -> LinkChange:
-    """Return the last changes of one port; a link that was up before zebra came with it."""
+    """Return the last changes of one port; a link that was up before zebra counts from zebra's start."""
     went_s, came_s = (_moment_s(told.get(key)) for key in ("lastLinkDown", "lastLinkUp"))
     is_up = told.get("operationalStatus") == "up"
     return LinkChange(went_s, started_s if came_s is None and is_up else came_s)
 
 
 def _moment_s(stamp: str | None) -> float | None:
-    """Return the moment of a stamp in local time, with hundredths of a second."""
+    """Parse a timestamp in local time, with hundredths of a second."""
     if stamp is None:
         return None
     whole, _, hundredths = stamp.partition(".")
@@ -94,7 +94,7 @@ COMPLAINTS = re.compile(r"^(?:%|line \d+:|\[.*?\] %).*$", re.MULTILINE)
 
 
 class Shell(Protocol):
-    """What routing needs of a node."""
+    """The part of a node that FRR runs in."""
 
     def file(self, path: str) -> Path: ...
     def run(self, *command: str, stdin: str = "", timeout_s: float = 60) -> ProgramResult: ...
@@ -104,7 +104,7 @@ class Shell(Protocol):
 
 
 def load(node: Shell, text: str) -> None:
-    """Make the daemons what a text says; they are started when they do not run yet."""
+    """Apply a configuration to the daemons; start them if they do not run yet."""
     node.file(CONFIG).write_text(text, encoding="utf-8")
     # Have vtysh show slower timers as they were told: they are the lab's own, and no difference from the intent.
     node.file(SCRIPT).write_text(as_told(text), encoding="utf-8")
@@ -128,14 +128,14 @@ def load(node: Shell, text: str) -> None:
 
 
 def neighbors(text: str) -> frozenset[str]:
-    """Return the interfaces that a configuration has a BGP neighbor on."""
+    """Return the interfaces with a BGP neighbour in a configuration."""
     return frozenset(NEIGHBOR.findall(text))
 
 
 def part(node: Shell, text: str, interfaces: Iterable[str]) -> None:
-    """End the sessions on interfaces that go, while their links are still up; `text` is what FRR runs.
+    """Remove the sessions on interfaces that are about to go down; `text` is FRR's running configuration.
 
-    After a link has gone, bgpd 8.4.4 forgets a neighbor on it without the next hop it had, and dies when the link
+    After a link has gone down, bgpd 8.4.4 removes a neighbour on it but keeps its next hop, and crashes when the link
     comes back. The FRR of newer switches does not.
     """
     router = ROUTER.search(text)
@@ -145,7 +145,7 @@ def part(node: Shell, text: str, interfaces: Iterable[str]) -> None:
 
 
 def start(node: Shell, daemons: Sequence[str] = DAEMONS) -> None:
-    """Start daemons without any configuration, and wait until each listens."""
+    """Start daemons with an empty configuration, and wait until each listens."""
     stop(node, daemons)
     for daemon in daemons:
         options = ["-A", "127.0.0.1", "--log", "stdout"]
@@ -157,13 +157,13 @@ def start(node: Shell, daemons: Sequence[str] = DAEMONS) -> None:
 
 
 def stop(node: Shell, daemons: Sequence[str] = DAEMONS) -> None:
-    """End daemons, the last started first."""
+    """Stop daemons in reverse order."""
     for daemon in reversed(daemons):
         node.end(daemon)
 
 
 def ask(node: Shell, daemon: str, command: str) -> str:
-    """Return what a daemon answers: a command ends with a zero byte, an answer with three and a status."""
+    """Run a command in a daemon: a command ends with a zero byte, an answer with three and a status."""
     with closing(socket.socket(socket.AF_UNIX)) as line:
         line.settimeout(PATIENCE_S)
         line.connect(str(node.file(f"/run/frr/{daemon}.vty")))
@@ -193,7 +193,7 @@ def _listens(node: Shell, daemon: str) -> bool:
 
 
 def wait(is_done: Callable[[], bool], what: str, patience_s: float = BOOT_PATIENCE_S) -> None:
-    """Ask until it is done."""
+    """Poll until a condition holds; raise ConfigRefusedError when time runs out."""
     deadline = time.monotonic() + patience_s
     while not is_done():
         if time.monotonic() > deadline:
@@ -202,9 +202,9 @@ def wait(is_done: Callable[[], bool], what: str, patience_s: float = BOOT_PATIEN
 
 
 def slower_bfd(text: str, interval_ms: int) -> str:
-    """Return a configuration whose BFD runs no faster than the lab's machine can keep up with; it begins with how.
+    """Return a configuration whose BFD timers this machine can sustain; leading comments list the changes.
 
-    A timer that a profile leaves out is at FRR's default, which is too fast as well, and FRR takes none back.
+    A timer that a profile leaves out is at FRR's default, which is too fast as well; FRR has no command to unset it.
     """
     lines, told, owner = [], [], ""
     missing: list[str] = []
@@ -227,7 +227,7 @@ def slower_bfd(text: str, interval_ms: int) -> str:
 
 
 def as_told(text: str) -> str:
-    """Return the `sed` script that shows timers as they were told, by what a slower configuration begins with."""
+    """Return a `sed` script that shows the original timers, from the comments of a slowed-down configuration."""
     return "".join(
         f"/^ *{re.escape(match[1])}$/,/^ *exit$/ {_shown(match[2], match[3], match[4])}\n"
         for match in SLOWED.finditer(text)

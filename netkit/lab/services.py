@@ -23,7 +23,7 @@ FRESH_S = 0.5
 
 
 class LabServices:
-    """One of these per lab; every method may be called from any thread."""
+    """The services all nodes of a lab share; every method is thread-safe."""
 
     def __init__(self, fabric: Fabric) -> None:
         self.fabric = fabric
@@ -35,7 +35,7 @@ class LabServices:
         self._configs: dict[FlowEnd, NicConfig] = {}
 
     def start_traffic(self, namespaces: Mapping[str, str]) -> None:
-        """Open the NICs of all hosts, and begin the steady exchange; `namespaces` are files, by host."""
+        """Open the NICs of all hosts and start the steady exchange; `namespaces` are files, by host."""
         self._traffic = TrafficProcess()
         for host in self.fabric.hosts:
             self._traffic.attach(host.name, namespaces[host.name], flow.addresses(host))
@@ -44,7 +44,7 @@ class LabServices:
         self._traffic.start(flow.steady(self.fabric))
 
     def set_load(self, *, is_on: bool) -> None:
-        """Let the job run that all devices show, or rest: modelled load, and the steady exchange of real packets."""
+        """Start or stop the job that all devices show: modelled load, and the steady exchange of real packets."""
         self.model.set_load(time.monotonic(), is_on=is_on)
         if self._traffic is not None and is_on:
             self._traffic.start(flow.steady(self.fabric))
@@ -52,16 +52,16 @@ class LabServices:
             self._traffic.stop(name for name in self._traffic.flows() if name.startswith(flow.STEADY))
 
     def incast(self, target: FlowEnd, duration_s: float) -> None:
-        """Tell the model that several NICs send to one: where nobody marks that, queues fill and pauses spread."""
+        """Model an incast to one NIC: where no switch marks it, queues fill and pauses spread."""
         self.model.incast(target.host, target.interface, duration_s, time.monotonic())
 
     def calm(self) -> None:
-        """Tell the model that no NIC is crowded any more."""
+        """End every modelled incast."""
         self.model.calm(time.monotonic())
 
     @property
     def generator(self) -> TrafficProcess | None:
-        """Return the traffic process once it runs."""
+        """The traffic process, once it runs."""
         return self._traffic
 
     def marking(self, state: SwitchState, kernel_names: Mapping[str, str]) -> str:
@@ -69,14 +69,14 @@ class LabServices:
         return marking.ruleset(state, kernel_names)
 
     def left(self, namespace: str, kernel_names: Mapping[str, str]) -> Mapping[str, tuple[PortMarks, Sent]]:
-        """Return what each port of a switch has marked, and what left it in which class."""
+        """Return per port of a switch: packets marked, and packets sent by class."""
         counts = netlink.counters(namespace, marking.TABLE)
         marks = marking.marks(counts, kernel_names)
         sent = marking.sent(counts, kernel_names)
         return {port: (marks[port], sent[port]) for port in kernel_names}
 
     def traffic(self, host: str) -> Mapping[str, NicTraffic]:
-        """Return what each NIC of a host counted."""
+        """Return the counters of each NIC of a host, at most half a second old."""
         if self._traffic is None:
             return {}
         counted_s, counted = self._counted
@@ -86,11 +86,10 @@ class LabServices:
         return {end.interface: traffic for end, traffic in counted.items() if end.host == host}
 
     def told(self, device: str, state: SwitchState) -> None:
-        """Tell the model what a switch was told."""
         self.model.told(device, state, time.monotonic())
 
     def host_told(self, host: Host, settings: Mapping[str, NicSettings], data_tos: Mapping[str, int]) -> None:
-        """Tell the model and the traffic how the NICs of a host are set."""
+        """Pass the settings of a host's NICs to the model and to the traffic."""
         self.model.host_told(host.name, settings, time.monotonic())
         for interface, one in settings.items():
             end = FlowEnd(host.name, interface)
@@ -104,18 +103,17 @@ class LabServices:
     def port_readings(
         self, device: str, kernel: Mapping[str, KernelPort], drained: frozenset[str] = frozenset()
     ) -> tuple[SwitchPortReading, ...]:
-        """Return what the ports of a switch show; modelled traffic goes around those that are drained."""
+        """Read the ports of a switch; modelled traffic avoids drained ports."""
         self.model.avoid(device, drained, time.monotonic())
         return self.model.port_readings(device, kernel, time.monotonic())
 
     def nic_readings(self, host: str, kernel: Mapping[str, KernelPort], only: str = "") -> tuple[NicReading, ...]:
-        """Return what the NICs of a host show, or only that of one interface."""
+        """Read the NICs of a host, or only the one of an interface."""
         return self.model.nic_readings(host, kernel, self.traffic(host), time.monotonic(), only)
 
     def rebooted(self, device: str) -> None:
-        """Begin a device's counters anew, as a power cut does."""
+        """Reset a device's counters, as a power cut does."""
         self.model.rebooted(device, time.monotonic())
 
     def clear(self, device: str, port: str) -> None:
-        """Reset counters."""
         self.model.clear(device, port, time.monotonic())

@@ -14,7 +14,7 @@ CODE_POINTS = 64
 
 @dataclass(frozen=True, slots=True)
 class EcnState:
-    """When a traffic class is marked."""
+    """The ECN marking profile of a traffic class."""
 
     min_bytes: int
     max_bytes: int
@@ -23,7 +23,7 @@ class EcnState:
 
 @dataclass(frozen=True, slots=True)
 class SchedulerState:
-    """How a traffic class is served: strictly before the others, or by weight."""
+    """How a traffic class is scheduled: strict priority, or by weight."""
 
     mode: Literal["strict", "weighted"]
     weight_percent: int = 0
@@ -31,7 +31,7 @@ class SchedulerState:
 
 @dataclass(frozen=True, slots=True)
 class WatchdogState:
-    """The PFC watchdog of a port; a time of 0 is one the configuration leaves to the switch."""
+    """The PFC watchdog of a port; 0 means the switch's default."""
 
     detection_ms: int = 0
     restoration_ms: int = 0
@@ -39,7 +39,7 @@ class WatchdogState:
 
 @dataclass(frozen=True, slots=True)
 class QosState:
-    """How a port treats traffic. The map has 64 entries, or none when the port does not trust the DSCP."""
+    """QoS of a port. The map has 64 entries, or none if the port does not trust the DSCP."""
 
     priority_of_dscp: tuple[int, ...] = ()
     class_of_priority: tuple[int, ...] = tuple(range(PRIORITIES))
@@ -52,7 +52,7 @@ class QosState:
 
 @dataclass(frozen=True, slots=True)
 class PortState:
-    """A port by the name its NOS gives it. With a VLAN it is an access port, without one it is routed."""
+    """A port by its NOS name. With a VLAN it is an access port, without one it is routed."""
 
     name: str
     is_enabled: bool = True
@@ -70,7 +70,7 @@ class PortState:
 
 @dataclass(frozen=True, slots=True)
 class VlanState:
-    """A VLAN and its gateway, by the name the NOS gives the interface."""
+    """A VLAN and its gateway, by the NOS name of the interface."""
 
     number: int
     interface: str
@@ -90,7 +90,7 @@ class SnmpV3User:
 
 @dataclass(frozen=True, slots=True)
 class SnmpState:
-    """What the SNMP agent answers to."""
+    """The configuration of the SNMP agent."""
 
     users: tuple[SnmpV3User, ...] = ()
     communities: tuple[str, ...] = ()
@@ -100,7 +100,7 @@ class SnmpState:
 
 @dataclass(frozen=True, slots=True)
 class GnmiState:
-    """Where and how the gNMI server listens."""
+    """The configuration of the gNMI server."""
 
     port: int
     has_tls: bool = True
@@ -112,7 +112,7 @@ class GnmiState:
 
 @dataclass(frozen=True, slots=True)
 class SwitchState:
-    """A whole switch. `frr` is the text of its routing configuration, in FRR's own language and kernel port names."""
+    """A whole switch. `frr` is its routing configuration in FRR's syntax, with kernel port names."""
 
     hostname: str
     ports: tuple[PortState, ...] = ()

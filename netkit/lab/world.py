@@ -22,7 +22,7 @@ LOW_PORTS = 1023
 
 @dataclass
 class World:
-    """A lab as its keeper has it; the nodes come one by one."""
+    """A running lab as its keeper sees it; nodes are added one by one."""
 
     fabric: Fabric
     fabric_folder: str
@@ -42,18 +42,17 @@ class World:
     certificates: dict[str, str] = field(default_factory=dict)
 
     def port(self, number: int) -> int:
-        """Return a port as this lab has it."""
+        """Shift a privileged port if the keeper may not bind it."""
         return number + self.low_port_shift if number <= LOW_PORTS else number
 
     def settings(self, host: str) -> Mapping[str, NicSettings]:
-        """Return how the NICs of a host are set now."""
         node, mind = self.nodes[host], self.personalities[host]
         nics = node.device.nics if isinstance(node.device, Host) else ()
         found = {nic.interface: mind.settings(nic.interface) for nic in nics}
         return {name: one for name, one in found.items() if one is not None}
 
     def tell_settings(self, node: LiveNode) -> None:
-        """Tell model and traffic how a host's NICs are set."""
+        """Pass the settings of a host's NICs to the model and to the traffic."""
         if isinstance(node.device, Host):
             mind = self.personalities[node.name]
             tos = {nic.interface: mind.data_tos(nic.interface) for nic in node.device.nics}

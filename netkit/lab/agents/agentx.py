@@ -18,7 +18,7 @@ LARGEST_BYTES = 2**20
 
 
 class Pdu(IntEnum):
-    """The messages that are used here."""
+    """The AgentX PDU types used here."""
 
     OPEN = 1
     CLOSE = 2
@@ -35,7 +35,7 @@ class Pdu(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """What stands before every message."""
+    """The header of every AgentX PDU."""
 
     pdu: int
     flags: int
@@ -47,7 +47,7 @@ class Header:
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """What is asked for: a name, whether it may itself be the answer, and the name to stop before."""
+    """A SearchRange: the start name, whether the start itself matches, and the name to stop before."""
 
     start: Oid
     is_included: bool
@@ -56,7 +56,7 @@ class Range:
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """A name without a value: unknown, or the end of the range."""
+    """A varbind without a value: noSuchObject or endOfMibView."""
 
     oid: Oid
     tag: int
@@ -66,12 +66,11 @@ Binding = MibRow | Missing
 
 
 def message(pdu: Pdu, payload: bytes, *, session: int = 0, transaction: int = 0, packet: int = 0) -> bytes:
-    """Return a whole message."""
     return HEADER.pack(VERSION, pdu, NETWORK_BYTE_ORDER, session, transaction, packet, len(payload)) + payload
 
 
 def header(data: bytes) -> Header:
-    """Return the header of a message; raises ValueError when it is none."""
+    """Parse the header; raise ValueError if it is not an AgentX header this session accepts."""
     version, pdu, flags, session, transaction, packet, length = HEADER.unpack(data)
     if version != VERSION or not flags & NETWORK_BYTE_ORDER or length > LARGEST_BYTES:
         raise ValueError("not an AgentX message in network byte order")
@@ -79,33 +78,33 @@ def header(data: bytes) -> Header:
 
 
 def opening(description: str, timeout_s: int) -> bytes:
-    """Return the payload that opens a session."""
+    """Build the payload of an Open PDU."""
     return struct.pack("!Bxxx", timeout_s) + _oid(()) + _octets(description.encode())
 
 
 def registration(subtree: Oid, timeout_s: int, priority: int = 127) -> bytes:
-    """Return the payload that registers a subtree."""
+    """Build the payload of a Register PDU."""
     return struct.pack("!BBBx", timeout_s, priority, 0) + _oid(subtree)
 
 
 def response(bindings: Iterable[Binding] = (), error: int = NO_ERROR, index: int = 0) -> bytes:
-    """Return the payload of an answer."""
+    """Build the payload of a Response PDU."""
     return struct.pack("!IHH", 0, error, index) + b"".join(map(_binding, bindings))
 
 
 def response_error(payload: bytes) -> int:
-    """Return the error of an answer; 0 is none."""
+    """Return the error code of a Response; 0 is success."""
     return int(struct.unpack_from("!H", payload, 4)[0])
 
 
 def bulk_counts(payload: bytes) -> tuple[int, int]:
-    """Return how many ranges of a GetBulk are asked once, and how often the others are."""
+    """Return non-repeaters and max-repetitions of a GetBulk."""
     once, times = struct.unpack_from("!HH", payload)
     return once, times
 
 
 def ranges(payload: bytes) -> Iterator[Range]:
-    """Yield the ranges of a Get, a GetNext, or of a GetBulk behind its counts."""
+    """Yield the search ranges of a Get or GetNext, or of a GetBulk after its counts."""
     at = 0
     while at < len(payload):
         start, is_included, at = _read_oid(payload, at)
@@ -114,7 +113,7 @@ def ranges(payload: bytes) -> Iterator[Range]:
 
 
 def context_length(payload: bytes) -> int:
-    """Return how many bytes the context takes that stands before the ranges."""
+    """Return the length in bytes of the context string before the ranges."""
     return 4 + -(-int(struct.unpack_from("!I", payload)[0]) // 4) * 4
 
 
@@ -143,7 +142,7 @@ def _octets(value: bytes) -> bytes:
 
 
 def _read_oid(payload: bytes, at: int) -> tuple[Oid, bool, int]:
-    """Read a name; a prefix of p stands for 1.3.6.1.p."""
+    """Decode an OID; a prefix p stands for 1.3.6.1.p."""
     count, prefix, is_included = struct.unpack_from("!BBBx", payload, at)
     oid = struct.unpack_from(f"!{count}I", payload, at + 4)
     return ((1, 3, 6, 1, prefix) if prefix else ()) + oid, bool(is_included), at + 4 + 4 * count
@@ -155,7 +154,7 @@ MOST_BINDINGS = 2000
 
 
 class AgentxSession:
-    """One connection."""
+    """A subagent session with snmpd over one connection."""
 
     def __init__(self, connection: socket.socket, tree: MibTree, log: Callable[[str], None]) -> None:
         self._connection = connection
@@ -164,14 +163,14 @@ class AgentxSession:
         self._number = 0
 
     def open(self) -> None:
-        """Open the session and register every subtree; raises OSError when snmpd does not want it."""
+        """Open the session and register every subtree; raise OSError if snmpd refuses."""
         head, _ = self._ask(Pdu.OPEN, opening("lab hardware", TIMEOUT_S))
         self._number = head.session
         for mib in self._tree.mibs:
             self._ask(Pdu.REGISTER, registration(mib.root, TIMEOUT_S))
 
     def serve(self) -> None:
-        """Answer until the connection ends."""
+        """Answer requests until the connection closes."""
         while (received := self._receive()) is not None:
             head, payload = received
             if head.pdu == Pdu.CLOSE:
@@ -219,7 +218,7 @@ class AgentxSession:
 
 
 def answer(tree: MibTree, head: Header, payload: bytes) -> bytes:
-    """Return the answer to one question; nothing can be set."""
+    """Build the response to one request; every set is refused."""
     if head.flags & NON_DEFAULT_CONTEXT:
         payload = payload[context_length(payload) :]
     match head.pdu:
@@ -244,7 +243,7 @@ def _following(tree: MibTree, asked: Range) -> Binding:
 
 
 def _bulk(tree: MibTree, asked: list[Range], once: int, times: int) -> Iterator[Binding]:
-    """Yield the answers to a GetBulk: the others in turn, each going on where it was."""
+    """Yield the varbinds for a GetBulk: the repeaters in turn, each continuing where it stopped."""
     for one in asked[:once]:
         yield _following(tree, one)
     others = asked[once:]

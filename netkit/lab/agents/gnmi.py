@@ -24,27 +24,22 @@ Steps = tuple[Elem, ...]
 
 
 def interface(port: str, *names: str) -> Steps:
-    """Return a path below a port."""
     return (("interfaces", {}), ("interface", {"name": port}), *((name, {}) for name in names))
 
 
 def qos_interface(port: str, *more: Elem) -> Steps:
-    """Return a path below what QoS knows of a port."""
     return (("qos", {}), ("interfaces", {}), ("interface", {"interface-id": port}), *more)
 
 
 def queue(port: str, number: int) -> Steps:
-    """Return where a queue of a port is."""
     return qos_interface(port, ("output", {}), ("queues", {}), ("queue", {"name": str(number)}), ("state", {}))
 
 
 def leaves(path: Steps, told: Leaves) -> Iterator[Told]:
-    """Yield leaves below a path."""
     yield from (((*path, (name, {})), value) for name, value in told.items())
 
 
 def state(reading: SwitchPortReading, description: str) -> Leaves:
-    """Return how a port is."""
     return {
         "oper-status": "UP" if reading.is_up else "DOWN",
         "admin-status": "UP" if reading.is_enabled else "DOWN",
@@ -54,7 +49,7 @@ def state(reading: SwitchPortReading, description: str) -> Leaves:
 
 
 def counters(reading: SwitchPortReading) -> Leaves:
-    """Return what a port counts. The kernel of the lab does not tell multicast from unicast."""
+    """Return the counters of a port. A veth does not count multicast apart, so all packets are unicast."""
     traffic = reading.traffic
     return {
         "in-octets": traffic.rx_bytes,
@@ -72,12 +67,11 @@ def counters(reading: SwitchPortReading) -> Leaves:
 
 
 def queue_counters(found: QueueReading) -> Leaves:
-    """Return what a queue has sent."""
     return {"transmit-pkts": found.tx_packets, "transmit-octets": found.tx_bytes}
 
 
 def below(told: Iterable[Told], path: Steps) -> Iterator[Told]:
-    """Yield what is told below a path; LookupError when there is nothing."""
+    """Yield the leaves below a path; raise LookupError if there are none."""
     found = [one for one in told if _is_below(one[0], path)]
     if not found:
         raise LookupError("/".join(name for name, _ in path))
@@ -105,7 +99,7 @@ Gate = Callable[[str], float]
 
 @dataclass(frozen=True, slots=True)
 class GnmiListener:
-    """Where a server is, and whom it lets in."""
+    """Address, credentials and TLS of a node's gNMI server."""
 
     address: str
     password: str
@@ -117,7 +111,7 @@ class GnmiListener:
 
 
 class GnmiAgent:
-    """One switch's server."""
+    """The gNMI server of one switch."""
 
     def __init__(self, node: Node, door: GnmiListener, tell: Tell) -> None:
         self._node, self._door, self._tell = node, door, tell
@@ -128,16 +122,16 @@ class GnmiAgent:
 
     @property
     def lack(self) -> str:
-        """Return why nothing is served that is configured; empty when it is."""
+        """Why a configured server does not run; empty if it runs or none is configured."""
         return MISSING if self._told is not None and self._server is None else ""
 
     @property
     def state(self) -> GnmiState | None:
-        """Return how it is served; None while it is not."""
+        """The configuration being served; None if nothing is served."""
         return self._told if self._server is not None else None
 
     def apply(self, state: SwitchState) -> None:
-        """Serve as a state says, or not at all."""
+        """Start, restart or stop the server to match a switch's configuration."""
         if state.gnmi == self._told:
             return
         self.end()
@@ -147,7 +141,7 @@ class GnmiAgent:
         self._door.opened()
 
     def end(self) -> None:
-        """Stop serving; every stream ends."""
+        """Stop the server and every stream."""
         server, self._server, self._told = self._server, None, None
         if server is not None:
             server.stop(grace=None).wait()
@@ -173,20 +167,18 @@ class GnmiAgent:
 
 
 class Service:
-    """What a server answers."""
+    """The gNMI servicer; method names are those of the protobuf service."""
 
     def __init__(self, grpc: Any, messages: Any, name: str, state: GnmiState, door: GnmiListener, tell: Tell) -> None:
         self._codes, self._messages = grpc.StatusCode, messages
         self._name, self._state, self._door, self._tell = name, state, door, tell
 
     def Capabilities(self, _request: Any, context: Any) -> Any:  # noqa: N802 - gRPC's names
-        """Answer what is spoken."""
         self._let_in(context)
         encodings = [self._messages.Encoding.JSON, self._messages.Encoding.JSON_IETF]
         return self._messages.CapabilityResponse(gNMI_version="0.8.0", supported_encodings=encodings)
 
     def Get(self, request: Any, context: Any) -> Any:  # noqa: N802
-        """Answer what is there now."""
         self._let_in(context)
         if self._state.is_cumulus:
             context.abort(self._codes.UNIMPLEMENTED, "only streams are supported")
@@ -194,11 +186,11 @@ class Service:
         return self._messages.GetResponse(notification=found)
 
     def Set(self, _request: Any, context: Any) -> Any:  # noqa: N802
-        """Refuse: the lab's switches are not configured this way."""
+        """Refuse: switches of the lab are not configured over gNMI."""
         context.abort(self._codes.UNIMPLEMENTED, "the lab takes no configuration by gNMI")
 
     def Subscribe(self, requests: Iterator[Any], context: Any) -> Iterator[Any]:  # noqa: N802
-        """Tell once, or sample after sample until the caller has gone."""
+        """Answer ONCE with one sample, STREAM with samples until the caller leaves."""
         self._let_in(context)
         asked = next(requests).subscribe
         gone = threading.Event()
@@ -245,7 +237,7 @@ class Service:
             context.abort(self._codes.UNAUTHENTICATED, "authentication failed")
 
     def _who(self, told: Mapping[str, str]) -> tuple[str, str]:
-        """Return user and password, as the switch takes them."""
+        """Return user and password from the metadata, where each NOS expects them."""
         if not self._state.is_cumulus:
             return told.get("username", ""), told.get("password", "")
         try:
@@ -256,7 +248,7 @@ class Service:
         return user, password
 
     def _wait(self, context: Any) -> None:
-        """Be as slow as a fault makes the switch, or silent, or not there at all."""
+        """Apply faults on the management plane: respond slowly, hang, or fail."""
         while context.is_active():
             try:
                 time.sleep(self._door.gate(self._name))

@@ -38,7 +38,7 @@ POINTERS = (
 
 
 class LldpdClient:
-    """A connection to lldpd. The process ends soon, so nothing is given back."""
+    """A connection to lldpd. The process is short-lived, so liblldpctl objects are not released."""
 
     def __init__(self, socket: str) -> None:
         self._library = ctypes.CDLL(LIBRARY)
@@ -49,7 +49,7 @@ class LldpdClient:
         self._connection = self._call("new_name", socket.encode(), None, None, None)
 
     def set(self, key: int, value: str | int, port: str = "") -> None:
-        """Set something of a port, or of the daemon."""
+        """Set an attribute of a port, or of the daemon."""
         atom = self._port(port) if port else self._root("get_configuration")
         name = "atom_set_int" if isinstance(value, int) else "atom_set_str"
         given = ctypes.c_long(value) if isinstance(value, int) else value.encode()
@@ -57,17 +57,16 @@ class LldpdClient:
             raise OSError(f"lldpd does not take {value!r}")
 
     def configuration(self) -> Json:
-        """Return the little of the configuration that is asked for."""
+        """Return the part of `show configuration` that the lab reads."""
         atom = self._root("get_configuration")
         return {"configuration": [{"config": [{"platform": _listed(self._text(atom, PLATFORM))}]}]}
 
     def chassis(self) -> Json:
-        """Return the device itself."""
         atom = self._root("get_local_chassis")
         return {"local-chassis": [{"chassis": [self._chassis(atom)]}]}
 
     def interfaces(self) -> Json:
-        """Return as what each port is announced."""
+        """Return the port identifier each interface announces."""
         found = []
         for interface in self._each(self._root("get_interfaces")):
             port = [{"id": self._identity(self._call("get_port", interface), PORT_KIND, PORT_ID)}]
@@ -75,7 +74,6 @@ class LldpdClient:
         return {"lldp": [{"interface": found}]}
 
     def neighbors(self) -> Json:
-        """Return who was heard on which interface."""
         interfaces = self._root("get_interfaces")
         found = [
             self._neighbor(self._text(interface, INTERFACE_NAME), remote)
@@ -147,7 +145,7 @@ class LldpdClient:
         return int(self._library.lldpctl_atom_get_int(ctypes.c_void_p(atom), key))
 
     def _call(self, name: str, first: object, *others: object) -> int | None:
-        """Call a function whose first argument and result are pointers."""
+        """Call a library function whose first argument and result are pointers."""
         subject = ctypes.c_void_p(first) if isinstance(first, int) else first
         answer: int | None = getattr(self._library, f"lldpctl_{name}")(subject, *others)
         return answer
@@ -158,7 +156,7 @@ def _listed(value: str) -> list[dict[str, str]]:
 
 
 def obey(daemon: LldpdClient, words: list[str]) -> bool:
-    """Do one command; says whether it is known."""
+    """Execute one command; return False if it is unknown."""
     match words:
         case ["resume"]:
             daemon.set(PAUSED, 0)
@@ -190,7 +188,7 @@ def obey(daemon: LldpdClient, words: list[str]) -> bool:
 
 
 def main(arguments: list[str]) -> int:
-    """Run as lldpcli is run: options, files of commands, one command."""
+    """Parse lldpcli's command line: options, command files, one command."""
     socket, files, rest = SOCKET, [], list(arguments)
     while rest and rest[0].startswith("-"):
         option = rest.pop(0)

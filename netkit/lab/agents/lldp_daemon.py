@@ -35,7 +35,7 @@ PAUSE_S = 0.1
 
 @dataclass(frozen=True, slots=True)
 class Announcement:
-    """What is said on one kernel interface; an identifier that is empty is left to lldpd."""
+    """The LLDP identity of one kernel interface; lldpd chooses an identifier that is empty."""
 
     interface: str
     identifier: str = ""
@@ -43,7 +43,7 @@ class Announcement:
 
 
 class Lldpd:
-    """One device's lldpd."""
+    """The lldpd of one device."""
 
     def __init__(self, node: Node, tx_interval_s: int = TX_INTERVAL_S, client: str = "") -> None:
         self._node = node
@@ -57,7 +57,7 @@ class Lldpd:
         """Whether it is known that lldpd has read what it was started with; after that its client waits for it."""
 
     def apply(self, state: SwitchState | None = None) -> None:
-        """Announce what a switch's state says, or a host, which has none."""
+        """Announce a switch as configured; a host has no state and announces itself."""
         if (state is not None and not state.has_lldp) or not self._node.kernel_names:
             self.end()
             return
@@ -78,9 +78,9 @@ class Lldpd:
         self._names = {one.interface: one.identifier for one in announcements if one.identifier}
 
     def repeat(self) -> None:
-        """Tell lldpd all again: of a port that was pulled out and plugged in it has forgotten what it was told.
+        """Reload the configuration after ports were unplugged: lldpd forgets the settings of a removed port.
 
-        It may not have seen yet that the port is back, and forget it then.
+        lldpd may notice the port's return late and forget again, so repeat until it shows the wanted identifiers.
         """
         deadline = time.monotonic() + REPEAT_S
         while self._config and self._node.is_running(NAME):
@@ -91,20 +91,17 @@ class Lldpd:
             time.sleep(PAUSE_S)
 
     def end(self) -> None:
-        """Stop announcing and listening."""
         self._node.end(NAME)
         self._config = ""
 
     def neighbors(self) -> tuple[LldpNeighbor, ...]:
-        """Return who was heard, by kernel interface."""
         return lldp_neighbor.neighbors(self._ask("neighbors"))
 
     def chassis(self) -> LldpChassis:
-        """Return the device as it announces itself."""
         return lldp_neighbor.chassis(self._ask("chassis"))
 
     def surroundings(self) -> Surroundings:
-        """Return all that LLDP-MIB is drawn from."""
+        """Return the input of LLDP-MIB."""
         if not self._node.is_running(NAME):
             return Surroundings(self._node.kernel_names, LldpChassis(), ())
         return Surroundings(self._node.kernel_names, self.chassis(), self.neighbors())
@@ -113,7 +110,7 @@ class Lldpd:
         return self._node.run(self._client, "-f", "json0", "show", what).stdout
 
     def _reload(self, text: str) -> None:
-        """Tell a running lldpd, which may not have read yet what it was started with."""
+        """Reconfigure a running lldpd, once it has read its initial configuration."""
         deadline = time.monotonic() + START_S
         while not self._has_read and lldp_neighbor.platform(self._ask("configuration")) != self._mark:
             if time.monotonic() > deadline or not self._node.is_running(NAME):
@@ -143,7 +140,7 @@ class Lldpd:
 
     @property
     def _mark(self) -> str:
-        """Return what stands last in the configuration, to see that it was read; LLDP does not announce a platform."""
+        """The last line of the configuration, which shows that it was read; LLDP does not announce the platform."""
         return f"revision {self._revision}"
 
     def _command(self) -> list[str]:
@@ -177,7 +174,7 @@ class Lldpd:
 
 
 def config(hostname: str, announcements: Iterable[Announcement], tx_interval_s: int) -> str:
-    """Return what lldpcli reads."""
+    """Return the configuration in lldpcli's syntax."""
     ports = tuple(announcements)
     lines = [f"configure system hostname {_word(hostname)}", f"configure lldp tx-interval {tx_interval_s}"]
     if any(port.identifier for port in ports):
@@ -192,5 +189,5 @@ def config(hostname: str, announcements: Iterable[Announcement], tx_interval_s: 
 
 
 def _word(text: str) -> str:
-    """Return text as one word of lldpcli's."""
+    """Quote a value for lldpcli."""
     return '"' + re.sub(r'(["\\])', r"\\\1", "".join(filter(str.isprintable, text))) + '"'

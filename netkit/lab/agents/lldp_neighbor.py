@@ -9,7 +9,7 @@ Json = str | int | float | bool | None | list["Json"] | dict[str, "Json"]
 
 @dataclass(frozen=True, slots=True)
 class LldpChassis:
-    """A device as it announces itself. The kind says what the identifier is: mac, local or another."""
+    """A device's own LLDP identity; `kind` is the chassis ID subtype: mac, local or another."""
 
     kind: str = ""
     identifier: str = ""
@@ -19,7 +19,7 @@ class LldpChassis:
 
 @dataclass(frozen=True, slots=True)
 class LldpNeighbor:
-    """Who is at the other end of a kernel interface."""
+    """The neighbour on a kernel interface."""
 
     interface: str
     chassis: LldpChassis
@@ -29,7 +29,7 @@ class LldpNeighbor:
 
 
 def neighbors(text: str) -> tuple[LldpNeighbor, ...]:
-    """Return the neighbours that `lldpcli -f json0 show neighbors` prints; none when it printed nothing readable."""
+    """Parse `lldpcli -f json0 show neighbors`; unreadable output yields no neighbours."""
     return tuple(
         _neighbor(interface)
         for top in _dicts(_parsed(text).get("lldp"))
@@ -39,7 +39,7 @@ def neighbors(text: str) -> tuple[LldpNeighbor, ...]:
 
 
 def chassis(text: str) -> LldpChassis:
-    """Return the device itself from `lldpcli -f json0 show chassis`."""
+    """Parse `lldpcli -f json0 show chassis`."""
     found = (
         _chassis(entry) for top in _dicts(_parsed(text).get("local-chassis")) for entry in _dicts(top.get("chassis"))
     )
@@ -47,7 +47,7 @@ def chassis(text: str) -> LldpChassis:
 
 
 def platform(text: str) -> str:
-    """Return the platform that `lldpcli -f json0 show configuration` prints."""
+    """Return the platform string from `lldpcli -f json0 show configuration`."""
     found = (
         _value(entry, "platform")
         for top in _dicts(_parsed(text).get("configuration"))
@@ -86,7 +86,7 @@ def _parsed(text: str) -> Mapping[str, Json]:
 
 
 def _dicts(value: Json) -> Iterator[Mapping[str, Json]]:
-    """Yield the objects of a list; json0 wraps everything in lists."""
+    """Yield the objects of a list; json0 wraps every value in lists."""
     for item in value if isinstance(value, list) else [value]:
         if isinstance(item, dict):
             yield item

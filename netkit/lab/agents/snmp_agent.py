@@ -44,12 +44,12 @@ DESCRIPTIONS = {
 
 
 def config(snmp: SnmpState, hostname: str, switch: Switch, listen: str, agentx: str) -> str:
-    """Return snmpd.conf; the users' secrets are not in it."""
+    """Return snmpd.conf, without the users' secrets."""
     return "".join(f"{line}\n" for line in _lines(snmp, hostname, switch, listen, agentx))
 
 
 def secrets(snmp: SnmpState, hostname: str, boots: int) -> str:
-    """Return what snmpd's private folder holds at its start: the engine, how often it began before, and the users."""
+    """Return snmpd's persistent file: engine ID, engine boots, and users with their secrets."""
     lines = [f"engineBoots {boots}", f"oldEngineID {engine_id(hostname)}"]
     lines += [
         f"createUser {_quoted(user.name)} SHA {_secret(user.name, user.auth_secret)}"
@@ -60,12 +60,12 @@ def secrets(snmp: SnmpState, hostname: str, boots: int) -> str:
 
 
 def engine_id(hostname: str) -> str:
-    """Return the engine of a switch: net-snmp's form for text, always the same for a name."""
+    """Return a stable engine ID for a hostname, in net-snmp's text format."""
     return "0x80001f8804" + hostname.encode()[:27].hex()
 
 
 def description(switch: Switch) -> str:
-    """Return what a switch calls its system, towards managers and neighbours."""
+    """Return sysDescr, which LLDP announces too."""
     text = DESCRIPTIONS.get(switch.platform, DESCRIPTIONS["frr"])
     return text.format(version=switch.version, model=switch.model.name)
 
@@ -102,7 +102,7 @@ def _quoted(word: str) -> str:
 
 
 def _text(value: str) -> str:
-    """Return text on one line; snmpd takes all to the end of the line."""
+    """Put text on one line: snmpd reads a value to the end of the line."""
     return " ".join(value.split())
 
 
@@ -119,14 +119,14 @@ PAUSE_S = 0.02
 
 
 class AgentNode(Node, Protocol):
-    """A node that can hand descriptors to a program."""
+    """A node that can pass file descriptors to a program."""
 
     def spawn(self, name: str, *command: str, fds: Sequence[int] = ()) -> None:
         """Start a long-running program; the descriptors become its 3, 4 and so on."""
 
 
 class SnmpAgent:
-    """One switch's agent. It is made in the machine's network namespace, where its address is; port 0 is any."""
+    """The SNMP agent of one switch. It listens in the machine's network namespace; port 0 picks a free port."""
 
     def __init__(self, node: AgentNode, address: str, port: int, listen: Callable[[], Surroundings]) -> None:
         if not isinstance(node.device, Switch):
@@ -148,7 +148,7 @@ class SnmpAgent:
         self.port: int = self._udp.getsockname()[1]
 
     def apply(self, state: SwitchState) -> None:
-        """Answer as a state says, or not at all; raises RefusedError for what snmpd would not take."""
+        """Start, restart or stop snmpd to match a configuration; raise ConfigRefusedError for what snmpd rejects."""
         self._state = state
         self._tree.forget()
         told = "".join(self._files(state, boots=0).values())
@@ -160,7 +160,7 @@ class SnmpAgent:
         self._told = told
 
     def end(self) -> None:
-        """Stop answering, so that the next state starts anew; the address stays taken."""
+        """Stop snmpd, so that the next state starts it again; the UDP port stays bound."""
         self._node.end(NAME)
         self._told = ""
         if self._connection is not None:
@@ -171,12 +171,12 @@ class SnmpAgent:
         self._connection = self._thread = None
 
     def close(self) -> None:
-        """Stop for good."""
+        """Stop snmpd and release the UDP port."""
         self.end()
         self._udp.close()
 
     def _files(self, state: SwitchState, boots: int) -> dict[str, str]:
-        """Return what snmpd reads, by file name; nothing when the switch has no SNMP."""
+        """Return snmpd's configuration by file name; empty if the switch has no SNMP."""
         if state.snmp is None or not (state.snmp.users or state.snmp.communities):
             return {}
         return {
@@ -207,7 +207,7 @@ class SnmpAgent:
         self._thread.start()
 
     def _connect(self, folder: Path) -> socket.socket:
-        """Connect as soon as snmpd listens. A path through a descriptor is never too long for a socket."""
+        """Connect once snmpd listens. A path through a descriptor never exceeds the length limit of a socket path."""
         descriptor = os.open(folder, os.O_PATH | os.O_DIRECTORY)
         connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         deadline = time.monotonic() + START_S

@@ -41,7 +41,7 @@ def interface_rows(shown: SnmpSnapshot) -> Iterator[MibRow]:
 
 
 def extended_rows(shown: SnmpSnapshot) -> Iterator[MibRow]:
-    """Yield ifXTable."""
+    """Yield ifXTable. A veth does not count multicast apart, so all packets are unicast."""
     for interface in shown.interfaces:
         yield from _extended_entry(interface)
 
@@ -149,7 +149,7 @@ LARGEST = 10**9
 
 @dataclass(frozen=True, slots=True)
 class SensorUnit:
-    """How a kind of sensor says its value."""
+    """How one kind of sensor encodes its value."""
 
     name: str
     digit: int
@@ -170,7 +170,7 @@ EOS_PRECISIONS = {"Temperature": 1, "Voltage": 2, "TX Bias": 2}
 
 @dataclass(frozen=True, slots=True)
 class Sensor:
-    """One thing a transceiver measures; lanes count from 1 over the whole transceiver, 0 is all of it."""
+    """A sensor of a transceiver; lanes count from 1 over the whole transceiver, 0 is the module itself."""
 
     interface: SnmpInterface
     unit: SensorUnit
@@ -180,7 +180,7 @@ class Sensor:
 
     @property
     def index(self) -> int:
-        """Return its entPhysicalIndex."""
+        """The sensor's entPhysicalIndex."""
         return port_index(self.interface) + 10 * self.unit.digit + self.lane
 
 
@@ -217,23 +217,22 @@ def sensors(shown: SnmpSnapshot) -> Iterator[tuple[int, Sensor]]:
 
 
 def port_index(interface: SnmpInterface) -> int:
-    """Return the entPhysicalIndex of the transceiver of a port."""
+    """Return the entPhysicalIndex of a port's transceiver."""
     return 10**9 + 100 * interface.index
 
 
 def unit_precision(unit: SensorUnit, *, is_eos: bool) -> int:
-    """Return the number of decimal places of a kind of sensor."""
     return EOS_PRECISIONS.get(unit.name, unit.precision) if is_eos else unit.precision
 
 
 def scaled(unit: SensorUnit, value: float, precision: int) -> int:
-    """Return a value as entPhySensorValue has it; light is held in dBm and shown in milliwatts."""
+    """Encode a value as entPhySensorValue; optical power is converted from dBm to milliwatts."""
     shown = math.pow(10, value / 10) if unit.data_type == WATTS else value
     return max(-LARGEST, min(LARGEST, round(shown * math.pow(10, precision))))
 
 
 def sensor_text(sensor: Sensor, *, is_eos: bool) -> str:
-    """Return what entPhysicalDescr says of a sensor."""
+    """Return entPhysicalDescr of a sensor."""
     label = sensor.interface.label
     cage = label.rpartition("/")[0] if is_eos else ""
     place = f"{cage or label}/{sensor.lane}" if sensor.lane else label

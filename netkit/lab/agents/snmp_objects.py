@@ -20,7 +20,7 @@ ENTERPRISES: Oid = (1, 3, 6, 1, 4, 1)
 
 
 class SmiType(IntEnum):
-    """The types of SMIv2 that are used here, by their numbers in AgentX."""
+    """The SMIv2 types used here, by their AgentX numbers."""
 
     INTEGER = 2
     STRING = 4
@@ -33,7 +33,7 @@ class SmiType(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class MibRow:
-    """One object with its value."""
+    """One object instance with its value."""
 
     oid: Oid
     kind: SmiType
@@ -41,32 +41,29 @@ class MibRow:
 
 
 def integer(oid: Oid, value: int) -> MibRow:
-    """Return a signed number of 32 bits."""
+    """Return an Integer32, clamped to its range."""
     return MibRow(oid, SmiType.INTEGER, max(-(2**31), min(2**31 - 1, value)))
 
 
 def gauge(oid: Oid, value: int) -> MibRow:
-    """Return an unsigned number of 32 bits that stays at its largest value when it is too large."""
+    """Return a Gauge32, which stays at its maximum instead of wrapping."""
     return MibRow(oid, SmiType.GAUGE32, max(0, min(2**32 - 1, value)))
 
 
 def counter32(oid: Oid, value: int) -> MibRow:
-    """Return a counter that wraps at 32 bits."""
+    """Return a Counter32, which wraps at 32 bits."""
     return MibRow(oid, SmiType.COUNTER32, value % 2**32)
 
 
 def counter64(oid: Oid, value: int) -> MibRow:
-    """Return a counter that wraps at 64 bits."""
     return MibRow(oid, SmiType.COUNTER64, value % 2**64)
 
 
 def string(oid: Oid, value: str) -> MibRow:
-    """Return text."""
     return MibRow(oid, SmiType.STRING, value.encode())
 
 
 def octets(oid: Oid, value: bytes) -> MibRow:
-    """Return bytes, such as a MAC address."""
     return MibRow(oid, SmiType.STRING, value)
 
 
@@ -76,7 +73,7 @@ def truth(oid: Oid, value: bool) -> MibRow:
 
 
 def mac_octets(mac: str) -> bytes:
-    """Return a MAC address as bytes; nothing when there is none."""
+    """Convert a MAC address to bytes; an empty string gives none."""
     return bytes.fromhex(mac.replace(":", ""))
 
 
@@ -85,7 +82,7 @@ FRESH_S = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Mib:
-    """A subtree and what draws it."""
+    """A subtree and the function that computes its rows."""
 
     root: Oid
     draw: Callable[[], Iterable[MibRow]]
@@ -93,7 +90,7 @@ class Mib:
 
 @dataclass(frozen=True, slots=True)
 class Drawn:
-    """A subtree as it was at one moment."""
+    """The rows of a subtree as of one moment."""
 
     rows: tuple[MibRow, ...]
     oids: tuple[Oid, ...]
@@ -110,7 +107,6 @@ class MibTree:
         self._fresh_s = fresh_s
 
     def get(self, oid: Oid) -> MibRow | None:
-        """Return an object by its name."""
         at = bisect_right(self._roots, oid) - 1
         if at < 0 or oid[: len(self._roots[at])] != self._roots[at]:
             return None
@@ -119,7 +115,7 @@ class MibTree:
         return drawn.rows[position] if position < len(drawn.oids) and drawn.oids[position] == oid else None
 
     def next(self, oid: Oid, *, is_included: bool = False, end: Oid = ()) -> MibRow | None:
-        """Return the first object after a name (or of that name), and before an end when there is one."""
+        """Return the first object after `oid` (or at it, if included) and before `end`, if given."""
         for mib in self.mibs[max(0, bisect_right(self._roots, oid) - 1) :]:
             if end and mib.root >= end:
                 return None
@@ -130,7 +126,7 @@ class MibTree:
         return None
 
     def forget(self) -> None:
-        """Draw everything anew when it is next asked for."""
+        """Drop cached rows."""
         self._drawn.clear()
 
     def _now(self, mib: Mib) -> Drawn:
@@ -148,7 +144,7 @@ FIRST_LINUX_INDEX = 3
 
 @dataclass(frozen=True, slots=True)
 class SnmpInterface:
-    """A port as SNMP numbers and names it."""
+    """A port with its ifIndex and its name in SNMP."""
 
     index: int
     label: str
@@ -159,7 +155,7 @@ class SnmpInterface:
 
 @dataclass(frozen=True, slots=True)
 class SnmpSnapshot:
-    """A switch at one moment, its interfaces in the order of their indexes."""
+    """A switch at one moment, its interfaces in the order of ifIndex."""
 
     switch: Switch
     state: SwitchState
@@ -168,7 +164,7 @@ class SnmpSnapshot:
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """What LLDP knows: the chassis itself, and the neighbours by kernel interface."""
+    """What LLDP knows: the local chassis, and the neighbours by kernel interface."""
 
     kernel_names: Mapping[str, str]
     chassis: LldpChassis
@@ -176,7 +172,6 @@ class Surroundings:
 
 
 def scene(switch: Switch, state: SwitchState, readings: Iterable[SwitchPortReading]) -> SnmpSnapshot:
-    """Return the scene of a switch."""
     told = {port.name: port for port in state.ports}
     found = (
         _interface(switch.platform, position, told.get(reading.name, PortState(reading.name)), reading)
@@ -188,8 +183,8 @@ def scene(switch: Switch, state: SwitchState, readings: Iterable[SwitchPortReadi
 def interface_index(platform: str, port: str, position: int) -> int:
     """Return the ifIndex of a port.
 
-    SONiC counts from the number in the port's name. That Cumulus and FRR count ports in their order from 3, and EOS by
-    1000 for each cage, is the lab's choice: collectors must read ifName.
+    SONiC counts from the number in the port's name. Numbering from 3 in port order on Cumulus and FRR, and by 1000 per
+    cage on EOS, is the lab's choice: collectors must read ifName.
     """
     numbers = [int(number) for number in re.findall(r"\d+", port)]
     if platform == "sonic" and numbers:
@@ -200,7 +195,7 @@ def interface_index(platform: str, port: str, position: int) -> int:
 
 
 def modules(shown: SnmpSnapshot) -> Iterator[tuple[SnmpInterface, TransceiverReading]]:
-    """Yield the interfaces that have a transceiver, and the transceiver."""
+    """Yield the interfaces that have a transceiver, with the transceiver."""
     for interface in shown.interfaces:
         if interface.reading.module is not None:
             yield interface, interface.reading.module

@@ -29,7 +29,6 @@ UNICAST = 0
 
 
 def arista_rows(shown: SnmpSnapshot) -> Iterator[MibRow]:
-    """Yield all of Arista's tables."""
     for interface in shown.interfaces:
         yield from _queues(interface)
         yield from _pause_frames(interface)
@@ -95,7 +94,7 @@ def _discards(interface: SnmpInterface) -> Iterator[MibRow]:
 
 
 def _cumulus_pause_frames(interface: SnmpInterface) -> Iterator[MibRow]:
-    """Yield PFC frames received and sent, priority after priority; there is no pause of a whole port in the lab."""
+    """Yield PFC frames received and sent by priority; the lab has no port-wide pause."""
     yield string((*PFC, 1, interface.index), interface.reading.name)
     yield counter64((*PFC, 2, interface.index), 0)
     yield counter64((*PFC, 3, interface.index), 0)
@@ -173,7 +172,7 @@ VENDORS: Mapping[str, Mapping[Oid, Draw]] = {
 
 
 def mibs(platform: str, look: Callable[[], SnmpSnapshot], listen: Callable[[], Surroundings]) -> list[Mib]:
-    """Return the MIBs of a platform over two ways to see: the ports now, and LLDP now."""
+    """Return the MIBs of a platform; `look` reads the ports, `listen` reads LLDP."""
     found = [_mib(root, draw, look) for root, draw in {**COMMON, **VENDORS.get(platform, {})}.items()]
     return [*found, Mib(snmp_mibs.LLDP[:-1], lambda: snmp_mibs.lldp_rows(look(), listen()))]
 

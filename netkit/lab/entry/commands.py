@@ -13,7 +13,7 @@ LONGEST_BYTES = 64 << 20
 
 
 class HungUpError(Exception):
-    """The other side is gone."""
+    """The peer closed the connection."""
 
 
 def send(line: socket.socket, kind: str, text: str) -> None:
@@ -26,7 +26,7 @@ def send(line: socket.socket, kind: str, text: str) -> None:
 
 
 def receive(line: socket.socket) -> tuple[str, str]:
-    """Return the next frame."""
+    """Receive one frame: its kind and its text."""
     head = _exactly(line, HEAD_BYTES)
     size = int.from_bytes(head[1:], "big")
     if size > LONGEST_BYTES:
@@ -48,7 +48,7 @@ def _exactly(line: socket.socket, size: int) -> bytes:
 
 
 class WireCall:
-    """A command that came over a line; `root` is where this process sees the node's files."""
+    """A command received over a socket; `root` is the node's file system as this process sees it."""
 
     def __init__(self, line: socket.socket, root: Path) -> None:
         kind, text = receive(line)
@@ -79,11 +79,11 @@ class WireCall:
         return receive(self.line)[1]
 
     def file(self, path: str) -> Path:
-        """Return where a file named on the node is for this process."""
+        """Return the path on this side of a file named on the node."""
         return self._root / str(PurePosixPath(self.folder) / path).lstrip("/")
 
     def end(self, exit_code: int) -> None:
-        """Tell how it ended."""
+        """Send the exit code."""
         send(self.line, "X", str(exit_code))
 
 
@@ -92,7 +92,7 @@ Answer = Callable[[LiveNode, Personality, WireCall], int]
 
 
 def serve(node: LiveNode, personality: Personality, answer: Answer) -> None:
-    """Listen on a node's socket for as long as the lab runs."""
+    """Answer commands on a node's socket in background threads."""
     path = node.holder.root / SOCKET
     path.unlink(missing_ok=True)
     listener = socket.socket(socket.AF_UNIX)

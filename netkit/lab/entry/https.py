@@ -24,7 +24,7 @@ Gate = Callable[[str], float]
 
 
 def make_certificate(node: LiveNode) -> str:
-    """Give a node the certificate kept in its flash, made at its first start; return its SHA-256 fingerprint."""
+    """Create the node's certificate in its flash at the first boot; return its SHA-256 fingerprint."""
     certificate, key = node.saved / CERTIFICATE, node.saved / KEY
     if not certificate.exists():
         command = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
@@ -40,7 +40,7 @@ Cut = Callable[[LiveNode, int], bool]
 
 
 def serve(node: LiveNode, personality: Personality, port: int, password: str, gate: Gate, cut: Cut) -> None:
-    """Answer requests for as long as the lab runs."""
+    """Answer HTTPS requests in background threads."""
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
@@ -85,14 +85,14 @@ def serve(node: LiveNode, personality: Personality, port: int, password: str, ga
 
 
 class HttpsServer(ThreadingHTTPServer):
-    """One thread a connection; the handshake is made there too, so that nobody waits for another's."""
+    """One thread per connection; the TLS handshake happens in that thread, so that it blocks no other client."""
 
     daemon_threads = True
     request_queue_size = 64
     context: ssl.SSLContext
 
     def finish_request(self, request, client_address) -> None:  # type: ignore[no-untyped-def]
-        """Make the handshake, then answer."""
+        """Do the TLS handshake, then answer."""
         request.settimeout(IDLE_S)
         try:
             with self.context.wrap_socket(request, server_side=True) as line:
@@ -102,7 +102,7 @@ class HttpsServer(ThreadingHTTPServer):
 
 
 def _user(authorization: str, password: str) -> str:
-    """Return the user of a basic authorization, when the password is right."""
+    """Return the user of a basic authorization if the password is right, else an empty string."""
     try:
         user, _, given = base64.b64decode(authorization.removeprefix("Basic ")).decode().partition(":")
     except ValueError:
@@ -111,5 +111,4 @@ def _user(authorization: str, password: str) -> str:
 
 
 def password_file(folder: Path) -> Path:
-    """Return where a lab keeps its password."""
     return folder / "password"

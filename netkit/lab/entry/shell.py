@@ -66,14 +66,14 @@ exec /bin/df "$@"
 
 
 def make_key(folder: Path) -> None:
-    """Make the key that opens every node of a lab."""
+    """Create the key pair that opens every node of a lab."""
     if not (folder / KEY).exists():
         command = ["ssh-keygen", "-q", "-t", "ecdsa", "-N", "", "-C", "netkit-lab", "-f", str(folder / KEY)]
         subprocess.run(command, env=without_secrets(), check=True, stdin=subprocess.DEVNULL)  # noqa: S603
 
 
 def furnish(root: Path, *, public_key: str, prompt: str, programs: Sequence[str], client: str) -> None:
-    """Put login, prompt, tools and keys into a node."""
+    """Install login shell, prompt, tools and keys in a node."""
     own = root / OWN.lstrip("/")
     _script(own / "login", LOGIN)
     _script(own / "bin" / "sudo", SUDO)
@@ -88,7 +88,7 @@ def furnish(root: Path, *, public_key: str, prompt: str, programs: Sequence[str]
 
 
 def host_key(root: Path, seed: Path) -> str:
-    """Give a node the host key kept in its flash, made at its first start; return the public half."""
+    """Install the host key kept in a node's flash, created at its first boot; return the public key."""
     key = seed / "ssh_host_key"
     if not key.exists():
         command = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "", "-f", str(key)]
@@ -105,7 +105,6 @@ KEY_EXCHANGES = "ecdh-sha2-nistp256,ecdh-sha2-nistp384,ecdh-sha2-nistp521,diffie
 
 
 def sshd_config(address: str, port: int) -> str:
-    """Return the configuration of a node's sshd."""
     return f"""ListenAddress {address}
 Port {port}
 KexAlgorithms {KEY_EXCHANGES}

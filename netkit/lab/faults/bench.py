@@ -18,15 +18,15 @@ FOLDER = "/run/netkit/faults"
 
 
 class Namespaces(Protocol):
-    """Where a node lives."""
+    """The namespaces of a node."""
 
     @property
     def network(self) -> str:
-        """Return the file of its network namespace."""
+        """The file of the network namespace."""
 
 
 class RunningNode(Protocol):
-    """A running node."""
+    """The part of a node that faults act on."""
 
     name: str
     kernel_names: Mapping[str, str]
@@ -44,19 +44,19 @@ class RunningNode(Protocol):
 
 
 class BreakStep(NamedTuple):
-    """A command on a node, and what it reads."""
+    """A command to run on a node, with its standard input."""
 
     command: tuple[str, ...]
     stdin: str = ""
 
 
 def step(text: str) -> BreakStep:
-    """Return a step of plain words."""
+    """Split a command line into a step without input."""
     return BreakStep(tuple(text.split()))
 
 
 def do(node: RunningNode, steps: Iterable[BreakStep]) -> str:
-    """Take steps on a node and return what they printed; raises LabError when one fails."""
+    """Run steps on a node and return their output; raise LabError if one fails."""
     printed = ""
     for one in steps:
         done = node.run(*one.command, stdin=one.stdin)
@@ -68,14 +68,14 @@ def do(node: RunningNode, steps: Iterable[BreakStep]) -> str:
 
 
 def note(node: RunningNode, fault: InjectedFault, steps: Iterable[BreakStep]) -> None:
-    """Note on the node what will heal a fault; a node that restarts forgets both."""
+    """Save on the node the steps that heal a fault; a restart discards both."""
     file = _file(node, fault)
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(json.dumps([list(one) for one in steps]), encoding="utf-8")
 
 
 def noted(node: RunningNode, fault: InjectedFault) -> list[BreakStep]:
-    """Return what will heal a fault, and forget it."""
+    """Return the saved steps that heal a fault, and delete them."""
     file = _file(node, fault)
     if not file.exists():
         return []
@@ -85,7 +85,7 @@ def noted(node: RunningNode, fault: InjectedFault) -> list[BreakStep]:
 
 
 def label(fault: InjectedFault) -> str:
-    """Return a fault's name as file, process and nftables may be called."""
+    """Return a name for a fault that is valid for files, processes and nftables."""
     words = f"fault_{fault.name}_{fault.device}_{fault.port}".lower()
     return "".join(char if char.isalnum() and char.isascii() else "_" for char in words).strip("_")
 
@@ -101,7 +101,7 @@ OUT_S = 2
 
 @dataclass(frozen=True, slots=True)
 class Jack:
-    """A switch port that a cable is pulled from, and how the kernel had it set."""
+    """A switch port whose cable is unplugged, with its kernel settings before."""
 
     node: RunningNode
     interface: str
@@ -110,7 +110,7 @@ class Jack:
 
 
 def swap(fault: InjectedFault, fabric: Fabric, nodes: Mapping[str, RunningNode]) -> None:
-    """Swap the cables of the fault's port and of the other one; doing so again plugs them in where they belong."""
+    """Swap the cables of the fault's two ports; doing it again restores them."""
     _exchange(*_jacks(fault, fabric, nodes))
 
 
@@ -167,7 +167,7 @@ def _settle(jack: Jack) -> Iterable[BreakStep]:
 
 
 def _marking(node: RunningNode) -> str:
-    """Return the ruleset that marks congestion, which hangs on the ports that are about to move."""
+    """Return the ruleset that marks congestion, which is bound to the ports about to move."""
     done = node.run("nft", "list", "table", "netdev", TABLE)
     return f"delete table netdev {TABLE}\n{done.stdout}" if done.exit_code == 0 else ""
 
@@ -177,13 +177,13 @@ LOSSES: dict[str, Loss] = {"sent": "sent", "received": "received"}
 
 
 def loss(faults: Faults, host: str, interface: str) -> Loss:
-    """Return which CNPs a NIC swallows."""
+    """Return which CNPs a NIC loses."""
     fault = faults.of("cnp-loss", host, interface)
     return LOSSES[fault.text("direction")] if fault else ""
 
 
 def commands(fault: InjectedFault, fabric: Fabric, host: Host) -> Iterator[tuple[str, ...]]:
-    """Yield the commands that make a fault which lies in a NIC's settings."""
+    """Yield the commands that change a NIC's settings for a fault."""
     for nic in host.nics:
         if fault.port in {"", nic.interface}:
             if fault.name == "pfc-off":
@@ -196,7 +196,7 @@ def commands(fault: InjectedFault, fabric: Fabric, host: Host) -> Iterator[tuple
 def remedies(
     fault: InjectedFault, fabric: Fabric, host: Host, settings: Mapping[str, NicSettings]
 ) -> Iterator[tuple[str, ...]]:
-    """Yield the commands that restore what the settings were before."""
+    """Yield the commands that restore a NIC's settings."""
     for nic in host.nics:
         before = settings[nic.interface]
         if fault.port in {"", nic.interface}:
@@ -208,7 +208,7 @@ def remedies(
 
 
 def run(node: Node, words: tuple[str, ...]) -> None:
-    """Run a NIC tool on a host; it must not complain."""
+    """Run a NIC tool on a host; raise LabError if it fails."""
     done = node.run(*words)
     if done.exit_code != 0:
         raise LabError(Problem(f"{node.name}: {' '.join(words)}: {(done.stderr or done.stdout).strip()}"))

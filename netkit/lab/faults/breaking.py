@@ -28,7 +28,7 @@ SETTLED_S = 2
 
 
 def make(fault: InjectedFault, fabric: Fabric, nodes: Nodes) -> None:
-    """Make a fault of the kernel real."""
+    """Inject a fault that exists in the kernel."""
     if fault.name == "wrong-cable":
         bench.swap(fault, fabric, nodes)
         return
@@ -42,7 +42,7 @@ def make(fault: InjectedFault, fabric: Fabric, nodes: Nodes) -> None:
 
 
 def heal(fault: InjectedFault, fabric: Fabric, nodes: Nodes) -> None:
-    """Undo what `make` did; a node that restarted since has nothing to undo."""
+    """Undo `make`; after a restart of the node there is nothing to undo."""
     if fault.name == "wrong-cable":
         bench.swap(fault, fabric, nodes)
         return
@@ -64,7 +64,7 @@ def heal(fault: InjectedFault, fabric: Fabric, nodes: Nodes) -> None:
 
 
 def device_of(fault: InjectedFault, fabric: Fabric) -> str:
-    """Return the device a fault strikes at: a host's link goes at its leaf, so that the host keeps its settings."""
+    """Return the device a fault acts on. Links of hosts are cut at the leaf, so that the host keeps its settings."""
     if fault.name in CARRIER:
         return _carrier_end(fault, fabric)[0]
     return fault.device
@@ -78,7 +78,7 @@ def _carrier_end(fault: InjectedFault, fabric: Fabric) -> tuple[str, str]:
 
 
 def _flap(fault: InjectedFault, fabric: Fabric, node: RunningNode) -> None:
-    """Take a link down and up for ever; the process ends with the fault or with the lab."""
+    """Take a link down and up in a loop; the process ends with the fault or with the lab."""
     interface = node.kernel_names[_carrier_end(fault, fabric)[1]]
     up_s, down_s = fault.number("up_s"), fault.number("down_s")
     note(node, fault, [step("sleep 0.5"), step(f"ip link set dev {interface} up")])  # after its last command
@@ -90,9 +90,9 @@ def _flap(fault: InjectedFault, fabric: Fabric, node: RunningNode) -> None:
 
 
 def _train(fault: InjectedFault, fabric: Fabric, node: RunningNode) -> None:
-    """Take a link down once, for as long as it takes to come up; a module that is swapped takes a second.
+    """Take a link down once, for as long as it takes to come up; replacing a module takes a second.
 
-    NICs tell how long that was by themselves, so nothing is swapped at a host.
+    Host NICs report how long the link took, so healing replaces nothing there.
     """
     interface = node.kernel_names[_carrier_end(fault, fabric)[1]]
     down, up = (f"ip link set dev {interface} {way}" for way in ("down", "up"))
@@ -127,7 +127,7 @@ def _missing_host_route(fault: InjectedFault, fabric: Fabric, node: RunningNode)
 
 
 def _routes(node: RunningNode, interface: str, prefix: str) -> list[str]:
-    """Return the routes to a prefix, or to the first one that has a gateway, in every table."""
+    """Return the routes to a prefix, or to the first one with a gateway, in every table."""
     lines = do(node, [step(f"ip -4 route show table all dev {interface}")]).splitlines()
     routes = [line.split() for line in lines if " via " in line]
     wanted = prefix or (routes[0][0] if routes else "")
@@ -153,7 +153,7 @@ def _wrong_source_route(fault: InjectedFault, fabric: Fabric, node: RunningNode)
 
 
 def _ecn_unmarked(fault: InjectedFault, _fabric: Fabric, node: RunningNode) -> Plan:
-    """Have packets carry that they are not to be marked, just before it is decided whether to set CE."""
+    """Set a packet mark that exempts from ECN, just before the decision whether to set CE."""
     return _filter(fault, node, "egress", -10, f"meta mark set meta mark or {UNHEEDED_MARK}")
 
 
@@ -167,7 +167,7 @@ def _bgp_session_down(fault: InjectedFault, _fabric: Fabric, node: RunningNode) 
 
 
 def _filter(fault: InjectedFault, node: RunningNode, hook: str, priority: int, *rules: str) -> Plan:
-    """Return how to put rules on one port, or on all, in a table of the fault's own."""
+    """Return steps that add and remove rules on one port or on all, in a table of the fault's own."""
     table = label(fault)
     ports = [fault.port] if fault.port else list(node.kernel_names)
     lines = [line for port in ports for line in _chain(node.kernel_names[port], hook, priority, rules)]
@@ -206,7 +206,7 @@ PLANS: Mapping[str, Callable[[InjectedFault, Fabric, RunningNode], Plan]] = {
 
 
 class Breaker:
-    """The faults of one lab."""
+    """Injects and heals the faults of one lab."""
 
     def __init__(self, world: World) -> None:
         self._world = world
@@ -214,7 +214,7 @@ class Breaker:
         self._before: dict[tuple[str, str], Mapping[str, NicSettings]] = {}
 
     def make(self, name: str, place: str, options: Sequence[str]) -> faults.InjectedFault:
-        """Make a fault, or raise LabError with what keeps it from being made."""
+        """Inject a fault; raise LabError if it cannot be injected."""
         given = faults.parse_options(options)
         fault = faults.check(self._world.fabric, name, place, given, time.monotonic())
         active = self._world.services.faults
@@ -230,7 +230,7 @@ class Breaker:
         return fault
 
     def heal(self, name: str, place: str) -> tuple[faults.InjectedFault, ...]:
-        """Heal a fault, or without a name all of a place; return what was healed."""
+        """Heal a fault, or without a name all faults of a place; return what was healed."""
         device, port = faults.locate(self._world.fabric, place)
         if name:
             faults.known(name)
@@ -266,7 +266,7 @@ class Breaker:
             self._world.tell_settings(self._world.nodes[host.name])
 
     def _announce(self, fault: faults.InjectedFault) -> None:
-        """Have switches whose cables moved announce their ports by the names they had."""
+        """Restore the LLDP port names on switches whose cables moved."""
         device = self._world.fabric.device(fault.device)
         if fault.name == "wrong-cable" and device is not None:
             names = {nic.leaf for nic in device.nics} if isinstance(device, Host) else {device.name}

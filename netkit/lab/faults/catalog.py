@@ -300,7 +300,7 @@ MOST_NAMED = 12
 def check(
     fabric: Fabric, name: str, place: str, options: Mapping[str, str] | None = None, since_s: float = 0
 ) -> InjectedFault:
-    """Return the fault asked for with all its options, or raise LabError with what exists instead."""
+    """Validate a fault with its options; raise LabError with the valid choices."""
     kind = known(name)
     device, port = locate(fabric, place)
     target = _target(fabric, device, port)
@@ -313,14 +313,14 @@ def check(
 
 
 def known(name: str) -> FaultKind:
-    """Return a fault of the catalogue by name, or raise LabError."""
+    """Look up a fault by name; raise LabError if the catalogue has none."""
     if name not in CATALOG:
         raise LabError(Problem(f"no fault {name!r}", _instead(name, CATALOG)))
     return CATALOG[name]
 
 
 def locate(fabric: Fabric, place: str) -> tuple[str, str]:
-    """Return device and port of `DEVICE[:PORT]`, or raise LabError with what exists instead."""
+    """Parse `DEVICE[:PORT]`; raise LabError with the valid choices."""
     name, _, port = place.partition(":")
     device = fabric.device(name)
     if device is None:
@@ -333,7 +333,7 @@ def locate(fabric: Fabric, place: str) -> tuple[str, str]:
 
 
 def parse_options(words: Iterable[str]) -> dict[str, str]:
-    """Return options given as `NAME=VALUE`."""
+    """Parse `NAME=VALUE` words."""
     found = {}
     for word in words:
         name, equals, value = word.partition("=")
@@ -370,7 +370,7 @@ def _options(kind: FaultKind, given: Mapping[str, str]) -> Iterator[tuple[str, V
 
 
 def _value(option: Option, text: str) -> Value:
-    """Return an option's value as its default's type; the error says what it may be."""
+    """Convert an option to the type of its default; ValueError says what is allowed."""
     if option.choices:
         found = next((choice for choice in option.choices if str(choice) == text), None)
         if found is None:
@@ -389,7 +389,7 @@ def _value(option: Option, text: str) -> Value:
 
 
 def _instead(name: str, names: Iterable[str]) -> str:
-    """Return what to write instead of a name that does not exist."""
+    """Return a hint that lists valid names, closest match first."""
     choices = list(names)
     if not choices:
         return "there is none"

@@ -14,7 +14,7 @@ Value = str | int | float
 
 @dataclass(frozen=True, slots=True)
 class InjectedFault:
-    """One fault in one place. Without a port it belongs to the whole device."""
+    """One fault in one place. Without a port it applies to the whole device."""
 
     name: str
     device: str
@@ -24,24 +24,20 @@ class InjectedFault:
 
     @property
     def place(self) -> str:
-        """Return where it is, as people write it."""
         return f"{self.device}:{self.port}" if self.port else self.device
 
     def number(self, option: str) -> float:
-        """Return an option that is a number; every option is given once a fault was checked."""
+        """Return a numeric option; a checked fault has every option."""
         return float(self.options[option])
 
     def text(self, option: str) -> str:
-        """Return an option as text."""
         return str(self.options[option])
 
     @classmethod
     def from_json(cls, given: Mapping[str, Any]) -> "InjectedFault":
-        """Return the fault that `to_json` wrote."""
         return cls(given["name"], given["device"], given["port"], given["since_s"], dict(given["options"]))
 
     def to_json(self) -> dict[str, object]:
-        """Return what JSON can hold."""
         return {
             "name": self.name,
             "device": self.device,
@@ -52,14 +48,14 @@ class InjectedFault:
 
 
 class FaultChange(NamedTuple):
-    """From some moment on, these faults were active."""
+    """The faults active from a moment on."""
 
     at_s: float
     active: tuple[InjectedFault, ...]
 
 
 class Faults:
-    """The active faults of a lab, and how they became so: the model counts what each did while it lasted."""
+    """The active faults of a lab, with their history: the model counts what each did while it lasted."""
 
     def __init__(self, active: Iterable[InjectedFault] = ()) -> None:
         self._lock = threading.Lock()
@@ -71,16 +67,15 @@ class Faults:
 
     @property
     def active(self) -> tuple[InjectedFault, ...]:
-        """Return the faults that are active now."""
         return self._active
 
     @property
     def history(self) -> tuple[FaultChange, ...]:
-        """Return every change so far; it only ever grows."""
+        """Every change so far; it only grows."""
         return self._history
 
     def of(self, name: str, device: str, port: str = "") -> InjectedFault | None:
-        """Return an active fault by name and place; one of a whole device holds for all its ports."""
+        """Return an active fault by name and place; one of a whole device applies to all its ports."""
         return next(
             (
                 fault
@@ -91,7 +86,7 @@ class Faults:
         )
 
     def add(self, fault: InjectedFault) -> None:
-        """Make a fault active; one of the same name in the same place is replaced."""
+        """Activate a fault; it replaces one of the same name in the same place."""
         with self._lock:
             kept = tuple(other for other in self._active if (other.name, other.place) != (fault.name, fault.place))
             self._note(fault.since_s, (*kept, fault))
@@ -113,7 +108,6 @@ class Faults:
         self._history = (*self._history, FaultChange(at_s, active))
 
     def to_json(self) -> list[dict[str, object]]:
-        """Return the active faults as JSON can hold them."""
         return [fault.to_json() for fault in self._active]
 
 
@@ -130,7 +124,7 @@ DEVICES = (SWITCH, HOST)
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """One thing to set about a fault. Its type is that of its default."""
+    """A parameter of a fault. Its default determines its type."""
 
     name: str
     default: Value
@@ -186,7 +180,7 @@ OF_BOTH_ENDS = frozenset({"dim-optic", "dirty-lane"})
 
 
 def unfit(fabric: Fabric, fault: InjectedFault) -> Problem | None:
-    """Return what keeps a fault from having an effect, or None."""
+    """Return why a fault would have no effect, or None."""
     if reason := _unseen(fabric, fault):
         return Problem(f"{reason}: {fault.name} at {fault.place} would not show", "see docs/faults.md for what does")
     judge = JUDGES.get(fault.name)
@@ -194,7 +188,7 @@ def unfit(fabric: Fabric, fault: InjectedFault) -> Problem | None:
 
 
 def _unseen(fabric: Fabric, fault: InjectedFault) -> str:
-    """Return why nobody could see a fault at such a switch, or behind such a leaf; empty when somebody could."""
+    """Return why a fault at this switch, or behind this leaf, would be invisible; empty if it is visible."""
     device = fabric.device(fault.device)
     if isinstance(device, Host):
         leaves = {nic.leaf for nic in device.nics if fault.port in {"", nic.interface}}
@@ -209,7 +203,7 @@ def _unseen(fabric: Fabric, fault: InjectedFault) -> str:
 
 
 def port_of(fabric: Fabric, fault: InjectedFault) -> Port:
-    """Return the switch port at this end of a fault's cable, or for a host NIC the one at the other end."""
+    """Return the switch port of a fault's cable: the fault's own port, or the leaf port of a host NIC."""
     device = fabric.device(fault.device)
     if isinstance(device, Switch):
         return next(port for port in device.ports if port.name == fault.port)
@@ -261,7 +255,7 @@ def _needs_rail(fabric: Fabric, fault: InjectedFault) -> Problem | None:
 
 
 def other_port(fabric: Fabric, fault: InjectedFault, option: str = "with") -> str:
-    """Return the port a fault's option names, else the next one of the same kind; empty when there is none."""
+    """Return the port a fault's option names, else the next one of the same kind; empty if there is none."""
     device = fabric.device(fault.device)
     if isinstance(device, Switch):
         own = port_of(fabric, fault)

@@ -35,7 +35,7 @@ PRIVATE = ("/etc", "/tmp", "/var/tmp", "/home", "/root", "/var/log")  # noqa: S1
 
 @dataclass
 class ManagedNode:
-    """A node, and what is wrong with its management."""
+    """A node with the state of its management faults."""
 
     node: LiveNode
     personality: Personality
@@ -54,30 +54,29 @@ class ManagedNode:
 
 
 class BufferedCall(WireCall):
-    """A call whose output is kept back."""
+    """A call whose output is collected instead of sent."""
 
     def __init__(self, call: WireCall) -> None:
         self.__dict__.update(call.__dict__)
         self.text = ""
 
     def out(self, text: str) -> None:
-        """Keep what would have been printed."""
         self.text += text
 
     err = out
 
 
 class Incidents:
-    """Management faults of a lab: which are active is asked anew at every command."""
+    """Applies the management faults of a lab; which are active is checked at every command."""
 
     def __init__(self, faults: Faults) -> None:
         self._faults = faults
         self._nodes: dict[str, ManagedNode] = {}
 
     def keep_fresh(self) -> None:
-        """Bring the files of hosts somebody looks at up to date, for as long as the lab runs.
+        """Refresh the files of hosts with a recent login, for as long as the lab runs.
 
-        Once a second; where many are looked at, less often, so that answers do not wait for it.
+        Once a second; less often with many such hosts, so that commands are not delayed.
         """
         took_s = 0.0
         while True:
@@ -98,21 +97,21 @@ class Incidents:
                 managed.node.log(f"files below /sys: {error}")
 
     def add(self, managed: ManagedNode) -> None:
-        """Take a node in."""
+        """Register a node."""
         self._nodes[managed.node.name] = managed
         self._welcome(managed)
 
     def begin(self, fault: InjectedFault) -> None:
-        """Act out a fault that has just become active."""
+        """Apply a fault that has just become active."""
         managed = self._nodes[fault.device]
         self._turn(managed, fault, is_on=True)
 
     def end(self, fault: InjectedFault) -> None:
-        """Undo what `begin` did."""
+        """Undo `begin`."""
         self._turn(self._nodes[fault.device], fault, is_on=False)
 
     def answer(self, node: LiveNode, personality: Personality, call: WireCall) -> int:
-        """Answer a command as far as the device's faults let it."""
+        """Answer a command, subject to the device's faults."""
         managed = self._nodes[node.name]
         if call.program == REFRESH:
             managed.visited_s = time.monotonic()
@@ -145,7 +144,7 @@ class Incidents:
         return code
 
     def cut(self, node: LiveNode, before: int) -> bool:
-        """Cut a node off that has just become something else, where a fault says so: its answer is lost."""
+        """Disconnect a node that has just changed if a fault demands it; return whether the answer is lost."""
         dropping = self._faults.of("drops-after-commit", node.name)
         if dropping is None or node.changes == before:
             return False
@@ -153,7 +152,7 @@ class Incidents:
         return True
 
     def gate(self, device: str) -> float:
-        """Return how long a request waits; raises ConnectionError, with the fault's name, when it gets no answer."""
+        """Return the delay before an answer; raise ConnectionError with the fault's name if there is none."""
         managed = self._nodes[device]
         faulty = ("unreachable", "hangs", "garbage", "refuses-auth")
         fault = next((name for name in faulty if self._faults.of(name, device)), "")
@@ -164,7 +163,7 @@ class Incidents:
 
     @staticmethod
     def _run(node: LiveNode, personality: Personality, call: WireCall) -> int:
-        """Run a command; what goes wrong in the personality itself is told and logged, never lost."""
+        """Run a command; an exception in the personality is logged and printed as an error."""
         with node.lock:
             try:
                 return personality.run(call)
@@ -200,7 +199,7 @@ class Incidents:
         self._welcome(managed)
 
     def _welcome(self, managed: ManagedNode) -> None:
-        """Write what every login goes through first: real programs are slow, hang or babble only there."""
+        """Write the script that runs at login, where real programs are delayed, hung or garbled."""
         node, lines = managed.node, ""
         if slow := self._faults.of("slow", node.name):
             lines += f"sleep {slow.number('seconds')}\n"
@@ -218,7 +217,7 @@ class Incidents:
             file.unlink(missing_ok=True)
 
     def _go_away(self, managed: ManagedNode, seconds: float) -> None:
-        """Cut every connection and take none for a while."""
+        """Drop every connection and accept none for a while."""
         managed.away_until_s = time.monotonic() + seconds
         self._close(managed)
 
@@ -239,7 +238,7 @@ class Incidents:
 
     @staticmethod
     def _cut_sessions(node: LiveNode) -> None:
-        """End the connections that are open, not what was started over them and stands alone."""
+        """Kill open SSH sessions, but not detached processes started from them."""
         for pid in node.processes():
             try:
                 name = Path(f"/proc/{pid}/comm").read_text(encoding="ascii").strip()
@@ -251,7 +250,7 @@ class Incidents:
 
     @staticmethod
     def _fill(managed: ManagedNode) -> None:
-        """Leave no room in any folder the device may write to."""
+        """Fill every folder the device may write to."""
         for folder in PRIVATE:
             place = str(managed.node.file(folder))
             held = os.statvfs(place)

@@ -10,7 +10,7 @@ Reading = TypeVar("Reading")
 
 
 class EndCounters(Generic[Reading]):
-    """One end's way of showing counts. A reset takes effect when the end is next read."""
+    """How one end displays its counters. A reset takes effect at the next read."""
 
     __slots__ = ("_bits", "_left", "_offsets", "is_stuck", "is_to_reset", "is_to_wrap", "kept")
 
@@ -25,11 +25,11 @@ class EndCounters(Generic[Reading]):
         """What a stuck end showed when it got stuck."""
 
     def wrap(self, bits: int, left: int) -> None:
-        """Put every counter that ever counted a little below the end of its range, when next read."""
+        """At the next read, put every non-zero counter `left` below the end of its range."""
         self._bits, self._left, self.is_to_wrap = bits, left, True
 
     def shown(self, counts: Sequence[int]) -> Sequence[int]:
-        """Return the counts as they are shown."""
+        """Return the displayed counters."""
         if self.is_to_wrap:
             start = 2**self._bits - self._left
             self._offsets = tuple(count - start if count else 0 for count in counts)
@@ -57,7 +57,7 @@ MARKED_FILL, MARKS_PS = 0.3, 0.8
 
 @dataclass(frozen=True, slots=True)
 class Pressure:
-    """What a storm does to one way: how the receiver of the data asks for pauses, and what piles up."""
+    """The effect of a storm on one direction: how the data's receiver asks for pauses, and what fills."""
 
     pauses_ps: float = 0
     share: float = 0
@@ -70,7 +70,7 @@ class Pressure:
 
 @dataclass(frozen=True, slots=True)
 class TrafficLoad:
-    """Rates by the second, shares of time, and fill levels from 0 to 1."""
+    """Rates per second, shares of time, and fill levels from 0 to 1."""
 
     packets_ps: float = 0
     bytes_ps: float = 0
@@ -91,7 +91,7 @@ class TrafficLoad:
 
 
 def quiet(way: CableDirection) -> Pressure:
-    """Return the little pressure every way of a healthy fabric is under, about the same both ways."""
+    """Return the low background pressure of a healthy fabric, similar in both directions."""
     name = str(min(way.sender, way.receiver, key=str))
     pauses = between(0.4, 2.5, "pauses", name) * between(0.9, 1.1, "pauses", str(way.sender))
     fill = between(0.005, 0.02, "queue", str(way.sender))
@@ -99,14 +99,14 @@ def quiet(way: CableDirection) -> Pressure:
 
 
 def load(way: CableDirection) -> float:
-    """Return the part of a way's bandwidth the modelled job takes: a steady one, evenly spread."""
+    """Return the share of bandwidth the modelled job uses: a steady, evenly spread load."""
     return between(0.30, 0.32, "load", str(way.sender))
 
 
 def flow(
     way: CableDirection, sender: LinkSide | None, receiver: LinkSide | None, pressure: Pressure, *, is_up: bool
 ) -> TrafficLoad:
-    """Return what moves under some pressure, given how both ends are set; an end not told yet does not take part."""
+    """Return the traffic under some pressure, given how both ends are set; an end not yet configured takes no part."""
     if not is_up or not all(side is None or side.is_enabled for side in (sender, receiver)):
         return TrafficLoad(priority=receiver.data_priority if receiver else 0)
     bytes_ps = load(way) * way.speed_gbps * GIGA / BITS
@@ -123,7 +123,7 @@ def _marked(sender: LinkSide, shown: TrafficLoad) -> TrafficLoad:
 
 
 def has_tripped(sender: LinkSide, pressure: Pressure) -> bool:
-    """Return whether the sender's watchdog takes a pause for a storm."""
+    """Whether the sender's watchdog detects a storm."""
     return sender.watchdog is not None and pressure.burst_ms >= sender.watchdog.detection_ms
 
 
@@ -144,7 +144,7 @@ def _paused(bytes_ps: float, sender: LinkSide, receiver: LinkSide, pressure: Pre
 
 
 def _unheeded(bytes_ps: float, sender: LinkSide, receiver: LinkSide, pressure: Pressure) -> TrafficLoad:
-    """Return the flow where at most one end has PFC for the data: congestion loses what PFC would have held."""
+    """Return the flow where at most one end has PFC for the data: congestion drops what PFC would have paused."""
     share = min(pressure.share, 1.0)
     asks = receiver.is_lossless
     lost_ps = bytes_ps / PACKET_BYTES * share if asks or sender.is_lossless else 0.0
@@ -171,7 +171,7 @@ STALL_SHARE = 0.05
 
 
 class Totals(NamedTuple):
-    """What one way has counted so far."""
+    """The counters of one direction."""
 
     packets: float = 0
     bytes: float = 0
@@ -187,7 +187,7 @@ class Totals(NamedTuple):
 
 
 class CounterMeter:
-    """The counts of one way. Reading changes nothing; only `turn` does, when the flow becomes another."""
+    """Accumulates the counters of one direction. Only `turn`, at a change of flow, modifies it."""
 
     __slots__ = ("_rates", "_since_s", "_totals", "flow", "headroom_peak", "priority", "queue_peak")
 
@@ -202,7 +202,7 @@ class CounterMeter:
         self.headroom_peak = 0.0
 
     def turn(self, flow: TrafficLoad, now_s: float) -> None:
-        """Add up what was counted until now, and go on with another flow."""
+        """Accumulate until now, and continue with another flow."""
         now_s = max(now_s, self._since_s)
         self._totals = self.at(now_s)
         self._since_s = now_s
@@ -213,7 +213,7 @@ class CounterMeter:
         self.headroom_peak = max(self.headroom_peak, flow.headroom_fill)
 
     def at(self, now_s: float) -> Totals:
-        """Return the counts at a moment."""
+        """Return the counters at a moment."""
         past_s = max(now_s - self._since_s, 0.0)
         return Totals._make(total + rate * past_s for total, rate in zip(self._totals, self._rates, strict=True))
 

@@ -30,7 +30,7 @@ def port_reading(
     account: EndCounters[SwitchPortReading] | None,
     now_s: float,
 ) -> SwitchPortReading:
-    """Return what a switch port shows, before what befalls it alone."""
+    """Return a switch port's reading, before faults that freeze its counters."""
     way = plant.wiring.way_out[end]
     out, in_ = plant.meters[way.index], plant.meters[way.opposite]
     side = plant.side(end)
@@ -65,7 +65,7 @@ def port_reading(
 
 
 def stuck_port(account: EndCounters[SwitchPortReading], reading: SwitchPortReading) -> SwitchPortReading:
-    """Return a reading whose counters are those of the moment they got stuck."""
+    """Return a reading with the counters of the moment they froze."""
     kept = account.kept = account.kept or reading
     return replace(
         reading,
@@ -87,7 +87,6 @@ def nic_reading(
     account: EndCounters[NicReading] | None,
     now_s: float,
 ) -> NicReading:
-    """Return what a host NIC shows."""
     way = plant.wiring.way_out[end]
     if account is not None and account.is_to_reset:
         plant.clear(end, now_s)  # before its line is read, or what the line forgets would be taken off twice
@@ -121,7 +120,7 @@ def nic_reading(
 
 
 def stuck_nic(account: EndCounters[NicReading], reading: NicReading) -> NicReading:
-    """Return a reading whose counters are those of the moment they got stuck."""
+    """Return a reading with the counters of the moment they froze."""
     kept = account.kept = account.kept or reading
     return replace(
         reading,
@@ -175,7 +174,7 @@ IDLE = NicTraffic()
 
 
 class Model:
-    """The hardware of a whole lab. It has no clock: every call says what time it is, in seconds that only grow."""
+    """The hardware of a whole lab. It has no clock: every call passes the time, in seconds that only grow."""
 
     def __init__(self, fabric: Fabric, faults: Faults, started_s: float) -> None:
         self._fabric = fabric
@@ -190,14 +189,14 @@ class Model:
         self._seen = 0
 
     def told(self, device: str, state: SwitchState, now_s: float) -> None:
-        """Take over what a switch is told to be; ports it is not told of take no part in PFC."""
+        """Apply the configuration of a switch; ports missing from it take no part in PFC."""
         with self._lock:
             self._catch_up(now_s)
             sides = {LinkEnd(device, port.name): of_port(port, self._fabric.lossless) for port in state.ports}
             self._plant.tell({end: sides.get(end) for end in self._plant.wiring.ends[device]}, now_s)
 
     def host_told(self, host: str, settings: Mapping[str, NicSettings], now_s: float) -> None:
-        """Take over how NICs of a host are set, by interface; those not named stay as they were."""
+        """Apply the settings of a host's NICs by interface; others keep theirs."""
         with self._lock:
             self._catch_up(now_s)
             sides = {LinkEnd(host, name): of_nic(setting, self._fabric.lossless) for name, setting in settings.items()}
@@ -207,7 +206,7 @@ class Model:
     def port_readings(
         self, device: str, kernel: Mapping[str, KernelPort], now_s: float
     ) -> tuple[SwitchPortReading, ...]:
-        """Return what the ports of a switch show, by what the kernel has of each under its NOS name."""
+        """Read the ports of a switch, given the kernel's view of each by its NOS name."""
         with self._lock:
             self._catch_up(now_s)
             ports = self._fabric.switch(device).ports
@@ -228,7 +227,7 @@ class Model:
         now_s: float,
         only: str = "",
     ) -> tuple[NicReading, ...]:
-        """Return what the NICs of a host show, or only one, by what kernel and traffic programs counted for each."""
+        """Read the NICs of a host, or only one, given the counters of kernel and traffic process."""
         with self._lock:
             self._catch_up(now_s)
             device, found = self._host(host), []
@@ -243,19 +242,19 @@ class Model:
             return tuple(found)
 
     def avoid(self, device: str, ports: frozenset[str], now_s: float) -> None:
-        """Note at which ports of a switch traffic goes another way, in and out."""
+        """Set the ports of a switch that traffic avoids in both directions."""
         with self._lock:
             self._catch_up(now_s)
             self._plant.avoid(device, ports, now_s)
 
     def set_load(self, now_s: float, *, is_on: bool) -> None:
-        """Let the job run that loads every cable, or rest."""
+        """Start or stop the job that loads every cable."""
         with self._lock:
             self._catch_up(now_s)
             self._plant.set_load(now_s, is_on=is_on)
 
     def incast(self, host: str, interface: str, duration_s: float, now_s: float) -> None:
-        """Let several NICs send to one at line rate for a while."""
+        """Start an incast of several NICs at line rate to one, for a while."""
         with self._lock:
             self._catch_up(now_s)
             self._incasts[LinkEnd(host, interface)] = now_s + duration_s
@@ -269,14 +268,14 @@ class Model:
             self._plant.crowd(frozenset(), now_s)
 
     def clear(self, device: str, port: str, now_s: float) -> None:
-        """Reset the counters of a port, or of a whole device: the next reading shows them from zero."""
+        """Reset the counters of a port, or of a whole device, at the next read."""
         with self._lock:
             self._catch_up(now_s)
             for account in self._accounts(device, port):
                 account.is_to_reset = True
 
     def rebooted(self, device: str, now_s: float) -> None:
-        """Forget what a device was told and counted."""
+        """Discard the configuration and counters of a device."""
         with self._lock:
             self._catch_up(now_s)
             self._plant.tell(dict.fromkeys(self._plant.wiring.ends[device]), now_s)
@@ -289,14 +288,14 @@ class Model:
             return self._plant.link_up_s(LinkEnd(device, port))
 
     def pfc_priorities(self, device: str, port: str, now_s: float) -> frozenset[int]:
-        """Return the priorities the hardware pauses at a port, which a fault may have made others than configured."""
+        """Return the priorities actually paused at a port, which a fault may have changed."""
         with self._lock:
             self._catch_up(now_s)
             side = self._plant.side(LinkEnd(device, port))
             return side.pfc_priorities if side else frozenset()
 
     def _catch_up(self, now_s: float) -> None:
-        """Live through what became of faults and incasts up to now, each at its own moment."""
+        """Replay faults and incasts up to now, each at its own moment."""
         history = self._faults.history
         while self._seen < len(history) and history[self._seen].at_s <= now_s:
             change = history[self._seen]
@@ -314,7 +313,6 @@ class Model:
         self._end_incasts(now_s)
 
     def _end_incasts(self, now_s: float) -> None:
-        """Let those incasts end that are over by now."""
         for target, end_s in sorted(self._incasts.items(), key=lambda one: one[1]):
             if end_s <= now_s:
                 del self._incasts[target]

@@ -94,7 +94,7 @@ MESSAGE_PACKETS = 256
 
 @dataclass(frozen=True, slots=True)
 class NicCounterInputs:
-    """All that the counters of a NIC follow from."""
+    """Everything the counters of a NIC are computed from."""
 
     kernel: KernelPort
     traffic: NicTraffic
@@ -112,7 +112,7 @@ class NicCounterInputs:
 
 
 def hw_counters(state: NicCounterInputs) -> dict[str, int]:
-    """Return what `hw_counters` holds."""
+    """Return the files of `hw_counters`."""
     traffic = state.traffic
     received, sent = state.in_, state.out
     refused = int(sent.drops)
@@ -137,7 +137,7 @@ def hw_counters(state: NicCounterInputs) -> dict[str, int]:
 
 
 def port_counters(state: NicCounterInputs) -> dict[str, int]:
-    """Return what `counters` holds; data is counted in words of four bytes."""
+    """Return the files of `counters`; data is counted in words of four bytes."""
     kernel, traffic = state.kernel.traffic, state.traffic
     rx_packets = int(state.in_.packets) + kernel.rx_packets
     tx_packets = int(state.out.packets) + kernel.tx_packets
@@ -156,7 +156,7 @@ def port_counters(state: NicCounterInputs) -> dict[str, int]:
 
 
 def ethtool(state: NicCounterInputs) -> dict[str, int]:
-    """Return what `ethtool -S` prints, except the pauses of priorities without PFC, which a NIC leaves out."""
+    """Return the output of `ethtool -S`, including the pauses of priorities without PFC, which a NIC omits."""
     kernel = state.kernel.traffic
     discards = int(state.in_.drops)
     lanes = {f"rx_err_lane_{lane}_phy": count for lane, count in enumerate(state.lane_errors[:4])}
@@ -224,7 +224,7 @@ def _priority(state: NicCounterInputs, priority: int, discards: int) -> dict[str
 
 
 def _real_packets(state: NicCounterInputs, priority: int) -> tuple[int, int]:
-    """Return the real RoCE packets and CNPs of a priority; CNPs belong to one of their own."""
+    """Return the real RoCE packets and CNPs of a priority; CNPs have a priority of their own."""
     traffic = state.traffic
     if traffic.rx_priority_packets and traffic.tx_priority_packets:
         return traffic.rx_priority_packets[priority], traffic.tx_priority_packets[priority]
@@ -234,6 +234,6 @@ def _real_packets(state: NicCounterInputs, priority: int) -> tuple[int, int]:
 
 
 def without_idle_pauses(counters: Mapping[str, int], pfc_priorities: frozenset[int]) -> dict[str, int]:
-    """Return the counters a NIC shows: pauses only of priorities that have PFC on."""
+    """Drop the pause counters of priorities without PFC, as the NIC does."""
     hidden = {name for priority in range(PRIORITIES) if priority not in pfc_priorities for name in PAUSES[priority]}
     return {name: count for name, count in counters.items() if name not in hidden}

@@ -29,7 +29,7 @@ HEALTHY = Ailment()
 
 
 def of_module(faults: Iterable[InjectedFault]) -> Ailment:
-    """Return what the faults of one end make of its module."""
+    """Combine the faults of one end into the state of its module."""
     ailment = HEALTHY
     for fault in faults:
         ailment = _with(ailment, fault)
@@ -61,7 +61,7 @@ VOLTAGE = ModuleThresholds(2.97, 3.135, 3.465, 3.63)
 
 @dataclass(frozen=True, slots=True)
 class Optics:
-    """The light of one kind of lane."""
+    """Optical properties of one kind of lane."""
 
     tx_dbm: tuple[float, float]
     """What a healthy lane sends."""
@@ -117,7 +117,7 @@ NUMBERS = {
 
 @dataclass(frozen=True, slots=True)
 class PluggedPart:
-    """What is plugged into a cage."""
+    """The module or cable in a cage."""
 
     kind: Kind
     media: str
@@ -132,7 +132,7 @@ class PluggedPart:
 
 @cache
 def part(cable: Cable, ports_per_cage: int, lanes_per_port: int) -> PluggedPart:
-    """Return what a cable has at an end with a cage for so many ports."""
+    """Return what a cable has at an end, in a cage with this many ports."""
     known = Catalog().media()
     entry = known.get(cable.media)
     entry = (module_for(known, cable.media, ports_per_cage) if cable.kind == "optical" else None) or entry
@@ -157,7 +157,7 @@ LANES_PER_CAGE = 8
 
 @dataclass(frozen=True, slots=True)
 class CagePosition:
-    """One end's place in a cage."""
+    """The cage and lanes of one end."""
 
     device: str
     cage: str
@@ -170,7 +170,6 @@ class CagePosition:
 
 
 def places(fabric: Fabric, wiring: FabricWiring) -> dict[LinkEnd, CagePosition]:
-    """Return the place of every end."""
     found: dict[LinkEnd, CagePosition] = {}
     for switch in fabric.switches:
         widths = {cage.number: len(cage.ports) for cage in switch.cages}
@@ -223,7 +222,7 @@ def module(
     is_sending: bool,
     is_receiving: bool,
 ) -> TransceiverReading:
-    """Return what a module shows, given what ails it and the one at the other end."""
+    """Return a module's reading, given the faults at its own end and at the far end."""
     own, far = ailments
     optics = place.part.optics
     is_powered = place.part.kind != "copper"
@@ -284,7 +283,7 @@ def _sent(optics: Optics, end: LinkEnd, lane: int) -> float:
 
 
 def _error(what: str, end: LinkEnd, lane: int) -> float:
-    """Return how far a module's own measurement is off."""
+    """Return the measurement error of the module."""
     return between(-0.25, 0.25, "error", what, str(end), lane)
 
 
@@ -303,7 +302,7 @@ def _serial(place: CagePosition) -> str:
 
 
 def error_rate(end: LinkEnd, kind: Kind, own: Ailment, far: Ailment) -> float:
-    """Return the bit error rate an end sees before correction."""
+    """Return the pre-FEC bit error rate at an end."""
     low, high = HEALTHY_BER[kind]
     healthy = between(low, high, "ber", str(end)) + far.tx_loss_db * DIM_BER_PER_DB
     return float(f"{10**healthy:.2e}") if own is HEALTHY or not own.rx_ber else own.rx_ber

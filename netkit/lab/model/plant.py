@@ -17,7 +17,7 @@ OF_THE_WHOLE_MODULE = frozenset({"hot-optic", "mixed-optic-firmware"})
 
 
 class Plant:
-    """All cables and modules. Only what happens changes them; reading does not."""
+    """All cables and modules. Only events change them; reading does not."""
 
     def __init__(self, fabric: Fabric, started_s: float) -> None:
         self.wiring = FabricWiring(fabric)
@@ -51,7 +51,7 @@ class Plant:
             self._refresh(way, started_s)
 
     def side(self, end: LinkEnd) -> LinkSide | None:
-        """Return how an end is set, or None before it was told anything."""
+        """Return how an end is set, or None if it is not configured yet."""
         side = self._sides.get(end)
         if side is None or not self._active:
             return side
@@ -70,13 +70,13 @@ class Plant:
         return side
 
     def link_up_s(self, end: LinkEnd) -> float:
-        """Return how long the last link-up of an end took; both ends wait for the slower one."""
+        """Return how long the last link-up took; both ends wait for the slower one."""
         near = [*self._faults_at(end), *self._faults_at(self.wiring.peer(end))]
         slow = next((fault for fault in near if fault.name == "slow-link-up"), None)
         return slow.number("seconds") if slow else self._link_up_s[end]
 
     def tell(self, sides: Mapping[LinkEnd, LinkSide | None], now_s: float) -> None:
-        """Set ends anew; None forgets what an end was told."""
+        """Change the configuration of ends; None discards it."""
         changed = [end for end, side in sides.items() if self._sides.get(end) != side]
         for end in changed:
             side = sides[end]
@@ -88,13 +88,13 @@ class Plant:
             self._turn(changed, now_s)
 
     def suffer(self, active: tuple[InjectedFault, ...], now_s: float) -> None:
-        """Go on with other faults than before."""
+        """Replace the active faults."""
         before, self._active = self._active, active
         differing = [fault for fault in (*before, *active) if (fault in before) != (fault in active)]
         self._turn([end for fault in differing for end in self._ends_of(fault)], now_s)
 
     def carry(self, end: LinkEnd, now_s: float, *, is_up: bool) -> None:
-        """Note whether a cable has a carrier. One that is back came back when it was last seen down."""
+        """Set whether a cable has carrier. One that is back came back when it was last seen down."""
         way = self.wiring.way_out[end]
         cable = min(way.index, way.opposite)
         if not is_up:
@@ -106,7 +106,7 @@ class Plant:
             self._turn([end], self._down.pop(cable))
 
     def avoid(self, device: str, ports: frozenset[str], now_s: float) -> None:
-        """Note which ports of a device traffic goes around."""
+        """Set the ports of a device that traffic avoids."""
         was = frozenset(end for end in self._avoided if end.device == device)
         now = frozenset(end for end in self.wiring.ends[device] if end.port in ports)
         if was != now:
@@ -114,19 +114,19 @@ class Plant:
             self._turn(was ^ now, now_s)
 
     def set_load(self, now_s: float, *, is_on: bool) -> None:
-        """Let the job run, or rest; then nothing moves, and nothing is paused."""
+        """Start or stop the job; without it nothing moves, and nothing is paused."""
         if is_on != self._is_loaded:
             self._is_loaded = is_on
             self._turn(self.places, now_s)
 
     def crowd(self, targets: frozenset[LinkEnd], now_s: float) -> None:
-        """Let everybody send to some NICs."""
+        """Set the NICs that are targets of an incast."""
         if targets != self._crowded:
             self._crowded = targets
             self._turn((), now_s)
 
     def clear(self, end: LinkEnd, now_s: float) -> None:
-        """Forget what was highest at an end, and what its line corrected."""
+        """Reset the peak values of an end, and what its line corrected."""
         way = self.wiring.way_out[end]
         sent, received = self.meters[way.index], self.meters[way.opposite]
         sent.queue_peak, received.headroom_peak = sent.flow.queue_fill, received.flow.headroom_fill
@@ -149,7 +149,7 @@ class Plant:
         return self._modules[end]
 
     def _turn(self, ends: Iterable[LinkEnd], now_s: float) -> None:
-        """Let the flows follow from what just changed at some ends; storms may carry it far."""
+        """Recompute the flows after a change at some ends; storms may carry it far."""
         self._modules.clear()
         before, self._pressure = self._pressure, self._weather.under(self._active, self._crowded)
         indices = {way for way in (*before, *self._pressure) if before.get(way) != self._pressure.get(way)}
@@ -182,7 +182,7 @@ class Plant:
         return [fault for fault in self._active if (fault.device, fault.port) == (end.device, end.port)]
 
     def nic_firmware(self, end: LinkEnd) -> str:
-        """Return the firmware that a NIC runs beside those of its kind; empty for theirs."""
+        """Return a NIC's firmware if a fault changes it, else an empty string."""
         found = (fault.text("firmware") for fault in self._faults_at(end) if fault.name == "mixed-nic-firmware")
         return next(found, "")
 

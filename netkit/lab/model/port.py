@@ -21,7 +21,7 @@ WITHOUT = frozenset({"", "off", "none", "disabled"})
 
 
 class FecReceiver:
-    """The receiving end of a way: how long it was up at which bit error rate."""
+    """The receiver of a line: how long it was up at which bit error rate."""
 
     __slots__ = ("_ber", "_lane", "_since_s", "_spans", "_speed_gbps")
 
@@ -33,19 +33,17 @@ class FecReceiver:
         self._spans: dict[tuple[float, int], float] = {}
 
     def turn(self, ber: float, lane: int, now_s: float) -> None:
-        """Go on at another rate of wrong bits, on one lane or, as lane 0, on all; a rate of 0 means a dead line."""
+        """Continue at another bit error rate, on one lane or, as lane 0, on all; a rate of 0 is a dead line."""
         now_s = max(now_s, self._since_s)
         self._spans = dict(self._seconds(now_s))
         self._since_s = now_s
         self._ber, self._lane = ber, lane
 
     def clear(self, now_s: float) -> None:
-        """Forget what was counted."""
         self._spans = {}
         self._since_s = max(now_s, self._since_s)
 
     def reading(self, mode: str, now_s: float) -> FecReading:
-        """Return what the port counted up to now."""
         if mode in WITHOUT:
             return FecReading(mode=mode)
         bins = [0.0] * (CORRECTABLE + 2)
@@ -63,11 +61,11 @@ class FecReceiver:
         )
 
     def bits(self, now_s: float) -> int:
-        """Return how many bits were received."""
+        """Return the number of bits received."""
         return int(sum(self._seconds(now_s).values()) * self._speed_gbps * GIGA)
 
     def wrong_bits(self, lanes: int, now_s: float) -> tuple[int, ...]:
-        """Return how many bits were put right on each lane."""
+        """Return the number of bits corrected on each lane."""
         found = [0.0] * lanes
         for (ber, ailing), seconds in self._seconds(now_s).items():
             wrong = seconds * self._speed_gbps * GIGA * ber
@@ -84,7 +82,7 @@ class FecReceiver:
 
 @lru_cache(maxsize=4096)
 def probabilities(ber: float) -> tuple[float, ...]:
-    """Return how likely a codeword has 0, 1 … 15 wrong symbols, and last, more than can be put right."""
+    """Return the probability of 0, 1 … 15 wrong symbols in a codeword, and last of an uncorrectable one."""
     wrong = -math.expm1(SYMBOL_BITS * math.log1p(-ber))
     terms = [
         math.comb(SYMBOLS, count) * wrong**count * (1 - wrong) ** (SYMBOLS - count) for count in range(CORRECTABLE + 9)
@@ -94,7 +92,7 @@ def probabilities(ber: float) -> tuple[float, ...]:
 
 @lru_cache(maxsize=4096)
 def effective(ber: float) -> float:
-    """Return the bit error rate that is left; below what a tool can show it is none."""
+    """Return the bit error rate after correction, 0 below what tools display."""
     if not ber:
         return 0.0
     left = probabilities(ber)[-1] * (CORRECTABLE + 1) / (SYMBOLS * SYMBOL_BITS)
@@ -102,7 +100,7 @@ def effective(ber: float) -> float:
 
 
 def _share(lane: int, ailing: int, lanes: int) -> float:
-    """Return the part of the wrong bits that falls on a lane."""
+    """Return the share of wrong bits that falls on a lane."""
     if not 1 <= ailing <= lanes or lanes == 1:
         return 1 / lanes
     return AILING_SHARE if lane == ailing else (1 - AILING_SHARE) / (lanes - 1)
@@ -129,7 +127,7 @@ NO_WATCHDOGS = (WatchdogReading(),) * PRIORITIES
 
 @dataclass(frozen=True, slots=True)
 class Gauges:
-    """How full the buffers of a port are, now and at most."""
+    """Fill levels of the buffers of a port, now and at their peak."""
 
     queue_bytes: int
     queue_peak_bytes: int
@@ -168,7 +166,7 @@ def counts(out: Totals, in_: Totals, watched: tuple[int, int], kernel: KernelPor
 
 
 def gauges(out: CounterMeter, in_: CounterMeter, xoff_bytes: int, now_s: float, *, is_crowded: bool = False) -> Gauges:
-    """Return how full the buffers are; what a healthy queue holds swings a little."""
+    """Return the fill levels; a healthy queue oscillates a little."""
     swing = 0.8 + 0.2 * math.sin(now_s / SWING_S + in_.flow.pauses_ps)
     shared = (1.0 if is_crowded else out.flow.queue_fill) * QUEUE_BYTES
     ingress = in_.flow.headroom_fill * QUEUE_BYTES / 4
@@ -184,7 +182,7 @@ def gauges(out: CounterMeter, in_: CounterMeter, xoff_bytes: int, now_s: float, 
 
 
 def priorities(shown: Sequence[int], rx_priority: int, tx_priority: int) -> tuple[PriorityReading, ...]:
-    """Return the PFC counts: only the priority of RoCE data is ever paused."""
+    """Return the PFC counters: only the priority of RoCE data is ever paused."""
     rx_pause, tx_pause, rx_us, tx_us = shown[:4]
     if rx_priority == tx_priority:
         return _at(NO_PRIORITIES, rx_priority, PriorityReading(rx_pause, tx_pause, rx_us, tx_us))
@@ -193,7 +191,7 @@ def priorities(shown: Sequence[int], rx_priority: int, tx_priority: int) -> tupl
 
 
 def queues(shown: Sequence[int], side: LinkSide | None, best_effort: int, gauge: Gauges) -> tuple[QueueReading, ...]:
-    """Return the egress queues: modelled RoCE in one, and what the kernel sent."""
+    """Return the egress queues: modelled RoCE in one, plus what the kernel sent."""
     classes = side.class_of_priority if side else tuple(range(PRIORITIES))
     packets, sizes = list(shown[KERNEL_PACKETS]), list(shown[KERNEL_BYTES])
     if not any(packets):
@@ -214,7 +212,7 @@ def queues(shown: Sequence[int], side: LinkSide | None, best_effort: int, gauge:
 
 
 def buffers(shown: Sequence[int], side: LinkSide | None, gauge: Gauges) -> tuple[BufferReading, ...]:
-    """Return the priority groups: RoCE data fills one of them, and only a lossless one ever fills its headroom."""
+    """Return the priority groups: RoCE data fills one of them, and only a lossless one uses its headroom."""
     headroom = (gauge.headroom_bytes, gauge.headroom_peak_bytes)
     reading = BufferReading(gauge.buffer_bytes, gauge.buffer_peak_bytes, *headroom, shown[DROPS])
     return _at(NO_BUFFERS, side.data_priority if side else 0, reading)
@@ -228,7 +226,6 @@ def watchdogs(shown: Sequence[int], side: LinkSide | None, *, is_stormed: bool) 
 
 
 def traffic(shown: Sequence[int]) -> TrafficReading:
-    """Return the kernel's counts as they are shown."""
     return TrafficReading(*shown[TRAFFIC])
 
 

@@ -17,7 +17,7 @@ SENDERS_PER_LEAF = 2
 
 
 class Hop(NamedTuple):
-    """A way that is paused, and how many hops its receiver is from the origin."""
+    """A paused direction, and how many hops its receiver is from the origin."""
 
     way: CableDirection
     depth: int
@@ -31,7 +31,7 @@ class _Step(NamedTuple):
 
 @dataclass(frozen=True)
 class Spread:
-    """The storm whose data leaves through one egress port of a switch."""
+    """A storm whose data leaves through one egress port of a switch."""
 
     fabric: Fabric
     wiring: FabricWiring
@@ -39,7 +39,7 @@ class Spread:
 
     @cached_property
     def hops(self) -> tuple[Hop, ...]:
-        """Return every way a storm may reach, nearest first; whether it does depends on who has PFC on."""
+        """Every direction a storm may reach, nearest first; whether it does depends on PFC along the path."""
         steps = self._steps()
         found = [
             Hop(self.wiring.way_in(LinkEnd(step.device, port.name)), depth)
@@ -76,7 +76,7 @@ class Spread:
         return steps
 
     def _ingress(self, step: _Step) -> Iterator[Port]:
-        """Yield the ports data may come in by on its way through a switch."""
+        """Yield the ports data may enter by on its way through a switch."""
         target = self._port(self.egress).peer if step.device == self.egress.device else ""
         for port in self.fabric.switch(step.device).ports:
             if port.peer != target and (step.is_downward or port.role != "up"):
@@ -84,7 +84,7 @@ class Spread:
 
     @cached_property
     def _senders(self) -> frozenset[tuple[str, str]]:
-        """Return the NICs that send: some on the origin's own leaf, some on leaves of its rail, or of any."""
+        """The sending NICs: some on the origin's own leaf, some on leaves of its rail, or of any."""
         own = self.fabric.switch(self.egress.device)
         target = self._port(self.egress).peer
         reachable = {step.device for step in self._steps()} - {target}
@@ -108,7 +108,7 @@ class Spread:
         return {self._rail_of(port) for port in leaf.host_ports}
 
     def _rail(self, own: Switch, target: str) -> int:
-        """Return the rail the data is for, or -1 when it is for several."""
+        """Return the rail the data is for, or -1 if it is for several."""
         port = self._port(self.egress)
         if port.role == "host":
             return self._rail_of(port)
@@ -140,7 +140,7 @@ SideOf = Callable[[LinkEnd], LinkSide | None]
 
 @dataclass
 class Weather:
-    """The pressure on every way a storm reaches."""
+    """The pressure on every direction a storm reaches."""
 
     fabric: Fabric
     wiring: FabricWiring
@@ -148,7 +148,7 @@ class Weather:
     _spreads: dict[LinkEnd, tuple[Hop, ...]] = field(default_factory=dict)
 
     def under(self, active: Iterable[InjectedFault], crowded: Iterable[LinkEnd] = ()) -> Mapping[int, Pressure]:
-        """Return the pressure by way for the storms among the active faults, and where many send to one NIC."""
+        """Return the pressure by direction, from the storms among the active faults and from incasts."""
         found: dict[int, Pressure] = {}
         storms = [self._of(fault) for fault in active if fault.name in STORMS]
         for way, pressure in chain(*storms, *(self._of_incast(self.wiring.peer(target)) for target in crowded)):
@@ -156,7 +156,7 @@ class Weather:
         return found
 
     def _of_incast(self, egress: LinkEnd) -> Iterator[tuple[CableDirection, Pressure]]:
-        """Yield what no mark slows down: it piles up at the egress until pauses hold it."""
+        """Yield the pressure of an incast that no ECN mark slows: the egress fills until pauses hold it."""
         side = self.side_of(egress)
         if side is None or side.is_marking or not side.is_lossless:
             return
@@ -191,7 +191,7 @@ class Weather:
                 congested.add(hop.way.sender.device)
 
     def _is_held(self, way: CableDirection, pressure: Pressure) -> bool:
-        """Whether the sender stands still, so that what it was to send piles up there."""
+        """Whether the sender pauses, so that its own queue fills."""
         sender, receiver = self.side_of(way.sender), self.side_of(way.receiver)
         if sender is None or receiver is None or not (sender.is_enabled and receiver.is_enabled):
             return False
@@ -215,7 +215,7 @@ def _weaker(pressure: Pressure, hops: int) -> Pressure:
 
 
 def merged(one: Pressure | None, other: Pressure) -> Pressure:
-    """Return the greater of two pressures on one way."""
+    """Return the greater of two pressures on one direction."""
     if one is None:
         return other
     return Pressure(
@@ -232,14 +232,14 @@ MS = 1000
 
 @dataclass
 class QueueStorm:
-    """One storm at one queue, from its beginning."""
+    """One storm at one queue."""
 
     began_s: float
     times: WatchdogState
     ended_s: float | None = None
 
     def is_detected(self, now_s: float) -> bool:
-        """Whether the storm lasted long enough to be taken for one."""
+        """Whether the storm has lasted the detection time."""
         detected_s = self.began_s + self.times.detection_ms / MS
         return detected_s <= (now_s if self.ended_s is None else min(now_s, self.ended_s))
 
@@ -256,7 +256,7 @@ class Watch:
     trips: list[QueueStorm] = field(default_factory=list)
 
     def note(self, times: WatchdogState | None, now_s: float) -> None:
-        """Note that a storm rages, with the watchdog's times, or that none does."""
+        """Record that a storm is active, with the watchdog's times, or that none is."""
         raging = self.trips[-1] if self.trips and self.trips[-1].ended_s is None else None
         if times is None and raging:
             raging.ended_s = now_s
@@ -264,6 +264,6 @@ class Watch:
             self.trips.append(QueueStorm(now_s, times))
 
     def counts(self, now_s: float) -> tuple[int, int]:
-        """Return how many storms were detected, and of how many the queue was restored."""
+        """Return how many storms were detected, and how many restored."""
         detected = sum(trip.is_detected(now_s) for trip in self.trips)
         return detected, sum(trip.is_restored(now_s) for trip in self.trips)

@@ -12,7 +12,7 @@ from netkit.lab.state import PRIORITIES, PortState, QosState, WatchdogState
 
 @dataclass(frozen=True, slots=True)
 class KernelPort:
-    """A port of a switch or host as the kernel shows it at one moment."""
+    """The kernel's view of a switch or host port at one moment."""
 
     is_enabled: bool = True
     is_up: bool = True
@@ -31,7 +31,7 @@ class KernelPort:
 
 @dataclass(frozen=True, slots=True)
 class NicTraffic:
-    """What the traffic programs of a host counted for one NIC since it booted. Real packets, every one of them."""
+    """What the traffic process counted for one NIC since it booted: real packets only."""
 
     cnp_sent: int = 0
     cnp_handled: int = 0
@@ -56,7 +56,7 @@ class NicTraffic:
 
 @dataclass(frozen=True, slots=True)
 class NicSettings:
-    """How a host's NIC is set, as the host tools left it; the model reads PFC, trust and adaptive routing from it."""
+    """A NIC's settings as left by the host tools; the model uses PFC, trust and adaptive routing."""
 
     pfc_priorities: frozenset[int] = frozenset()
     priority_of_dscp: tuple[int, ...] = ()
@@ -73,7 +73,7 @@ class NicSettings:
 
 @dataclass(frozen=True, slots=True)
 class LinkEnd:
-    """One end of a cable, by the names of the design: a switch port or a host NIC."""
+    """One end of a cable by its names in the design: a switch port or a host NIC."""
 
     device: str
     port: str
@@ -84,7 +84,7 @@ class LinkEnd:
 
 @dataclass(frozen=True, slots=True)
 class CableDirection:
-    """One direction of a cable. The receiver of the data is who sends pauses on it."""
+    """One direction of a cable. The receiver of the data is the sender of pauses."""
 
     index: int
     sender: LinkEnd
@@ -94,12 +94,12 @@ class CableDirection:
 
     @property
     def opposite(self) -> int:
-        """Return the index of the other direction of the same cable."""
+        """The index of the other direction of the same cable."""
         return self.index ^ 1
 
 
 class FabricWiring:
-    """All ways of a fabric, and the one each end sends on."""
+    """All cable directions of a fabric, with an index by sending end."""
 
     def __init__(self, fabric: Fabric) -> None:
         ways: list[CableDirection] = []
@@ -118,11 +118,9 @@ class FabricWiring:
         }
 
     def way_in(self, end: LinkEnd) -> CableDirection:
-        """Return the way an end receives data on."""
         return self.ways[self.way_out[end].opposite]
 
     def peer(self, end: LinkEnd) -> LinkEnd:
-        """Return the other end of a cable."""
         return self.way_out[end].receiver
 
 
@@ -130,17 +128,17 @@ RANGE = 2**64
 
 
 def draw(*names: str | int) -> float:
-    """Return a number from 0 up to 1 that belongs to these names."""
+    """Return a number in [0, 1) derived from names."""
     return number(*names) / RANGE
 
 
 def between(low: float, high: float, *names: str | int) -> float:
-    """Return a number between two bounds that belongs to these names."""
+    """Return a number between two bounds, derived from names."""
     return low + (high - low) * draw(*names)
 
 
 def number(*names: str | int) -> int:
-    """Return a 64-bit number that belongs to these names."""
+    """Return a 64-bit number derived from names."""
     text = "\0".join(map(str, names)).encode()
     return int.from_bytes(blake2b(text, digest_size=8).digest(), "big")
 
@@ -152,7 +150,7 @@ RESTORATION_MS = 600
 
 @dataclass(frozen=True, slots=True)
 class LinkSide:
-    """What the model needs to know of one end."""
+    """The settings of one end that the model uses."""
 
     pfc_priorities: frozenset[int]
     data_priority: int
@@ -169,16 +167,15 @@ class LinkSide:
 
     @property
     def is_lossless(self) -> bool:
-        """Return whether RoCE data may be paused here."""
+        """Whether RoCE data may be paused here."""
         return self.data_priority in self.pfc_priorities
 
     def respects(self, receiver: "LinkSide") -> bool:
-        """Return whether this end stands still when the other end asks it to."""
+        """Whether this end pauses when the other end asks it to."""
         return self.data_priority == receiver.data_priority and self.is_lossless
 
 
 def of_port(state: PortState, profile: LosslessProfile) -> LinkSide:
-    """Return the side a switch port is."""
     qos = state.qos
     return LinkSide(
         pfc_priorities=qos.pfc_priorities,
@@ -195,7 +192,6 @@ def of_port(state: PortState, profile: LosslessProfile) -> LinkSide:
 
 
 def of_nic(settings: NicSettings, profile: LosslessProfile) -> LinkSide:
-    """Return the side a host NIC is."""
     return LinkSide(
         pfc_priorities=settings.pfc_priorities,
         data_priority=_priority(settings.priority_of_dscp, profile.data_dscp),

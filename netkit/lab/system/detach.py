@@ -23,7 +23,7 @@ ACCOUNTS = 65535
 
 
 def start(job: LabJob, run: Callable[[LabJob], None]) -> None:
-    """Start the keeper of a lab apart from this process, as the second process of namespaces of its own."""
+    """Start the keeper of a lab in the background, as the second process of its own PID namespace."""
     is_root = os.geteuid() == 0
     ready, told = os.pipe()
     mapped, map_now = os.pipe()
@@ -56,7 +56,7 @@ def start(job: LabJob, run: Callable[[LabJob], None]) -> None:
 
 
 def _detach(job: LabJob, run: Callable[[LabJob], None], told: int, mapped: int, *, is_root: bool) -> None:
-    """Become the lab's own tree of processes; never returns."""
+    """Become the lab's own process tree; never returns."""
     try:
         os.setsid()
         log = job.folder.path / LOG
@@ -100,7 +100,7 @@ def _range(file: Path, name: str, uid: int) -> tuple[int, int]:
 
 
 def _be_init(job: LabJob, run: Callable[[LabJob], None]) -> None:
-    """Reap what the lab leaves behind; the kernel ends everything else when this process ends. Never returns."""
+    """Reap orphans of the lab; the kernel kills everything else when this process ends. Never returns."""
     os.closerange(3, 256)
     namespace_holder.set_process_name("netkit-lab-init")
     keeper = os.fork()

@@ -29,7 +29,6 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 
 def unshare(flags: int) -> None:
-    """Give this process namespaces of its own."""
     _check(_libc.unshare(flags), "unshare")
 
 
@@ -39,7 +38,6 @@ def setns(descriptor: int, kind: int) -> None:
 
 
 def mount(source: str, target: str, kind: str = "", flags: int = 0, options: str = "") -> None:
-    """Mount a file system."""
     done = _libc.mount(
         source.encode(),
         target.encode(),
@@ -51,23 +49,20 @@ def mount(source: str, target: str, kind: str = "", flags: int = 0, options: str
 
 
 def bind(source: str, target: str, *, is_recursive: bool = False) -> None:
-    """Show a file or folder at another place too."""
     mount(source, target, flags=MS_BIND | (MS_REC if is_recursive else 0))
 
 
 def remount(target: str, options: str) -> None:
-    """Change the options of a mount."""
+    """Change the options of a tmpfs."""
     mount("none", target, "tmpfs", MS_REMOUNT, options)
 
 
 def set_hostname(name: str) -> None:
-    """Name this UTS namespace."""
     raw = name.encode()
     _check(_libc.sethostname(raw, len(raw)), "sethostname")
 
 
 def set_process_name(name: str) -> None:
-    """Show a name in process lists."""
     _libc.prctl(PR_SET_NAME, name.encode()[:15], 0, 0, 0)
 
 
@@ -107,28 +102,28 @@ HOST_SYSCTLS: Mapping[str, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Holder:
-    """The process that keeps a device's namespaces, by its id inside the lab."""
+    """The process that holds a device's namespaces, by its pid inside the lab."""
 
     name: str
     pid: int
 
     @property
     def root(self) -> Path:
-        """Return the device's file system as other processes of the lab see it."""
+        """The device's file system as seen by other processes of the lab."""
         return Path(f"/proc/{self.pid}/root")
 
     @property
     def network(self) -> str:
-        """Return the file of the device's network namespace."""
+        """The file of the device's network namespace."""
         return f"/proc/{self.pid}/ns/net"
 
     def enter(self, *, network: bool = True) -> list[str]:
-        """Return the words that run a command inside the device; without its network, in that of the machine."""
+        """Return the command prefix that enters the device; optionally outside its network namespace."""
         return ["nsenter", "-t", str(self.pid), "-m", "-u", *(["-n"] if network else []), "--"]
 
 
 def hold(name: str, *, is_host: bool) -> Holder:
-    """Make the namespaces of a device; returns when they are furnished."""
+    """Create the namespaces of a device, and wait until they are set up."""
     ready, told = os.pipe()
     pid = os.fork()
     if pid == 0:
@@ -181,12 +176,12 @@ def _furnish(name: str) -> None:
 
 
 def write_boot_id(root: Path) -> None:
-    """Give a device a boot of its own, as after power came: the kernel has one for the whole machine."""
+    """Give a device a new boot ID, as after a power cycle: the kernel has one for the whole machine."""
     (root / OWN.lstrip("/") / BOOT_ID).write_text(f"{uuid.uuid4()}\n", encoding="ascii")
 
 
 def _own_etc(name: str) -> None:
-    """Replace /etc by a folder of links to what the machine has there, without what a device has of its own."""
+    """Replace /etc by links to the machine's files, except those a device has of its own."""
     bind("/etc", f"{OWN}/etc", is_recursive=True)
     mount("lab", "/etc", "tmpfs", MS_NOSUID, "mode=755")
     for entry in Path(f"{OWN}/etc").iterdir():
@@ -203,7 +198,7 @@ def _own_etc(name: str) -> None:
 
 
 def _own_accounts() -> None:
-    """Give every account a person logs in with the login that leads into the device's network."""
+    """Give every login account the shell that enters the device's network namespace."""
     passwd = Path("/etc/passwd")
     others = [
         line for line in passwd.read_text(encoding="utf-8").splitlines() if line.partition(":")[0] not in ACCOUNTS

@@ -42,12 +42,12 @@ _COUNTER_BYTES, _COUNTER_PACKETS = 1, 2
 
 
 class InterruptedDumpError(OSError):
-    """What was told changed while it was told, again and again."""
+    """The kernel's tables changed during every attempt to dump them."""
 
 
 @dataclass(frozen=True, slots=True)
 class KernelLink:
-    """One link as the kernel has it."""
+    """One link as the kernel reports it."""
 
     is_enabled: bool
     has_carrier: bool
@@ -65,7 +65,7 @@ class KernelLink:
 
 
 def links(namespace: str) -> Mapping[str, KernelLink]:
-    """Return the links of a namespace, named by its file such as /proc/1/ns/net."""
+    """Return the links of a namespace, given by its file such as /proc/1/ns/net."""
     found = {}
     for body in _dumped(namespace, _ROUTE, _GET_LINK, _LINK.pack(socket.AF_UNSPEC, 0, 0, 0, 0)):
         _, _, _, flags, _ = _LINK.unpack_from(body)
@@ -83,7 +83,7 @@ def links(namespace: str) -> Mapping[str, KernelLink]:
 
 
 def counters(namespace: str, table: str) -> Mapping[str, tuple[int, int]]:
-    """Return packets and bytes by the name of each counter in a table of the netdev family; none without the table."""
+    """Return packets and bytes of each named counter in a netdev table; empty without the table."""
     asked = _attribute(_OBJECT_TABLE, table.encode() + b"\0") + _attribute(_OBJECT_TYPE, _COUNTER.to_bytes(4, "big"))
     found = {}
     for body in _dumped(namespace, _NETFILTER, _GET_OBJECT, _FAMILY.pack(_NETDEV, 0, 0) + asked):
@@ -95,7 +95,7 @@ def counters(namespace: str, table: str) -> Mapping[str, tuple[int, int]]:
 
 
 def _dumped(namespace: str, protocol: int, kind: int, body: bytes) -> list[bytes]:
-    """Return all that is told of a kind; asked again when it changed meanwhile."""
+    """Dump all objects of a kind; retry if the dump was interrupted by a change."""
     with _opened(namespace, protocol) as line:
         for sequence in range(1, _TRIES + 1):
             line.send(_HEAD.pack(_HEAD.size + len(body), kind, _REQUEST | _DUMP, sequence, 0) + body)
@@ -122,9 +122,9 @@ def _messages(line: socket.socket) -> Iterator[tuple[int, bytes]]:
 
 
 def _opened(namespace: str, protocol: int) -> socket.socket:
-    """Return a socket that belongs to a namespace.
+    """Return a netlink socket in a namespace.
 
-    A thread of its own goes there and ends: in a lab without root nobody may come back into the machine's network.
+    A separate thread enters the namespace and ends: without root a thread cannot return to the machine's network.
     """
     with ThreadPoolExecutor(1) as pool:
         return pool.submit(_open, namespace, protocol).result()
@@ -185,7 +185,7 @@ class KernelState:
 
 
 def wanted(state: SwitchState, kernel_names: Mapping[str, str]) -> KernelState:
-    """Return the kernel state that a switch's configuration asks for."""
+    """Return the kernel state that implements a switch's configuration."""
     bridge_of = {vlan.number: vlan.interface for vlan in state.vlans}
     told = {port.name: port for port in state.ports}
     links = {"lo": LinkState(is_up=True, mtu_bytes=0, addresses=frozenset(state.loopback_addresses))}
@@ -202,7 +202,7 @@ def wanted(state: SwitchState, kernel_names: Mapping[str, str]) -> KernelState:
 
 
 def steps(before: KernelState, after: KernelState) -> Iterator[str]:
-    """Yield the lines that lead from one kernel state to another."""
+    """Yield the `ip -batch` lines that change one kernel state into another."""
     for bridge in sorted(before.bridges - after.bridges):
         yield f"link del {bridge}"
     for bridge in sorted(after.bridges - before.bridges):
@@ -214,7 +214,7 @@ def steps(before: KernelState, after: KernelState) -> Iterator[str]:
 
 
 def going_down(before: KernelState, after: KernelState) -> frozenset[str]:
-    """Return the interfaces that are up in one kernel state and not in another."""
+    """Return the interfaces that are up in one kernel state and not in the other."""
     return frozenset(
         name for name, link in before.links.items() if link.is_up and not after.links.get(name, LinkState()).is_up
     )
@@ -239,7 +239,7 @@ PREFIX = "netkit-lab-127."
 
 
 def claim(lab: str) -> tuple[str, socket.socket]:
-    """Return a loopback network such as `127.64` that no other lab has, and what holds it as long as it is open."""
+    """Return a free loopback network such as `127.64`, and a socket that reserves it while open."""
     holder = socket.socket(socket.AF_UNIX)
     first = zlib.crc32(lab.encode()) % len(BLOCKS)
     for offset in range(len(BLOCKS)):
@@ -254,14 +254,14 @@ def claim(lab: str) -> tuple[str, socket.socket]:
 
 @contextmanager
 def announced() -> Iterator[None]:
-    """Count as a lab already while one is being started, until it has a network of its own."""
+    """Count as a lab while one is starting, before it has a network of its own."""
     with socket.socket(socket.AF_UNIX) as holder:
         holder.bind(f"\0{PREFIX}start-{secrets.token_hex(8)}")
         yield
 
 
 def any_claimed() -> bool:
-    """Whether any lab runs or starts on this machine, whoever's it is."""
+    """Whether any user's lab runs or starts on this machine."""
     return f"@{PREFIX}" in Path("/proc/net/unix").read_text(encoding="utf-8", errors="replace")
 
 
@@ -279,7 +279,7 @@ def needed(cables: int, neighbors: int = 0) -> Mapping[str, int]:
 
 
 def make_room(cables: int) -> None:
-    """Raise the thresholds, and write down what they were before the first lab did."""
+    """Raise the thresholds, and save the values from before the first lab."""
     wanted = needed(cables)
     now = {place: _read(place) for place in PLACES}
     short = {place: wanted[place.partition("/")[2]] for place in now if now[place] < wanted[place.partition("/")[2]]}
@@ -304,7 +304,7 @@ def make_room(cables: int) -> None:
 
 
 def give_back() -> None:
-    """Restore the thresholds when the last lab of the machine is gone, whoever's it is."""
+    """Restore the thresholds once no lab is left on this machine, of any user."""
     if os.geteuid() != 0:
         return
     with _alone():
@@ -317,7 +317,7 @@ def give_back() -> None:
 
 @contextmanager
 def _alone() -> Iterator[None]:
-    """Keep out labs of other folders, whose common lock is another."""
+    """Exclude labs of other folders, which have another lock of all labs."""
     folder = os.open(SAVED.parent, os.O_RDONLY | os.O_DIRECTORY)
     try:
         fcntl.flock(folder, fcntl.LOCK_EX)

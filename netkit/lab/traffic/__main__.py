@@ -7,7 +7,7 @@ from netkit.lab.traffic.engine import serve
 
 
 def main() -> None:
-    """Serve with as many descriptors as are allowed: every NIC and flow needs one."""
+    """Raise the limit of open files, since every NIC and flow needs one, and serve."""
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C ends the lab, and with it the pipe

@@ -33,7 +33,7 @@ from netkit.lab.traffic.nic import CNP, SEND_ONLY, Connection, Packet, RoceNic, 
 
 
 class TrafficRefusedError(Exception):
-    """What was asked is out of bounds or names what does not exist."""
+    """A command exceeds a limit or names something that does not exist."""
 
 
 class TrafficEngine:
@@ -50,7 +50,7 @@ class TrafficEngine:
         self._started = 0
 
     def attach(self, host: str, namespace: str, addresses: Iterable[NicAddress]) -> None:
-        """Open a host's NICs, or open them anew when its namespace changed; counts and flows go on."""
+        """Open a host's NICs, or reopen them in a new namespace; counters and flows continue."""
         self._namespaces[host] = namespace
         with _refusing(f"{host}: cannot attach"), inside(namespace):
             for given in addresses:
@@ -64,7 +64,7 @@ class TrafficEngine:
         self._index_sockets()
 
     def detach(self, host: str) -> None:
-        """Forget a host, its counts, and every flow that it is an end of."""
+        """Remove a host, its counters, and every flow it is an end of."""
         self._namespaces.pop(host, None)
         ends = [end for end in self._nics if end.host == host]
         self.stop(
@@ -77,7 +77,6 @@ class TrafficEngine:
         self._index_sockets()
 
     def configure(self, end: FlowEnd, config: NicConfig) -> None:
-        """Set how a NIC behaves from now on."""
         self._nic(end).config = config
 
     def start(self, flows: Iterable[TrafficFlow], now_s: float) -> None:
@@ -111,17 +110,16 @@ class TrafficEngine:
             raise
 
     def stop(self, names: Iterable[str]) -> None:
-        """Stop flows; a name that is not there has stopped already."""
+        """Stop flows; unknown names are ignored."""
         for name in list(names):
             if (connection := self._flows.pop(name, None)) is not None:
                 connection.close()
 
     def names(self) -> tuple[str, ...]:
-        """Return the names of the flows that run."""
         return tuple(self._flows)
 
     def nic_reports(self, host: str = "") -> tuple[NicReport, ...]:
-        """Return what the NICs of one host, or of all, counted."""
+        """Return the counters of the NICs of one host, or of all."""
         return tuple(
             NicReport(end.host, end.interface, nic.traffic())
             for end, nic in self._nics.items()
@@ -129,16 +127,15 @@ class TrafficEngine:
         )
 
     def flow_reports(self) -> tuple[FlowReport, ...]:
-        """Return how the flows that run are doing."""
         return tuple(connection.report() for connection in self._flows.values())
 
     @property
     def due_s(self) -> float | None:
-        """Return when the next packet is due."""
+        """When the next packet is due."""
         return self._due[0][0] if self._due else None
 
     def send_due(self, now_s: float) -> None:
-        """Send all that is due, and stop the flows whose time is over."""
+        """Send all packets that are due, and stop expired flows."""
         while self._due and self._due[0][0] <= now_s:
             _, pair = heapq.heappop(self._due)
             connection = self._pairs.get(pair)
@@ -151,7 +148,7 @@ class TrafficEngine:
             heapq.heappush(self._due, (connection.due_s, pair))
 
     def receive(self, descriptor: int, now_s: float) -> None:
-        """Take what arrived at a descriptor."""
+        """Process the datagrams of a descriptor."""
         nic = self._by_socket.get(descriptor)
         if nic is None:
             return
@@ -187,7 +184,7 @@ class TrafficEngine:
                 heapq.heappush(self._due, (connection.due_s, connection.sender_pair))
 
     def _forget_ended(self) -> None:
-        """Let go of flows that ended, once they are many; until then their last CNPs are still counted."""
+        """Drop ended flows once there are many; until then their last CNPs are still counted."""
         if len(self._pairs) > 4 * MOST_FLOWS:
             self._pairs = {pair: connection for pair, connection in self._pairs.items() if connection.is_open}
 
@@ -203,7 +200,7 @@ class TrafficEngine:
 
 @contextmanager
 def _refusing(what: str) -> Iterator[None]:
-    """Turn what the kernel answers into a refusal."""
+    """Convert OSError to TrafficRefusedError."""
     try:
         yield
     except OSError as error:
@@ -215,7 +212,7 @@ _TICK_S = 0.01
 
 
 def serve(commands: int, replies: int) -> None:
-    """Serve until the commands end."""
+    """Serve until the command stream ends."""
     poll, text = select.epoll(), b""
     engine = TrafficEngine(poll)
     poll.register(commands, select.EPOLLIN)

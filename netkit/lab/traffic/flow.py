@@ -41,7 +41,7 @@ class NicAddress:
 
 @dataclass(frozen=True, slots=True)
 class TrafficFlow:
-    """A stream of packets from one NIC to another, which ends by itself."""
+    """A stream of packets from one NIC to another, with a duration."""
 
     name: str
     source: FlowEnd
@@ -53,7 +53,7 @@ class TrafficFlow:
 
 @dataclass(frozen=True, slots=True)
 class NicConfig:
-    """How a NIC and the job that uses it are set, and what is wrong with the NIC."""
+    """Settings of a NIC and of the job that uses it, and a NIC's fault."""
 
     settings: NicSettings = field(default_factory=NicSettings)
     data_tos: Annotated[int, Field(ge=0, le=255)] = ROCE_TOS
@@ -65,7 +65,7 @@ class NicConfig:
 
 @dataclass(frozen=True, slots=True)
 class NicReport:
-    """What one NIC counted."""
+    """The counters of one NIC."""
 
     host: str
     interface: str
@@ -74,7 +74,7 @@ class NicReport:
 
 @dataclass(frozen=True, slots=True)
 class FlowReport:
-    """How one flow is doing."""
+    """The state of one flow."""
 
     name: str
     rate_pps: float
@@ -98,7 +98,7 @@ class Attach:
 
 @dataclass(frozen=True, slots=True)
 class Detach:
-    """Forget a host."""
+    """Remove a host."""
 
     host: str
     op: Literal["detach"] = "detach"
@@ -106,7 +106,7 @@ class Detach:
 
 @dataclass(frozen=True, slots=True)
 class Configure:
-    """Set how a NIC behaves."""
+    """Configure a NIC."""
 
     nic: FlowEnd
     config: NicConfig
@@ -131,7 +131,7 @@ class Stop:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """Ask for what the NICs of one host, or of all, counted, and for the flows."""
+    """Read the counters of the NICs of one host, or of all, and optionally the flows."""
 
     host: str = ""
     has_flows: bool = False
@@ -140,7 +140,7 @@ class Report:
 
 @dataclass(frozen=True, slots=True)
 class TrafficReply:
-    """The answer to a command: what was asked for, or why it was refused."""
+    """The answer to a command: the values asked for, or an error."""
 
     error: str = ""
     nics: tuple[NicReport, ...] = ()
@@ -161,12 +161,12 @@ DAY_S = 86400.0
 
 
 def addresses(host: Host) -> tuple[NicAddress, ...]:
-    """Return what to attach of a host."""
+    """Return the NICs of a host to attach."""
     return tuple(NicAddress(nic.interface, nic.address) for nic in host.nics)
 
 
 def steady(fabric: Fabric, duration_s: float = DAY_S) -> tuple[TrafficFlow, ...]:
-    """Return a ring on every rail: each NIC sends to one of its rail, behind another leaf where there is one."""
+    """Return a ring on every rail: each NIC sends to one on its rail, behind another leaf if there is one."""
     pairs = [pair for rail in fabric.rails for pair in _ring(_members(fabric, rail.number))]
     rate_pps = min(STEADY_PPS, MOST_TOTAL_PPS * STEADY_SHARE / max(len(pairs), 1))
     return tuple(
@@ -176,7 +176,7 @@ def steady(fabric: Fabric, duration_s: float = DAY_S) -> tuple[TrafficFlow, ...]
 
 
 def incast(fabric: Fabric, target: FlowEnd, senders: int, duration_s: float = 60.0) -> tuple[TrafficFlow, ...]:
-    """Return flows at line rate from several NICs of a rail to one; NICs behind other leaves send first."""
+    """Return flows at line rate from several NICs of a rail to one; NICs behind other leaves come first."""
     own = next((nic for host in fabric.hosts for nic in host.nics if FlowEnd(host.name, nic.interface) == target), None)
     if own is None or senders < 1:
         raise LabError(Problem(f"no incast of {senders} senders to {target}", "name a NIC as HOST:NIC, and a sender"))

@@ -37,7 +37,7 @@ NOTHING = (0, 0)
 
 @dataclass(frozen=True, slots=True)
 class MarkingFault:
-    """What a switch does against its configuration."""
+    """How a switch deviates from its configuration."""
 
     is_unmarked: bool = False
     remarks: Mapping[int, int] = field(default_factory=dict)
@@ -46,7 +46,7 @@ class MarkingFault:
 
 @dataclass(frozen=True, slots=True)
 class PortMarks:
-    """What a port did for congestion since the counters began."""
+    """The ECN counters of a port."""
 
     marked_packets: int = 0
     dropped_packets: int = 0
@@ -54,7 +54,7 @@ class PortMarks:
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """What left a port, by the class it left in."""
+    """What a port sent, by traffic class."""
 
     packets: tuple[int, ...] = NO_CLASSES
     bytes: tuple[int, ...] = NO_CLASSES
@@ -67,7 +67,7 @@ NOTHING_SENT = Sent()
 
 
 def line_rate_pps(speed_gbps: int) -> int:
-    """Return the lab packets a second that stand for a port's speed."""
+    """Return the packet rate that represents a port's speed in the lab."""
     return (speed_gbps or USUAL_SPEED_GBPS) // GBPS_PER_PPS
 
 
@@ -77,7 +77,7 @@ def ruleset(
     rates_pps: Mapping[str, int] | None = None,
     fault: MarkingFault = NO_FAULT,
 ) -> str:
-    """Return the text for `nft -f`; ports without a rate of their own mark past what stands for their speed."""
+    """Return the input of `nft -f`; a port without a rate of its own marks above the rate of its speed."""
     ports = {kernel_names[port.name]: port for port in state.ports if port.name in kernel_names}
     rates = {
         kernel_names[name]: rate_pps for name, rate_pps in (rates_pps or {}).items() if kernel_names.get(name) in ports
@@ -105,7 +105,7 @@ def marks(counts: Counts, kernel_names: Mapping[str, str]) -> Mapping[str, PortM
 
 
 def sent(counts: Counts, kernel_names: Mapping[str, str]) -> Mapping[str, Sent]:
-    """Return what left each port, by its NOS name."""
+    """Return what each port sent, by its NOS name."""
 
     def of(interface: str) -> Sent:
         classes = [counts.get(_class(interface, number), NOTHING) for number in range(PRIORITIES)]
@@ -120,7 +120,7 @@ def sent(counts: Counts, kernel_names: Mapping[str, str]) -> Mapping[str, Sent]:
 
 
 def _entry(interface: str, qos: QosState) -> Iterator[str]:
-    """Yield the chain that gives packets their priority; a mark of 0 means none was given."""
+    """Yield the chain that assigns priorities to packets; a mark of 0 means none was assigned."""
     yield f'  chain in_{interface} {{ type filter hook ingress device "{interface}" priority 0; policy accept;'
     yield f"    meta protocol {_LLDP} drop"
     if qos.priority_of_dscp:
@@ -134,7 +134,7 @@ def _entry(interface: str, qos: QosState) -> Iterator[str]:
 def _exit(
     interface: str, port: PortState, rate_pps: int, lossless: frozenset[int], fault: MarkingFault
 ) -> Iterator[str]:
-    """Yield the chains that mark, drop and remark on the way out."""
+    """Yield the chains that mark, drop and remark at egress."""
     marked, dropped, unmarked = _marked(interface), _dropped(interface), _unmarked(interface)
     decide = f"ecn_{interface}"
     yield f"  counter {marked} {{ }}\n  counter {dropped} {{ }}\n  counter {unmarked} {{ }}"
@@ -168,7 +168,7 @@ def _marks(members: Iterable[int], bit: int = 0) -> str:
 
 
 def _class_of_mark(interface: str, qos: QosState) -> str:
-    """Return the map from packet marks to counters; what the switch itself sends has no mark, and no priority."""
+    """Return the map from packet marks to counters; packets of the switch itself have no mark, and priority 0."""
     marks = {0: qos.class_of_priority[0], **{at + 1: of for at, of in enumerate(qos.class_of_priority)}}
     marks |= {mark + _UNHEEDED: of for mark, of in marks.items()}
     return ", ".join(f'{mark} : "{_class(interface, of)}"' for mark, of in marks.items())

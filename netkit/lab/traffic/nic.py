@@ -47,7 +47,7 @@ SMALLEST_BYTES = _HEADER.size + len(_ICRC_FILLER)
 
 @dataclass(frozen=True, slots=True)
 class Packet:
-    """A base transport header and what it carries."""
+    """A base transport header with its payload."""
 
     opcode: int
     queue_pair: int
@@ -58,7 +58,7 @@ class Packet:
     wants_acknowledgement: bool = False
 
     def encode(self) -> bytes:
-        """Return the UDP payload; its padding brings the payload to whole words, as the header says."""
+        """Return the UDP payload, padded to whole words as the header says."""
         pad = -len(self.payload) % 4
         flags = _FECN * self.has_fecn | _BECN * self.has_becn
         sequence = _ACK_REQUEST * self.wants_acknowledgement | self.psn
@@ -67,7 +67,7 @@ class Packet:
 
 
 def decode(datagram: bytes) -> Packet | None:
-    """Return the packet in a UDP payload, or None when it is not RoCEv2."""
+    """Parse a UDP payload; None if it is not RoCEv2."""
     if len(datagram) < SMALLEST_BYTES:
         return None
     opcode, bits, _pkey, pair, sequence = _HEADER.unpack_from(datagram)
@@ -91,23 +91,23 @@ def data(queue_pair: int, psn: int, size_bytes: int) -> bytes:
 
 
 def cnp(queue_pair: int) -> bytes:
-    """Return a congestion notification for the sender of a queue pair."""
+    """Return a congestion notification packet for the sender of a queue pair."""
     return Packet(CNP, queue_pair, payload=_CNP_RESERVED, has_becn=True).encode()
 
 
 def nak(queue_pair: int, expected_psn: int) -> bytes:
-    """Return the answer to a gap: a negative acknowledgement that names the packet that is missing."""
+    """Return a negative acknowledgement that names the missing packet."""
     syndrome = struct.pack("!I", NAK_SEQUENCE_ERROR << 24)
     return Packet(ACKNOWLEDGE, queue_pair, expected_psn, syndrome).encode()
 
 
 def is_nak(packet: Packet) -> bool:
-    """Return whether a packet reports a gap."""
+    """Whether a packet reports a gap."""
     return packet.opcode == ACKNOWLEDGE and packet.payload[:1] == bytes([NAK_SEQUENCE_ERROR])
 
 
 def source_port(queue_pair: int) -> int:
-    """Return the UDP source port of a queue pair; neighbours in number land far apart."""
+    """Return the UDP source port of a queue pair; adjacent numbers map to ports far apart."""
     return FIRST_SOURCE_PORT + queue_pair * 0x9E37 % SOURCE_PORTS
 
 
@@ -124,7 +124,7 @@ _TOS = struct.Struct("i")
 
 @contextmanager
 def inside(namespace: str) -> Iterator[None]:
-    """Open sockets in another network namespace; only this thread goes there, and comes back."""
+    """Enter another network namespace to open sockets; only this thread moves, and returns."""
     home = os.open("/proc/thread-self/ns/net", os.O_RDONLY | os.O_CLOEXEC)
     try:
         there = os.open(namespace, os.O_RDONLY | os.O_CLOEXEC)
@@ -142,7 +142,7 @@ def inside(namespace: str) -> Iterator[None]:
 
 
 def bound(address: str, port: int, interface: str) -> socket.socket:
-    """Return a UDP socket that speaks from one NIC, as a queue pair does; call it inside the host's namespace."""
+    """Return a UDP socket bound to one NIC, as a queue pair is; call it inside the host's namespace."""
     found = socket.socket(socket.AF_INET, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK | socket.SOCK_CLOEXEC)
     try:
         found.setsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, interface.encode())
@@ -168,25 +168,24 @@ class RoceNic:
         self._sent = [0] * PRIORITIES
 
     def open(self) -> socket.socket:
-        """Open the socket that everything arrives at; call it inside the host's namespace."""
+        """Open the receiving socket; call it inside the host's namespace."""
         self.close()
         self.socket = bound(self.address, PORT, self.end.interface)
         self.socket.setsockopt(socket.IPPROTO_IP, _IP_RECVTOS, 1)
         return self.socket
 
     def close(self) -> None:
-        """Close the socket."""
         if self.socket is not None:
             self.socket.close()
             self.socket = None
 
     def priority(self, tos: int) -> int:
-        """Return the priority of a packet; without trust in the DSCP an untagged packet has none but 0."""
+        """Return the priority of a packet; an untagged packet has priority 0 unless the DSCP is trusted."""
         priorities = self.config.settings.priority_of_dscp
         return priorities[tos >> 2] if priorities else 0
 
     def send(self, payload: bytes, tos: int, address: str, *, through: socket.socket | None = None) -> None:
-        """Send a datagram, from the port everything arrives at unless a flow has its own; raises OSError."""
+        """Send a datagram from the receiving port, or from a flow's own socket; raise OSError."""
         outlet = through or self.socket
         if outlet is None:
             raise OSError(f"{self.end} is not attached")
@@ -212,7 +211,7 @@ class RoceNic:
             yield payload, tos
 
     def traffic(self) -> NicTraffic:
-        """Return what the NIC counted."""
+        """Return the NIC's counters."""
         return NicTraffic(
             **self.counts, rx_priority_packets=tuple(self._received), tx_priority_packets=tuple(self._sent)
         )
@@ -233,7 +232,7 @@ LEAST_SHARE = 1 / 100
 
 @dataclass(frozen=True, slots=True)
 class FlowRate:
-    """The rate of one flow, as shares of the rate it was started with."""
+    """The rate of one flow, as shares of its initial rate."""
 
     current: float = 1.0
     target: float = 1.0
@@ -246,7 +245,7 @@ class FlowRate:
         return FlowRate(slower, self.current, (1 - GAIN) * self.congestion + GAIN, 0)
 
     def recover(self) -> "FlowRate":
-        """Return the rate after a period without one."""
+        """Return the rate after a period without notification."""
         quiet = self.quiet_periods + 1
         target = self.target if quiet <= FAST_RECOVERIES else min(1.0, self.target + STEP_SHARE)
         faster = (self.current + target) / 2
@@ -256,7 +255,6 @@ class FlowRate:
 
     @property
     def is_full(self) -> bool:
-        """Return whether nothing is left to recover."""
         return self.current >= 1.0
 
 
@@ -286,7 +284,7 @@ class Connection:
         self._failure = ""
 
     def open(self) -> None:
-        """Open the socket that sends; call it inside the source's namespace."""
+        """Open the sending socket; call it inside the source's namespace."""
         self.close()
         for attempt in range(_PORT_ATTEMPTS):
             port = source_port(self.sender_pair + 2 * attempt)
@@ -299,18 +297,17 @@ class Connection:
                 return
 
     def close(self) -> None:
-        """Stop sending. What is still on its way is answered all the same."""
+        """Stop sending. Packets in flight are still answered."""
         if self._socket is not None:
             self._socket.close()
             self._socket = None
 
     @property
     def is_open(self) -> bool:
-        """Return whether the flow still sends."""
         return self._socket is not None
 
     def send(self, now_s: float) -> None:
-        """Send the packet that is due, and set when the next one is."""
+        """Send the packet that is due, and schedule the next."""
         payload = data(self.receiver_pair, self._psn, self.flow.size_bytes)
         try:
             self.source.send(payload, self.source.config.data_tos, self.destination.address, through=self._socket)
@@ -326,7 +323,7 @@ class Connection:
         self.due_s = max(self.due_s + interval_s, now_s - _MOST_LATE_S)
 
     def take_data(self, arrived: Packet, tos: int, now_s: float) -> None:
-        """Receive a data packet: answer a mark with a CNP, and a gap with a NAK."""
+        """Receive a data packet: answer a CE mark with a CNP, and a gap with a NAK."""
         nic = self.destination
         self._received += 1
         if tos & 3 == CE:
@@ -344,7 +341,7 @@ class Connection:
             self._answer(nak(self.sender_pair, (arrived.psn - ahead) % PSN_MODULUS), nic.config.data_tos)
 
     def take_cnp(self, tos: int, now_s: float) -> None:
-        """Receive a CNP: slow down when the NIC reacts on the priority of its data, and the CNP came on its own."""
+        """Receive a CNP: slow down if the NIC reacts on the priority of its data and the CNP has the CNP priority."""
         nic, settings = self.source, self.source.config.settings
         if nic.config.loses_cnps == "received":
             return
@@ -359,7 +356,6 @@ class Connection:
         self._recovers_s = now_s + RECOVERY_S
 
     def report(self) -> FlowReport:
-        """Return how the flow is doing."""
         full = self.flow.rate_pps
         current, slowest = self._rate.current * full, self._slowest.current * full
         return FlowReport(self.flow.name, current, slowest, self._sent, self._received, self._failure)

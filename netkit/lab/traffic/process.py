@@ -34,7 +34,7 @@ _DEADLINE_S = 60.0
 
 
 class TrafficProcess:
-    """A process that serves all NICs of a lab; it ends when this object is closed, or its process does."""
+    """A process that serves all NICs of a lab; it ends when this object is closed, or its parent process ends."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -48,19 +48,17 @@ class TrafficProcess:
 
     @property
     def pid(self) -> int:
-        """Return the id of the process."""
         return self._process.pid
 
     def attach(self, host: str, namespace: str, nics: Iterable[NicAddress]) -> None:
-        """Open the NICs of a host in the network namespace that a file stands for."""
+        """Open the NICs of a host in its network namespace, given by its file."""
         self._ask(Attach(host, namespace, tuple(nics)))
 
     def detach(self, host: str) -> None:
-        """Forget a host, its counts and its flows."""
+        """Remove a host, its counters and its flows."""
         self._ask(Detach(host))
 
     def configure(self, nic: FlowEnd, config: NicConfig) -> None:
-        """Set how a NIC behaves from now on."""
         self._ask(Configure(nic, config))
 
     def start(self, flows: Iterable[TrafficFlow]) -> None:
@@ -68,24 +66,22 @@ class TrafficProcess:
         self._ask(Start(tuple(flows)))
 
     def stop(self, names: Iterable[str]) -> None:
-        """Stop flows by their names."""
         if asked := tuple(names):
             self._ask(Stop(asked))
 
     def stop_all(self) -> None:
-        """Stop every flow."""
         self._ask(Stop())
 
     def traffic(self, host: str) -> Mapping[str, NicTraffic]:
-        """Return what each NIC of a host counted, by interface."""
+        """Return the counters of each NIC of a host, by interface."""
         return {report.interface: report.traffic for report in self._ask(Report(host)).nics}
 
     def all_traffic(self) -> Mapping[FlowEnd, NicTraffic]:
-        """Return what every NIC of the lab counted."""
+        """Return the counters of every NIC of the lab."""
         return {FlowEnd(report.host, report.interface): report.traffic for report in self._ask(Report()).nics}
 
     def flows(self) -> Mapping[str, FlowReport]:
-        """Return how the flows that run are doing."""
+        """Return the state of the running flows by name."""
         return {report.name: report for report in self._ask(Report(has_flows=True)).flows}
 
     def close(self) -> None:
@@ -128,7 +124,7 @@ class TrafficProcess:
 
 
 def _line(descriptor: int) -> bytes:
-    """Read one line, or raise when it does not come."""
+    """Read one line; raise OSError when none comes."""
     text, poll = b"", select.poll()
     poll.register(descriptor, select.POLLIN)
     while not text.endswith(b"\n"):
