@@ -179,7 +179,7 @@ def test_a_damaged_run_is_refused_by_all_that_read_it(seed: int, whole: Path, tm
     harm = harm_file(chance.choice(files), chance)
     for journal in (Journal(runs / RUN), Journal(runs / CUT)):
         for read in (
-            lambda journal=journal: deploy.way_back(journal, change("summaries").fabric, nowhere),
+            lambda journal=journal: deploy.plan_rollback(journal, change("summaries").fabric, nowhere),
             journal.orders,
             journal.entries,
             journal.provenance,

@@ -7,7 +7,7 @@ from netkit.cli.fabric import open_project, warn
 from netkit.cli.requests import DeployRequest
 from netkit.cli.rollout import DECLINED, UNREACHED, agreed, changing, options_of, report_outcome, show, watched
 from netkit.deploy import Journal, Options, Outcome, Phase
-from netkit.deploy.model import Tell
+from netkit.deploy.model import EventHandler
 from netkit.errors import PlanError, Problem, UsageError
 from netkit.plan import Plan
 from netkit.project.control import finished, given_digest, refuse_unapproved
@@ -68,8 +68,8 @@ def _roll_out(asked: DeployRequest, deploying: Deploying, planned: Planned, whol
     journal = Journal.new(deploying.runs)
     provenance = deploying.control.permitted(begun, whole, journal.run, options)
 
-    def work(tell: Tell, is_stopping: Interrupt) -> Outcome:
-        return deploying.apply(planned, options, journal, provenance, tell, is_stopping)
+    def work(on_event: EventHandler, is_stopping: Interrupt) -> Outcome:
+        return deploying.apply(planned, options, journal, provenance, on_event, is_stopping)
 
     return watched(asked, deploying, journal, changing(plan, options), work, has_way_back=True)
 
@@ -90,8 +90,8 @@ def _resume(asked: DeployRequest, deploying: Deploying, name: str) -> int:
     if journal.outcome() is None:
         provenance = deploying.control.permitted(provenance, orders.plan, journal.run, orders.options)
 
-    def work(tell: Tell, is_stopping: Interrupt) -> Outcome:
-        return deploying.resume(journal, provenance, tell, is_stopping)
+    def work(on_event: EventHandler, is_stopping: Interrupt) -> Outcome:
+        return deploying.resume(journal, provenance, on_event, is_stopping)
 
     ended = {entry.device for entry in journal.entries() if entry.step == Phase.END}
     total = changing(orders.plan, orders.options) - len(ended)

@@ -6,7 +6,7 @@ from netkit.cli.fabric import open_project
 from netkit.cli.requests import RollbackRequest
 from netkit.cli.rollout import DECLINED, agreed, changing, options_of, show, watched
 from netkit.deploy import Journal, Outcome
-from netkit.deploy.model import Tell
+from netkit.deploy.model import EventHandler
 from netkit.project.deploying import Deploying
 from netkit.project.runs import found_run
 from netkit.report.outcome_text import outcome_text
@@ -21,7 +21,7 @@ def run(asked: RollbackRequest) -> int:
     undone = found_run(deploying.runs, asked.run)
     if undone.outcome() is None and not _ended(asked, deploying, undone):
         return DECLINED
-    back, options = deploying.way_back(undone, options, asked.limit)
+    back, options = deploying.plan_rollback(undone, options, asked.limit)
     plan, before, _ = back
     show(asked, deploying.project.fabric, plan, options)
     deploying.refuse(plan, before, options)
@@ -31,8 +31,8 @@ def run(asked: RollbackRequest) -> int:
     journal = Journal.new(deploying.runs)
     provenance = deploying.control.permitted(begun, plan, journal.run, options)
 
-    def work(tell: Tell, is_stopping: Interrupt) -> Outcome:
-        return deploying.undo(undone, options, journal, back, provenance, tell, is_stopping)
+    def work(on_event: EventHandler, is_stopping: Interrupt) -> Outcome:
+        return deploying.undo(undone, options, journal, back, provenance, on_event, is_stopping)
 
     return watched(asked, deploying, journal, changing(plan, options), work)
 

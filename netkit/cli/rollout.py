@@ -7,7 +7,7 @@ from dataclasses import replace
 from netkit import deploy
 from netkit.cli.requests import RolloutRequest
 from netkit.deploy import ConfigState, DeviceResult, Journal, Options, Outcome
-from netkit.deploy.model import Tell
+from netkit.deploy.model import EventHandler
 from netkit.design import Fabric
 from netkit.errors import DeployError, Problem, UsageError
 from netkit.plan import Plan
@@ -92,7 +92,7 @@ def watched(
     deploying: Deploying,
     journal: Journal,
     total: int,
-    work: Callable[[Tell, Interrupt], Outcome],
+    work: Callable[[EventHandler, Interrupt], Outcome],
     *,
     has_way_back: bool = False,
 ) -> int:
@@ -100,8 +100,8 @@ def watched(
     go_on = asked.again(f"deploy --resume {journal.run}")
     with deploying.locked(journal):
         say(sys.stderr, f"run {journal.run}\n")
-        with Interrupt(go_on, asked.revert_s) as is_stopping, display(total, is_stopping) as tell:
-            outcome = work(tell, is_stopping)
+        with Interrupt(go_on, asked.revert_s) as is_stopping, display(total, is_stopping) as on_event:
+            outcome = work(on_event, is_stopping)
         go_on = go_on if journal.outcome() is None else ""
         if has_way_back and not go_on and journal.is_to_be_undone():
             outcome, go_on = _taken_back(asked, deploying, journal, outcome)
@@ -122,8 +122,8 @@ def _taken_back(asked: RolloutRequest, deploying: Deploying, failed: Journal, ou
     say(sys.stderr, f"{outcome.stopped}: run {journal.run} takes back what was done\n")
     total = sum(bool(one.wave) and one.state is not ConfigState.AS_BEFORE for one in outcome.devices)
     try:
-        with Interrupt(go_on, asked.revert_s) as is_stopping, display(total, is_stopping) as tell:
-            found = deploying.undo_failed(failed, journal, tell, is_stopping)
+        with Interrupt(go_on, asked.revert_s) as is_stopping, display(total, is_stopping) as on_event:
+            found = deploying.undo_failed(failed, journal, on_event, is_stopping)
     except DeployError as error:
         for problem in error.problems:
             say(sys.stderr, f"not taken back: {problem}\n")

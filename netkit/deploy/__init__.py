@@ -1,6 +1,6 @@
 """A plan → changed devices, each either as intended or as it was before."""
 
-from netkit.deploy.apply import apply, backward, end, resume, undo, way_back
+from netkit.deploy.apply import apply, end, plan_rollback, resume, rollback_options, undo
 from netkit.deploy.gate import Gate, GateAnswer, GateQuestion, Moment
 from netkit.deploy.journal import Journal, RunSummary, history
 from netkit.deploy.lock import LockedError
@@ -34,13 +34,13 @@ __all__ = [
     "SessionGate",
     "Wave",
     "apply",
-    "backward",
     "end",
     "history",
+    "plan_rollback",
     "refuse_unsettled",
     "rehearse",
     "resume",
+    "rollback_options",
     "undo",
     "waves",
-    "way_back",
 ]

@@ -14,8 +14,8 @@ from netkit.deploy.fan_out import each, threads
 from netkit.deploy.gate import Gate
 from netkit.deploy.job import Connect, Foreseen, Job, text_of
 from netkit.deploy.journal import FINISHED, STAGE, Journal, JournalEntry, JournalError, Orders
-from netkit.deploy.lock import held
-from netkit.deploy.model import ConfigState, DeployEvent, DeviceOutcome, Options, Outcome, Phase, Tell
+from netkit.deploy.lock import lock_fabric
+from netkit.deploy.model import ConfigState, DeployEvent, DeviceOutcome, EventHandler, Options, Outcome, Phase
 from netkit.deploy.preflight import Task, stages_of
 from netkit.deploy.provenance import Provenance
 from netkit.deploy.resume import refuse_unsettled, resume_device
@@ -28,7 +28,7 @@ from netkit.platforms.config import Files
 ENDED = "ended before its last device, to be taken back"
 
 
-def quiet(_event: DeployEvent) -> None:
+def ignore_event(_event: DeployEvent) -> None:
     """Show nothing."""
 
 
@@ -47,7 +47,7 @@ def apply(
     options: Options,
     journal: Journal,
     provenance: Provenance | None = None,
-    tell: Tell = quiet,
+    on_event: EventHandler = ignore_event,
     owner: Mapping[str, Files] | None = None,
     runner: RunnerPlugin | None = None,
     clock: DeployClock = CLOCK,
@@ -61,8 +61,8 @@ def apply(
     orders = Orders(plan, _of(plan, intended), None if owner is None else _of(plan, owner), options, undoes)
     stages = stages_of(plan, orders.intended, orders.owner, options.limit, fabric)
     refusal.check(plan, fabric, intended, stages[0], options)
-    job = _job(orders, stages[0], fabric, connect, gate, journal, tell, runner, clock, is_stopping)
-    with held(journal.folder.parent, fabric.name, journal.run):
+    job = _job(orders, stages[0], fabric, connect, gate, journal, on_event, runner, clock, is_stopping)
+    with lock_fabric(journal.folder.parent, fabric.name, journal.run):
         refuse_unsettled(journal.folder.parent, clock)
         journal.start(orders, provenance)
         try:
@@ -78,7 +78,7 @@ def resume(
     gate: Gate,
     journal: Journal,
     provenance: Provenance | None = None,
-    tell: Tell = quiet,
+    on_event: EventHandler = ignore_event,
     runner: RunnerPlugin | None = None,
     clock: DeployClock = CLOCK,
     is_stopping: Callable[[], bool] = never,
@@ -86,8 +86,8 @@ def resume(
     """Finish a run that was killed or interrupted: first the devices it left half done, then those it never came to."""
     orders = journal.orders()
     stages = stages_of(orders.plan, orders.intended, orders.owner, orders.options.limit, fabric)
-    job = _job(orders, stages[0], fabric, connect, gate, journal, tell, runner, clock, is_stopping)
-    with held(journal.folder.parent, fabric.name, journal.run):
+    job = _job(orders, stages[0], fabric, connect, gate, journal, on_event, runner, clock, is_stopping)
+    with lock_fabric(journal.folder.parent, fabric.name, journal.run):
         if journal.outcome() is not None:
             raise DeployError(Problem(f"run {journal.run} has finished", "make a new plan for what is left to do"))
         refusal.check(orders.plan, fabric, orders.intended, stages[0], orders.options)
@@ -108,7 +108,7 @@ def end(
     gate: Gate,
     journal: Journal,
     provenance: Provenance | None = None,
-    tell: Tell = quiet,
+    on_event: EventHandler = ignore_event,
     runner: RunnerPlugin | None = None,
     clock: DeployClock = CLOCK,
 ) -> Outcome:
@@ -118,8 +118,8 @@ def end(
     """
     orders = journal.orders()
     stages = stages_of(orders.plan, orders.intended, orders.owner, orders.options.limit, fabric)
-    job = _job(orders, stages[0], fabric, connect, gate, journal, tell, runner, clock, never)
-    with held(journal.folder.parent, fabric.name, journal.run):
+    job = _job(orders, stages[0], fabric, connect, gate, journal, on_event, runner, clock, never)
+    with lock_fabric(journal.folder.parent, fabric.name, journal.run):
         if (outcome := journal.outcome()) is not None:
             return outcome
         if provenance is not None:
@@ -140,9 +140,9 @@ def undo(
     gate: Gate,
     options: Options,
     journal: Journal,
-    back: "WayBack | None" = None,
+    back: "RollbackPlan | None" = None,
     provenance: Provenance | None = None,
-    tell: Tell = quiet,
+    on_event: EventHandler = ignore_event,
     runner: RunnerPlugin | None = None,
     clock: DeployClock = CLOCK,
     is_stopping: Callable[[], bool] = never,
@@ -151,7 +151,7 @@ def undo(
 
     `back` is the way back when that is known already. What is out of reach is left alone when options are backward.
     """
-    plan, before, owner = back or way_back(undone, fabric, connect, options.limit)
+    plan, before, owner = back or plan_rollback(undone, fabric, connect, options.limit)
     return apply(
         plan,
         fabric,
@@ -161,7 +161,7 @@ def undo(
         options=options,
         journal=journal,
         provenance=provenance,
-        tell=tell,
+        on_event=on_event,
         owner=owner,
         runner=runner,
         clock=clock,
@@ -170,16 +170,18 @@ def undo(
     )
 
 
-def backward(failed: Journal) -> Options:
+def rollback_options(failed: Journal) -> Options:
     """Return the options by which a run that failed is taken back: its own, on all that it has changed."""
     return replace(failed.orders().options, limit=None, on_failure="stop", is_backward=True)
 
 
-WayBack = tuple[Plan, Mapping[str, Files], Mapping[str, Files]]
+RollbackPlan = tuple[Plan, Mapping[str, Files], Mapping[str, Files]]
 """The plan that takes a run back, the files it leads to, and those that say what is netkit's."""
 
 
-def way_back(undone: Journal, fabric: Fabric, connect: Connect, limit: Collection[str] | None = None) -> WayBack:
+def plan_rollback(
+    undone: Journal, fabric: Fabric, connect: Connect, limit: Collection[str] | None = None
+) -> RollbackPlan:
     """Return how a run is taken back.
 
     Devices are taken to run what the journal says they do. Those of which it does not know, or which another run has
@@ -253,7 +255,7 @@ def _job(
     connect: Connect,
     gate: Gate,
     journal: Journal,
-    tell: Tell,
+    on_event: EventHandler,
     runner: RunnerPlugin | None,
     clock: DeployClock,
     is_stopping: Callable[[], bool],
@@ -266,7 +268,7 @@ def _job(
         gate=gate,
         options=orders.options,
         journal=journal,
-        tell=tell,
+        on_event=on_event,
         clock=clock,
         runner=runner or threads(orders.options.parallel),
         is_stopping=is_stopping,

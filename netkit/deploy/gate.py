@@ -100,7 +100,7 @@ def asked(gate: Gate, question: GateQuestion) -> GateAnswer:
 
 
 @dataclass(frozen=True, slots=True)
-class Sequel:
+class ChainedAnswer:
     """What a gate goes on from that asks another one first."""
 
     others: GateAnswer
@@ -118,9 +118,9 @@ class Sequel:
         return replace(self.others, sample=self.sample())
 
 
-def sequel(others: Gate, question: GateQuestion, clock: DeployClock) -> Sequel:
+def ask_first(others: Gate, question: GateQuestion, clock: DeployClock) -> ChainedAnswer:
     """Ask other gates first."""
     kept = json.loads(question.sample) if question.sample else {}
     began_s = clock.steady_s()
     answer = others(replace(question, sample=kept.get("others", "")))
-    return Sequel(answer, kept, max(0.0, question.time_limit_s - (clock.steady_s() - began_s)))
+    return ChainedAnswer(answer, kept, max(0.0, question.time_limit_s - (clock.steady_s() - began_s)))

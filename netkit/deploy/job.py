@@ -8,7 +8,7 @@ from nornir.core.plugins.runners import RunnerPlugin
 from netkit.deploy.clock import DeployClock
 from netkit.deploy.gate import Gate, Prediction
 from netkit.deploy.journal import Journal
-from netkit.deploy.model import DeployEvent, DeviceOutcome, Options, Phase, Tell
+from netkit.deploy.model import DeployEvent, DeviceOutcome, EventHandler, Options, Phase
 from netkit.deploy.preflight import Task
 from netkit.deploy.wave import Wave
 from netkit.design.fabric import Fabric, Switch
@@ -62,7 +62,7 @@ class Job:
     gate: Gate
     options: Options
     journal: Journal
-    tell: Tell
+    on_event: EventHandler
     clock: DeployClock
     runner: RunnerPlugin
     is_stopping: Callable[[], bool]
@@ -84,7 +84,7 @@ class Job:
     def show(self, phase: Phase, device: str, wave: int, outcome: DeviceOutcome | None = None) -> None:
         """Report progress."""
         at_s = self.clock.steady_s() - self.began_s
-        self.tell(DeployEvent(phase, device, wave, len(self.waves), at_s, outcome))
+        self.on_event(DeployEvent(phase, device, wave, len(self.waves), at_s, outcome))
 
     def neighbors(self, name: str) -> tuple[str, ...]:
         """Return the devices that have BGP sessions with a device."""

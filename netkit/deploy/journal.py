@@ -314,7 +314,7 @@ class Journal:
 
     @contextmanager
     def _written(self, file: Path) -> Iterator[None]:
-        """Tell of a file that cannot be written within a block; after that none is: what is there stays in order."""
+        """Report a file that cannot be written inside the block; after that nothing more is written."""
         if self._broken is not None:
             raise JournalError(self._broken)
         try:

@@ -29,7 +29,7 @@ class LockedError(DeployError):
 
 
 @contextmanager
-def held(folder: Path, fabric: str, run: str) -> Iterator[None]:
+def lock_fabric(folder: Path, fabric: str, run: str) -> Iterator[None]:
     """Hold the lock of a fabric for the length of a block; LockedError names who has it already."""
     file = folder / f"{UNSAFE.sub('_', fabric)}.lock"
     handle = _opened(file)
@@ -49,14 +49,14 @@ def held(folder: Path, fabric: str, run: str) -> Iterator[None]:
 
 
 @contextmanager
-def held_for_all(shared: Path, folder: Path, fabric: str) -> Iterator[None]:
+def lock_shared_folder(shared: Path, folder: Path, fabric: str) -> Iterator[None]:
     """Hold the folder of a fabric, which accounts may share, for the length of a block; `folder` is as for `held`."""
     handle = os.open(shared, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            with held(folder, fabric, ""):  # who of the same account has it is known better
+            with lock_fabric(folder, fabric, ""):  # who of the same account has it is known better
                 who = f"{fabric} is being deployed from {shared} by {_stranger(handle)}"
                 raise LockedError(Problem(who, REMEDY)) from None
         except OSError:

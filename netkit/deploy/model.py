@@ -162,7 +162,7 @@ class DeployEvent:
     outcome: DeviceOutcome | None = None
 
 
-Tell = Callable[[DeployEvent], None]
+EventHandler = Callable[[DeployEvent], None]
 
 
 @cache

@@ -14,7 +14,7 @@ from pydantic import TypeAdapter
 
 from netkit.deploy.clock import CLOCK, DeployClock
 from netkit.deploy.fan_out import each, threads
-from netkit.deploy.gate import Address, Gate, GateAnswer, GateQuestion, Moment, Sequel, sequel
+from netkit.deploy.gate import Address, ChainedAnswer, Gate, GateAnswer, GateQuestion, Moment, ask_first
 from netkit.design.fabric import Fabric, Host, Nic, Switch
 from netkit.errors import NetkitError
 from netkit.platforms.change import Risk
@@ -82,7 +82,7 @@ class ReachGate:
 
     def __call__(self, question: GateQuestion) -> GateAnswer:
         """Answer one question."""
-        first = sequel(self._others, question, self._clock)
+        first = ask_first(self._others, question, self._clock)
         found = self._fabric.device(question.device)
         is_felt = question.risk is not Risk.NONE and question.moment is not Moment.DRAINED
         if not first.others.is_healthy or not is_felt or not isinstance(found, Switch):
@@ -159,7 +159,7 @@ class ReachGate:
 
         return going
 
-    def _settled(self, expected: Before, first: Sequel) -> GateAnswer:
+    def _settled(self, expected: Before, first: ChainedAnswer) -> GateAnswer:
         """Return the answer once all is well, or when the time limit is reached."""
         calls = {
             name: {interface: tuple(one.answers) for interface, one in rails.items() if one.answers}

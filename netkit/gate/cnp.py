@@ -10,7 +10,7 @@ from functools import partial
 from operator import le
 
 from netkit.deploy.clock import CLOCK, DeployClock
-from netkit.deploy.gate import Gate, GateAnswer, GateQuestion, Moment, Sequel, sequel
+from netkit.deploy.gate import ChainedAnswer, Gate, GateAnswer, GateQuestion, Moment, ask_first
 from netkit.design import Fabric, Switch
 from netkit.gate.cnp_watch import CnpWatch, RailReading
 from netkit.intent.model import Thresholds
@@ -44,7 +44,7 @@ class CnpGate:
 
     def __call__(self, question: GateQuestion) -> GateAnswer:
         """Answer one question."""
-        first = sequel(self._others, question, self._clock)
+        first = ask_first(self._others, question, self._clock)
         rails = self._rails(question)
         if not first.others.is_healthy or not rails or question.moment is Moment.DRAINED:
             return first.without_more()
@@ -61,7 +61,7 @@ class CnpGate:
         nics = (nic for host in self._fabric.hosts for nic in host.nics)
         return frozenset(nic.rail for nic in nics if found.role != "leaf" or nic.leaf == found.name)
 
-    def _before(self, rails: frozenset[int], first: Sequel) -> GateAnswer:
+    def _before(self, rails: frozenset[int], first: ChainedAnswer) -> GateAnswer:
         found = self._watch.rails(rails, self._is_recent)
         known = self._known(found)
         lost = tuple(self._worse(self._first, found, "when the deploy began"))

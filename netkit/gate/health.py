@@ -12,7 +12,7 @@ from typing import cast
 from pydantic import TypeAdapter
 
 from netkit.deploy.clock import CLOCK, DeployClock
-from netkit.deploy.gate import Gate, GateAnswer, GateQuestion, Moment, Sequel, sequel
+from netkit.deploy.gate import ChainedAnswer, Gate, GateAnswer, GateQuestion, Moment, ask_first
 from netkit.design import Fabric, Host, Switch
 from netkit.design.expectation import LeafReach, without_drains
 from netkit.gate.vitals import Vitals, busy, moving_bytes_per_s, unreported, vitals, worse
@@ -47,7 +47,7 @@ class HealthGate:
 
     def __call__(self, question: GateQuestion) -> GateAnswer:
         """Answer one question."""
-        first = sequel(self._others, question, self._clock)
+        first = ask_first(self._others, question, self._clock)
         if not first.others.is_healthy or question.risk is Risk.NONE:
             return first.without_more()
         if question.moment is Moment.BEFORE:
@@ -59,7 +59,7 @@ class HealthGate:
             return self._drained(question, before, first.left_s)
         return self._after(question, before, first.left_s)
 
-    def _before(self, question: GateQuestion, first: Sequel) -> GateAnswer:
+    def _before(self, question: GateQuestion, first: ChainedAnswer) -> GateAnswer:
         now = self._look(question)
         kept = first.sample(vitals=asdict(now))
         if not question.needs_idle:

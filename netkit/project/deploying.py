@@ -7,9 +7,9 @@ from pathlib import Path
 
 from netkit import deploy
 from netkit.deploy import Journal, Options, Outcome, Provenance, refusal
-from netkit.deploy.apply import WayBack, never, quiet
-from netkit.deploy.lock import held_for_all
-from netkit.deploy.model import Tell
+from netkit.deploy.apply import RollbackPlan, ignore_event, never
+from netkit.deploy.lock import lock_shared_folder
+from netkit.deploy.model import EventHandler
 from netkit.deploy.preflight import stages_of
 from netkit.deploy.rollout import untouched
 from netkit.design.select import select
@@ -59,7 +59,7 @@ class Deploying:
         self,
         planned: Planned,
         options: Options | None = None,
-        tell: Tell | None = None,
+        on_event: EventHandler | None = None,
         is_stopping: Stopping | None = None,
     ) -> Outcome:
         """Deploy a plan, and take the run back where the options ask for it; nobody is asked."""
@@ -72,10 +72,12 @@ class Deploying:
         journal = Journal.new(self.runs)
         provenance = self.control.permitted(begun, plan, journal.run, options)
         with self.locked(journal):
-            outcome = self.apply(planned, options, journal, provenance, tell or quiet, is_stopping or never)
-            return self._settled(journal, outcome, tell or quiet, is_stopping or never)
+            outcome = self.apply(planned, options, journal, provenance, on_event or ignore_event, is_stopping or never)
+            return self._settled(journal, outcome, on_event or ignore_event, is_stopping or never)
 
-    def finish(self, run: str = "", tell: Tell | None = None, is_stopping: Stopping | None = None) -> Outcome:
+    def finish(
+        self, run: str = "", on_event: EventHandler | None = None, is_stopping: Stopping | None = None
+    ) -> Outcome:
         """Go on with a run that was interrupted; without a name, the newest."""
         journal = found_run(self.runs, run) if run else unfinished_run(self.runs)
         orders = journal.orders()
@@ -83,15 +85,15 @@ class Deploying:
         if journal.outcome() is None:
             provenance = self.control.permitted(provenance, orders.plan, journal.run, orders.options)
         with self.locked(journal):
-            outcome = self.resume(journal, provenance, tell or quiet, is_stopping or never)
-            return self._settled(journal, outcome, tell or quiet, is_stopping or never)
+            outcome = self.resume(journal, provenance, on_event or ignore_event, is_stopping or never)
+            return self._settled(journal, outcome, on_event or ignore_event, is_stopping or never)
 
     def take_back(
         self,
         run: str,
         options: Options | None = None,
         limit: str = "",
-        tell: Tell | None = None,
+        on_event: EventHandler | None = None,
         is_stopping: Stopping | None = None,
     ) -> Outcome:
         """Take back what a run changed; one that was cut off is ended first."""
@@ -102,25 +104,25 @@ class Deploying:
             provenance = self.control.permitted(begun, orders.plan, undone.run, orders.options)
             with self.locked(undone):
                 self.end(undone, provenance)
-        back, options = self.way_back(undone, options or Options(), limit)
+        back, options = self.plan_rollback(undone, options or Options(), limit)
         self.refuse(back[0], back[1], options)
         begun = self.control.begun("rollback", back[0], undone.run)
         journal = Journal.new(self.runs)
         provenance = self.control.permitted(begun, back[0], journal.run, options)
         with self.locked(journal):
-            return self.undo(undone, options, journal, back, provenance, tell or quiet, is_stopping or never)
+            return self.undo(undone, options, journal, back, provenance, on_event or ignore_event, is_stopping or never)
 
-    def _settled(self, journal: Journal, outcome: Outcome, tell: Tell, is_stopping: Stopping) -> Outcome:
+    def _settled(self, journal: Journal, outcome: Outcome, on_event: EventHandler, is_stopping: Stopping) -> Outcome:
         if journal.outcome() is None or not journal.is_to_be_undone():
             return outcome
-        return replace(outcome, rollback=self.undo_failed(journal, Journal.new(self.runs), tell, is_stopping))
+        return replace(outcome, rollback=self.undo_failed(journal, Journal.new(self.runs), on_event, is_stopping))
 
     def locked(self, journal: Journal) -> AbstractContextManager[None]:
         """Return what holds the fabric for all accounts; a lab is one account's alone, beside the real devices."""
         project = self.project
         if project.lab:
             return nullcontext()
-        return held_for_all(project.folder, journal.folder.parent, project.fabric.name)
+        return lock_shared_folder(project.folder, journal.folder.parent, project.fabric.name)
 
     def refuse(self, plan: Plan, intended: Mapping[str, Files], options: Options) -> None:
         """Raise AccessError or DeployError for what could not be deployed anyway, before anybody is asked."""
@@ -155,7 +157,7 @@ class Deploying:
         options: Options,
         journal: Journal,
         provenance: Provenance,
-        tell: Tell,
+        on_event: EventHandler,
         is_stopping: Stopping,
     ) -> Outcome:
         """Change the devices of a plan."""
@@ -168,11 +170,13 @@ class Deploying:
             options=options,
             journal=journal,
             provenance=provenance,
-            tell=tell,
+            on_event=on_event,
             is_stopping=is_stopping,
         )
 
-    def resume(self, journal: Journal, provenance: Provenance, tell: Tell, is_stopping: Stopping) -> Outcome:
+    def resume(
+        self, journal: Journal, provenance: Provenance, on_event: EventHandler, is_stopping: Stopping
+    ) -> Outcome:
         """Go on with a run; of one that failed, only its way back is left to do."""
         failed = journal.outcome() if journal.is_to_be_undone() else None
         if failed is not None:
@@ -183,16 +187,16 @@ class Deploying:
             gate=gate_of(self.project, self.devices),
             journal=journal,
             provenance=provenance,
-            tell=tell,
+            on_event=on_event,
             is_stopping=is_stopping,
         )
 
-    def way_back(self, undone: Journal, options: Options, limit: str) -> tuple[WayBack, Options]:
+    def plan_rollback(self, undone: Journal, options: Options, limit: str) -> tuple[RollbackPlan, Options]:
         """Return the plan that takes a run back, and the options with what a limit leaves of it."""
-        back = deploy.way_back(undone, self.project.fabric, self.devices.connect)
+        back = deploy.plan_rollback(undone, self.project.fabric, self.devices.connect)
         options = self.limited(options, limit, back[0])
         if options.limit is not None:
-            back = deploy.way_back(undone, self.project.fabric, self.devices.connect, options.limit)
+            back = deploy.plan_rollback(undone, self.project.fabric, self.devices.connect, options.limit)
         return back, options
 
     def undo(
@@ -200,9 +204,9 @@ class Deploying:
         undone: Journal,
         options: Options,
         journal: Journal,
-        back: WayBack | None,
+        back: RollbackPlan | None,
         provenance: Provenance | None,
-        tell: Tell,
+        on_event: EventHandler,
         is_stopping: Stopping,
     ) -> Outcome:
         """Take back what a run changed."""
@@ -215,13 +219,13 @@ class Deploying:
             journal=journal,
             back=back,
             provenance=provenance,
-            tell=tell,
+            on_event=on_event,
             is_stopping=is_stopping,
         )
 
-    def undo_failed(self, failed: Journal, journal: Journal, tell: Tell, is_stopping: Stopping) -> Outcome:
+    def undo_failed(self, failed: Journal, journal: Journal, on_event: EventHandler, is_stopping: Stopping) -> Outcome:
         """Take back a run that failed, as its options say."""
-        return self.undo(failed, deploy.backward(failed), journal, None, None, tell, is_stopping)
+        return self.undo(failed, deploy.rollback_options(failed), journal, None, None, on_event, is_stopping)
 
     def end(self, undone: Journal, provenance: Provenance) -> Outcome:
         """End a run that has not finished: what waits to be confirmed goes back."""

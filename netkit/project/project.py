@@ -18,7 +18,7 @@ from netkit.project.feedback import SILENT, Feedback
 
 if TYPE_CHECKING:
     from netkit.deploy import Options, Outcome, RunSummary
-    from netkit.deploy.model import Tell
+    from netkit.deploy.model import EventHandler
     from netkit.facts import Snapshot
     from netkit.judge.catalog import Catalog as Checks
     from netkit.plan.intent_diff import IntentDiff
@@ -105,7 +105,7 @@ class Project:
         skip_hook: str | None = None,
         approval: Path | None = None,
         key: Path | None = None,
-        on_event: "Tell | None" = None,
+        on_event: "EventHandler | None" = None,
         should_stop: Callable[[], bool] | None = None,
     ) -> "Outcome":
         """Bring devices to what is intended, as `netkit deploy --yes` does, and return how each came out.
@@ -119,7 +119,7 @@ class Project:
         return deploying.run(planned, options, on_event, should_stop)
 
     def resume(
-        self, run: str = "", *, on_event: "Tell | None" = None, should_stop: Callable[[], bool] | None = None
+        self, run: str = "", *, on_event: "EventHandler | None" = None, should_stop: Callable[[], bool] | None = None
     ) -> "Outcome":
         """Go on with a run that was interrupted: the newest, or the one of a name."""
         from netkit.project.deploying import Deploying
@@ -134,7 +134,7 @@ class Project:
         limit: str = "",
         reason: str = "",
         skip_hook: str | None = None,
-        on_event: "Tell | None" = None,
+        on_event: "EventHandler | None" = None,
         should_stop: Callable[[], bool] | None = None,
     ) -> "Outcome":
         """Take back what a run changed: its name, the beginning of it, or `last`."""

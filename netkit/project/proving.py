@@ -12,8 +12,8 @@ from typing import Any
 from netkit import deploy
 from netkit.access.secrets import SecretStore
 from netkit.deploy import DeployEvent, Journal, Options, Outcome, Phase
-from netkit.deploy.apply import quiet
-from netkit.deploy.model import Tell
+from netkit.deploy.apply import ignore_event
+from netkit.deploy.model import EventHandler
 from netkit.design import Fabric
 from netkit.design.expectation import expectations, has_drain
 from netkit.design.select import Device
@@ -48,7 +48,7 @@ from netkit.prove.proof import (
 )
 from netkit.render import Engine
 
-Display = Callable[[int, Callable[[], bool]], AbstractContextManager[Tell]]
+Display = Callable[[int, Callable[[], bool]], AbstractContextManager[EventHandler]]
 """What shows a deploy: so many changes, until it is to stop."""
 INTERVAL_S = 0.1
 QUIET_S = 2.0
@@ -66,9 +66,9 @@ class Wish:
 
 
 @contextmanager
-def unseen(_total: int, _is_stopping: Callable[[], bool]) -> Iterator[Tell]:
+def unseen(_total: int, _is_stopping: Callable[[], bool]) -> Iterator[EventHandler]:
     """Show nothing of a deploy."""
-    yield quiet
+    yield ignore_event
 
 
 def prove(base: Project, project: Project, shift: IntentDiff, wish: Wish, display: Display = unseen) -> Proof:
@@ -106,7 +106,7 @@ class _ThrowAway(SecretStore):
 class _Turns:
     """Takes down when each wave began."""
 
-    shown: Tell
+    shown: EventHandler
     began: dict[int, tuple[float, dict[str, None]]] = field(default_factory=dict)
 
     def __call__(self, event: DeployEvent) -> None:
@@ -220,7 +220,7 @@ class ProofRun:
             tempfile.TemporaryDirectory(prefix="netkit-") as place,
             self._display(len(planned.plan.changed), bool) as shown,
         ):
-            tell = _Turns(shown)
+            on_event = _Turns(shown)
             try:
                 outcome = deploy.apply(
                     planned.plan,
@@ -230,13 +230,13 @@ class ProofRun:
                     gate=gate_of(self._project, devices),
                     options=options,
                     journal=Journal.new(Path(place) / "runs"),
-                    tell=tell,
+                    on_event=on_event,
                     is_stopping=lambda: self._left_s() <= 0,
                 )
             except NetkitError as error:
                 self.failures += (f"the deploy is refused: {problem}" for problem in error.problems)
-                return None, tell.turns()
-        return outcome, tell.turns()
+                return None, on_event.turns()
+        return outcome, on_event.turns()
 
     def _examined(self, lab: LabFolder) -> Examined | None:
         """Wait until all is quiet, and prove the fabric in the lab."""

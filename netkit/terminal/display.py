@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TextIO, cast
 
 from netkit.deploy import DeployEvent, DeviceOutcome, Phase
-from netkit.deploy.model import Tell
+from netkit.deploy.model import EventHandler
 from netkit.report.outcome_text import device_text
 from netkit.report.plan_view import shown
 from netkit.terminal.interrupt import ASKED
@@ -39,7 +39,7 @@ WORDS = {
 
 
 @contextmanager
-def display(total: int, is_stopping: Callable[[], bool]) -> Iterator[Tell]:
+def display(total: int, is_stopping: Callable[[], bool]) -> Iterator[EventHandler]:
     """Yield what a deploy tells its events to; `is_stopping` says whether the user has asked it to end."""
     if not sys.stderr.isatty():
         written = Lines(total)

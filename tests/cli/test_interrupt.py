@@ -18,13 +18,14 @@ from netkit.terminal.interrupt import Interrupt
 from netkit.terminal.text import say
 from netkit.deploy import ConfigState, DeployEvent, DeviceOutcome, DeviceResult, Phase
 end = Path(sys.argv[1])
-with Interrupt("netkit deploy --resume R", 90) as is_stopping, display(1, is_stopping) as tell:
-    tell(DeployEvent(Phase.LOAD, "leaf01", 1, 1, 0.0))
+with Interrupt("netkit deploy --resume R", 90) as is_stopping, display(1, is_stopping) as on_event:
+    on_event(DeployEvent(Phase.LOAD, "leaf01", 1, 1, 0.0))
     print("begun", flush=True)
     while not is_stopping():
         time.sleep(0.05)
     time.sleep(1)  # the table is drawn a few times more
-    tell(DeployEvent(Phase.END, "leaf01", 1, 1, 1.0, DeviceOutcome("leaf01", DeviceResult.DONE, ConfigState.INTENDED)))
+    outcome = DeviceOutcome("leaf01", DeviceResult.DONE, ConfigState.INTENDED)
+    on_event(DeployEvent(Phase.END, "leaf01", 1, 1, 1.0, outcome))
 say(sys.stdout, "all done")
 end.write_text("in order", encoding="utf-8")
 """

@@ -11,9 +11,9 @@ from netkit.access.connect import connect
 from netkit.access.endpoints import lab_endpoints
 from netkit.access.settings import AccessSettings
 from netkit.deploy import Gate, Journal, Options, Outcome, SessionGate
-from netkit.deploy.apply import quiet
+from netkit.deploy.apply import ignore_event
 from netkit.deploy.fan_out import each, threads
-from netkit.deploy.model import Tell
+from netkit.deploy.model import EventHandler
 from netkit.design import Fabric
 from netkit.errors import NetkitError
 from netkit.hardware import Catalog
@@ -50,7 +50,7 @@ class Fleet:
     """How long to wait for some of the switches."""
     options: Options = OPTIONS
     gate: Gate | None = None
-    tell: Tell = quiet
+    on_event: EventHandler = ignore_event
     by_hand: Callable[[str, str], str] = lambda _file, text: text
 
     @property
@@ -116,7 +116,7 @@ class Fleet:
             gate=self.gate or SessionGate(self.fabric, self.connect),
             options=replace(self.options, **changes),
             journal=journal or self.journal(),
-            tell=self.tell,
+            on_event=self.on_event,
         )
 
     def undo(self, journal: Journal, **changes: Any) -> Outcome:

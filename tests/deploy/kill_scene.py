@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from netkit.deploy import Journal, Outcome
-from netkit.deploy.lock import held
+from netkit.deploy.lock import lock_fabric
 from tests.command import ROOT, environment
 from tests.deploy.fleet import Fleet, built
 from tests.deploy.killed import SPINES, VICTIM, WITH_ANOTHER_TO_COME
@@ -67,7 +67,7 @@ def finished(fleet: Fleet, journal: Journal) -> Outcome:
     """Go on with a run; afterwards it has finished, nobody holds the lock, and nothing waits for a confirmation."""
     outcome = fleet.resume(journal)
     assert Journal(journal.folder).outcome() == outcome
-    with held(journal.folder.parent, fleet.fabric.name, "next"):
+    with lock_fabric(journal.folder.parent, fleet.fabric.name, "next"):
         pass
     assert {name for name in SPINES if is_pending(fleet, name)} == set()
     return outcome

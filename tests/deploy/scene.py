@@ -11,7 +11,7 @@ from nornir.plugins.runners import SerialRunner
 
 from netkit import deploy
 from netkit.deploy import Gate, GateAnswer, GateQuestion, Journal, Options, Outcome, Provenance, SessionGate
-from netkit.deploy.apply import WayBack, never
+from netkit.deploy.apply import RollbackPlan, never
 from netkit.design import Fabric
 from netkit.design.fabric import Switch
 from netkit.plan import Plan, Running, make
@@ -118,7 +118,7 @@ class Scene:
             options=replace(self.options, **changes),  # type: ignore[arg-type]
             journal=journal or self.journal(),
             provenance=provenance,
-            tell=self.events.append,
+            on_event=self.events.append,
             runner=SerialRunner(),
             clock=self.time.clock,
             is_stopping=self.is_stopping,
@@ -149,15 +149,15 @@ class Scene:
             clock=self.time.clock,
         )
 
-    def way_back(self, undone: Journal) -> WayBack:
-        return deploy.way_back(Journal(undone.folder), self.fabric, self.connect)
+    def plan_rollback(self, undone: Journal) -> RollbackPlan:
+        return deploy.plan_rollback(Journal(undone.folder), self.fabric, self.connect)
 
     def undo(
         self,
         undone: Journal,
         journal: Journal | None = None,
         *,
-        back: WayBack | None = None,
+        back: RollbackPlan | None = None,
         provenance: Provenance | None = None,
     ) -> Outcome:
         return deploy.undo(
@@ -181,9 +181,9 @@ class Scene:
             self.fabric,
             connect=self.connect,
             gate=self.gate,
-            options=deploy.backward(failed),
+            options=deploy.rollback_options(failed),
             journal=journal or self.journal(),
-            tell=self.events.append,
+            on_event=self.events.append,
             runner=SerialRunner(),
             clock=self.time.clock,
             is_stopping=self.is_stopping,

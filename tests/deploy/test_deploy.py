@@ -432,7 +432,7 @@ def test_who_asks_it_to_end_gets_whole_devices_and_a_run_to_go_on_with() -> None
             gate=found.gate,
             options=found.options,
             journal=journal,
-            tell=found.events.append,
+            on_event=found.events.append,
             clock=found.time.clock,
             is_stopping=lambda: any(event.phase is Phase.CONFIRM for event in found.events),
         )

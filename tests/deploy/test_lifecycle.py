@@ -52,7 +52,7 @@ def test_from_empty_then_a_change_then_a_removal_and_all_the_way_back(platform: 
     intent = values(platform, FIRST)
     told: list[DeployEvent] = []
     with running(write_fabric(tmp_path / "fabric", intent), "--bare", name="b") as lab:
-        first = Fleet(lab, tmp_path / "runs", built(intent), tell=told.append)
+        first = Fleet(lab, tmp_path / "runs", built(intent), on_event=told.append)
         was = first.configs()
         assert set(was) == set(first.names)
         steps = []

@@ -120,7 +120,7 @@ def test_a_change_that_does_not_work_out_goes_back_and_a_slow_or_cut_one_is_done
         "spine02": (Phase.LOAD, ("disk-full",)),
         "spine04": (Phase.CONFIRM, ("disk-full",)),
     }
-    fleet.tell = Trouble(fleet.lab, faults)
+    fleet.on_event = Trouble(fleet.lab, faults)
     outcome = fleet.apply(max_fail=3, is_together=True, has_canary=False)
     assert outcome.exit_code == 1
     held_to(fleet, outcome, {"spine01": REVERTED, "spine02": REVERTED, "spine04": UNSAVED})
@@ -134,7 +134,7 @@ def test_who_fails_after_its_change_is_taken_back_when_it_answers_again(fleet: F
         "leaf03": (Phase.VERIFY, ("garbage",)),
         "spine01": (Phase.CONNECT, ("hangs",)),
     }
-    fleet.tell = Trouble(fleet.lab, faults, heal=Phase.SETTLE)
+    fleet.on_event = Trouble(fleet.lab, faults, heal=Phase.SETTLE)
     fleet.impatience_s = dict.fromkeys(faults, IMPATIENCE_S)
     outcome = fleet.apply(max_fail=4, is_together=True, has_canary=False, settle_s=40)
     assert outcome.exit_code == 4
@@ -143,7 +143,7 @@ def test_who_fails_after_its_change_is_taken_back_when_it_answers_again(fleet: F
 
 def test_who_never_answers_again_is_not_known_and_goes_back_by_itself(fleet: Fleet) -> None:
     before = fleet.configs()
-    fleet.tell = Trouble(fleet.lab, {"leaf04": (Phase.CONNECT, ("unreachable",))})
+    fleet.on_event = Trouble(fleet.lab, {"leaf04": (Phase.CONNECT, ("unreachable",))})
     outcome = fleet.apply(limit=("leaf04",), revert_s=8, settle_s=3)
     assert ends(outcome)["leaf04"] == (DeviceResult.FAILED, ConfigState.UNKNOWN, 4)
     assert outcome.exit_code == 4
@@ -183,7 +183,7 @@ def test_a_switch_that_restarts_before_it_is_confirmed_is_as_before(fleet: Fleet
         if event.phase is Phase.CONNECT:
             assert fleet.lab.lab("restart", "spine03").returncode == 0
 
-    fleet.tell = restart
+    fleet.on_event = restart
     outcome = fleet.apply(limit=("spine03",), settle_s=60)
     found = ends(outcome)["spine03"]
     assert found[:2] == (DeviceResult.REVERTED, ConfigState.AS_BEFORE), reasons(outcome)

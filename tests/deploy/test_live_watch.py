@@ -29,7 +29,7 @@ def test_a_pause_storm_that_begins_with_the_traffic_takes_the_spine_back(tmp_pat
                 done = lab.lab("break", "pause-storm", f"spine01:{port}")
                 assert done.returncode == 0, done.stderr
 
-        fleet.gate, fleet.tell = HealthGate(fabric, SessionGate(fabric, fleet.connect), views), storm
+        fleet.gate, fleet.on_event = HealthGate(fabric, SessionGate(fabric, fleet.connect), views), storm
         before = fleet.configs()
         outcome = fleet.apply(limit=("spine01",), watch_s=6, revert_s=600, settle_s=60)
         assert results(outcome)["spine01"] == "reverted", reasons(outcome)

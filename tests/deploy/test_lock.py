@@ -15,14 +15,14 @@ from pathlib import Path
 
 import pytest
 
-from netkit.deploy.lock import LockedError, held, held_for_all, is_running
+from netkit.deploy.lock import LockedError, is_running, lock_fabric, lock_shared_folder
 from tests.command import ROOT
 
 HOLD = """
 import sys
 from pathlib import Path
-from netkit.deploy.lock import held
-with held(Path(sys.argv[1]), "ai1", "run-7"):
+from netkit.deploy.lock import lock_fabric
+with lock_fabric(Path(sys.argv[1]), "ai1", "run-7"):
     print("held", flush=True)
     sys.stdin.read()
 """
@@ -31,9 +31,9 @@ with held(Path(sys.argv[1]), "ai1", "run-7"):
 HOLD_FOR_ALL = """
 import os, sys
 from pathlib import Path
-from netkit.deploy.lock import held_for_all
+from netkit.deploy.lock import lock_shared_folder
 os.setuid(int(sys.argv[2]))
-with held_for_all(Path(sys.argv[1]), Path("nowhere"), "ai1"):
+with lock_shared_folder(Path(sys.argv[1]), Path("nowhere"), "ai1"):
     print("held", flush=True)
     sys.stdin.read()
 """
@@ -53,12 +53,12 @@ def holder(folder: Path, program: str = HOLD, user: int = 0) -> subprocess.Popen
 def test_the_refusal_names_who_holds_it(tmp_path: Path) -> None:
     process = holder(tmp_path)
     try:
-        with pytest.raises(LockedError) as caught, held(tmp_path, "ai1", "run-8"):
+        with pytest.raises(LockedError) as caught, lock_fabric(tmp_path, "ai1", "run-8"):
             pass
         who = f"{getpass.getuser()} on {socket.gethostname()}, process {process.pid}, run run-7"
         said = re.escape(f"ai1 is being deployed by {who}, since ") + r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC; wait .*"
         assert re.fullmatch(said, str(caught.value))
-        with held(tmp_path, "another", "run-9"):
+        with lock_fabric(tmp_path, "another", "run-9"):
             pass
     finally:
         process.communicate()
@@ -68,15 +68,19 @@ def test_a_killed_process_holds_nothing(tmp_path: Path) -> None:
     process = holder(tmp_path)
     process.kill()
     process.communicate()
-    with held(tmp_path, "ai1", "run-8"), pytest.raises(LockedError, match="run-8"), held(tmp_path, "ai1", "run-9"):
+    with (
+        lock_fabric(tmp_path, "ai1", "run-8"),
+        pytest.raises(LockedError, match="run-8"),
+        lock_fabric(tmp_path, "ai1", "run-9"),
+    ):
         pass
-    with held(tmp_path, "ai1", "run-9"):
+    with lock_fabric(tmp_path, "ai1", "run-9"):
         pass
 
 
 def test_a_name_of_a_fabric_stays_within_the_folder(tmp_path: Path) -> None:
     folder = tmp_path / "runs"
-    with held(folder, "../strange name/", "run-1"):
+    with lock_fabric(folder, "../strange name/", "run-1"):
         assert [path.parent for path in tmp_path.rglob("*.lock")] == [folder]
 
 
@@ -85,24 +89,24 @@ def test_who_shares_the_folder_of_a_fabric_waits_for_the_other(tmp_path: Path, u
     with shared_folder() as shared:
         process = holder(shared, HOLD_FOR_ALL, user)
         try:
-            with pytest.raises(LockedError) as caught, held_for_all(shared, tmp_path, "ai1"):
+            with pytest.raises(LockedError) as caught, lock_shared_folder(shared, tmp_path, "ai1"):
                 pass
             name = pwd.getpwuid(user).pw_name
             assert f"ai1 is being deployed from {shared} by {name}, process {process.pid};" in str(caught.value)
             assert list(shared.iterdir()) == []
         finally:
             process.communicate()
-        with held_for_all(shared, tmp_path, "ai1"):
+        with lock_shared_folder(shared, tmp_path, "ai1"):
             pass
 
 
 def test_of_one_account_it_is_known_which_run_waits_for_which(tmp_path: Path) -> None:
     with (
         shared_folder() as shared,
-        held_for_all(shared, tmp_path, "ai1"),
-        held(tmp_path, "ai1", "run-8"),
+        lock_shared_folder(shared, tmp_path, "ai1"),
+        lock_fabric(tmp_path, "ai1", "run-8"),
         pytest.raises(LockedError, match="run run-8, since"),
-        held_for_all(shared, tmp_path, "ai1"),
+        lock_shared_folder(shared, tmp_path, "ai1"),
     ):
         pass
 

@@ -7,7 +7,7 @@ import pytest
 
 from netkit.deploy import Journal, Provenance, RecentRuns
 from netkit.deploy.journal import JOURNAL, OUTCOME
-from netkit.deploy.lock import held
+from netkit.deploy.lock import lock_fabric
 from tests.deploy.fake import Fault, Killed
 from tests.deploy.scene import Scene, scene
 
@@ -59,7 +59,7 @@ def test_a_finished_run_tells_who_what_and_how_it_came_out(found: Scene) -> None
 def test_a_run_that_goes_on_tells_its_wave_and_the_devices_in_it(found: Scene) -> None:
     journal = killed(found, "leaf03")
     before = files_of(found.root)
-    with held(found.root, found.fabric.name, journal.run):
+    with lock_fabric(found.root, found.fabric.name, journal.run):
         (one,) = recent(found).read(5)
     assert (one.outcome, one.is_running, one.wave, one.waves) == (None, True, 2, 5)
     assert (one.results, one.busy) == ({"done": 2}, ("leaf03",))
@@ -73,7 +73,7 @@ def test_a_run_that_goes_on_tells_its_wave_and_the_devices_in_it(found: Scene) -
 
 def test_another_run_that_holds_the_lock_makes_none_of_the_others_run(found: Scene) -> None:
     killed(found, "leaf03")
-    with held(found.root, found.fabric.name, "20990101T000000-0000"):
+    with lock_fabric(found.root, found.fabric.name, "20990101T000000-0000"):
         assert [one.is_running for one in recent(found).read(5)] == [False]
 
 

@@ -188,7 +188,7 @@ class Faulty:
             assert not self.wrong
             return
         again = self.found.journal()
-        back = self.found.way_back(journal)
+        back = self.found.plan_rollback(journal)
         plan, files, _ = back
         self.known.append(dict(self._both(plan, files)))
         outcome = self._done(lambda: self.found.undo(journal, again, back=back))
