@@ -111,7 +111,7 @@ def test_a_timed_commit_comes_back_when_nobody_confirms(tmp_path: Path) -> None:
     result(eos, "configure session job commit timer 00:00:01")
     assert node.states[1].hostname == "other"
     until(lambda: eos.machine.timer is None and node.state.hostname == "leaf01", "the commit has come back")
-    with eos.machine.turn:
+    with eos.machine.lock:
         assert running(eos) == before
     assert node.logged[-1].startswith("%SYS-5-CONFIG_SESSION_COMMIT_TIMER_CANCELED")
 

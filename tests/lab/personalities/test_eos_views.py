@@ -22,7 +22,6 @@ SHAPES = (
     "show version",
     "show hostname",
     "show interfaces",
-    "show interfaces counters",
     "show interfaces flow-control",
     "show interfaces transceiver",
     "show interfaces transceiver dom thresholds",

@@ -1,4 +1,4 @@
-"""A configuration as EOS keeps it: settings by key, in sections; the order of typing is forgotten."""
+"""An EOS configuration: lines by key, in sections, printed in a fixed order."""
 
 import difflib
 import ipaddress
@@ -28,7 +28,7 @@ INDENT = "   "
 
 @dataclass(slots=True)
 class EosEntry:
-    """One setting; a section when its rule opens a mode."""
+    """One line of configuration, with its section when the line opens a mode."""
 
     rule: EosRule
     words: Words
@@ -38,13 +38,12 @@ class EosEntry:
 
 @dataclass(slots=True)
 class EosSection:
-    """The settings of one mode."""
+    """The lines of one mode, by key."""
 
     mode: str = ROOT
     entries: dict[Words, EosEntry] = field(default_factory=dict)
 
     def copy(self) -> Self:
-        """Return the same settings, to be changed apart."""
         entries = {
             key: EosEntry(entry.rule, entry.words, entry.is_negated, entry.section.copy() if entry.section else None)
             for key, entry in self.entries.items()
@@ -52,7 +51,7 @@ class EosSection:
         return type(self)(self.mode, entries)
 
     def put(self, rule: EosRule, line: EosLine, *, is_negated: bool = False) -> EosEntry:
-        """Set something; a section that is there already keeps what it has."""
+        """Set a line; an existing section keeps its lines."""
         section = None
         if rule.opens:
             known = self.entries.get(line.key)
@@ -62,7 +61,7 @@ class EosSection:
         return entry
 
     def drop(self, line: EosLine) -> None:
-        """Take a setting away; a peer group takes along all that was said of it."""
+        """Remove a line; `no neighbor X peer group` removes every line of that group."""
         self.entries.pop(line.key, None)
         if line.words[0] == "neighbor" and line.words[-2:] == ("peer", "group"):
             group = line.words[1]
@@ -71,49 +70,48 @@ class EosSection:
                     del section.entries[key]
 
     def find(self, *start: str) -> Iterator[Words]:
-        """Yield the rest of every positive line that starts like this."""
+        """Yield the remaining words of every positive line with this prefix."""
         for entry in self._starting(start):
             if not entry.is_negated:
                 yield entry.words[len(start) :]
 
     def one(self, *start: str) -> Words | None:
-        """Return the rest of the line that starts like this; None without one."""
+        """Return the remaining words of the first line with this prefix, if any."""
         return next(self.find(*start), None)
 
     def word(self, *start: str) -> str:
-        """Return the word behind a start; empty when there is none."""
+        """Return the word after a prefix, or an empty string."""
         found = self.one(*start)
         return found[0] if found else ""
 
     def has(self, *words: str) -> bool:
-        """Whether this very line stands there."""
         return any(entry.words == words and not entry.is_negated for entry in self.entries.values())
 
     def is_off(self, *words: str) -> bool:
-        """Whether `no` and these words stands there."""
+        """Return whether the line is present with `no`."""
         return any(entry.words == words and entry.is_negated for entry in self.entries.values())
 
     def sections(self, *start: str) -> Iterator[tuple[Words, "EosSection"]]:
-        """Yield the rest of the header, and the section, of each that starts like this."""
+        """Yield the remaining header words and the section of every header with this prefix."""
         for entry in self._starting(start):
             if entry.section is not None:
                 yield entry.words[len(start) :], entry.section
 
     def section(self, *words: str) -> "EosSection":
-        """Return a section by its header; an empty one when it is not there."""
+        """Return a section by its header; empty if there is none."""
         entry = self.entries.get(words)
         return entry.section if entry is not None and entry.section is not None else EosSection()
 
     def sorted(self) -> list[EosEntry]:
-        """Return the entries in the order of the grammar."""
+        """Return the entries in the order EOS prints them."""
         return sorted(self.entries.values(), key=_place)
 
     def _starting(self, start: Words) -> list[EosEntry]:
         found = [entry for entry in self.entries.values() if entry.words[: len(start)] == start]
-        return sorted(found, key=_place) if len(found) > 1 else found  # most of what is looked for is there once
+        return sorted(found, key=_place) if len(found) > 1 else found  # usually there is only one
 
     def lines(self, depth: int = 0) -> Iterator[str]:
-        """Yield the section as EOS prints it, without anything around it."""
+        """Yield the section as EOS prints it."""
         block = None
         for entry in printed(self.sorted()):
             if depth == 0 and block is not None and (entry.section is not None or entry.rule.block != block):
@@ -129,7 +127,7 @@ class EosSection:
 
 
 def printed(entries: Iterable[EosEntry]) -> Iterator[EosEntry]:
-    """Yield the entries with the items of one list together on one line, as EOS does."""
+    """Join the items of a list (DSCPs, ports) on one line, as EOS does."""
     for spread, run in groupby(entries, key=lambda entry: (entry.rule.spread, entry.rule.rank)):
         if spread[0] == "ethernets":
             for _, neighbors in groupby(run, key=_without_list):
@@ -163,7 +161,7 @@ def _joined(entries: list[EosEntry]) -> EosEntry:
 
 
 def _place(entry: EosEntry) -> tuple[int, int, tuple[object, ...], int, tuple[object, ...]]:
-    """Return where an entry stands: by its rule, all lines about one neighbour together, then by natural order."""
+    """Return the sort key: by rule, with all lines about one neighbour together, then in natural order."""
     rule = entry.rule
     cluster = natural(entry.words[1]) if rule.group else ()
     return (rule.block, rule.group or rule.rank, cluster, rule.rank, natural(" ".join(entry.words)))
@@ -171,14 +169,14 @@ def _place(entry: EosEntry) -> tuple[int, int, tuple[object, ...], int, tuple[ob
 
 @lru_cache(maxsize=1 << 14)
 def natural(text: str) -> tuple[object, ...]:
-    """Return a key that puts Ethernet2 before Ethernet10."""
+    """Sort Ethernet2 before Ethernet10."""
     return tuple((1, int(part)) if part.isdigit() else (0, part) for part in re.split(r"(\d+)", text) if part)
 
 
 class Editor:
-    """Someone who types into a configuration; remembers the mode.
+    """Types lines into a configuration and tracks the current mode.
 
-    A line a mode does not know is tried in the modes around it, as EOS does, so a section needs no explicit end.
+    A line unknown to a mode is tried in the enclosing modes, as EOS does, so a section needs no explicit end.
     """
 
     def __init__(self, grammar: EosGrammar, ports: Sequence[str], root: EosSection) -> None:
@@ -188,15 +186,13 @@ class Editor:
 
     @property
     def depth(self) -> int:
-        """Return how many modes below the global one this is."""
         return len(self._stack) - 1
 
     def leave(self) -> None:
-        """Go to the mode around this one."""
         self._stack.pop()
 
     def type(self, line: str) -> None:
-        """Take one line; raises CommandError with what EOS says of one it does not understand."""
+        """Apply one line; raise EosCommandError with EOS's message if it is not understood."""
         words = tuple(line.split())
         if not words or words[0].startswith("!"):
             return
@@ -213,7 +209,7 @@ class Editor:
             self._put(found, is_negated=bool(prefix))
 
     def _match(self, words: Words, prefix: str) -> Match:
-        """Find the nearest mode that knows a line, and go there."""
+        """Enter the innermost mode that accepts the line."""
         furthest = 0
         for depth in range(len(self._stack), 0, -1):
             mode = self._stack[depth - 1].mode
@@ -236,26 +232,25 @@ class Editor:
                 self._stack.append(entry.section)
 
 
-# The queues of older Tomahawks and of Jericho are named otherwise.
-OLD_QUEUES = ("Tomahawk", "Tomahawk 2", "Jericho", "Jericho 2", "Jericho 3")
+TX_QUEUE_ASICS = ("Tomahawk", "Tomahawk 2", "Jericho", "Jericho 2", "Jericho 3")
+"""ASICs whose queues are configured as `tx-queue` instead of `uc-tx-queue`."""
 
 
 def release_of(version: str) -> tuple[int, ...]:
-    """Return a version such as 4.35.1F as numbers."""
+    """Split a version such as 4.35.1F into numbers."""
     return tuple(int(part) for part in re.findall(r"\d+", version)[:3])
 
 
 def grammar_of(switch: Switch) -> EosGrammar:
-    """Return the language a switch speaks."""
-    keyword = "tx-queue" if switch.model.asic in OLD_QUEUES else "uc-tx-queue"
+    keyword = "tx-queue" if switch.model.asic in TX_QUEUE_ASICS else "uc-tx-queue"
     return load(keyword, release_of(switch.version))
 
 
 def parse(text: str, grammar: EosGrammar, ports: Sequence[str]) -> EosSection:
-    """Return the configuration a file holds; raises CommandError with every line that is not understood."""
+    """Parse a configuration file; raise EosCommandError with every line that is not understood."""
     root = EosSection()
     editor = Editor(grammar, ports, root)
-    wrong: list[str] = []
+    problems: list[str] = []
     for number, line in enumerate(text.splitlines(), start=1):
         stripped = line.strip()
         if stripped == "end":
@@ -267,20 +262,20 @@ def parse(text: str, grammar: EosGrammar, ports: Sequence[str]) -> EosSection:
         try:
             editor.type(stripped)
         except EosCommandError as error:
-            wrong.append(f"line {number}: {stripped}: {error}")
-    if wrong:
-        raise EosCommandError(*wrong)
+            problems.append(f"line {number}: {stripped}: {error}")
+    if problems:
+        raise EosCommandError(*problems)
     return root
 
 
 def body(config: EosSection) -> str:
-    """Return a configuration as text, without a head."""
+    """Print a configuration without the header comments."""
     lines = list(config.lines())
     return "\n".join((*lines, "!", "end", "")) if lines else "end\n"
 
 
 def differences(running: EosSection, intended: EosSection, name: str) -> str:
-    """Return what a session would change, as `show session-config diffs` prints it."""
+    """Print a diff as `show session-config diffs` does."""
     lines = difflib.unified_diff(
         body(running).splitlines(),
         body(intended).splitlines(),
@@ -292,7 +287,7 @@ def differences(running: EosSection, intended: EosSection, name: str) -> str:
 
 
 def as_commands(config: EosSection) -> dict[str, object]:
-    """Return a configuration as eAPI shows it in JSON."""
+    """Return the JSON form of a configuration, as eAPI returns it."""
     result: dict[str, object] = {}
     for entry in config.sorted():
         line = f"{'no ' if entry.is_negated else ''}{' '.join(entry.words)}"
@@ -301,27 +296,26 @@ def as_commands(config: EosSection) -> dict[str, object]:
     return result
 
 
-VIRTUAL = ("peer", "group")
-
-
-def complaints(config: EosSection) -> tuple[str, ...]:
-    """Return why a configuration cannot be committed; empty when it can."""
-    return (*_peer_groups(config), *_overlaps(config), *_thresholds(config))
-
-
-def _peer_groups(config: EosSection) -> Iterator[str]:
+def complaints(config: EosSection) -> Iterator[str]:
+    """Yield every reason why a configuration cannot be committed."""
     for _, bgp in config.sections("router", "bgp"):
-        known = {rest[0] for rest in bgp.find("neighbor") if rest[1:] == VIRTUAL}
+        known = {rest[0] for rest in bgp.find("neighbor") if rest[1:] == ("peer", "group")}
         used = {rest[0] for rest in bgp.find("neighbor") if rest[0] != "interface"}
         used |= {rest[2] for rest in bgp.find("neighbor", "interface")}
         for _, family in bgp.sections("address-family"):
             used |= {rest[0] for rest in family.find("neighbor")}
         for name in sorted(used - known):
             yield f"Peer group {name} is not defined"
+    yield from _overlaps(config)
+    for (name,), profile in config.sections("qos", "profile"):
+        for keyword in ("tx-queue", "uc-tx-queue"):
+            for (number,), queue in profile.sections(keyword):
+                found = queue.one("random-detect", "ecn", "minimum-threshold")
+                if found and found[1] == found[4] and int(found[0]) > int(found[3]):
+                    yield f"qos profile {name}, {keyword} {number}: minimum-threshold is above maximum-threshold"
 
 
 def _overlaps(config: EosSection) -> Iterator[str]:
-    """Yield interfaces whose subnets overlap within a VRF."""
     taken: list[tuple[str, str, ipaddress.IPv4Network]] = []
     for (name,), section in config.sections("interface"):
         vrf = section.word("vrf")
@@ -331,12 +325,3 @@ def _overlaps(config: EosSection) -> Iterator[str]:
                 if other_vrf == vrf and known.overlaps(network):
                     yield f"Address {address} of {name} overlaps with a subnet of {other}"
             taken.append((name, vrf, network))
-
-
-def _thresholds(config: EosSection) -> Iterator[str]:
-    for (name,), profile in config.sections("qos", "profile"):
-        for keyword in ("tx-queue", "uc-tx-queue"):
-            for (number,), queue in profile.sections(keyword):
-                found = queue.one("random-detect", "ecn", "minimum-threshold")
-                if found and found[1] == found[4] and int(found[0]) > int(found[3]):
-                    yield f"qos profile {name}, {keyword} {number}: minimum-threshold is above maximum-threshold"

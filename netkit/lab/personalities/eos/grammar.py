@@ -1,4 +1,4 @@
-"""The kinds of words EOS takes: each reader returns a word as EOS keeps it, or nothing when it is not one."""
+"""The grammar of EOS configuration: readers of words, and the rules of `grammar.txt` that use them."""
 
 import ipaddress
 import re
@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Literal
 
 Reader = Callable[[str], str | None]
+"""Returns a word in the form EOS stores, or None if it is not of this kind."""
 
 SEVERITIES = ("emergencies", "alerts", "critical", "errors", "warnings", "notifications", "informational", "debugging")
 SHARES = ("1/128", "1/64", "1/32", "1/16", "1/8", "1/4", "1/2", "1", "2", "4", "8")
@@ -21,7 +22,7 @@ LARGEST_ASN = 2**32 - 1
 
 
 def reader(kind: str) -> Reader:
-    """Return the reader of a kind, such as `int:1-8` or `=permit|deny`; KeyError when there is none."""
+    """Return the reader of a kind such as `int:1-8` or `=permit|deny`; raise KeyError for an unknown kind."""
     if kind.startswith("="):
         return one_of(kind.removeprefix("=").split("|"))
     name, _, limits = kind.partition(":")
@@ -35,14 +36,11 @@ def reader(kind: str) -> Reader:
 
 
 def one_of(words: list[str]) -> Reader:
-    """Return a reader of exactly these words."""
     known = frozenset(words)
     return lambda word: word if word in known else None
 
 
 def integer(low: int, high: int) -> Reader:
-    """Return a reader of whole numbers within limits."""
-
     def read(word: str) -> str | None:
         fits = word.isascii() and word.isdigit() and len(word) <= 10 and low <= int(word) <= high
         return str(int(word)) if fits else None
@@ -51,8 +49,6 @@ def integer(low: int, high: int) -> Reader:
 
 
 def decimal(low: Decimal, high: Decimal) -> Reader:
-    """Return a reader of decimal fractions within limits."""
-
     def read(word: str) -> str | None:
         if not re.fullmatch(r"\d{1,10}(\.\d{1,6})?", word, re.ASCII):
             return None
@@ -63,28 +59,22 @@ def decimal(low: Decimal, high: Decimal) -> Reader:
 
 
 def matching(pattern: str) -> Reader:
-    """Return a reader of words of one form."""
     form = re.compile(pattern, re.ASCII)
     return lambda word: word if form.fullmatch(word) else None
 
 
-def _ip(word: str) -> str | None:
-    try:
-        return str(ipaddress.IPv4Address(word))
-    except ValueError:
-        return None
+def ipv4(parse: Callable[[str], object], *, has_slash: bool) -> Reader:
+    def read(word: str) -> str | None:
+        try:
+            return str(parse(word)) if ("/" in word) == has_slash else None
+        except ValueError:
+            return None
 
-
-def _prefix(word: str) -> str | None:
-    """Return a prefix without host bits: EOS masks what is typed."""
-    try:
-        return str(ipaddress.IPv4Network(word, strict=False)) if "/" in word else None
-    except ValueError:
-        return None
+    return read
 
 
 def _address(word: str) -> str | None:
-    """Return an interface address; one that names a subnet or a broadcast is none."""
+    """Accept an interface address unless it is the subnet or broadcast address."""
     try:
         address = ipaddress.IPv4Interface(word)
     except ValueError:
@@ -95,7 +85,7 @@ def _address(word: str) -> str | None:
 
 
 def _asn(word: str) -> str | None:
-    """Return an AS number in the plain form; both forms are taken."""
+    """Convert asdot to asplain."""
     dotted = re.fullmatch(r"(\d{1,5})\.(\d{1,5})", word, re.ASCII)
     if dotted:
         high, low = map(int, dotted.groups())
@@ -103,12 +93,8 @@ def _asn(word: str) -> str | None:
     return integer(1, LARGEST_ASN)(word)
 
 
-def _poll(word: str) -> str | None:
-    return word if word == "auto" else decimal(Decimal("0.005"), Decimal(30))(word)
-
-
 def _interface(prefix: str, shortest: str, numbers: str) -> Reader:
-    """Return a reader of interface names; EOS takes them in any case and as short as two letters."""
+    """Return a reader of interface names in any case, abbreviated down to `shortest`."""
     form = re.compile(rf"([a-z]+)({numbers})", re.ASCII | re.IGNORECASE)
 
     def read(word: str) -> str | None:
@@ -128,12 +114,8 @@ _management = _interface("Management", "ma", r"\d{1,2}(?:/\d{1,2})?")
 _svi = _interface("Vlan", "vl", r"\d{1,4}")
 
 
-def _routed(word: str) -> str | None:
-    return _management(word) or _loopback(word) or _svi(word) or _ethernet(word)
-
-
 def numbers(word: str, highest: int) -> tuple[int, ...]:
-    """Return the numbers of a list such as `3,8-11`; empty when it is none."""
+    """Expand a list such as `3,8-11`; empty if it is not one."""
     found: set[int] = set()
     for part in word.split(","):
         ends = re.fullmatch(r"(\d{1,3})(?:-(\d{1,3}))?", part, re.ASCII)
@@ -154,16 +136,16 @@ READERS: Mapping[str, Reader] = {
     "share": one_of(list(SHARES)),
     "speed": one_of(SPEEDS.split("|")),
     "unit": one_of(list(ECN_UNITS)),
-    "poll": _poll,
-    "ip": _ip,
-    "prefix": _prefix,
+    "poll": lambda word: word if word == "auto" else decimal(Decimal("0.005"), Decimal(30))(word),
+    "ip": ipv4(ipaddress.IPv4Address, has_slash=False),
+    "prefix": ipv4(lambda word: ipaddress.IPv4Network(word, strict=False), has_slash=True),  # EOS masks host bits
     "address": _address,
     "asn": _asn,
     "ethernet": _ethernet,
     "loopback": _loopback,
     "management": _management,
     "svi": _svi,
-    "routed": _routed,
+    "routed": lambda word: _management(word) or _loopback(word) or _svi(word) or _ethernet(word),
 }
 
 
@@ -173,7 +155,7 @@ _PORT_LIST = re.compile(r"[a-z]+(\d[\d/]*(?:-\d[\d/]*)?(?:,\d[\d/]*(?:-\d[\d/]*)
 
 
 def take_list(kind: str, words: Sequence[str], ports: Sequence[str]) -> tuple[tuple[str, ...], int] | None:
-    """Return the items at the start of words, and how many words they were; None when there are none."""
+    """Return the items of the list at the start of `words` and the number of words used, or None."""
     if kind == "ethernets":
         found = port_list(words[0], ports) if words else ()
         return (found, 1) if found else None
@@ -189,7 +171,7 @@ def take_list(kind: str, words: Sequence[str], ports: Sequence[str]) -> tuple[tu
 
 
 def port_list(word: str, ports: Sequence[str]) -> tuple[str, ...]:
-    """Return the ports of `Ethernet1/1` or `Et1/1-2/1,5/1`; empty when one of them is not there."""
+    """Expand `Ethernet1/1` or `Et1/1-2/1,5/1`; empty if one of the ports does not exist."""
     found = _PORT_LIST.fullmatch(word)
     typed = re.match(r"[a-zA-Z]+", word)
     if not found or not typed or len(typed[0]) < 2 or not "ethernet".startswith(typed[0].lower()):
@@ -205,7 +187,7 @@ def port_list(word: str, ports: Sequence[str]) -> tuple[str, ...]:
 
 
 def short_list(ports: Sequence[str]) -> str:
-    """Return several ports as EOS prints them: `Et1/1,1/5`; one port keeps its name."""
+    """Print ports as EOS does: `Et1/1,1/5`; a single port keeps its full name."""
     if len(ports) == 1:
         return ports[0]
     return "Et" + ",".join(port.removeprefix("Ethernet") for port in ports)
@@ -219,14 +201,14 @@ _PIECE = re.compile(r"<(?P<key>[^>]+)>|\{(?P<value>[^}]+)\}|(?P<literal>\S+)")
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """One place of a rule: what may stand there, and whether it says what the line is about or its value."""
+    """One position of a rule: a literal, part of the key, or a value."""
 
     part: Part
     text: str
     read: Reader | None = None
 
     def take(self, words: Words, ports: Sequence[str]) -> tuple[Words, int] | None:
-        """Return the words this piece stands for, several for a list, and how many were used up."""
+        """Return the normalised words (several for a list) and the number of words used, or None."""
         if self.text == "text":
             return ((" ".join(words),), len(words)) if words else None
         if self.text in SPREAD:
@@ -242,7 +224,7 @@ class Piece:
 
 @dataclass(frozen=True, slots=True)
 class EosRule:
-    """One form of line a mode takes."""
+    """One form of line in a mode."""
 
     pieces: tuple[Piece, ...]
     block: int
@@ -256,13 +238,13 @@ class EosRule:
 
     @property
     def spread(self) -> str:
-        """Return the kind of list in the rule, if any: each of its items is an entry of its own."""
+        """The kind of list in the rule, if any; each item of the list is an entry of its own."""
         return next((piece.text for piece in self.pieces if piece.text in SPREAD), "")
 
 
 @dataclass(frozen=True, slots=True)
 class EosLine:
-    """One setting a typed line stands for: the words EOS keeps, and the key a second one would replace."""
+    """One normalised line, and the key under which a later line replaces it."""
 
     words: Words
     key: Words
@@ -270,7 +252,7 @@ class EosLine:
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """A line understood."""
+    """The lines that a typed line stands for."""
 
     rule: EosRule
     lines: tuple[EosLine, ...]
@@ -278,7 +260,7 @@ class Match:
 
 @dataclass(frozen=True, slots=True)
 class Mismatch:
-    """A line not understood: how many words were, by the rule that understood most."""
+    """How many words the best rule understood."""
 
     understood: int
 
@@ -294,7 +276,7 @@ class EosGrammar:
                 first.setdefault(rule.pieces[0].text, []).append(rule)
 
     def match(self, mode: str, words: Words, ports: Sequence[str], *, is_negated: bool) -> Match | Mismatch:
-        """Return what a line without its `no` means in a mode; a `no` may leave the value out."""
+        """Match a line (without its `no`) in a mode; a negated line may leave its value out."""
         furthest = 0
         for rule in self._by_first[mode].get(words[0] if words else "", ()):
             found = _fit(rule, words, ports, is_negated=is_negated)
@@ -305,17 +287,17 @@ class EosGrammar:
 
 
 def _fit(rule: EosRule, words: Words, ports: Sequence[str], *, is_negated: bool) -> Match | int:
-    """Return the match of one rule, or how many words it understood."""
+    """Match one rule, or return how many words it understood."""
     taken: list[Words] = []
     at = 0
     for index, piece in enumerate(rule.pieces):
         if at == len(words) and is_negated and all(rest.part == "value" for rest in rule.pieces[index:]):
             break
-        got = piece.take(words[at:], ports)
-        if got is None:
+        found = piece.take(words[at:], ports)
+        if found is None:
             return at
-        taken.append(got[0])
-        at += got[1]
+        taken.append(found[0])
+        at += found[1]
     return Match(rule, tuple(_lines(rule, taken))) if at == len(words) else at
 
 
@@ -332,20 +314,19 @@ def _lines(rule: EosRule, taken: Sequence[Words]) -> Iterator[EosLine]:
 
 @cache
 def load(queue_keyword: str, release: tuple[int, ...]) -> EosGrammar:
-    """Return the grammar of a chip's queue keyword and a release such as (4, 35, 1)."""
+    """Load the grammar for a queue keyword and a release such as (4, 35, 1)."""
     text = (Path(__file__).parent / "grammar.txt").read_text(encoding="utf-8")
-    # 4.33 takes both words and keeps the new one; before, there is only the old one. 4.35 prints the lines of the
-    # watchdog right behind the maps.
+    # 4.33 accepts both keywords and stores the new one; earlier releases know only the old one. 4.35 prints the
+    # watchdog lines right after the maps.
     source = "local-interface|source-interface" if release >= (4, 33) else "source-interface"
     text = text.replace("{=SYSLOG_SOURCE}", f"{{={source}}}").replace("QUEUE", queue_keyword)
     text = text.replace("WATCHDOG_MARK", "" if release >= (4, 35) else "!").replace("HIGHEST_MTU", "9214")
-    return EosGrammar({mode: tuple(_rules(body)) for mode, body in _modes(text)})
-
-
-def _modes(text: str) -> Iterator[tuple[str, list[str]]]:
+    modes: dict[str, tuple[EosRule, ...]] = {}
     for chunk in text.split("%mode ")[1:]:
         mode, _, body = chunk.partition("\n")
-        yield mode.strip(), [line for line in map(str.strip, body.splitlines()) if line and not line.startswith("#")]
+        lines = [line for line in map(str.strip, body.splitlines()) if line and not line.startswith("#")]
+        modes[mode.strip()] = tuple(_rules(lines))
+    return EosGrammar(modes)
 
 
 def _rules(lines: list[str]) -> Iterator[EosRule]:
@@ -375,7 +356,7 @@ def _rules(lines: list[str]) -> Iterator[EosRule]:
 
 
 def _spellings(form: str) -> Iterator[str]:
-    """Yield a form with each of its optional parts, the fullest first."""
+    """Expand the optional parts of a form, longest first."""
     before, bracket, rest = form.partition("[")
     if not bracket:
         yield form

@@ -20,12 +20,12 @@ management api http-commands
 !
 aaa authorization exec default local
 """
-"""What a switch without a startup-config says of itself here: just enough to be reached."""
+"""The configuration of a switch without a startup-config: just enough to reach it."""
 
 
 @dataclass(slots=True)
 class ConfigSession:
-    """A configuration someone works on."""
+    """A configuration session."""
 
     name: str
     config: EosSection
@@ -37,7 +37,7 @@ class ConfigSession:
 
 @dataclass(slots=True)
 class Timer:
-    """A commit that is taken back unless it is confirmed."""
+    """A running commit timer, and the configuration it restores."""
 
     session: str
     before: EosSection
@@ -46,9 +46,9 @@ class Timer:
 
 
 class EosMachine:
-    """One switch's configuration; every change of the running one is realised before it counts.
+    """Running and startup configuration, sessions, checkpoints and the commit timer of one switch.
 
-    A commit timer ends by itself, whatever else goes on: whoever acts here takes his turn.
+    The commit timer fires in a thread of its own; hold `lock` around any other access.
     """
 
     def __init__(self, node: Node) -> None:
@@ -63,23 +63,21 @@ class EosMachine:
         self.sessions: dict[str, ConfigSession] = {}
         self.timer: Timer | None = None
         self.loses_commits = False
-        """A fault of the lab: a commit says nothing and changes nothing."""
-        self.turn = threading.RLock()
+        """Lab fault: a commit reports success but changes nothing."""
+        self.lock = threading.RLock()
         self._booted_s = time.monotonic()
         self.booted_at_s = time.time()
 
     @property
     def uptime_s(self) -> float:
-        """Return for how long the switch has been up."""
         return time.monotonic() - self._booted_s
 
     def parse(self, text: str) -> EosSection:
-        """Return the configuration a text holds."""
         return parse(text, self.grammar, self.ports)
 
     def boot(self) -> None:
-        """Become what the startup-config says."""
-        with self.turn:
+        """Load the startup-config."""
+        with self.lock:
             self.stop()
             self._booted_s = time.monotonic()
             self.booted_at_s = time.time()
@@ -87,23 +85,22 @@ class EosMachine:
             self._become(self.parse(self.flash.startup or FACTORY))
 
     def stop(self) -> None:
-        """Forget the commit timer, as a switch does that goes down."""
-        with self.turn:
+        """Cancel the commit timer, as a power-off does."""
+        with self.lock:
             self._end_timer()
 
     def load_startup(self, text: str) -> None:
-        """Make a text the startup-config, if it could be committed."""
-        wrong = configuration.complaints(self.parse(text))
-        if wrong:
-            raise EosCommandError(*wrong)
+        """Replace the startup-config if it could be committed."""
+        problems = tuple(configuration.complaints(self.parse(text)))
+        if problems:
+            raise EosCommandError(*problems)
         self.flash.startup = text
 
     def save(self) -> None:
-        """Copy the running configuration to the startup one."""
         self.flash.startup = body(self.running)
 
     def enter(self, name: str) -> ConfigSession:
-        """Return a session to type into; a new one starts from the running configuration."""
+        """Open a session; a new one starts from the running configuration."""
         known = self.sessions.get(name)
         if known:
             if known.state != "pending":
@@ -116,13 +113,12 @@ class EosMachine:
         return session
 
     def session(self, name: str) -> ConfigSession:
-        """Return a session that is there."""
         if name not in self.sessions:
             raise EosCommandError(f"Session {name} does not exist")
         return self.sessions[name]
 
     def commit(self, name: str, user: str, timer_s: int = 0) -> None:
-        """Make a session the running configuration, or confirm the one that waits for it."""
+        """Commit a session, or confirm the one whose timer is running."""
         session = self.session(name)
         if self.timer and self.timer.session == name and not timer_s:
             self._end_timer()
@@ -143,40 +139,40 @@ class EosMachine:
             self.node.log(f"%SYS-5-CONFIG_SESSION_COMMIT_SUCCESS: User {user} committed session {name} successfully")
 
     def abort(self, name: str) -> None:
-        """Throw a session away; one that waits for its confirmation is taken back at once."""
+        """Discard a session; a pending timed commit is rolled back at once."""
         if self.timer and self.timer.session == name:
-            self._take_back()
+            self._roll_back()
             return
         if self.session(name).state != "pending":
             raise EosCommandError(f"Session {name} is {self.sessions[name].state}")
         del self.sessions[name]
 
     def apply(self, intended: EosSection) -> None:
-        """Make a configuration the running one."""
-        wrong = configuration.complaints(intended)
-        if wrong:
-            raise EosCommandError(*wrong)
+        """Validate and apply a configuration."""
+        problems = tuple(configuration.complaints(intended))
+        if problems:
+            raise EosCommandError(*problems)
         if not self.loses_commits:
             self._become(intended)
 
     def expire(self, session: str) -> None:
-        """Take back a commit whose time is over; nobody is there to tell when that fails, so the log is told."""
-        with self.turn:
+        """Roll back an unconfirmed commit; a failure can only be logged, as no user is waiting."""
+        with self.lock:
             if self.timer is None or self.timer.session != session:
                 return
             try:
-                self._take_back()
+                self._roll_back()
             except EosCommandError as error:
-                self.node.log(f"session {session} could not be taken back: {error}")
+                self.node.log(f"session {session} could not be rolled back: {error}")
 
     def restore(self, text: str) -> None:
-        """Replace the running configuration by a file's."""
+        """Replace the running configuration."""
         if self.timer:
             raise EosCommandError(f"Cannot replace: session {self.timer.session} waits for its commit timer")
         self.apply(self.parse(text))
 
     def _become(self, intended: EosSection) -> None:
-        """Realise a configuration; when the node refuses, it stays what it was."""
+        """Realise a configuration; if the node refuses it, restore the previous one."""
         before = self.running
         try:
             self.node.realise(switch_state(intended, self.node.kernel_names))
@@ -204,7 +200,7 @@ class EosMachine:
         for name in done[:-HIGHEST_SAVED]:
             del self.sessions[name]
 
-    def _take_back(self) -> None:
+    def _roll_back(self) -> None:
         timer = self._end_timer()
         if timer is None:
             return

@@ -1,22 +1,22 @@
-"""What a command answers, and how it fails, with the error codes of eAPI."""
+"""Replies of commands, their errors with the codes of eAPI, the flash file system and pipe filters."""
 
 import errno
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import dropwhile, filterfalse
 from pathlib import Path
 from typing import Any, ClassVar
 
 from netkit.lab.node import ConfigRefusedError
 
 Data = Mapping[str, Any]
-"""One answer as JSON has it."""
 
 
 @dataclass(frozen=True, slots=True)
 class EosReply:
-    """An answer in both forms; no data means that the command has no JSON."""
+    """A reply as JSON and as text; `data` is None when the command has no JSON form."""
 
     data: Data | None
     text: str = ""
@@ -26,7 +26,7 @@ DONE = EosReply({})
 
 
 class EosCommandError(ConfigRefusedError):
-    """A command that could not be run."""
+    """A command that failed, with eAPI's error code."""
 
     code: ClassVar[int] = 1000
     summary: ClassVar[str] = "could not run command"
@@ -44,14 +44,14 @@ class InvalidCommandError(EosCommandError):
 
 
 class NoJsonError(EosCommandError):
-    """A command that has only text."""
+    """A command without a JSON form."""
 
     code = 1003
     summary = "unconverted command"
 
 
 def invalid(words: Sequence[str], understood: int) -> InvalidCommandError:
-    """Return the complaint about the first word that was not understood."""
+    """Return the error for the first word that was not understood."""
     if understood >= len(words):
         return InvalidCommandError(
             f"Incomplete command (at token {len(words) - 1}: '{words[-1]}')" if words else "Incomplete command"
@@ -65,14 +65,13 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 
 class EosFlash:
-    """Files by name; what is no plain name is refused."""
+    """Files in flash by name; anything but a plain name is refused."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
     @property
     def startup(self) -> str:
-        """Return the startup-config; empty when there is none."""
         path = self._folder / STARTUP
         return path.read_text(encoding="utf-8") if path.exists() else ""
 
@@ -81,14 +80,13 @@ class EosFlash:
         self.write(STARTUP, text)
 
     def read(self, name: str) -> str:
-        """Return a file."""
         path = self._path(name)
         if not path.is_file():
             raise EosCommandError(f"Error opening flash:/{name} (No such file or directory)")
         return path.read_text(encoding="utf-8")
 
     def write(self, name: str, text: str) -> None:
-        """Write a file whole, or not at all."""
+        """Write a file atomically."""
         path = self._path(name)
         half = path.with_name(f".{path.name}.half")
         try:
@@ -97,15 +95,14 @@ class EosFlash:
             half.replace(path)
         except OSError as error:
             half.unlink(missing_ok=True)
-            said = "No space left on device" if error.errno == errno.ENOSPC else str(error.strerror)
-            raise EosCommandError(f"Error copying to flash:/{name} ({said})") from error
+            reason = "No space left on device" if error.errno == errno.ENOSPC else str(error.strerror)
+            raise EosCommandError(f"Error copying to flash:/{name} ({reason})") from error
 
     def delete(self, name: str) -> None:
-        """Delete a file."""
         self._path(name).unlink(missing_ok=True)
 
     def checkpoints(self) -> tuple[tuple[str, float], ...]:
-        """Return the checkpoints with the time each was made."""
+        """Return the checkpoints with their modification times."""
         found = sorted((self._folder / CHECKPOINTS).glob("[A-Za-z0-9]*"))
         return tuple((path.name, path.stat().st_mtime) for path in found)
 
@@ -120,7 +117,7 @@ Filter = Callable[[Sequence[str], re.Pattern[str]], Iterator[str]]
 
 
 def through(reply: EosReply, filters: Sequence[str]) -> EosReply:
-    """Return an answer after its filters; a filtered answer is text."""
+    """Apply the pipe filters to a reply; a filtered reply is text."""
     for words in filters:
         name, _, pattern = words.partition(" ")
         if name == "json":
@@ -130,15 +127,19 @@ def through(reply: EosReply, filters: Sequence[str]) -> EosReply:
         elif name == "no-more":
             continue
         elif name in FILTERS:
-            kept = FILTERS[name](reply.text.splitlines(), _compiled(pattern))
-            reply = EosReply(None, "".join(f"{line}\n" for line in kept))
+            try:
+                compiled = re.compile(pattern.strip('"'), re.IGNORECASE)
+            except re.error as error:
+                raise InvalidCommandError(f"Invalid regular expression: {error}") from error
+            lines = FILTERS[name](reply.text.splitlines(), compiled)
+            reply = EosReply(None, "".join(f"{line}\n" for line in lines))
         else:
             raise InvalidCommandError(f"Invalid input (at token 0: '{name}')")
     return reply
 
 
 def section(lines: Sequence[str], pattern: re.Pattern[str]) -> Iterator[str]:
-    """Yield the lines that match, each with what is indented under it."""
+    """Yield each matching line with the lines indented below it."""
     depth = -1
     for line in lines:
         indent = len(line) - len(line.lstrip())
@@ -151,30 +152,14 @@ def section(lines: Sequence[str], pattern: re.Pattern[str]) -> Iterator[str]:
             yield line
 
 
-def _compiled(pattern: str) -> re.Pattern[str]:
-    try:
-        return re.compile(pattern.strip('"'), re.IGNORECASE)
-    except re.error as error:
-        raise InvalidCommandError(f"Invalid regular expression: {error}") from error
-
-
 def _include(lines: Sequence[str], pattern: re.Pattern[str]) -> Iterator[str]:
-    return (line for line in lines if pattern.search(line))
-
-
-def _exclude(lines: Sequence[str], pattern: re.Pattern[str]) -> Iterator[str]:
-    return (line for line in lines if not pattern.search(line))
-
-
-def _begin(lines: Sequence[str], pattern: re.Pattern[str]) -> Iterator[str]:
-    start = next((index for index, line in enumerate(lines) if pattern.search(line)), len(lines))
-    return iter(lines[start:])
+    return filter(pattern.search, lines)
 
 
 FILTERS: Mapping[str, Filter] = {
     "include": _include,
     "grep": _include,
-    "exclude": _exclude,
-    "begin": _begin,
+    "exclude": lambda lines, pattern: filterfalse(pattern.search, lines),
+    "begin": lambda lines, pattern: dropwhile(lambda line: not pattern.search(line), lines),
     "section": section,
 }

@@ -1,4 +1,4 @@
-"""Maintenance mode: which ports a quiesced unit takes out of traffic, and by which route map."""
+"""Routing and maintenance mode of an EOS configuration, translated to FRR."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ BUILT_IN_PROFILE = "Default"
 
 @dataclass(frozen=True, slots=True)
 class Drain:
-    """One neighbour in maintenance: what is said of its routes, in which direction."""
+    """A neighbour in maintenance mode: its profile, and the route map applied in these directions."""
 
     profile: str
     route_map: str
@@ -19,7 +19,7 @@ class Drain:
 
 
 def drained_ports(config: EosSection, ports: tuple[str, ...]) -> dict[str, Drain]:
-    """Return the drained ports; the routed neighbour on each gets what the drain says."""
+    """Return the ports in maintenance mode."""
     maintenance = config.section("maintenance")
     found: dict[str, Drain] = {}
     for (unit,), section in maintenance.sections("unit"):
@@ -34,7 +34,7 @@ def drained_ports(config: EosSection, ports: tuple[str, ...]) -> dict[str, Drain
 
 
 def units(config: EosSection) -> Iterator[tuple[str, bool, tuple[str, ...]]]:
-    """Yield each unit, whether it is to be in maintenance, and its groups; the built-in one is always there."""
+    """Yield each unit, whether it is quiesced, and its groups; the built-in `System` unit always exists."""
     seen = False
     for (unit,), section in config.section("maintenance").sections("unit"):
         seen = seen or unit == BUILT_IN_UNIT
@@ -45,7 +45,7 @@ def units(config: EosSection) -> Iterator[tuple[str, bool, tuple[str, ...]]]:
 
 
 def _members(config: EosSection, unit: EosSection) -> Iterator[tuple[str, str]]:
-    """Yield the ports of a unit, and the BGP profile its group names."""
+    """Yield the ports of a unit with the BGP profile of their group."""
     for (group,) in unit.find("group", "interface"):
         section = config.section("group", "interface", group)
         for (port,) in section.find("interface"):
@@ -53,17 +53,14 @@ def _members(config: EosSection, unit: EosSection) -> Iterator[tuple[str, str]]:
     for (group,) in unit.find("group", "bgp"):
         section = config.section("group", "bgp", group)
         for (neighbor,) in section.find("neighbor"):
-            for rest in _bgp(config).find("neighbor", "interface"):
-                if rest[2] == neighbor:
-                    yield rest[0], section.word("maintenance", "profile", "bgp")
-
-
-def _bgp(config: EosSection) -> EosSection:
-    return next((section for _, section in config.sections("router", "bgp")), EosSection("bgp"))
+            for _, bgp in config.sections("router", "bgp"):
+                for rest in bgp.find("neighbor", "interface"):
+                    if rest[2] == neighbor:
+                        yield rest[0], section.word("maintenance", "profile", "bgp")
 
 
 def _drain(maintenance: EosSection, profile: str) -> Drain:
-    """Return what a profile does; without one the default's, without a default what EOS does by itself."""
+    """Resolve a maintenance profile: the named one, else the default profile, else EOS's built-in behaviour."""
     default = next((rest[0] for rest in maintenance.find("profile", "bgp") if rest[1:] == ("default",)), "")
     name = profile or default
     found = maintenance.section("profile", "bgp", name).one("initiator", "route-map") if name else None
@@ -77,13 +74,13 @@ GRACEFUL_SETS = ("set local-preference 0", "set community graceful-shutdown addi
 COMMUNITY_WORDS = {"GSHUT": "graceful-shutdown"}
 DENY, PERMIT = "EOS-DENY", "EOS-PERMIT"
 DIRECTIONS = ("in", "out")
-# EOS offers no connect timer and tries again soon; FRR would wait two minutes.
+# EOS has no connect timer and retries soon; FRR would wait two minutes.
 CONNECT_S = 5
 
 
 @dataclass(frozen=True, slots=True)
 class UnnumberedNeighbor:
-    """An unnumbered neighbour: its port, its group and its AS."""
+    """An unnumbered BGP neighbour."""
 
     port: str
     group: str
@@ -91,7 +88,7 @@ class UnnumberedNeighbor:
 
 
 def frr(config: EosSection, kernel_names: Mapping[str, str]) -> str:
-    """Return FRR's configuration. EOS without `ip routing` forwards nothing, and so runs no BGP."""
+    """Translate the routing configuration to FRR. Without `ip routing` EOS runs no BGP."""
     lines = ["frr defaults traditional", "log syslog informational", "no zebra nexthop kernel enable"]
     bgp = running_bgp(config)
     if bgp is not None:
@@ -102,37 +99,34 @@ def frr(config: EosSection, kernel_names: Mapping[str, str]) -> str:
 
 
 def running_bgp(config: EosSection) -> tuple[str, EosSection] | None:
-    """Return the BGP process that runs, if any: its AS and its settings."""
+    """Return the AS number and section of the BGP process if it runs."""
     if not is_routing(config):
         return None
     return next(((rest[0], section) for rest, section in config.sections("router", "bgp")), None)
 
 
 def is_routing(config: EosSection) -> bool:
-    """Whether the switch forwards IPv4 at all."""
     return config.has("ip", "routing") or routes_by_ipv6(config)
 
 
 def routes_by_ipv6(config: EosSection) -> bool:
-    """Whether it forwards IPv4 on interfaces that have only IPv6."""
+    """Whether IPv4 is forwarded on IPv6-only interfaces (RFC 5549)."""
     return config.has("ip", "routing", "ipv6", "interfaces")
 
 
 def neighbors(config: EosSection, bgp: EosSection, kernel_names: Mapping[str, str]) -> tuple[UnnumberedNeighbor, ...]:
-    """Return the unnumbered neighbours that can be found: by router advertisements, on routed ports with IPv6."""
+    """Return the unnumbered neighbours on routed ports with IPv6, which router advertisements can discover."""
     if not config.has("ipv6", "unicast-routing"):
         return ()
-    found = (UnnumberedNeighbor(rest[0], rest[2], rest[4]) for rest in bgp.find("neighbor", "interface"))
-    return tuple(one for one in found if one.port in kernel_names and _has_ipv6(config, one.port))
-
-
-def _has_ipv6(config: EosSection, port: str) -> bool:
-    section = config.section("interface", port)
-    return section.is_off("switchport") and section.has("ipv6", "enable")
+    found = []
+    for port, _, group, _, asn in bgp.find("neighbor", "interface"):
+        section = config.section("interface", port)
+        if port in kernel_names and section.is_off("switchport") and section.has("ipv6", "enable"):
+            found.append(UnnumberedNeighbor(port, group, asn))
+    return tuple(found)
 
 
 def groups(bgp: EosSection) -> tuple[str, ...]:
-    """Return the peer groups."""
     return tuple(rest[0] for rest in bgp.find("neighbor") if rest[1:] == ("peer", "group"))
 
 
@@ -223,16 +217,16 @@ def _group_family(config: EosSection, bgp: EosSection, group: str) -> Iterator[s
 
 
 def is_active(bgp: EosSection, group: str) -> bool:
-    """Whether IPv4 is negotiated with a group: by its own word, or because that is the default."""
+    """Whether IPv4 unicast is activated for a group, explicitly or by default."""
     family = bgp.section("address-family", "ipv4")
     return family.has("neighbor", group, "activate") or not bgp.is_off("bgp", "default", "ipv4-unicast")
 
 
 def policy_of(config: EosSection, bgp: EosSection, group: str, direction: str) -> str:
-    """Return the route map that holds for a group.
+    """Return the route map that applies to a peer group.
 
-    Without IPv4 over IPv6 next hops a session comes up and carries nothing. A map that is missing lets everything
-    through unless `missing-policy` says otherwise.
+    Without IPv6 next hops for IPv4 a session comes up and carries nothing. A missing route map permits everything
+    unless `missing-policy` denies.
     """
     family = bgp.section("address-family", "ipv4")
     is_carried = family.has("neighbor", group, "next-hop", "address-family", "ipv6", "originate")
@@ -241,8 +235,8 @@ def policy_of(config: EosSection, bgp: EosSection, group: str, direction: str) -
     named = next((rest[0] for rest in bgp.find("neighbor", group, "route-map") if rest[1] == direction), "")
     if named and any(True for _ in config.sections("route-map", named)):
         return named
-    guard = bgp.word("neighbor", group, "missing-policy", "address-family", "all", "direction", direction, "action")
-    return DENY if guard == "deny" else PERMIT
+    missing = bgp.word("neighbor", group, "missing-policy", "address-family", "all", "direction", direction, "action")
+    return DENY if missing == "deny" else PERMIT
 
 
 def _drain_name(config: EosSection, bgp: EosSection, one: UnnumberedNeighbor, direction: str) -> str:
@@ -251,17 +245,18 @@ def _drain_name(config: EosSection, bgp: EosSection, one: UnnumberedNeighbor, di
 
 def _policies(config: EosSection, bgp: EosSection, kernel_names: Mapping[str, str]) -> Iterator[str]:
     for (name,), section in config.sections("ip", "prefix-list"):
-        for number, action, prefix, *bounds in section.find("seq"):
-            yield f"ip prefix-list {name} seq {number} {action} {prefix}{_bounds(bounds)}"
-    for rest, section in config.sections("route-map"):
-        yield from _route_map(rest[0], rest[1], rest[2], _clauses(section))
+        for number, action, prefix, *rest in section.find("seq"):
+            bounds = ["ge", rest[1], "le", rest[1]] if rest[:1] == ["eq"] else rest
+            yield " ".join(("ip prefix-list", name, "seq", number, action, prefix, *bounds))
+    for (name, action, number), section in config.sections("route-map"):
+        yield from _route_map(name, action, number, _clauses(section))
     yield from _route_map(DENY, "deny", "10", [])
     yield from _route_map(PERMIT, "permit", "10", [])
     yield from _drain_maps(config, bgp, kernel_names)
 
 
 def _drain_maps(config: EosSection, bgp: EosSection, kernel_names: Mapping[str, str]) -> Iterator[str]:
-    """Yield, for every route map with a drained neighbour, one that says the same and asks to go elsewhere."""
+    """Yield a copy of each route map used by a drained neighbour, with the drain's set clauses added."""
     drained = drained_ports(config, tuple(kernel_names))
     wanted: dict[str, tuple[str, Drain]] = {}
     for one in neighbors(config, bgp, kernel_names):
@@ -270,23 +265,19 @@ def _drain_maps(config: EosSection, bgp: EosSection, kernel_names: Mapping[str, 
             name = _drain_name(config, bgp, one, direction)
             wanted[name] = (policy_of(config, bgp, one.group, direction), drain or Drain("", ""))
     for name, (base, drain) in wanted.items():
-        sets = _drain_sets(config, drain)
+        sets = list(GRACEFUL_SETS)
+        if drain.route_map:
+            entries = _entries(config, drain.route_map)
+            sets = [clause for _, _, clauses in entries for clause in clauses if clause.startswith("set")]
         for action, number, clauses in _entries(config, base):
             yield from _route_map(name, action, number, [*clauses, *sets] if action == "permit" else clauses)
 
 
 def _entries(config: EosSection, name: str) -> Iterator[tuple[str, str, list[str]]]:
-    """Yield the entries of a route map, the built-in ones included."""
     if name in {DENY, PERMIT}:
         yield ("deny" if name == DENY else "permit"), "10", []
     for rest, section in config.sections("route-map", name):
         yield rest[0], rest[1], _clauses(section)
-
-
-def _drain_sets(config: EosSection, drain: Drain) -> list[str]:
-    if not drain.route_map:
-        return list(GRACEFUL_SETS)
-    return [clause for _, _, clauses in _entries(config, drain.route_map) for clause in clauses if clause[:3] == "set"]
 
 
 def _route_map(name: str, action: str, number: str, clauses: list[str]) -> Iterator[str]:
@@ -308,13 +299,6 @@ def _clauses(section: EosSection) -> list[str]:
     if preference:
         found.append(f"set local-preference {preference}")
     return found
-
-
-def _bounds(words: list[str]) -> str:
-    """Return length bounds as FRR writes them; `eq` is both."""
-    if words[:1] == ["eq"]:
-        return f" ge {words[1]} le {words[1]}"
-    return "".join(f" {word}" for word in words)
 
 
 def _bfd(config: EosSection) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""What a `show` command sees, the form of commands, and plain tables for their text."""
+"""The state a `show` command reads, matching of commands, and plain-text tables."""
 
 import json
 import time
@@ -17,12 +17,12 @@ Found = TypeVar("Found")
 
 
 def closest(known: Mapping[str, Found], words: Sequence[str]) -> tuple[Found, Captured] | int:
-    """Return the first whose form fits, with what its places took, or how many words were understood at best.
+    """Match a command such as `show lldp neighbors <ports> detail`.
 
-    A form is a command such as `show lldp neighbors <ports> detail`.
+    Return its value and the captured words, or how many words the best form understood.
     """
     furthest = 0
-    for form, one in known.items():
+    for form, value in known.items():
         captured: dict[str, str] = {}
         places = form.split()
         understood = 0
@@ -33,13 +33,12 @@ def closest(known: Mapping[str, Found], words: Sequence[str]) -> tuple[Found, Ca
                 break
             understood += 1
         if understood == len(places) == len(words):
-            return one, captured
+            return value, captured
         furthest = max(furthest, understood)
     return furthest
 
 
 def table(heads: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    """Return rows under their heads, each column as wide as it must be."""
     cells = [tuple(heads), *(tuple(str(cell) for cell in row) for row in rows)]
     widths = [max(len(row[index]) for row in cells) for index in range(len(heads))]
     lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in cells]
@@ -49,21 +48,19 @@ def table(heads: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
 LLDP_COMMAND = ("lldpcli", "-f", "json0", "show", "neighbors", "details")
 
 
-class Lens:
-    """One look; nothing is read before a view asks for it."""
+class ShowContext:
+    """The state a `show` command reads; nothing is read before a view needs it."""
 
-    def __init__(self, machine: EosMachine, *, is_privileged: bool = True) -> None:
+    def __init__(self, machine: EosMachine) -> None:
         self.machine = machine
         self.config: EosSection = machine.running
-        self.is_privileged = is_privileged
         self.now_s = time.time()
 
     def section(self, port: str) -> EosSection:
-        """Return the configuration of an interface."""
         return self.config.section("interface", port)
 
     def ports(self, captured: Captured) -> Iterator[tuple[str, SwitchPortReading]]:
-        """Yield the ports with what they show: those a command names, or all."""
+        """Yield the readings of the ports named in the command, or of all."""
         word = captured.get("ports", "")
         wanted = port_list(word, self.machine.ports) if word else self.machine.ports
         if not wanted:
@@ -73,32 +70,28 @@ class Lens:
                 yield reading.name, reading
 
     def port_of(self, kernel_name: str) -> str:
-        """Return the port that the kernel knows by a name; the name itself when it is none."""
+        """Return the NOS name of a kernel interface, or the kernel name if it is not a port."""
         names = self.machine.node.kernel_names
         return next((port for port, name in names.items() if name == kernel_name), kernel_name)
 
     def bgp(self, command: str) -> Mapping[str, Any]:
-        """Return what FRR's BGP daemon answers to a JSON command; empty when it says nothing of use."""
         found = self._json(command, "bgpd")
         return found if isinstance(found, dict) else {}
 
     def bfd(self) -> list[Mapping[str, Any]]:
-        """Return the sessions FRR's BFD daemon lists."""
         found = self._json("show bfd peers json", "bfdd")
         return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
 
     def routes(self) -> Mapping[str, Any]:
-        """Return the routes FRR has, by prefix."""
         found = self._json("show ip route json", "zebra")
         return found if isinstance(found, dict) else {}
 
     def lldp(self) -> Iterator[tuple[str, lldp_neighbor.LldpNeighbor]]:
-        """Yield what lldpd knows of the neighbours, by port."""
         if self.config.is_off("lldp", "run"):
             return
-        done = self.machine.node.run(*LLDP_COMMAND)
-        for one in lldp_neighbor.neighbors(done.stdout):
-            yield self.port_of(one.interface), one
+        result = self.machine.node.run(*LLDP_COMMAND)
+        for neighbor in lldp_neighbor.neighbors(result.stdout):
+            yield self.port_of(neighbor.interface), neighbor
 
     def _json(self, command: str, daemon: str) -> object:
         try:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from netkit.lab.personalities.eos.reply import EosReply
-from netkit.lab.personalities.eos.show_context import Captured, Lens, table
+from netkit.lab.personalities.eos.show_context import Captured, ShowContext, table
 from netkit.lab.personalities.eos.switch_state import is_routed, is_vlan
 from netkit.lab.reading import LaneReading, ModuleThresholds, SwitchPortReading, TransceiverReading
 
@@ -14,27 +14,19 @@ VIRTUAL_KIND = {"Loopback": "loopback", "Management": "ethernet", "Vlan": "vlan"
 
 
 def link_status(reading: SwitchPortReading) -> str:
-    """Return the word for a port's link."""
     if not reading.is_enabled:
         return "disabled"
     return "connected" if reading.is_up else "notconnect"
 
 
 def protocol(reading: SwitchPortReading) -> str:
-    """Return the word for a port's line protocol."""
     return "up" if reading.is_up else "down"
 
 
-def description(lens: Lens, port: str) -> str:
-    """Return what is said of an interface."""
-    return lens.section(port).word("description")
-
-
-def interfaces(lens: Lens, captured: Captured) -> EosReply:
-    """Show everything of every interface."""
-    shown = {port: _interface(lens, port, reading) for port, reading in lens.ports(captured)}
+def interfaces(context: ShowContext, captured: Captured) -> EosReply:
+    shown = {port: _interface(context, port, reading) for port, reading in context.ports(captured)}
     if "ports" not in captured:
-        shown |= dict(_virtual(lens))
+        shown |= dict(_virtual(context))
     text = "".join(
         f"{name} is {'up' if one['interfaceStatus'] == 'connected' else 'down'}, "
         f"line protocol is {one['lineProtocolStatus']} ({one['interfaceStatus']})\n"
@@ -44,23 +36,23 @@ def interfaces(lens: Lens, captured: Captured) -> EosReply:
     return EosReply({"interfaces": shown}, text)
 
 
-def _interface(lens: Lens, port: str, reading: SwitchPortReading) -> dict[str, Any]:
-    addresses = [rest[0] for rest in lens.section(port).find("ip", "address")]
+def _interface(context: ShowContext, port: str, reading: SwitchPortReading) -> dict[str, Any]:
+    addresses = [rest[0] for rest in context.section(port).find("ip", "address")]
     return {
         "name": port,
-        "description": description(lens, port),
+        "description": context.section(port).word("description"),
         "hardware": "ethernet",
         "mtu": reading.mtu_bytes,
         "bandwidth": reading.speed_gbps * GIGABIT,
         "duplex": "duplexFull",
         "interfaceStatus": link_status(reading),
         "lineProtocolStatus": protocol(reading),
-        "lastStatusChangeTimestamp": lens.now_s - reading.link_up_s,
+        "lastStatusChangeTimestamp": context.now_s - reading.link_up_s,
         "physicalAddress": reading.mac,
         "burnedInAddress": reading.mac,
         "lanes": len(reading.module.lanes) if reading.module else 0,
-        "forwardingModel": "routed" if is_routed(lens.section(port)) else "bridged",
-        "interfaceAddress": [_address(text) for text in addresses if is_routed(lens.section(port))],
+        "forwardingModel": "routed" if is_routed(context.section(port)) else "bridged",
+        "interfaceAddress": [_address(text) for text in addresses if is_routed(context.section(port))],
         "interfaceStatistics": {"inBitsRate": 0.0, "outBitsRate": 0.0, "inPktsRate": 0.0, "outPktsRate": 0.0},
         "interfaceCounters": {
             **_counters(reading),
@@ -76,7 +68,7 @@ def _interface(lens: Lens, port: str, reading: SwitchPortReading) -> dict[str, A
                 "rxPause": 0,
             },
             "outputErrorsDetail": {"collisions": 0, "lateCollisions": 0, "deferredTransmissions": 0, "txPause": 0},
-            "counterRefreshTime": lens.now_s,
+            "counterRefreshTime": context.now_s,
         },
     }
 
@@ -86,13 +78,13 @@ def _address(text: str) -> dict[str, Any]:
     return {"primaryIp": {"address": address, "maskLen": int(length)}, "broadcastAddress": "255.255.255.255"}
 
 
-def _virtual(lens: Lens) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield loopbacks, VLAN interfaces and the management port, which is never more than its configuration here."""
-    for (name,), section in lens.config.sections("interface"):
+def _virtual(context: ShowContext) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield loopbacks, VLAN interfaces and the management port; the latter exists only as configuration."""
+    for (name,), section in context.config.sections("interface"):
         kind = name.rstrip("0123456789/")
         if kind not in VIRTUAL_MTU:
             continue
-        is_up = not section.has("shutdown") and (kind != "Vlan" or is_vlan(lens.config, name.removeprefix("Vlan")))
+        is_up = not section.has("shutdown") and (kind != "Vlan" or is_vlan(context.config, name.removeprefix("Vlan")))
         yield (
             name,
             {
@@ -110,7 +102,7 @@ def _virtual(lens: Lens) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def _counters(reading: SwitchPortReading) -> dict[str, int]:
-    """Return the counters of a port. The kernel of the lab does not tell multicast from unicast."""
+    """Return the counters of a port. The kernel does not distinguish multicast from unicast."""
     traffic = reading.traffic
     return {
         "inOctets": traffic.rx_bytes,
@@ -126,43 +118,32 @@ def _counters(reading: SwitchPortReading) -> dict[str, int]:
     }
 
 
-def counters(lens: Lens, captured: Captured) -> EosReply:
-    """Show octets and packets."""
-    shown = {port: {**_counters(reading), "lastUpdateTimestamp": lens.now_s} for port, reading in lens.ports(captured)}
-    rows = [(port, one["inOctets"], one["inUcastPkts"], one["outOctets"], one["outUcastPkts"])
-            for port, one in shown.items()]  # fmt: skip
-    return EosReply(
-        {"interfaces": shown}, table(("Port", "InOctets", "InUcastPkts", "OutOctets", "OutUcastPkts"), rows)
-    )
-
-
-def flow_control(lens: Lens, captured: Captured) -> EosReply:
-    """Show global pause, which is off where priorities are paused one by one."""
+def flow_control(context: ShowContext, captured: Captured) -> EosReply:
+    """Show 802.3x pause, which is off where PFC is used."""
     off = {"txAdminState": "off", "txOperState": "off", "rxAdminState": "off", "rxOperState": "off"}
-    shown = {port: {**off, "txPause": 0, "rxPause": 0} for port, _ in lens.ports(captured)}
+    shown = {port: {**off, "txPause": 0, "rxPause": 0} for port, _ in context.ports(captured)}
     rows = [(port, "off", "off", 0, 0) for port in shown]
     return EosReply({"interfaceFlowControls": shown}, table(("Port", "Send", "Receive", "RxPause", "TxPause"), rows))
 
 
 INTERFACE_VIEWS = (
     ("show interfaces", interfaces),
-    ("show interfaces counters", counters),
     ("show interfaces flow-control", flow_control),
 )
 
 
 DARK_DBM = -30.0
-"""What EOS shows for no light at all."""
+"""What EOS prints for a lane without light."""
 FEC_WORDS = {"rs": "reedSolomon544", "fc": "fireCode", "none": "disabled", "": "disabled"}
 CODEWORD_SIZE = {"rs": 544, "fc": 2112}
 FEC_LANES = 16
-WHOLE = "-"
-"""The channel of what a module has but once."""
+NO_CHANNEL = "-"
+"""The channel of values that belong to the whole module."""
 
 
-def transceivers(lens: Lens, captured: Captured) -> EosReply:
-    """Show the first lane of each port; an empty cage shows nothing."""
-    shown = {port: _summary(lens, reading) for port, reading in lens.ports(captured) if reading.module}
+def transceivers(context: ShowContext, captured: Captured) -> EosReply:
+    """Show the first lane of each port; empty cages are omitted."""
+    shown = {port: _summary(context, reading) for port, reading in context.ports(captured) if reading.module}
     rows = [
         (port, one.get("temperature", "N/A"), one.get("voltage", "N/A"), one.get("txBias", "N/A"),
          one.get("txPower", "N/A"), one.get("rxPower", "N/A"))
@@ -171,7 +152,7 @@ def transceivers(lens: Lens, captured: Captured) -> EosReply:
     return EosReply({"interfaces": shown}, table(("Port", "Temp", "Voltage", "Bias", "TxPower", "RxPower"), rows))
 
 
-def _summary(lens: Lens, reading: SwitchPortReading) -> dict[str, Any]:
+def _summary(context: ShowContext, reading: SwitchPortReading) -> dict[str, Any]:
     module = reading.module
     if module is None or not module.lanes:
         kind = {"mediaType": module.media, "vendorSn": module.serial} if module else {}
@@ -186,7 +167,7 @@ def _summary(lens: Lens, reading: SwitchPortReading) -> dict[str, Any]:
         "vendorSn": module.serial,
         "mediaType": module.media,
         "narrowBand": False,
-        "updateTime": lens.now_s,
+        "updateTime": context.now_s,
         "temperature": module.temperature_c,
         "voltage": module.voltage_v,
         "txBias": lane.bias_ma,
@@ -196,9 +177,9 @@ def _summary(lens: Lens, reading: SwitchPortReading) -> dict[str, Any]:
     }
 
 
-def thresholds(lens: Lens, captured: Captured) -> EosReply:
-    """Show every lane beside the module's own limits."""
-    shown = {port: _lanes(port, reading) for port, reading in lens.ports(captured) if reading.module}
+def thresholds(context: ShowContext, captured: Captured) -> EosReply:
+    """Show every lane with the module's thresholds."""
+    shown = {port: _lanes(port, reading) for port, reading in context.ports(captured) if reading.module}
     rows = [
         (port, name, channel, value)
         for port, one in shown.items()
@@ -215,19 +196,18 @@ def _lanes(port: str, reading: SwitchPortReading) -> dict[str, Any]:
     shown: dict[str, Any] = {"displayName": port, "vendorSn": module.serial, "mediaType": module.media}
     if not module.lanes:
         return shown
-    takes: dict[str, tuple[str, Callable[[LaneReading], float]]] = {
+    lane_values: dict[str, tuple[str, Callable[[LaneReading], float]]] = {
         "rxPower": ("dBm", lambda lane: _light(lane.rx_dbm)),
         "txPower": ("dBm", lambda lane: _light(lane.tx_dbm)),
         "txBias": ("mA", lambda lane: lane.bias_ma),
     }
     limits = dict(_limits(module))
     parameters: dict[str, Any] = {}
-    for name, (unit, take) in takes.items():
-        channels = {str(module.first_lane + index): take(lane) for index, lane in enumerate(module.lanes)}
+    for name, (unit, value_of) in lane_values.items():
+        channels = {str(module.first_lane + index): value_of(lane) for index, lane in enumerate(module.lanes)}
         parameters[name] = {"unit": unit, "channels": channels, "threshold": _threshold(limits[name])}
-    once = (("temperature", "C", module.temperature_c), ("voltage", "V", module.voltage_v))
-    for name, unit, value in once:
-        parameters[name] = {"unit": unit, "channels": {WHOLE: value}, "threshold": _threshold(limits[name])}
+    for name, unit, value in (("temperature", "C", module.temperature_c), ("voltage", "V", module.voltage_v)):
+        parameters[name] = {"unit": unit, "channels": {NO_CHANNEL: value}, "threshold": _threshold(limits[name])}
     return {**shown, "parameters": parameters}
 
 
@@ -240,7 +220,7 @@ def _limits(module: TransceiverReading) -> Iterator[tuple[str, ModuleThresholds 
 
 
 def _threshold(limits: ModuleThresholds | None) -> dict[str, float]:
-    """Return limits as EOS shows them; 0 says that the module has none."""
+    """Return thresholds as EOS prints them; 0 where the module has none."""
     if limits is None:
         return {"lowAlarm": 0.0, "lowWarn": 0.0, "highWarn": 0.0, "highAlarm": 0.0}
     return {
@@ -255,21 +235,21 @@ def _light(dbm: float) -> float:
     return max(dbm, DARK_DBM)
 
 
-def hardware(lens: Lens, captured: Captured) -> EosReply:
-    """Show what is in the cages. That a release tells the firmware here, and in these words, is unverified."""
+def hardware(context: ShowContext, captured: Captured) -> EosReply:
+    """Show the modules. That EOS prints the firmware here, in this format, is unverified."""
     rows = [
         f"Name: {port}\nMedia type: {reading.module.media}\nModule presence: detected\n"
         f"Maximum slot power (W): N/A\nFirmware version: {reading.module.firmware or 'N/A'}\n"
         if reading.module
         else f"Name: {port}\nModule presence: not detected\nMaximum slot power (W): N/A\n"
-        for port, reading in lens.ports(captured)
+        for port, reading in context.ports(captured)
     ]
     return EosReply(None, "\n".join(rows))
 
 
-def phy(lens: Lens, captured: Captured) -> EosReply:
-    """Show the line side of each port's physical layer."""
-    shown = {port: _phy(lens, reading) for port, reading in lens.ports(captured)}
+def phy(context: ShowContext, captured: Captured) -> EosReply:
+    """Show the line side of each PHY."""
+    shown = {port: _phy(context, reading) for port, reading in context.ports(captured)}
     rows = [
         (port, one["phyStatuses"][0]["phyState"]["value"], one["phyStatuses"][0]["fec"]["encoding"])
         for port, one in shown.items()
@@ -277,8 +257,8 @@ def phy(lens: Lens, captured: Captured) -> EosReply:
     return EosReply({"interfacePhyStatuses": shown}, table(("Port", "PHY state", "FEC"), rows))
 
 
-def _phy(lens: Lens, reading: SwitchPortReading) -> dict[str, Any]:
-    changed = {"changes": reading.carrier_changes, "lastChange": lens.now_s - reading.link_up_s}
+def _phy(context: ShowContext, reading: SwitchPortReading) -> dict[str, Any]:
+    changed = {"changes": reading.carrier_changes, "lastChange": context.now_s - reading.link_up_s}
     fec: dict[str, Any] = {"encoding": FEC_WORDS.get(reading.fec.mode, reading.fec.mode)}
     if reading.fec.mode in CODEWORD_SIZE:
         fec |= {
@@ -310,16 +290,15 @@ def _phy(lens: Lens, reading: SwitchPortReading) -> dict[str, Any]:
 
 
 def _symbols(reading: SwitchPortReading) -> list[int]:
-    """Return corrected symbols by lane of the error correction; EOS shows no histogram."""
+    """Spread the corrected symbols over the FEC lanes; EOS has no histogram."""
     whole, rest = divmod(sum(wrong * count for wrong, count in enumerate(reading.fec.histogram)), FEC_LANES)
     return [whole + (lane < rest) for lane in range(FEC_LANES)]
 
 
-def error_correction(lens: Lens, captured: Captured) -> EosReply:
-    """Show which error correction runs."""
+def error_correction(context: ShowContext, captured: Captured) -> EosReply:
     shown = {
         port: {"errCorrEncodingStatus": FEC_WORDS.get(reading.fec.mode, reading.fec.mode)}
-        for port, reading in lens.ports(captured)
+        for port, reading in context.ports(captured)
     }
     rows = [(port, one["errCorrEncodingStatus"]) for port, one in shown.items()]
     return EosReply({"interfaceErrCorrStatuses": shown}, table(("Port", "Encoding"), rows))

@@ -1,11 +1,9 @@
 """`show` of PFC, its watchdog, queues and ECN."""
 
-from collections.abc import Iterator
 from typing import Any
 
-from netkit.lab.personalities.eos.configuration import EosSection
 from netkit.lab.personalities.eos.reply import EosReply
-from netkit.lab.personalities.eos.show_context import Captured, Lens, table
+from netkit.lab.personalities.eos.show_context import Captured, ShowContext, table
 from netkit.lab.personalities.eos.switch_state import (
     class_of_dscp,
     is_dynamic,
@@ -19,8 +17,8 @@ from netkit.lab.reading import SwitchPortReading
 from netkit.lab.state import CODE_POINTS, PRIORITIES
 
 
-def detail(lens: Lens, captured: Captured) -> EosReply:
-    """Show pause frames per priority."""
+def detail(context: ShowContext, captured: Captured) -> EosReply:
+    """Show PFC frames per priority."""
     shown = {
         port: {
             "priorities": {
@@ -28,7 +26,7 @@ def detail(lens: Lens, captured: Captured) -> EosReply:
                 for number, one in enumerate(reading.priorities)
             }
         }
-        for port, reading in lens.ports(captured)
+        for port, reading in context.ports(captured)
     }
     rows = [
         (port, number, frames["rxFrames"], frames["txFrames"])
@@ -38,10 +36,10 @@ def detail(lens: Lens, captured: Captured) -> EosReply:
     return EosReply({"interfaces": shown}, table(("Port", "Priority", "RxPfc", "TxPfc"), rows))
 
 
-def watchdog(lens: Lens, captured: Captured) -> EosReply:
-    """Show storms; a port shows up with its first one. More begun than ended is a storm that goes on."""
+def watchdog(context: ShowContext, captured: Captured) -> EosReply:
+    """Show PFC watchdog events; a port is listed from its first storm. A storm persists while stuck > recovered."""
     shown: dict[str, Any] = {}
-    for port, reading in lens.ports(captured):
+    for port, reading in context.ports(captured):
         queues = {
             str(number): {"stuckCount": one.storms_detected, "recoveryCount": one.storms_restored}
             for number, one in enumerate(reading.watchdogs)
@@ -57,9 +55,9 @@ def watchdog(lens: Lens, captured: Captured) -> EosReply:
     return EosReply({"interfaces": shown}, table(("Port", "TxQ", "Total times stuck", "Total times recovered"), rows))
 
 
-def status(lens: Lens, captured: Captured) -> EosReply:
-    """Show where PFC is on. The JSON of this command is not known from a switch; its text is."""
-    times = watchdog_times(lens.config)
+def status(context: ShowContext, captured: Captured) -> EosReply:
+    """Show the PFC state. Text only: the JSON form is not known from a switch."""
+    times = watchdog_times(context.config)
     head = (
         f"The hardware supports PFC on priorities 0 1 2 3 4 5 6 7\n"
         f"The PFC watchdog timeout is {times.timeout_s:g} second(s)\n"
@@ -68,20 +66,21 @@ def status(lens: Lens, captured: Captured) -> EosReply:
         f"The PFC watchdog action is {times.action}\n"
         f"The PFC watchdog override action drop is {'true' if times.override else 'false'}\n\n"
     )
-    rows = [(port, *columns) for port, reading in lens.ports(captured) for columns in [_columns(lens, port, reading)]]
+    rows = [_pfc_row(context, port, reading) for port, reading in context.ports(captured)]
     return EosReply(None, head + table(("Port", "Enabled", "Priorities", "Active", "Watchdog", "Note"), rows))
 
 
-def _columns(lens: Lens, port: str, reading: SwitchPortReading) -> tuple[str, ...]:
-    section = lens.section(port)
-    told = port_qos(lens.config, section, is_routed=is_routed(section))
-    profile = profile_of(lens.config, section)
-    is_on = profile.has_pfc and not lens.config.has("priority-flow-control", "all", "off")
+def _pfc_row(context: ShowContext, port: str, reading: SwitchPortReading) -> tuple[str, ...]:
+    section = context.section(port)
+    qos = port_qos(context.config, section, is_routed=is_routed(section))
+    profile = profile_of(context.config, section)
+    is_on = profile.has_pfc and not context.config.has("priority-flow-control", "all", "off")
     return (
+        port,
         "Yes" if is_on else "No",
         " ".join(map(str, sorted(profile.no_drop))),
-        "Yes" if told.pfc_priorities and reading.is_up else "No",
-        "On" if told.watchdog else "Off",
+        "Yes" if qos.pfc_priorities and reading.is_up else "No",
+        "On" if qos.watchdog else "Off",
         "DCBX disabled",
     )
 
@@ -97,11 +96,11 @@ NOT_COUNTED = "-"
 DISTRIBUTION = ("hash", "dynamic")
 
 
-def ecn_counters(lens: Lens, captured: Captured) -> EosReply:
-    """Show marked packets per queue, as words; a dash where counting is not configured, which is not zero."""
+def ecn_counters(context: ShowContext, captured: Captured) -> EosReply:
+    """Show ECN-marked packets per queue as strings; a dash, not zero, where counting is not configured."""
     shown = {}
-    for port, reading in lens.ports(captured):
-        profile = profile_of(lens.config, lens.section(port))
+    for port, reading in context.ports(captured):
+        profile = profile_of(context.config, context.section(port))
         shown[port] = {
             "queueCounters": {
                 str(number): str(queue.ecn_marked_packets)
@@ -114,10 +113,9 @@ def ecn_counters(lens: Lens, captured: Captured) -> EosReply:
     return EosReply({"intfQueueCounters": shown}, table(("Port", "TxQ", "Marked Packets"), rows))
 
 
-def queue_detail(lens: Lens, captured: Captured) -> EosReply:
-    """Show drops per queue."""
+def queue_detail(context: ShowContext, captured: Captured) -> EosReply:
     shown: dict[str, Any] = {}
-    for port, reading in lens.ports(captured):
+    for port, reading in context.ports(captured):
         classes = {
             f"TC{number}": {
                 "dropPrecedences": {
@@ -134,28 +132,26 @@ def queue_detail(lens: Lens, captured: Captured) -> EosReply:
         shown[port] = {"ucastQueues": {"trafficClasses": classes}, "mcastQueues": {"trafficClasses": {}}}
     rows = [
         (port, f"UC{number}", queue.tx_packets, queue.tx_bytes, queue.dropped_packets, 0)
-        for port, reading in lens.ports(captured)
+        for port, reading in context.ports(captured)
         for number, queue in enumerate(reading.queues)
     ]
     text = table(("Port", "TxQ", "Counter/pkts", "Counter/bytes", "Drop/pkts", "Drop/bytes"), rows)
     return EosReply({"egressQueueCounters": {"interfaces": shown}}, text)
 
 
-def queue_drops(lens: Lens, captured: Captured) -> EosReply:
-    """Show drops per port."""
+def queue_drops(context: ShowContext, captured: Captured) -> EosReply:
     rows = []
-    for port, reading in lens.ports(captured):
-        inward = sum(group.dropped_packets for group in reading.buffers)
-        rows.append((port, inward, sum(queue.dropped_packets for queue in reading.queues), 0))
+    for port, reading in context.ports(captured):
+        dropped_in = sum(group.dropped_packets for group in reading.buffers)
+        rows.append((port, dropped_in, sum(queue.dropped_packets for queue in reading.queues), 0))
     return EosReply(None, table(("Port", "InDropped", "OutUcDropped", "OutMcDropped"), rows))
 
 
-def maps(lens: Lens, _: Captured) -> EosReply:
-    """Show the maps."""
-    classes = class_of_dscp(lens.config)
+def maps(context: ShowContext, _: Captured) -> EosReply:
+    classes = class_of_dscp(context.config)
     groups, queues = (
-        of_class(lens.config, "priority-group"),
-        of_class(lens.config, "tx-queue", "uc-tx-queue"),
+        of_class(context.config, "priority-group"),
+        of_class(context.config, "tx-queue", "uc-tx-queue"),
     )
     return EosReply(
         None,
@@ -164,30 +160,22 @@ def maps(lens: Lens, _: Captured) -> EosReply:
     )
 
 
-def buffer(lens: Lens, _: Captured) -> EosReply:
-    """Show the buffer profile that is applied."""
-    name = lens.config.word("platform", "trident", "mmu", "queue", "profile")
-    section = lens.config.section("platform", "trident", "mmu", "queue", "profile", _applied_profile(lens))
-    limit = lens.config.one("platform", "trident", "mmu", "headroom-pool", "limit")
-    lines = [f"Queue profile: {_applied_profile(lens) or 'default'}" if name else "Queue profile: default"]
-    lines += _settings(section)
-    lines += [f"Headroom pool limit: {' '.join(reversed(limit))}" if limit else "Headroom pool limit: default"]
+def buffer(context: ShowContext, _: Captured) -> EosReply:
+    profile = ("platform", "trident", "mmu", "queue", "profile")
+    name = next((rest[0] for rest in context.config.find(*profile) if rest[1:] == ("apply",)), "")
+    limit = context.config.one("platform", "trident", "mmu", "headroom-pool", "limit")
+    lines = [
+        f"Queue profile: {name or 'default'}",
+        *(f"  {line}" for line in context.config.section(*profile, name).lines(1)),
+        f"Headroom pool limit: {' '.join(reversed(limit)) if limit else 'default'}",
+    ]
     return EosReply(None, "".join(f"{line}\n" for line in lines))
 
 
-def _applied_profile(lens: Lens) -> str:
-    start = ("platform", "trident", "mmu", "queue", "profile")
-    return next((rest[0] for rest in lens.config.find(*start) if rest[1:] == ("apply",)), "")
-
-
-def _settings(section: EosSection) -> Iterator[str]:
-    yield from (f"  {line}" for line in section.lines(1))
-
-
-def load_balance(lens: Lens, _: Captured) -> EosReply:
-    """Show how flows are spread over equal paths: as configured, and as each port does it."""
-    rows = [(port, DISTRIBUTION[reading.adaptive_routing]) for port, reading in lens.ports({})]
-    configured = DISTRIBUTION[is_dynamic(lens.config)]
+def load_balance(context: ShowContext, _: Captured) -> EosReply:
+    """Show the load-balancing mode as configured and per port."""
+    rows = [(port, DISTRIBUTION[reading.adaptive_routing]) for port, reading in context.ports({})]
+    configured = DISTRIBUTION[is_dynamic(context.config)]
     return EosReply(None, f"Load balance distribution: {configured}\n\n{table(('Port', 'Mode'), rows)}")
 
 

@@ -3,43 +3,42 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from netkit.lab.agents.lldp_neighbor import LldpNeighbor as Heard
+from netkit.lab.agents.lldp_neighbor import LldpNeighbor
 from netkit.lab.personalities.eos import routing
 from netkit.lab.personalities.eos.grammar import port_list
 from netkit.lab.personalities.eos.reply import Data, EosCommandError, EosReply, InvalidCommandError
-from netkit.lab.personalities.eos.show_context import Captured, Lens, table
+from netkit.lab.personalities.eos.show_context import Captured, ShowContext, table
 
 DETAIL, SUMMARY = "show bgp neighbors json", "show bgp ipv4 unicast summary json"
 NOT_FOUND = "none"
-NO_ROUTER = "0.0.0.0"  # noqa: S104 - an identifier nobody has yet, not an address to listen on
+NO_ROUTER = "0.0.0.0"  # noqa: S104 - an unknown router ID, not an address to listen on
 
 
 class Neighbors:
-    """The BGP neighbours of one look."""
+    """The BGP neighbours at one moment."""
 
-    def __init__(self, lens: Lens) -> None:
-        self.lens = lens
-        found = routing.running_bgp(lens.config)
+    def __init__(self, context: ShowContext) -> None:
+        self.context = context
+        found = routing.running_bgp(context.config)
         if found is None:
             raise EosCommandError("BGP inactive")
         self.asn, self.section = found
-        self.summary = lens.bgp(SUMMARY)
-        self.detail = lens.bgp(DETAIL)
+        self.summary = context.bgp(SUMMARY)
+        self.detail = context.bgp(DETAIL)
 
     @property
     def router_id(self) -> str:
-        """Return the router's identifier."""
         return str(self.summary.get("routerId", self.section.word("router-id") or NO_ROUTER))
 
     def each(self) -> Iterator[tuple[str, Mapping[str, Any], Mapping[str, Any]]]:
-        """Yield each neighbour's port, its summary and its details."""
+        """Yield each neighbour's port, summary and details."""
         peers = self.summary.get("peers", {})
         for name, detail in self.detail.items():
             if isinstance(detail, dict):
-                yield self.lens.port_of(name), peers.get(name, {}), detail
+                yield self.context.port_of(name), peers.get(name, {}), detail
 
     def address(self, port: str, detail: Mapping[str, Any]) -> str:
-        """Return a neighbour's address as EOS writes it, with the short name of the port; empty before it is known."""
+        """Return the link-local address with the short port name as zone; empty until it is discovered."""
         address = str(detail.get("bgpNeighborAddr", NOT_FOUND))
         return "" if address == NOT_FOUND else f"{address}%{port.replace('Ethernet', 'Et')}"
 
@@ -55,10 +54,10 @@ def _text(peers: Mapping[str, Mapping[str, Any]], asn_key: str) -> str:
     return table(("Neighbor", "AS", "State", "Description"), rows)
 
 
-def ip_summary(lens: Lens, _: Captured) -> EosReply:
-    """Show the neighbours that carry IPv4, those reached over IPv6 among them."""
-    neighbors = Neighbors(lens)
-    drained = routing.drained_ports(lens.config, lens.machine.ports)
+def ip_summary(context: ShowContext, _: Captured) -> EosReply:
+    """Show the IPv4 neighbours, including those with an IPv6 transport address."""
+    neighbors = Neighbors(context)
+    drained = routing.drained_ports(context.config, context.machine.ports)
     peers = {}
     for port, short, detail in neighbors.each():
         received = int(short.get("pfxRcd", 0))
@@ -71,7 +70,7 @@ def ip_summary(lens: Lens, _: Captured) -> EosReply:
             "asn": str(detail.get("remoteAs", "")),
             "prefixReceived": received,
             "prefixAccepted": received,
-            "upDownTime": _since(lens, detail),
+            "upDownTime": _since(context, detail),
             "underMaintenance": port in drained,
             "peerState": detail.get("bgpState", "Idle"),
             "description": _description(neighbors, detail),
@@ -79,31 +78,31 @@ def ip_summary(lens: Lens, _: Captured) -> EosReply:
     return EosReply(_vrf(neighbors, peers), _text(peers, "asn"))
 
 
-def ipv6_summary(lens: Lens, _: Captured) -> EosReply:
-    """Show the neighbours that carry IPv6: none."""
-    neighbors = Neighbors(lens)
+def ipv6_summary(context: ShowContext, _: Captured) -> EosReply:
+    """Show the IPv6 neighbours: there are none."""
+    neighbors = Neighbors(context)
     return EosReply(_vrf(neighbors, {}), _text({}, "asn"))
 
 
-def all_neighbors(lens: Lens, _: Captured) -> EosReply:
-    """Show the neighbours one by one. Before a neighbour is found it has a port and no address."""
-    neighbors = Neighbors(lens)
+def all_neighbors(context: ShowContext, _: Captured) -> EosReply:
+    """Show all neighbours in detail. One that is not discovered yet has a port and no address."""
+    neighbors = Neighbors(context)
     peers = [_peer(neighbors, *one) for one in neighbors.each()]
     rows = [(one["ifName"], one.get("peerAddress", ""), one["asn"], one["state"]) for one in peers]
     text = table(("Interface", "Neighbor", "AS", "State"), rows)
     return EosReply({"vrfs": {"default": {"peerList": peers}}}, text)
 
 
-def found_neighbors(lens: Lens, captured: Captured) -> EosReply:
-    """Show the neighbours that have an address, as the commands of one address family do."""
-    shown = all_neighbors(lens, captured)
+def found_neighbors(context: ShowContext, captured: Captured) -> EosReply:
+    """Show the neighbours with an IPv6 address."""
+    shown = all_neighbors(context, captured)
     peers = (shown.data or {})["vrfs"]["default"]["peerList"]
     return EosReply({"vrfs": {"default": {"peerList": [one for one in peers if "peerAddress" in one]}}}, shown.text)
 
 
-def no_neighbors(lens: Lens, _: Captured) -> EosReply:
-    """Show the neighbours with an IPv4 address: none."""
-    Neighbors(lens)
+def no_neighbors(context: ShowContext, _: Captured) -> EosReply:
+    """Show the neighbours with an IPv4 address: there are none."""
+    Neighbors(context)
     return EosReply({"vrfs": {"default": {"peerList": []}}})
 
 
@@ -134,34 +133,34 @@ def _peer(neighbors: Neighbors, port: str, short: Mapping[str, Any], detail: Map
         "lastResetReason": str(detail.get("lastResetDueTo", "")),
     }
     if state == "Established":
-        peer["establishedTime"] = int(neighbors.lens.now_s - _since(neighbors.lens, detail))
+        peer["establishedTime"] = int(neighbors.context.now_s - _since(neighbors.context, detail))
     elif state == "Idle":
         is_shut = neighbors.section.has("neighbor", peer["peerGroupName"], "shutdown")
         peer["idleReason"] = "Administratively shut down" if is_shut else "No reachable route"
     return peer
 
 
-def _since(lens: Lens, detail: Mapping[str, Any]) -> float:
-    return float(detail.get("bgpTimerUpEstablishedEpoch", lens.now_s))
+def _since(context: ShowContext, detail: Mapping[str, Any]) -> float:
+    return float(detail.get("bgpTimerUpEstablishedEpoch", context.now_s))
 
 
 def _description(neighbors: Neighbors, detail: Mapping[str, Any]) -> str:
     return neighbors.section.word("neighbor", str(detail.get("peerGroup", "")), "description")
 
 
-def bfd(lens: Lens, _: Captured) -> EosReply:
-    """Show BFD sessions, by the neighbour's address without its port."""
+def bfd(context: ShowContext, _: Captured) -> EosReply:
+    """Show BFD sessions by the peer address without its zone."""
     shown: dict[str, Any] = {}
-    for one in lens.bfd():
-        port = lens.port_of(str(one.get("interface", "")))
+    for one in context.bfd():
+        port = context.port_of(str(one.get("interface", "")))
         is_up = one.get("status") == "up"
         since = float(one.get("uptime", one.get("downtime", 0)) or 0)
         shown.setdefault(str(one.get("peer", "")), {"peerStats": {}})["peerStats"][port] = {
             "status": "up" if is_up else "down",
             "remoteDisc": int(one.get("remote-id", 0)),
             "localDisc": int(one.get("id", 0)),
-            "lastUp": lens.now_s - since if is_up else 0.0,
-            "lastDown": 0.0 if is_up else lens.now_s - since,
+            "lastUp": context.now_s - since if is_up else 0.0,
+            "lastDown": 0.0 if is_up else context.now_s - since,
             "l3intf": port,
         }
     rows = [(peer, port, at["status"]) for peer, one in shown.items() for port, at in one["peerStats"].items()]
@@ -183,11 +182,11 @@ KINDS = {"bgp": "eBGP", "connected": "connected", "static": "static", "local": "
 LOOPBACKS = {"lo": "Loopback0"}
 
 
-def routes(lens: Lens, _: Captured) -> EosReply:
-    """Show the routes that are chosen; one that only keeps packets from going in circles leads nowhere."""
+def routes(context: ShowContext, _: Captured) -> EosReply:
+    """Show the selected routes, discard routes of aggregates included."""
     shown = {
-        prefix: _route(lens, one)
-        for prefix, found in lens.routes().items()
+        prefix: _route(context, one)
+        for prefix, found in context.routes().items()
         for one in found
         if one.get("selected") and prefix != "0.0.0.0/0"
     }
@@ -206,8 +205,13 @@ def routes(lens: Lens, _: Captured) -> EosReply:
     return EosReply({"vrfs": {"default": vrf}}, table(("Prefix", "Source", "Via", "Interface"), rows))
 
 
-def _route(lens: Lens, found: Mapping[str, Any]) -> dict[str, Any]:
-    vias = list(_vias(lens, found.get("nexthops", [])))
+def _route(context: ShowContext, found: Mapping[str, Any]) -> dict[str, Any]:
+    vias = []
+    for hop in found.get("nexthops", []):
+        name = str(hop.get("interfaceName", ""))
+        if name and hop.get("fib"):
+            address = {"nexthopAddr": str(hop["ip"])} if "ip" in hop else {}
+            vias.append({**address, "interface": LOOPBACKS.get(name, context.port_of(name))})
     kind = KINDS.get(str(found.get("protocol")), str(found.get("protocol")))
     return {
         "hardwareProgrammed": bool(found.get("installed")),
@@ -222,14 +226,6 @@ def _route(lens: Lens, found: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _vias(lens: Lens, hops: list[Mapping[str, Any]]) -> Iterator[dict[str, str]]:
-    for hop in hops:
-        name = str(hop.get("interfaceName", ""))
-        if name and hop.get("fib"):
-            address = {"nexthopAddr": str(hop["ip"])} if "ip" in hop else {}
-            yield {**address, "interface": LOOPBACKS.get(name, lens.port_of(name))}
-
-
 ROUTE_VIEWS = (("show ip route", routes),)
 
 
@@ -238,22 +234,22 @@ ID_TYPES = {"mac": "macAddress", "local": "locallyAssigned"}
 PORT_TYPES = {"mac": "macAddress", "ifname": "interfaceName", "local": "local"}
 
 
-def _heard(lens: Lens, captured: Captured) -> Iterator[tuple[str, Heard]]:
+def _lldp_neighbors(context: ShowContext, captured: Captured) -> Iterator[tuple[str, LldpNeighbor]]:
     word = captured.get("ports", "")
-    only = port_list(word, lens.machine.ports) if word else lens.machine.ports
+    only = port_list(word, context.machine.ports) if word else context.machine.ports
     if not only:
         raise InvalidCommandError(f"Invalid input (at token 3: '{word}')")
-    return ((port, one) for port, one in lens.lldp() if port in only)
+    return ((port, one) for port, one in context.lldp() if port in only)
 
 
-def neighbors(lens: Lens, captured: Captured) -> EosReply:
-    """Show who is at the other end; a NIC without a name shows its MAC address."""
+def neighbors(context: ShowContext, captured: Captured) -> EosReply:
+    """Show LLDP neighbours; a NIC without a system name shows its MAC address."""
     shown = [
         {"port": port, "neighborDevice": one.chassis.name, "neighborPort": _port_text(one), "ttl": TTL_S}
-        for port, one in _heard(lens, captured)
+        for port, one in _lldp_neighbors(context, captured)
     ]
     data: dict[str, Any] = {
-        "tablesLastChangeTime": lens.now_s,
+        "tablesLastChangeTime": context.now_s,
         "tablesAgeOuts": 0,
         "tablesInserts": len(shown),
         "tablesDeletes": 0,
@@ -264,10 +260,9 @@ def neighbors(lens: Lens, captured: Captured) -> EosReply:
     return EosReply(data, table(("Port", "Neighbor Device ID", "Neighbor Port ID", "TTL"), rows))
 
 
-def detail(lens: Lens, captured: Captured) -> EosReply:
-    """Show everything neighbours say of themselves."""
-    shown: dict[str, Any] = {port: {"lldpNeighborInfo": []} for port in lens.machine.ports}
-    for port, one in _heard(lens, captured):
+def detail(context: ShowContext, captured: Captured) -> EosReply:
+    shown: dict[str, Any] = {port: {"lldpNeighborInfo": []} for port in context.machine.ports}
+    for port, one in _lldp_neighbors(context, captured):
         shown[port]["lldpNeighborInfo"].append(
             {
                 "chassisId": (_dotted(one.chassis.identifier) if one.chassis.kind == "mac" else one.chassis.identifier),
@@ -289,12 +284,12 @@ def detail(lens: Lens, captured: Captured) -> EosReply:
     return EosReply({"lldpNeighbors": shown}, text)
 
 
-def _port_text(one: Heard) -> str:
+def _port_text(one: LldpNeighbor) -> str:
     return _dotted(one.port) if one.port_kind == "mac" else one.port
 
 
 def _dotted(mac: str) -> str:
-    """Return a MAC address as EOS writes it: 001c.73a0.fc18."""
+    """Format a MAC address as EOS does: 001c.73a0.fc18."""
     digits = mac.replace(":", "").lower()
     return ".".join(digits[index : index + 4] for index in range(0, len(digits), 4))
 

@@ -1,4 +1,4 @@
-"""What a configuration makes of queues, priorities and the packet buffer, EOS's defaults included."""
+"""The switch state of an EOS configuration, with EOS's defaults."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ DEFAULT_ACTION = "errdisable"
 
 @dataclass(frozen=True, slots=True)
 class EosTxQueue:
-    """One transmit queue as configured. Queues are strict unless told otherwise."""
+    """A transmit queue as configured; strict by default."""
 
     number: int
     is_strict: bool = True
@@ -49,13 +49,12 @@ class EosQosProfile:
     queues: Mapping[int, EosTxQueue] | None = None
 
     def queue(self, number: int) -> EosTxQueue:
-        """Return a queue; the default one when the profile does not name it."""
         return (self.queues or {}).get(number, EosTxQueue(number))
 
 
 @dataclass(frozen=True, slots=True)
 class EosWatchdogSettings:
-    """The switch-wide half of the PFC watchdog; without a timeout it looks at nothing."""
+    """The global PFC watchdog settings; without a timeout the watchdog is off."""
 
     timeout_s: float = 0
     recovery_s: float = 0
@@ -65,12 +64,11 @@ class EosWatchdogSettings:
 
 
 def profiles(config: EosSection) -> dict[str, EosQosProfile]:
-    """Return the QoS profiles by name."""
     return {name: _profile(name, section) for (name,), section in config.sections("qos", "profile")}
 
 
 def profile_of(config: EosSection, port: EosSection) -> EosQosProfile:
-    """Return what a port applies; a profile that does not exist is taken without a word and does nothing."""
+    """Return the QoS profile of a port; a missing profile is silently accepted and has no effect."""
     name = port.word("service-profile")
     return profiles(config).get(name, EosQosProfile(name))
 
@@ -106,13 +104,13 @@ def _ecn(section: EosSection) -> EcnState | None:
     if found is None:
         return None
     low, low_unit, _, high, high_unit, _, probability, *_ = found
-    # A time is not a length: at what length it marks depends on the speed, and the model needs a length.
+    # The queue length of a threshold in milliseconds depends on the port speed, which is not known here.
     to_bytes = {**BYTES_PER_UNIT, "milliseconds": 0}
     return EcnState(int(low) * to_bytes[low_unit], int(high) * to_bytes[high_unit], int(probability))
 
 
 def watchdog_times(config: EosSection) -> EosWatchdogSettings:
-    """Return the switch-wide watchdog; a polling interval too long for the times is replaced, as EOS does."""
+    """Return the global watchdog settings; a polling interval longer than half the timeout is reduced, as EOS does."""
     start = ("priority-flow-control", "pause", "watchdog")
     timeout = float(config.word(*start, "default", "timeout") or 0)
     recovery = float(config.word(*start, "default", "recovery-time") or 0)
@@ -128,7 +126,6 @@ def watchdog_times(config: EosSection) -> EosWatchdogSettings:
 
 
 def class_of_dscp(config: EosSection) -> tuple[int, ...]:
-    """Return the traffic class of each DSCP."""
     result = [DEFAULT_CLASS_OF_EIGHT[dscp // 8] for dscp in range(CODE_POINTS)]
     for dscp, _, _, traffic_class in config.find("qos", "map", "dscp"):
         result[int(dscp)] = int(traffic_class)
@@ -136,7 +133,7 @@ def class_of_dscp(config: EosSection) -> tuple[int, ...]:
 
 
 def of_class(config: EosSection, *targets: str) -> tuple[int, ...]:
-    """Return the queue or the priority group of each traffic class; its own number unless told otherwise."""
+    """Return the queue or priority group of each traffic class; by default the one of the same number."""
     result = list(range(PRIORITIES))
     for traffic_class, _, target, number in config.find("qos", "map", "traffic-class"):
         if target in targets:
@@ -145,7 +142,7 @@ def of_class(config: EosSection, *targets: str) -> tuple[int, ...]:
 
 
 def port_qos(config: EosSection, port: EosSection, *, is_routed: bool) -> QosState:
-    """Return how a port treats traffic. A routed port trusts the DSCP by default, one in a VLAN the priority tag."""
+    """Return the QoS state of a port. By default a routed port trusts DSCP and a switched port trusts CoS."""
     profile = profile_of(config, port)
     trust = profile.trust or ("dscp" if is_routed else "cos")
     is_pfc_on = profile.has_pfc and not config.has("priority-flow-control", "all", "off")
@@ -153,7 +150,7 @@ def port_qos(config: EosSection, port: EosSection, *, is_routed: bool) -> QosSta
     watchdog = None
     if is_pfc_on and profile.has_watchdog and times.timeout_s:
         watchdog = WatchdogState(round(times.timeout_s * 1000), round(times.recovery_s * 1000))
-    queues = [profile.queue(number) for number in range(PRIORITIES)]
+    queues = profile.queues or {}
     return QosState(
         priority_of_dscp=class_of_dscp(config) if trust == "dscp" else (),
         class_of_priority=of_class(config, "tx-queue", "uc-tx-queue"),
@@ -162,16 +159,13 @@ def port_qos(config: EosSection, port: EosSection, *, is_routed: bool) -> QosSta
         )
         if is_pfc_on
         else frozenset(),
-        ecn={queue.number: queue.ecn for queue in queues if queue.ecn},
-        schedulers={queue.number: _scheduler(queue) for queue in queues if queue.number in (profile.queues or {})},
+        ecn={number: queue.ecn for number, queue in queues.items() if queue.ecn},
+        schedulers={
+            number: SchedulerState("strict") if queue.is_strict else SchedulerState("weighted", queue.weight_percent)
+            for number, queue in queues.items()
+        },
         watchdog=watchdog,
     )
-
-
-def _scheduler(queue: EosTxQueue) -> SchedulerState:
-    if queue.is_strict:
-        return SchedulerState("strict")
-    return SchedulerState("weighted", queue.weight_percent)
 
 
 FACTORY_HOSTNAME = "localhost"
@@ -182,12 +176,16 @@ GNMI_PORT = 6030
 
 
 def switch_state(config: EosSection, kernel_names: Mapping[str, str]) -> SwitchState:
-    """Return what a configuration makes of a switch."""
     return SwitchState(
         hostname=config.word("hostname") or FACTORY_HOSTNAME,
         ports=tuple(_port(config, name) for name in kernel_names),
         vlans=tuple(_vlans(config)),
-        loopback_addresses=tuple(_loopbacks(config)),
+        loopback_addresses=tuple(
+            rest[0]
+            for (name,), section in config.sections("interface")
+            if name.startswith("Loopback") and not section.has("shutdown")
+            for rest in section.find("ip", "address")
+        ),
         frr=frr(config, kernel_names),
         snmp=snmp(config),
         gnmi=gnmi(config),
@@ -197,23 +195,23 @@ def switch_state(config: EosSection, kernel_names: Mapping[str, str]) -> SwitchS
 
 
 def is_dynamic(config: EosSection) -> bool:
-    """Whether flows are spread by load instead of by hash."""
+    """Whether dynamic load balancing replaces hashing."""
     return config.word("ip", "hardware", "fib", "load-balance", "distribution") == "dynamic"
 
 
 def is_routed(section: EosSection) -> bool:
-    """Whether a port routes; every port switches until it is told not to."""
+    """Whether a port is routed; ports are switched by default."""
     return section.is_off("switchport")
 
 
 def access_vlan(config: EosSection, section: EosSection) -> int:
-    """Return the VLAN of a switched port, if it exists; VLAN 1 is where ports wait, and joins nothing here."""
+    """Return the VLAN of a switched port, or 0; the default VLAN 1 bridges nothing in the lab."""
     number = section.word("switchport", "access", "vlan")
     return int(number) if not is_routed(section) and number and is_vlan(config, number) else 0
 
 
 def is_vlan(config: EosSection, number: str) -> bool:
-    """Whether a VLAN exists and is not suspended."""
+    """Whether a VLAN exists and is active."""
     return ("vlan", number) in config.entries and config.section("vlan", number).word("state") != "suspend"
 
 
@@ -235,20 +233,20 @@ def _port(config: EosSection, name: str) -> PortState:
 
 
 def speed_gbps(section: EosSection) -> int:
-    """Return the speed a port is set to; 0 leaves it to the module."""
+    """Return the configured speed; 0 means that of the module."""
     speed = section.word("speed").partition("g")[0]
     return int(speed) if speed.isdigit() else 0
 
 
 def fec(section: EosSection) -> str:
-    """Return the error correction a port is set to; empty leaves it to the module."""
+    """Return the configured FEC; empty means that of the module."""
     if section.is_off("error-correction", "encoding"):
         return "none"
     return FEC_WORDS.get(section.word("error-correction", "encoding"), "")
 
 
 def _vlans(config: EosSection) -> Iterator[VlanState]:
-    """Yield the VLANs; one whose gateway is shut down, or has none, still switches."""
+    """Yield the VLANs; a VLAN without an active gateway still switches."""
     for (number,), _ in config.sections("vlan"):
         if not is_vlan(config, number):
             continue
@@ -262,19 +260,12 @@ def _vlans(config: EosSection) -> Iterator[VlanState]:
         )
 
 
-def _loopbacks(config: EosSection) -> Iterator[str]:
-    for (name,), section in config.sections("interface"):
-        if name.startswith("Loopback") and not section.has("shutdown"):
-            yield from (rest[0] for rest in section.find("ip", "address"))
-
-
 def management_vrf(config: EosSection) -> str:
-    """Return the VRF the management interface is in."""
     return config.section("interface", MANAGEMENT).word("vrf") or "default"
 
 
 def gnmi(config: EosSection) -> GnmiState | None:
-    """Return how gNMI is served; nothing when it is not where the management interface is."""
+    """Return the gNMI server if it listens in the management VRF."""
     server = config.section("management", "api", "gnmi")
     for _, transport in server.sections("transport", "grpc"):
         if not transport.has("shutdown") and (transport.word("vrf") or "default") == management_vrf(config):
@@ -284,13 +275,12 @@ def gnmi(config: EosSection) -> GnmiState | None:
 
 
 def snmp_vrfs(config: EosSection) -> tuple[str, ...]:
-    """Return the VRFs the SNMP agent answers in."""
     named = tuple(rest[0] for rest in config.find("snmp-server", "vrf") if len(rest) == 1)
     return named if config.is_off("snmp-server", "vrf", "default") else ("default", *named)
 
 
 def snmp(config: EosSection) -> SnmpState | None:
-    """Return what the SNMP agent answers to; nothing when it does not answer on the management interface."""
+    """Return the SNMP agent if it answers in the management VRF."""
     users = tuple(_snmp_users(config))
     communities = tuple(rest[0] for rest in config.find("snmp-server", "community"))
     if management_vrf(config) not in snmp_vrfs(config) or not (users or communities):
@@ -304,16 +294,12 @@ def snmp(config: EosSection) -> SnmpState | None:
 
 
 def _snmp_users(config: EosSection) -> Iterator[SnmpV3User]:
-    """Yield the users whose group may read something; secrets in stored form are of no use to an agent elsewhere."""
+    """Yield the users whose group has a read view, with auth and priv keys."""
     for name, group, _, *rest in config.find("snmp-server", "user"):
         words = dict(zip(rest[::3], zip(rest[1::3], rest[2::3], strict=False), strict=False))
-        if "auth" in words and "priv" in words and _may_read(config, group):
+        access = config.one("snmp-server", "group", group, "v3") or ()
+        if "auth" not in words or "priv" not in words or "read" not in access:
+            continue
+        view = access[access.index("read") + 1]
+        if any(rest[-1] == "included" for rest in config.find("snmp-server", "view", view)):
             yield SnmpV3User(name, words["auth"][1], words["priv"][1])
-
-
-def _may_read(config: EosSection, group: str) -> bool:
-    found = config.one("snmp-server", "group", group, "v3")
-    if not found or "read" not in found:
-        return False
-    view = found[found.index("read") + 1]
-    return any(rest[-1] == "included" for rest in config.find("snmp-server", "view", view))

@@ -1,4 +1,4 @@
-"""The command line of a switch: privilege, mode, and the commands that are run rather than kept."""
+"""The command line of a switch: privilege, mode, and the commands that run at once."""
 
 import re
 import time
@@ -17,15 +17,16 @@ from netkit.lab.personalities.eos.reply import (
     invalid,
     through,
 )
-from netkit.lab.personalities.eos.show_context import Captured, Lens, closest
+from netkit.lab.personalities.eos.show_context import Captured, ShowContext, closest
 
-Answer = Callable[["Terminal", Captured, str], EosReply]
+Answer = Callable[["Terminal", Captured], EosReply | None]
 RUNNING, STARTUP = "running-config", "startup-config"
+COPIED = EosReply({"messages": ["Copy completed successfully."]}, "Copy completed successfully.\n")
 
 
 @dataclass(frozen=True, slots=True)
 class EosCommand:
-    """A command that is run rather than kept as configuration."""
+    """A command that runs at once and is not part of the configuration."""
 
     answer: Answer
     is_privileged: bool = True
@@ -33,7 +34,7 @@ class EosCommand:
 
 
 def duration_s(text: str) -> int:
-    """Return the seconds of HH:MM:SS."""
+    """Parse HH:MM:SS."""
     found = re.fullmatch(r"(\d{1,2}):(\d{2}):(\d{2})", text, re.ASCII)
     if not found or int(found[2]) > 59 or int(found[3]) > 59:
         raise InvalidCommandError(f"Invalid input (at token 2: '{text}')")
@@ -44,80 +45,59 @@ def duration_s(text: str) -> int:
     return total
 
 
-def _enable(terminal: "Terminal", _: Captured, __: str) -> EosReply:
+def _enable(terminal: "Terminal", _: Captured) -> None:
     terminal.is_privileged = True
-    return DONE
 
 
-def _configure(terminal: "Terminal", _: Captured, __: str) -> EosReply:
-    terminal.start_typing(None)
-    return DONE
+def _configure(terminal: "Terminal", _: Captured) -> None:
+    terminal.enter_config_mode(None)
 
 
-def _enter_session(terminal: "Terminal", captured: Captured, _: str) -> EosReply:
+def _enter_session(terminal: "Terminal", captured: Captured) -> None:
     name = captured.get("name") or f"sess-{time.time_ns() // 1000}"
-    terminal.start_typing(terminal.machine.enter(name))
-    return DONE
+    terminal.enter_config_mode(terminal.machine.enter(name))
 
 
-def _end(terminal: "Terminal", _: Captured, __: str) -> EosReply:
-    terminal.typing = None
-    return DONE
+def _end(terminal: "Terminal", _: Captured) -> None:
+    terminal.config_mode = None
 
 
-def _exit(terminal: "Terminal", _: Captured, __: str) -> EosReply:
-    terminal.leave()
-    return DONE
-
-
-def _comment(_: "Terminal", __: Captured, ___: str) -> EosReply:
-    return DONE
-
-
-def _clean(terminal: "Terminal", _: Captured, __: str) -> EosReply:
+def _clean(terminal: "Terminal", _: Captured) -> None:
     session = terminal.session()
     session.config = EosSection()
-    terminal.start_typing(session)
-    return DONE
+    terminal.enter_config_mode(session)
 
 
-def _commit_here(terminal: "Terminal", captured: Captured, _: str) -> EosReply:
-    name = terminal.session().name
-    return _commit(terminal, {**captured, "name": name}, "")
-
-
-def _commit(terminal: "Terminal", captured: Captured, _: str) -> EosReply:
+def _commit(terminal: "Terminal", captured: Captured) -> None:
+    name = captured.get("name") or terminal.session().name
     seconds = duration_s(captured["time"]) if "time" in captured else 0
-    terminal.machine.commit(captured["name"], terminal.user, seconds)
-    terminal.typing = None
-    return DONE
+    terminal.machine.commit(name, terminal.user, seconds)
+    terminal.config_mode = None
 
 
-def _abort_here(terminal: "Terminal", _: Captured, __: str) -> EosReply:
-    return _abort(terminal, {"name": terminal.session().name}, "")
+def _abort(terminal: "Terminal", captured: Captured) -> None:
+    terminal.machine.abort(captured.get("name") or terminal.session().name)
+    terminal.config_mode = None
 
 
-def _abort(terminal: "Terminal", captured: Captured, _: str) -> EosReply:
-    terminal.machine.abort(captured["name"])
-    terminal.typing = None
-    return DONE
-
-
-def _save(terminal: "Terminal", _: Captured, __: str) -> EosReply:
+def _save(terminal: "Terminal", _: Captured) -> EosReply:
     terminal.machine.save()
-    return EosReply({"messages": ["Copy completed successfully."]}, "Copy completed successfully.\n")
+    return COPIED
 
 
-def _copy(terminal: "Terminal", captured: Captured, _: str) -> EosReply:
+def _copy(terminal: "Terminal", captured: Captured) -> EosReply:
     machine, source, target = terminal.machine, captured["source"], captured["target"]
-    text = body(machine.running) if source == RUNNING else machine.flash.startup if source == STARTUP else ""
-    if source not in {RUNNING, STARTUP}:
+    if source == RUNNING:
+        text = body(machine.running)
+    elif source == STARTUP:
+        text = machine.flash.startup
+    else:
         text = machine.flash.read(_flash_name(source))
     if target == "session-config":
         terminal.session()
         for line in text.splitlines():
-            if line.strip() not in {"end", "exit"} and terminal.typing is not None:
-                terminal.typing.editor.type(line)
+            if line.strip() not in {"end", "exit"} and terminal.config_mode is not None:
+                terminal.config_mode.editor.type(line)
     elif target == RUNNING:
         machine.apply(machine.parse(text))
     elif target == STARTUP:
@@ -125,41 +105,32 @@ def _copy(terminal: "Terminal", captured: Captured, _: str) -> EosReply:
         machine.flash.startup = text
     else:
         machine.flash.write(_flash_name(target), text)
-    return EosReply({"messages": ["Copy completed successfully."]}, "Copy completed successfully.\n")
+    return COPIED
 
 
-def _replace(terminal: "Terminal", captured: Captured, _: str) -> EosReply:
+def _replace(terminal: "Terminal", captured: Captured) -> None:
     terminal.machine.restore(terminal.machine.flash.read(_flash_name(captured["source"])))
-    return DONE
 
 
-def _save_checkpoint(terminal: "Terminal", captured: Captured, _: str) -> EosReply:
+def _checkpoint(terminal: "Terminal", captured: Captured) -> None:
     name = captured.get("name") or time.strftime("ckp-%Y%m%d-%H%M%S")
-    terminal.machine.flash.write(f"{CHECKPOINTS}/{name}", body(terminal.machine.running))
-    return DONE
+    path, flash = f"{CHECKPOINTS}/{name}", terminal.machine.flash
+    match captured["verb"]:
+        case "save":
+            flash.write(path, body(terminal.machine.running))
+        case "restore" if "name" in captured:
+            terminal.machine.restore(flash.read(path))
+        case "delete" if "name" in captured:
+            flash.delete(path)
+        case verb:
+            raise InvalidCommandError(f"Invalid input (at token 2: '{verb}')")
 
 
-def _restore_checkpoint(terminal: "Terminal", captured: Captured, _: str) -> EosReply:
-    terminal.machine.restore(terminal.machine.flash.read(f"{CHECKPOINTS}/{captured['name']}"))
-    return DONE
-
-
-def _delete_checkpoint(terminal: "Terminal", captured: Captured, _: str) -> EosReply:
-    terminal.machine.flash.delete(f"{CHECKPOINTS}/{captured['name']}")
-    return DONE
-
-
-def _delete_file(terminal: "Terminal", captured: Captured, _: str) -> EosReply:
-    terminal.machine.flash.delete(_flash_name(captured["source"]))
-    return DONE
-
-
-def _clear_counters(terminal: "Terminal", captured: Captured, _: str) -> EosReply:
+def _clear_counters(terminal: "Terminal", captured: Captured) -> None:
     port = captured.get("port", "")
     if port and port not in terminal.machine.ports:
         raise InvalidCommandError(f"Invalid input (at token 2: '{port}')")
     terminal.machine.node.clear_counters(port)
-    return DONE
 
 
 def _flash_name(word: str) -> str:
@@ -172,8 +143,8 @@ def _flash_name(word: str) -> str:
 COMMANDS: Mapping[str, EosCommand] = {
     "enable": EosCommand(_enable, is_privileged=False),
     "end": EosCommand(_end, is_privileged=False),
-    "exit": EosCommand(_exit, is_privileged=False),
-    "comment": EosCommand(_comment),
+    "exit": EosCommand(lambda terminal, _: terminal.leave(), is_privileged=False),
+    "comment": EosCommand(lambda *_: None),
     "configure": EosCommand(_configure),
     "configure terminal": EosCommand(_configure),
     "configure session": EosCommand(_enter_session),
@@ -182,18 +153,15 @@ COMMANDS: Mapping[str, EosCommand] = {
     "configure session <name> commit timer <time>": EosCommand(_commit),
     "configure session <name> abort": EosCommand(_abort),
     "configure replace <source>": EosCommand(_replace),
-    "configure checkpoint save": EosCommand(_save_checkpoint),
-    "configure checkpoint save <name>": EosCommand(_save_checkpoint),
-    "configure checkpoint restore <name>": EosCommand(_restore_checkpoint),
-    "configure checkpoint delete <name>": EosCommand(_delete_checkpoint),
+    "configure checkpoint <verb>": EosCommand(_checkpoint),
+    "configure checkpoint <verb> <name>": EosCommand(_checkpoint),
     "rollback clean-config": EosCommand(_clean, in_session=True),
-    "commit": EosCommand(_commit_here, in_session=True),
-    "commit timer <time>": EosCommand(_commit_here, in_session=True),
-    "abort": EosCommand(_abort_here, in_session=True),
+    "commit": EosCommand(_commit, in_session=True),
+    "commit timer <time>": EosCommand(_commit, in_session=True),
+    "abort": EosCommand(_abort, in_session=True),
     "write": EosCommand(_save),
     "write memory": EosCommand(_save),
     "copy <source> <target>": EosCommand(_copy),
-    "delete <source>": EosCommand(_delete_file),
     "clear counters": EosCommand(_clear_counters),
     "clear counters <port>": EosCommand(_clear_counters),
 }
@@ -203,8 +171,8 @@ CONFIGURATIONS = ("running-config", "startup-config", "session-config")
 
 
 @dataclass(slots=True)
-class Typing:
-    """Configuration mode: into a session, or into a draft that counts after every line."""
+class ConfigMode:
+    """Configuration mode, in a session or in a draft that is applied after every line."""
 
     editor: Editor
     root: EosSection
@@ -212,69 +180,66 @@ class Typing:
 
 
 class Terminal:
-    """One login, or one eAPI request: a sequence of commands that share a mode."""
+    """A login or an eAPI request: a sequence of commands that share a mode."""
 
     def __init__(self, machine: EosMachine, user: str) -> None:
         self.machine = machine
         self.user = user
-        self.typing: Typing | None = None
+        self.config_mode: ConfigMode | None = None
         # A login gets the privilege of its account only when authorization says so; others must ask for it.
         self.is_privileged = machine.running.word("aaa", "authorization", "exec", "default") == "local"
 
     @property
     def prompt(self) -> str:
-        """Return what stands before the cursor."""
         name = self.machine.running.word("hostname") or "localhost"
-        if self.typing is None:
+        if self.config_mode is None:
             return f"{name}{'#' if self.is_privileged else '>'}"
-        session = self.typing.session
+        session = self.config_mode.session
         return f"{name}(config{f'-s-{session.name[:6]}' if session else ''})#"
 
-    def run(self, line: str, given: str = "") -> EosReply:
-        """Run one command; `given` is the input of a command that asks for some."""
+    def run(self, line: str) -> EosReply:
         command, *filters = line.split("|")
         words = tuple(command.split())
         if not words or words[0].startswith("!"):
             return DONE
-        with self.machine.turn:
-            reply = self._run(words, given)
+        with self.machine.lock:
+            reply = self._run(words)
         return through(reply, [part.strip() for part in filters]) if filters else reply
 
-    def start_typing(self, session: ConfigSession | None) -> None:
-        """Enter configuration mode."""
+    def enter_config_mode(self, session: ConfigSession | None) -> None:
         root = session.config if session else self.machine.running.copy()
-        self.typing = Typing(Editor(self.machine.grammar, self.machine.ports, root), root, session)
+        self.config_mode = ConfigMode(Editor(self.machine.grammar, self.machine.ports, root), root, session)
 
     def leave(self) -> None:
-        """Go one mode up."""
-        if self.typing and self.typing.editor.depth:
-            self.typing.editor.leave()
+        """Leave the current mode."""
+        if self.config_mode and self.config_mode.editor.depth:
+            self.config_mode.editor.leave()
         else:
-            self.typing = None
+            self.config_mode = None
 
     def session(self) -> ConfigSession:
-        """Return the session that is being typed into."""
-        if self.typing is None or self.typing.session is None:
+        """Return the session of the current mode."""
+        if self.config_mode is None or self.config_mode.session is None:
             raise InvalidCommandError("Invalid input (not in a configuration session)")
-        return self.typing.session
+        return self.config_mode.session
 
-    def _run(self, words: tuple[str, ...], given: str) -> EosReply:
+    def _run(self, words: tuple[str, ...]) -> EosReply:
         if words[0] == "show":
             what = words[1] if len(words) > 1 else ""
             if what in CONFIGURATIONS and not self.is_privileged:
                 raise InvalidCommandError(f"Invalid input (privileged mode required) (at token 1: '{what}')")
             if what == "session-config":
                 return self._show_session(words)
-            return show.show(Lens(self.machine, is_privileged=self.is_privileged), words)
+            return show.show(ShowContext(self.machine), words)
         found = closest(COMMANDS, words)
         if isinstance(found, int):
-            return self._configure(words, found)
+            return self._type(words, found)
         command, captured = found
-        if command.in_session and (self.typing is None or self.typing.session is None):
+        if command.in_session and (self.config_mode is None or self.config_mode.session is None):
             raise invalid(words, 0)
         if command.is_privileged and not self.is_privileged:
             raise InvalidCommandError(f"Invalid input (privileged mode required) (at token 0: '{words[0]}')")
-        return command.answer(self, captured, given)
+        return command.answer(self, captured) or DONE
 
     def _show_session(self, words: tuple[str, ...]) -> EosReply:
         rest = words[2:]
@@ -288,15 +253,15 @@ class Terminal:
             return EosReply(None, f"! Command: {' '.join(words)}\n{body(session.config)}")
         raise invalid(words, len(words) - len(rest))
 
-    def _configure(self, words: tuple[str, ...], understood: int) -> EosReply:
-        """Take a line as configuration; outside of a session it counts at once."""
-        if self.typing is None:
+    def _type(self, words: tuple[str, ...], understood: int) -> EosReply:
+        """Apply a configuration line; outside a session it takes effect at once."""
+        if self.config_mode is None:
             raise invalid(words, understood)
-        self.typing.editor.type(" ".join(words))
-        if self.typing.session is None:
+        self.config_mode.editor.type(" ".join(words))
+        if self.config_mode.session is None:
             try:
-                self.machine.apply(self.typing.root.copy())
+                self.machine.apply(self.config_mode.root.copy())
             except EosCommandError:
-                self.start_typing(None)
+                self.enter_config_mode(None)
                 raise
         return DONE
