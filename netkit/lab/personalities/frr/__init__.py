@@ -1,4 +1,4 @@
-"""Linux with FRR: the real vtysh and frr-reload.py; what a switch's systemd and netplan do is stood in for."""
+"""Linux with FRR: vtysh and frr-reload.py are real; systemd and netplan are emulated."""
 
 from netkit.lab.personalities.frr.personality import Frr
 

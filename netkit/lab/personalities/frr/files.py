@@ -1,4 +1,4 @@
-"""The files of a Linux switch with FRR; what of netplan.yaml the lab does not know is refused here."""
+"""The files of a Linux switch with FRR; unknown content is refused here."""
 
 import contextlib
 import ipaddress
@@ -35,7 +35,7 @@ class NetplanInterface:
 
 @dataclass(frozen=True, slots=True)
 class NetplanBridge:
-    """A bridge: its interface, its ports, and how it learns. Without a word netplan's bridges run STP."""
+    """A bridge; netplan enables STP by default."""
 
     interface: NetplanInterface
     ports: tuple[str, ...] = ()
@@ -46,14 +46,14 @@ class NetplanBridge:
 
 @dataclass(frozen=True, slots=True)
 class Netplan:
-    """All of it."""
+    """A netplan configuration."""
 
     interfaces: Mapping[str, NetplanInterface] = field(default_factory=dict)
     bridges: Mapping[str, NetplanBridge] = field(default_factory=dict)
 
 
 def parse(text: str, known: Sequence[str]) -> Netplan:
-    """Return what a netplan file says; raises RefusedError with everything that is not understood."""
+    """Parse a netplan file; raise ConfigRefusedError with everything that is not understood."""
     try:
         whole = yaml.safe_load(text) if text.strip() else {"network": {}}
     except (yaml.YAMLError, ValueError, RecursionError) as error:
@@ -61,23 +61,23 @@ def parse(text: str, known: Sequence[str]) -> Netplan:
     network = _mapping(whole).get("network")
     if not isinstance(network, dict):
         raise ConfigRefusedError("netplan: there is no mapping `network` at the top")
-    wrong = [f"netplan: network: unknown key {key!r}" for key in network if key not in SECTIONS]
+    problems = [f"netplan: network: unknown key {key!r}" for key in network if key not in SECTIONS]
     ethernets, bridges = _mapping(network.get("ethernets")), _mapping(network.get("bridges"))
     vrfs = _mapping(network.get("vrfs"))
     names = {"lo", MANAGEMENT, *known}
-    wrong += [f"netplan: there is no interface {name}" for name in ethernets if name not in names]
+    problems += [f"netplan: there is no interface {name}" for name in ethernets if name not in names]
     for name, found in {**ethernets, **bridges}.items():
         allowed = (*SHARED, *(BRIDGE_ONLY if name in bridges else ()))
-        wrong += _complaints(str(name), found, allowed)
+        problems += _complaints(str(name), found, allowed)
     for name, found in bridges.items():
-        wrong += _bridge_complaints(str(name), _mapping(found), ethernets)
+        problems += _bridge_complaints(str(name), _mapping(found), ethernets)
     for name, found in vrfs.items():
-        wrong += [f"netplan: {name}: unknown key {key!r}" for key in _mapping(found) if key not in VRF_KEYS]
-        wrong += [
+        problems += [f"netplan: {name}: unknown key {key!r}" for key in _mapping(found) if key not in VRF_KEYS]
+        problems += [
             f"netplan: {name}: there is no {one}" for one in _list(found, "interfaces") if str(one) not in ethernets
         ]
-    if wrong:
-        raise ConfigRefusedError("\n".join(wrong))
+    if problems:
+        raise ConfigRefusedError("\n".join(problems))
     return Netplan(
         {str(name): _interface(_mapping(found)) for name, found in ethernets.items()},
         {str(name): _bridge(_mapping(found)) for name, found in bridges.items()},
@@ -92,13 +92,15 @@ def _complaints(name: str, found: Json, allowed: Sequence[str]) -> Iterator[str]
         if key not in allowed:
             yield f"netplan: {name}: unknown key {key!r}"
         elif key == "mtu" and not (type(value) is int and LOWEST_MTU <= value <= HIGHEST_MTU):
-            yield f"netplan: {name}: mtu {value!r} is none"
+            yield f"netplan: {name}: invalid mtu {value!r}"
         elif key in {"dhcp4", "dhcp6", "accept-ra", "optional"} and not isinstance(value, bool):
             yield f"netplan: {name}: {key} must be true or false"
         elif key == "link-local" and value not in ([], LINK_LOCAL, ["ipv4"], ["ipv4", "ipv6"]):
-            yield f"netplan: {name}: link-local {value!r} is none"
+            yield f"netplan: {name}: invalid link-local {value!r}"
         elif key == "addresses":
-            yield from (f"netplan: {name}: {one!r} is no address" for one in _list(found, key) if not _is_address(one))
+            yield from (
+                f"netplan: {name}: invalid address {one!r}" for one in _list(found, key) if not _is_address(one)
+            )
 
 
 def _bridge_complaints(name: str, found: Mapping[str, Json], ethernets: Mapping[str, Json]) -> Iterator[str]:
@@ -109,9 +111,9 @@ def _bridge_complaints(name: str, found: Mapping[str, Json], ethernets: Mapping[
         if key not in PARAMETERS:
             yield f"netplan: {name}: unknown parameter {key!r}"
         elif type(value) is not PARAMETERS[key]:
-            yield f"netplan: {name}: {key} {value!r} is none"
+            yield f"netplan: {name}: invalid {key} {value!r}"
     if not VLAN_NAME.fullmatch(name):
-        yield f"netplan: {name}: a bridge is named after its VLAN, such as vlan100"
+        yield f"netplan: {name}: a bridge must be named after its VLAN, such as vlan100"
 
 
 def _interface(found: Mapping[str, Json]) -> NetplanInterface:
@@ -214,18 +216,18 @@ LINES: Mapping[str, str] = {
     """,
     SYSCTL: r"-?[a-z0-9_.]+ *= *\S+",
 }
-"""The lines a file may have. FRR and netplan look at theirs themselves."""
+"""The lines a file may have. FRR and netplan validate their own files."""
 
 
 def lines(text: str) -> Iterator[str]:
-    """Yield the lines of a file that say something."""
+    """Yield the lines that are neither empty nor comments."""
     for line in map(str.strip, text.splitlines()):
         if line and line[0] not in "#;":
             yield line
 
 
 def complaints(place: str, text: str) -> Iterator[str]:
-    """Yield the lines of a file its program would not take."""
+    """Yield every line that the program reading the file would reject."""
     if place not in LINES:
         return
     forms = re.compile("|".join(f"(?:{form.strip()})" for form in LINES[place].strip().splitlines()), re.ASCII)
@@ -235,22 +237,22 @@ def complaints(place: str, text: str) -> Iterator[str]:
 
 
 def read(node: Node, place: str) -> str:
-    """Return a file of the node; empty when it is not there."""
+    """Return a file of the node; empty if it does not exist."""
     path = node.file(place)
     return path.read_text(encoding="utf-8") if path.is_file() and not path.is_symlink() else ""
 
 
 def install(node: Node, files: Mapping[str, str]) -> None:
-    """Put rendered files where they belong; raises RefusedError with every reason not to."""
-    wrong = [f"{name}: a Linux switch has no such file" for name in sorted(set(files) - set(PLACES))]
+    """Install rendered files; raise ConfigRefusedError with every problem."""
+    problems = [f"{name}: a Linux switch has no such file" for name in sorted(set(files) - set(PLACES))]
     for name, place in PLACES.items():
-        wrong += complaints(place, files.get(name, ""))
-    if wrong:
-        raise ConfigRefusedError("\n".join(wrong))
+        problems += complaints(place, files.get(name, ""))
+    if problems:
+        raise ConfigRefusedError("\n".join(problems))
     for name, text in files.items():
         path = node.file(PLACES[name])
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.unlink(missing_ok=True)  # it may be a link to the machine's own, which must stay as it is
+        path.unlink(missing_ok=True)  # it may be a symlink to the machine's own file, which must not change
         path.write_text(text, encoding="utf-8")
         path.chmod(0o600 if path.suffix == ".yaml" else 0o640)
         if PLACES[name].startswith("/etc/frr/"):

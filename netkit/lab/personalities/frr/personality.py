@@ -1,11 +1,11 @@
-"""A node that is a Linux switch with FRR."""
+"""The personality of a Linux switch with FRR, and its programs."""
 
 from collections.abc import Callable, Mapping
 from typing import ClassVar
 
 from netkit.lab.node import ConfigRefusedError, Node
 from netkit.lab.personalities.frr import engine, files
-from netkit.lab.personalities.frr.engine import ACTING, HOSTNAME, FrrEngine, SwitchUnits
+from netkit.lab.personalities.frr.engine import HOSTNAME, RESTART_VERBS, SWITCH_UNITS, FrrEngine, SwitchUnits
 from netkit.lab.personalities.linux_host.systemctl import systemctl
 from netkit.lab.personalities.linux_host.systemd_run import systemd_run
 from netkit.lab.personalities.linux_host.units import UnitError, full_name
@@ -17,7 +17,7 @@ NAME_VERBS = ("hostname", "set-hostname")
 
 
 class Frr(Personality):
-    """vtysh, frr-reload.py, sysctl and ip are the real ones; netplan and systemd act through the lab."""
+    """Linux with FRR: vtysh, frr-reload.py, sysctl and ip are real; netplan and systemd are emulated."""
 
     programs: ClassVar[tuple[str, ...]] = ("netplan", "systemctl", "systemd-run", "hostnamectl")
     login: ClassVar[str] = "root"
@@ -29,48 +29,45 @@ class Frr(Personality):
         self.units = SwitchUnits(self.engine, lambda command: node.run(*command, timeout_s=300))
 
     def provision(self, files_: Mapping[str, str]) -> None:
-        """Install rendered files."""
         texts = {files.PLACES[name]: text for name, text in files_.items() if name in files.PLACES}
         engine.of_files(texts, self.node.name, self.node.kernel_names)
         files.install(self.node, files_)
 
     def boot(self) -> None:
-        """Come up as the installed files say; without any, with every port down."""
         self.units.power_up()
         self.engine.boot()
 
     @property
     def fail_apply_quietly(self) -> bool:
-        """Whether changes say that they succeeded and have no effect: a fault of the lab."""
+        """Lab fault: changes report success but have no effect."""
         return self.engine.fails_quietly
 
     @fail_apply_quietly.setter
-    def fail_apply_quietly(self, is_wanted: bool) -> None:
-        self.engine.fail_quietly(is_wanted=is_wanted)
+    def fail_apply_quietly(self, is_on: bool) -> None:
+        self.engine.fail_quietly(is_on=is_on)
 
     def run(self, call: Call) -> int:
-        """Answer one program."""
         return PROGRAMS[call.program](self, call)
 
 
 def _netplan(frr: Frr, call: Call) -> int:
     verb = next((word for word in call.arguments if not word.startswith("-")), "")
     if verb == "try":
-        call.err("netplan try needs a terminal that stays open; use netplan apply\n")
+        call.err("netplan try needs an interactive terminal; use netplan apply\n")
         return 1
-    if verb != "apply":
-        done = frr.node.run(REAL_NETPLAN, *call.arguments) if verb != "generate" else frr.engine.generate()
-        call.out(done.stdout)
-        call.err(done.stderr)
-        return done.exit_code
-    done = frr.engine.generate()
-    if done.exit_code != 0:
-        call.err(done.stderr or done.stdout)
-        return done.exit_code
-    return _applied(frr, call)
+    if verb not in {"apply", "generate"}:
+        result = frr.node.run(REAL_NETPLAN, *call.arguments)
+        call.out(result.stdout)
+        call.err(result.stderr)
+        return result.exit_code
+    result = frr.engine.generate()
+    if result.exit_code == 0 and verb == "apply":
+        return _apply(frr, call)
+    call.err(result.stderr or result.stdout)
+    return result.exit_code
 
 
-def _applied(frr: Frr, call: Call) -> int:
+def _apply(frr: Frr, call: Call) -> int:
     if frr.engine.fails_quietly:
         call.err("Failed to reload network settings: Connection timed out\n")
         return 0
@@ -83,9 +80,9 @@ def _applied(frr: Frr, call: Call) -> int:
 
 
 def _systemctl(frr: Frr, call: Call) -> int:
-    verb, *given = [word for word in call.arguments if not word.startswith("-")] or [""]
-    names = [full_name(name) for name in given]
-    if verb not in ACTING or not names or not all(map(frr.units.is_switchs_own, names)):
+    verb, *units = [word for word in call.arguments if not word.startswith("-")] or [""]
+    names = [full_name(name) for name in units]
+    if verb not in RESTART_VERBS or not names or not SWITCH_UNITS.issuperset(names):
         return systemctl(frr.units, call)
     code = 0
     for name in names:
@@ -100,10 +97,6 @@ def _systemctl(frr: Frr, call: Call) -> int:
     return code
 
 
-def _systemd_run(frr: Frr, call: Call) -> int:
-    return systemd_run(frr.units, call)
-
-
 def _hostnamectl(frr: Frr, call: Call) -> int:
     words = [word for word in call.arguments if not word.startswith("-")]
     if words in ([], ["status"]):
@@ -116,12 +109,12 @@ def _hostnamectl(frr: Frr, call: Call) -> int:
         call.err(f"hostnamectl: unknown command {' '.join(words)}\n")
         return 1
     frr.node.file(HOSTNAME).write_text(f"{words[1]}\n", encoding="utf-8")
-    return _applied(frr, call)
+    return _apply(frr, call)
 
 
 PROGRAMS: Mapping[str, Answer] = {
     "netplan": _netplan,
     "systemctl": _systemctl,
-    "systemd-run": _systemd_run,
+    "systemd-run": lambda frr, call: systemd_run(frr.units, call),
     "hostnamectl": _hostnamectl,
 }
