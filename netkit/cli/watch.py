@@ -110,7 +110,8 @@ def _of_fabric(asked: WatchRequest) -> tuple[Outline, Sequence[Feed]]:
         wires(fabric, devices),
         tuple(fabric.lossless.lossless_priorities),
         PauseLimits(
-            limits.pause_fraction_warn, limits.pause_fraction_fail, limits.pause_rate_warn, limits.pause_rate_fail
+            *(limits.pause_fraction_warn, limits.pause_fraction_fail, limits.pause_rate_warn, limits.pause_rate_fail),
+            limits.headroom_warn_percent,
         ),
         asked.interval_s,
         reached.lab,

@@ -31,12 +31,16 @@ class Peak:
 
 def peak(device: DeviceContext, at: str, watermark: Watermark) -> Peak | None:
     """Return the peak of a queue; None where the device does not report."""
-    last = _level(device, at)
+    samples = device.observation.samples
+    first = samples[0].buffers.get(at) if len(samples) > 1 and samples[0].boot == samples[-1].boot else None
+    return between(first, _level(device, at), watermark)
+
+
+def between(first: Buffer | None, last: Buffer, watermark: Watermark) -> Peak | None:
+    """Return the peak of a queue that was read at both ends of a window, or only at its end."""
     value: int | None = getattr(last, watermark)
     if value is None:
         return None
-    samples = device.observation.samples
-    first = samples[0].buffers.get(at) if len(samples) > 1 and samples[0].boot == samples[-1].boot else None
     before: int | None = None if first is None else getattr(first, watermark)
     held = [one.used_bytes for one in (first, last) if one is not None and one.used_bytes is not None]
     return Peak(value, before is not None and before != value, max(held, default=None))

@@ -7,8 +7,22 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from netkit.facts import Counters, Sample
+from netkit.facts.counter import place
+from netkit.facts.qos import Buffer
 from netkit.judge.delta import Delta, deltas
-from netkit.watch.feed import WATCHED, Condition, PortReading, Rates, by_port, reading
+from netkit.watch.feed import (
+    NO_PEAKS,
+    WATCHED,
+    Condition,
+    Peaks,
+    PortReading,
+    Rates,
+    by_port,
+    peaks,
+    peaks_by_port,
+    reading,
+    with_peaks,
+)
 from netkit.watch.port_severity import (
     NO_PAUSES,
     Ages,
@@ -34,7 +48,16 @@ class Meter:
         self._last: dict[str, Ages] = {}
         self._before: Counters = {}
         """The sample before: whether others fell with a count says why it fell."""
+        self._buffers: dict[str, Buffer] = {}
         self._boot = ""
+
+    def peaks(self, sample: Sample) -> Mapping[str, Peaks]:
+        """Return how full queues were since the samples before; to be asked before the rates of the same sample."""
+        if sample.boot != self._boot:
+            self._buffers.clear()
+        found = peaks(self._buffers, sample.buffers)
+        self._buffers.update(sample.buffers)
+        return found
 
     def rates(self, sample: Sample) -> Rates:
         """Return what was added since the samples before; what cannot be said is a delta without a value."""
@@ -98,8 +121,10 @@ class Track:
         self._points: deque[Point] = deque(maxlen=KEPT)
         self.rates: Rates = {}
         """The last rates at each place of the port."""
+        self.levels: Mapping[str, Peaks] = {}
+        """The last peaks of each of its queues."""
 
-    def add(self, point: Point, rates: Rates) -> None:
+    def add(self, point: Point, rates: Rates, levels: Mapping[str, Peaks] | None = None) -> None:
         """Remember an interval. A stream may tell one piece by piece; those are one."""
         last = self._points[-1] if self._points else None
         if last is not None and _is_same(last, point):
@@ -116,6 +141,7 @@ class Track:
                 self._points.clear()  # the clock was set back: nobody can tell what was when
             self._points.append(point)
         self.rates = {**self.rates, **rates}
+        self.levels = {**self.levels, **(levels or {})}
 
     @property
     def latest(self) -> PortReading:
@@ -213,6 +239,8 @@ class Row(NamedTuple):
     """Where its history ends: with its last interval, or where one is overdue."""
     rates: Rates
     """Those of its places now; none once an interval is overdue."""
+    levels: Mapping[str, Peaks]
+    """How full its queues were, by place."""
 
     def peaks(self, quantity: str, columns: int) -> Sequence[float | None]:
         """Return the highest value of each of the last seconds; None where nothing was measured."""
@@ -268,18 +296,20 @@ class Board:
             if known is None:
                 return
             known.heard_s, known.at_s, known.samples = heard_s, sample.at_s, known.samples + 1
+            levels = peaks_by_port(known.meter.peaks(sample))
             for port, rates in by_port(known.meter.rates(sample)).items():
                 track = self._tracks.get((device, port))
                 if track is not None:
-                    self._add(track, self._wires[device, port], sample.at_s, rates)
+                    self._add(track, self._wires[device, port], sample.at_s, rates, levels.get(port, {}))
 
-    def _add(self, track: Track, wire: Wire, at_s: float, rates: Rates) -> None:
+    def _add(self, track: Track, wire: Wire, at_s: float, rates: Rates, levels: Mapping[str, Peaks]) -> None:
         spans = [delta.seconds for places in rates.values() for delta in places.values() if delta.is_known]
         if spans:
-            told = reading(rates, self._lossless)
+            lossless = (levels.get(place(wire.port, number), NO_PEAKS) for number in self._lossless)
+            told = with_peaks(reading(rates, self._lossless), lossless, wire.ecn_min_bytes, wire.headroom_bytes)
             severity = judged(told, wire.speed_gbps, self.outline.limits)
             pauses = pauses_of(told, self.outline.limits)
-            track.add(Point(at_s - max(spans), at_s, told, severity, pauses), rates)
+            track.add(Point(at_s - max(spans), at_s, told, severity, pauses), rates, levels)
 
     def report(self, device: str, condition: Condition) -> None:
         """Take note of how it goes with a device."""
@@ -320,7 +350,8 @@ class Board:
             overdue_s = OVERDUE_INTERVALS * max(STEP_S, device.condition.every_s)
             is_told = not device.is_overdue and track.end_s is not None and end_s - track.end_s <= overdue_s
             now = track.latest if is_told else NOTHING
-            yield Row(wire, severities[wire], now, track, end_s, track.rates if is_told else {})
+            rates, levels = (track.rates, track.levels) if is_told else ({}, {})
+            yield Row(wire, severities[wire], now, track, end_s, rates, levels)
 
     def _end_s(self, health: Health) -> float:
         """Return where the history of a device ends: with its last sample, or where one is overdue."""

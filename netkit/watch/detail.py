@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from netkit.facts.counter import place
 from netkit.judge.delta import Delta
 from netkit.watch.board import BoardView, Row
+from netkit.watch.feed import NO_PEAKS
 from netkit.watch.port_severity import WORDS
 from netkit.watch.span import Glyphs, Line, Span, Style, clean, fit, percent, short
 from netkit.watch.view_state import of_quantity, style_of
@@ -22,9 +23,11 @@ QUANTITIES = (
     ("damaged or retransmitted", "errors"),
     ("link went down", "flaps"),
 )
-PERCENT = frozenset({"pause_in", "pause_out"})
+PEAKS = (("queue, of ECN's minimum", "queue_share"), ("of its headroom used", "headroom_share"))
+"""Shown of a port that has some."""
+PERCENT = frozenset({"pause_in", "pause_out", "queue_share", "headroom_share"})
 NAME, NUMBER = 24, 8
-HEAD = " PRIORITY  PAUSED  PAUSES    SENT  ECN/s LOST/s"
+HEAD = " PRIORITY  PAUSED  PAUSES    SENT  ECN/s LOST/s  QUEUE HEADRM"
 PRIORITIES = range(8)
 
 
@@ -39,7 +42,8 @@ def detail(view: BoardView, row: Row, width: int, glyphs: Glyphs) -> Iterator[Li
     )
     columns = max(0, min(60, width - NAME - NUMBER - 4))
     yield (Span(fit("", NAME + NUMBER + 3) + f"LAST {columns} s", "title"),)
-    for title, name in QUANTITIES:
+    has_peaks = any(value is not None for _, name in PEAKS for value in row.peaks(name, columns))
+    for title, name in (*QUANTITIES, *(PEAKS if has_peaks else ())):
         value = getattr(row.reading, name)
         text = percent(value, glyphs.absent) if name in PERCENT else short(value, glyphs.absent)
         bars = of_quantity(row, name, columns, limits, glyphs)
@@ -65,7 +69,8 @@ def _priority(row: Row, number: int, glyphs: Glyphs, *, is_lossless: bool) -> Li
     held, holds, octets = rate("rx_pause_us"), rate("tx_pause_us"), rate("queue_tx_bytes")
     lost = [value for value in map(rate, ("buffer_drops", "queue_drops", "watchdog_drops")) if value is not None]
     marks, loss = rate("queue_ecn_marked"), sum(lost) if lost else None
-    if all(value is None for value in (held, holds, octets, marks, loss)):
+    level = row.levels.get(place(row.wire.port, number), NO_PEAKS)
+    if level == NO_PEAKS and all(value is None for value in (held, holds, octets, marks, loss)):
         return ()
     absent = glyphs.absent
     text = (
@@ -73,6 +78,7 @@ def _priority(row: Row, number: int, glyphs: Glyphs, *, is_lossless: bool) -> Li
         f" {percent(_part(held), absent):>6} {percent(_part(holds), absent):>7}"
         f" {short(None if octets is None else octets * 8, absent):>7}"
         f" {short(marks, absent):>6} {short(loss, absent):>6}"
+        f" {short(level.queue_bytes, absent):>6} {short(level.headroom_bytes, absent):>6}"
     )
     is_bad = is_lossless and bool(loss)
     return (Span(text, "bad" if is_bad else "warn" if held or holds or marks else ""),)

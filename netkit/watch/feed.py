@@ -11,8 +11,10 @@ from typing import Generic, Literal, NamedTuple, Protocol, TypeVar
 from netkit.errors import NetkitError
 from netkit.facts import Sample
 from netkit.facts.counter import COUNTERS, parts
+from netkit.facts.qos import Buffer
 from netkit.judge.delta import Delta
-from netkit.observe.assemble import sample
+from netkit.judge.peak import between
+from netkit.observe.assemble import Readings, sample
 from netkit.platforms.view import Reply, View, Viewer, ViewSubject
 
 
@@ -216,6 +218,14 @@ class PortReading(NamedTuple):
     """Packets damaged, beyond repair, or retransmitted a second."""
     flaps: float | None = None
     """Times its link went down a second."""
+    queue_bytes: float | None = None
+    """The longest a lossless queue was since the look before."""
+    queue_share: float | None = None
+    """The same as a part of the length from which packets are marked."""
+    headroom_bytes: float | None = None
+    """The most of its headroom that a lossless priority used since the look before."""
+    headroom_share: float | None = None
+    """The same as a part of that headroom."""
 
 
 def by_port(rates: Rates) -> Mapping[str, Rates]:
@@ -227,6 +237,55 @@ def by_port(rates: Rates) -> Mapping[str, Rates]:
             port = _parts(place)[0] if is_numbered else place
             found.setdefault(port, {}).setdefault(name, {})[place] = delta
     return found
+
+
+@dataclass(frozen=True, slots=True)
+class Peaks:
+    """How full a queue was between two looks, and how much of its headroom was used."""
+
+    queue_bytes: int | None = None
+    headroom_bytes: int | None = None
+
+
+NO_PEAKS = Peaks()
+
+
+def peaks(before: Mapping[str, Buffer], now: Mapping[str, Buffer]) -> Mapping[str, Peaks]:
+    """Return the peaks at each place between two looks.
+
+    A queue whose watermark stands still was at least as long as it was found at the looks; of headroom only the
+    watermark is known.
+    """
+    return {place: _peaks(before.get(place), level) for place, level in now.items()}
+
+
+def peaks_by_port(found: Mapping[str, Peaks]) -> Mapping[str, Mapping[str, Peaks]]:
+    """Return peaks sorted by the ports they belong to, each at its own place."""
+    by_ports: dict[str, dict[str, Peaks]] = {}
+    for at, level in found.items():
+        by_ports.setdefault(_parts(at)[0], {})[at] = level
+    return by_ports
+
+
+def _peaks(first: Buffer | None, last: Buffer) -> Peaks:
+    queue, headroom = (between(first, last, name) for name in ("peak_bytes", "headroom_peak_bytes"))
+    held = None if queue is None else queue.most_at_looks if queue.within_bytes is None else queue.within_bytes
+    return Peaks(held, None if headroom is None else headroom.within_bytes)
+
+
+def with_peaks(
+    reading: PortReading, found: Iterable[Peaks], ecn_min_bytes: int | None, headroom_bytes: int | None
+) -> PortReading:
+    """Return a reading with the highest of some peaks, and with their share of what they are held against."""
+    found = tuple(found)
+    queue = max((one.queue_bytes for one in found if one.queue_bytes is not None), default=None)
+    headroom = max((one.headroom_bytes for one in found if one.headroom_bytes is not None), default=None)
+    return reading._replace(
+        queue_bytes=queue,
+        queue_share=queue / ecn_min_bytes if queue is not None and ecn_min_bytes else None,
+        headroom_bytes=headroom,
+        headroom_share=headroom / headroom_bytes if headroom is not None and headroom_bytes else None,
+    )
 
 
 def reading(rates: Rates, lossless: frozenset[int]) -> PortReading:
@@ -288,8 +347,10 @@ class Poll:
 
     def __init__(self, device: str, views: Sequence[View], interval_s: float = 1.0) -> None:
         self.device = device
-        self._views = tuple(view for view in views if view.counts and not view.is_costly)
-        self._commands = tuple(dict.fromkeys(command for view in self._views for command in view.commands))
+        counting = [view for view in views if view.counts and not view.is_costly]
+        self._commands = tuple(dict.fromkeys(command for view in counting for command in view.commands))
+        told = [view for view in views if "buffers" in view.yields and set(self._commands).issuperset(view.commands)]
+        self._views = (*counting, *(view for view in told if not view.counts))
         self._interval_s = self._every_s = interval_s
 
     def over(self, line: Viewer, listener: Listener, stopped: threading.Event) -> None:
@@ -305,13 +366,13 @@ class Poll:
 
     def _tell(self, replies: dict[str, Reply], listener: Listener) -> None:
         why = next((reply.failure for reply in replies.values() if reply.failure), "")
-        found = sample(self._views, replies)
+        found = sample(self._views, replies, Readings())
         if found is None:
             raise NoAnswerError(why or "what it answers cannot be read")
         is_slow = self._every_s > NOTICEABLE * self._interval_s
         listener.report(self.device, Condition("slow" if is_slow else "live", why, round(self._every_s, 1)))
         counters = {name: counts for name, counts in found.counters.items() if name in WATCHED}
-        listener.deliver(self.device, Sample(found.at_s, counters, found.boot))
+        listener.deliver(self.device, Sample(found.at_s, counters, found.boot, found.buffers))
 
     def _pace(self, took_s: float) -> None:
         """Ask less often what takes long to answer, at once; and more often again, bit by bit."""

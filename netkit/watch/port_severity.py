@@ -24,6 +24,10 @@ class Wire(NamedTuple):
     speed_gbps: float
     peer: str
     peer_port: str
+    ecn_min_bytes: int | None = None
+    """The length of its lossless queues from which packets are marked; None of a NIC."""
+    headroom_bytes: int | None = None
+    """What a lossless priority may still receive once a pause was sent."""
 
     @property
     def label(self) -> str:
@@ -45,7 +49,9 @@ def _of_switch(switch: Switch) -> Iterator[Wire]:
     group = f"rail {switch.rail}" if switch.role == "leaf" else f"{switch.role}s"
     for port in switch.ports:
         kind: Kind = "host" if port.role == "host" else "fabric"
-        yield Wire(switch.name, port.name, kind, group, port.speed_gbps, port.peer, port.peer_port)
+        headroom_bytes = port.profile.headroom.xoff_bytes if port.profile.headroom else None
+        limits = port.profile.ecn.min_bytes, headroom_bytes
+        yield Wire(switch.name, port.name, kind, group, port.speed_gbps, port.peer, port.peer_port, *limits)
 
 
 def _of_host(host: Host, speeds: dict[tuple[str, str], int]) -> Iterator[Wire]:
@@ -66,29 +72,35 @@ class Level(IntEnum):
     UNKNOWN = 0
     QUIET = 1
     BUSY = 2
-    MARKS = 3
-    DROPS = 4
-    SLIGHTLY_PAUSED = 5
-    SLIGHTLY_PAUSING = 6
-    DAMAGED = 7
-    PAUSED = 8
-    PAUSING = 9
-    FLAPS = 10
+    QUEUES = 3
+    """A queue was longer than what ECN starts at, for whatever short a time."""
+    MARKS = 4
+    DROPS = 5
+    SLIGHTLY_PAUSED = 6
+    SLIGHTLY_PAUSING = 7
+    DAMAGED = 8
+    FILLS = 9
+    """Much of its headroom was used: when that is full, lossless packets are lost."""
+    PAUSED = 10
+    PAUSING = 11
+    FLAPS = 12
     """Pauses come from elsewhere mostly; a link that goes down is what is wrong with this very port."""
-    SOURCE = 11
+    SOURCE = 13
     """It pauses others, and nothing pauses it: where pauses come from."""
-    LOSES = 12
+    LOSES = 14
 
 
 WORDS = {
     Level.UNKNOWN: "",
     Level.QUIET: "traffic",
     Level.BUSY: "busy",
+    Level.QUEUES: "queues",
     Level.MARKS: "marks",
     Level.DROPS: "drops",
     Level.SLIGHTLY_PAUSED: "paused",
     Level.SLIGHTLY_PAUSING: "pauses",
     Level.DAMAGED: "errors",
+    Level.FILLS: "fills",
     Level.FLAPS: "flaps",
     Level.PAUSED: "paused",
     Level.PAUSING: "pauses",
@@ -96,17 +108,21 @@ WORDS = {
     Level.LOSES: "loses",
 }
 SEVERE = (Level.LOSES, Level.SOURCE, Level.FLAPS, Level.PAUSING, Level.PAUSED)
-SLIGHT = (Level.DAMAGED, Level.SLIGHTLY_PAUSING, Level.SLIGHTLY_PAUSED, Level.DROPS, Level.MARKS)
+SLIGHT = (
+    *(Level.FILLS, Level.DAMAGED, Level.SLIGHTLY_PAUSING, Level.SLIGHTLY_PAUSED),
+    *(Level.DROPS, Level.MARKS, Level.QUEUES),
+)
 
 
 @dataclass(frozen=True, slots=True)
 class PauseLimits:
-    """From when on pauses are worth a word, and from when on they are bad; as the checks have it."""
+    """From when on pauses and used headroom are worth a word, and pauses are bad; as the checks have it."""
 
     pause_fraction_warn: float = 0.01
     pause_fraction_fail: float = 0.05
     pause_rate_warn: float = 100
     pause_rate_fail: float = 1000
+    headroom_warn_percent: float = 50
 
 
 class Severity(NamedTuple):
@@ -160,6 +176,10 @@ def _severities(reading: PortReading, speed_gbps: float, limits: PauseLimits) ->
         (Level.MARKS, reading.marks),
     )
     yield from (Severity(level, _step(value)) for level, value in counted if value)
+    if reading.headroom_share is not None and 100 * reading.headroom_share > limits.headroom_warn_percent:
+        yield Severity(Level.FILLS, _step(reading.headroom_share))
+    if reading.queue_share is not None and reading.queue_share >= 1:
+        yield Severity(Level.QUEUES, _step(reading.queue_share))
     for held, rate, slight, severe in (
         (reading.pause_in, reading.pauses_in, Level.SLIGHTLY_PAUSED, Level.PAUSED),
         (reading.pause_out, reading.pauses_out, Level.SLIGHTLY_PAUSING, Level.PAUSING),

@@ -16,6 +16,7 @@ from typing import IO, Any, NamedTuple, cast
 from netkit.errors import NetkitError, Problem
 from netkit.facts import COUNTERS, Sample
 from netkit.facts.counter import parts
+from netkit.facts.qos import Buffer
 from netkit.watch.board import Outline
 from netkit.watch.feed import WATCHED, Condition
 from netkit.watch.port_severity import PauseLimits, Wire
@@ -29,6 +30,8 @@ MOST = 1 << 64
 LATEST_S = 253402214400.0
 """The last day that a clock can tell."""
 STATES = frozenset({"connecting", "live", "slow", "gone"})
+LEVELS = ("used_bytes", "peak_bytes", "headroom_peak_bytes")
+"""What a record holds of a buffer, in this order."""
 BAD = (ValueError, LookupError, TypeError, AttributeError, RecursionError, OverflowError)
 """What reading something else than a record comes to."""
 
@@ -65,7 +68,9 @@ class Record:
             return
         sample = event.what
         boot = {"boot": sample.boot} if sample.boot else {}
-        self._write(head | {"at_s": round(sample.at_s, 6), **boot, "counters": sample.counters})
+        levels = {place: [getattr(level, name) for name in LEVELS] for place, level in sample.buffers.items()}
+        buffers = {"buffers": levels} if levels else {}
+        self._write(head | {"at_s": round(sample.at_s, 6), **boot, "counters": sample.counters, **buffers})
 
     def _write(self, line: dict[str, Any]) -> None:
         data = json.dumps(line, separators=(",", ":")).encode() + b"\n"
@@ -144,8 +149,12 @@ def _outline(head: Any, path: Path) -> Outline:
 
 
 def _wire(told: Any) -> Wire:
-    device, port, kind, group, speed_gbps, peer, peer_port = told
-    return Wire(str(device), str(port), kind, str(group), _amount(speed_gbps), str(peer), str(peer_port))
+    device, port, kind, group, speed_gbps, peer, peer_port, *limits = told
+    ecn_min_bytes, headroom_bytes = limits or (None, None)  # records of older releases have none
+    return Wire(
+        *(str(device), str(port), kind, str(group), _amount(speed_gbps), str(peer), str(peer_port)),
+        *(_size(ecn_min_bytes), _size(headroom_bytes)),
+    )
 
 
 def _events(lines: Iterator[bytes], path: Path) -> Iterator[RecordedEvent]:
@@ -165,7 +174,13 @@ def _event(told: Any) -> RecordedEvent:
         for name, places in told["counters"].items()
         if name in WATCHED
     }
-    return RecordedEvent(heard_s, device, Sample(_amount(told["at_s"]), counters, str(told.get("boot", ""))))
+    buffers = {
+        "/".join(map(str, parts(place))): Buffer(
+            **{name: _size(size) for name, size in zip(LEVELS, sizes, strict=True)}
+        )
+        for place, sizes in told.get("buffers", {}).items()
+    }
+    return RecordedEvent(heard_s, device, Sample(_amount(told["at_s"]), counters, str(told.get("boot", "")), buffers))
 
 
 def _condition(state: Any, why: Any, every_s: Any, again_s: Any) -> Condition:
@@ -187,6 +202,10 @@ def _count(told: Any) -> int:
     if not 0 <= found < MOST:
         raise ValueError(told)
     return found
+
+
+def _size(told: Any) -> int | None:
+    return None if told is None else _count(told)
 
 
 def _place(name: str, place: str) -> str:

@@ -4,13 +4,14 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from netkit.watch.board import BoardView, Row
+from netkit.watch.feed import PortReading
 from netkit.watch.port_severity import WORDS, Level, PauseLimits, judged
 from netkit.watch.span import Glyphs, Line, Span, Style, clean, fit, percent, short
 from netkit.watch.view_state import Key, key, of_traffic, of_trouble, style_of
 
 WHAT = 7
 LONGEST_NAME, LEAST_NAME = 26, 12
-ROOM_FOR_PEER, ROOM_FOR_MORE, ROOM_FOR_BOTH = 104, 124, 150
+ROOM_FOR_PEER, ROOM_FOR_MORE, ROOM_FOR_PEAKS, ROOM_FOR_BOTH = 104, 124, 140, 150
 """Widths from which there are more columns."""
 LONGEST_HISTORY = 60
 
@@ -32,15 +33,11 @@ def _counted(name: str, style: Style) -> Callable[[Row, PauseLimits], Style]:
     return lambda row, _limits: style if getattr(row.reading, name) else ""
 
 
-def _paused(row: Row, limits: PauseLimits) -> Style:
-    return style_of(judged(row.reading._replace(**CALM, pause_out=None, pauses_out=None), 0, limits).level)
-
-
-def _pauses(row: Row, limits: PauseLimits) -> Style:
-    return style_of(judged(row.reading._replace(**CALM, pause_in=None, pauses_in=None), 0, limits).level)
-
-
-CALM = dict.fromkeys(("rx_bps", "tx_bps", "marks", "loss", "drops", "errors", "flaps"))
+def _judged(*names: str) -> Callable[[Row, PauseLimits], Style]:
+    """Return the style of how bad a port is by some quantities alone."""
+    return lambda row, limits: style_of(
+        judged(PortReading(**{name: getattr(row.reading, name) for name in names}), 0, limits).level
+    )
 
 
 def pause(held: float | None, rate: float | None, absent: str) -> str:
@@ -48,17 +45,47 @@ def pause(held: float | None, rate: float | None, absent: str) -> str:
     return f"{short(rate, absent)}/s" if held is None and rate is not None else percent(held, absent)
 
 
+def peak(share: float | None, found_bytes: float | None, absent: str) -> str:
+    """Return a peak as a part of what it is held against, and as bytes where that is not known."""
+    return percent(share, absent) if share is not None else short(found_bytes, absent)
+
+
 ALWAYS = (
     Column("RX", 5, lambda row, absent: short(row.reading.rx_bps, absent), _plain),
     Column("TX", 5, lambda row, absent: short(row.reading.tx_bps, absent), _plain),
-    Column("PAUSED", 7, lambda row, absent: pause(row.reading.pause_in, row.reading.pauses_in, absent), _paused),
-    Column("PAUSES", 7, lambda row, absent: pause(row.reading.pause_out, row.reading.pauses_out, absent), _pauses),
+    Column(
+        "PAUSED",
+        7,
+        lambda row, absent: pause(row.reading.pause_in, row.reading.pauses_in, absent),
+        _judged("pause_in", "pauses_in"),
+    ),
+    Column(
+        "PAUSES",
+        7,
+        lambda row, absent: pause(row.reading.pause_out, row.reading.pauses_out, absent),
+        _judged("pause_out", "pauses_out"),
+    ),
     Column("ECN/s", 5, lambda row, absent: short(row.reading.marks, absent), _counted("marks", "warn")),
     Column("LOST/s", 6, lambda row, absent: short(row.reading.loss, absent), _counted("loss", "bad")),
 )
 ROOMY = (
     Column("DROPS/s", 7, lambda row, absent: short(row.reading.drops, absent), _counted("drops", "warn")),
     Column("ERR/s", 5, lambda row, absent: short(row.reading.errors, absent), _counted("errors", "warn")),
+)
+
+PEAKS = (
+    Column(
+        "QUEUE",
+        6,
+        lambda row, absent: peak(row.reading.queue_share, row.reading.queue_bytes, absent),
+        _judged("queue_share"),
+    ),
+    Column(
+        "HEADRM",
+        6,
+        lambda row, absent: peak(row.reading.headroom_share, row.reading.headroom_bytes, absent),
+        _judged("headroom_share"),
+    ),
 )
 
 
@@ -77,7 +104,7 @@ def layout(rows: Sequence[Row], width: int) -> TableLayout:
     """Return what there is room for."""
     name = _width(f"{row.wire.device} {row.wire.port}" for row in rows)
     peer = _width(f"{row.wire.peer} {row.wire.peer_port}" for row in rows) if width >= ROOM_FOR_PEER else 0
-    columns = ALWAYS + (ROOMY if width >= ROOM_FOR_MORE else ())
+    columns = ALWAYS + (ROOMY if width >= ROOM_FOR_MORE else ()) + (PEAKS if width >= ROOM_FOR_PEAKS else ())
     taken = 1 + name + (1 + peer if peer else 0) + sum(1 + column.width for column in columns) + 2 + WHAT
     room = max(0, width - taken - 1)
     has_both = width >= ROOM_FOR_BOTH

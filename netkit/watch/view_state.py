@@ -92,6 +92,8 @@ def _typed(look: ViewState, name: str) -> ViewState:
 
 OF_LEVEL: Mapping[Level, str] = {
     Level.LOSES: "loss",
+    Level.FILLS: "headroom_share",
+    Level.QUEUES: "queue_share",
     Level.FLAPS: "flaps",
     Level.DAMAGED: "errors",
     Level.DROPS: "drops",

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 
 from netkit.facts import Sample
+from netkit.facts.qos import Buffer
 from netkit.watch.board import Board, Outline
 from netkit.watch.feed import Condition
 from netkit.watch.port_severity import Wire
@@ -11,8 +12,8 @@ from netkit.watch.session import take
 
 BEGAN_S = 1_700_000_000.0
 WIRES = (
-    Wire("leaf01", "swp1s0", "host", "rail 0", 400, "gpu01", "rail0"),
-    Wire("leaf01", "swp1s1", "host", "rail 0", 400, "gpu02", "rail0"),
+    Wire("leaf01", "swp1s0", "host", "rail 0", 400, "gpu01", "rail0", 150_000, 80_000),
+    Wire("leaf01", "swp1s1", "host", "rail 0", 400, "gpu02", "rail0", 150_000, 80_000),
     Wire("leaf01", "swp33s0", "fabric", "rail 0", 400, "spine01", "swp1s0"),
     Wire("spine01", "swp1s0", "fabric", "spines", 400, "leaf01", "swp33s0"),
     Wire("gpu01", "rail0", "nic", "rail 0", 400, "leaf01", "swp1s0"),
@@ -29,9 +30,9 @@ def counters(rates: Mapping[str, Rates], seconds: float) -> Mapping[str, Mapping
     }
 
 
-def sample(at_s: float, counts: Mapping[str, Mapping[str, int]]) -> Sample:
+def sample(at_s: float, counts: Mapping[str, Mapping[str, int]], buffers: Mapping[str, Buffer] | None = None) -> Sample:
     """Return a sample, so long after the beginning."""
-    return Sample(BEGAN_S + at_s, counts)
+    return Sample(BEGAN_S + at_s, counts, buffers=buffers or {})
 
 
 def ports(device: str) -> tuple[str, ...]:
@@ -49,7 +50,22 @@ def storm_at(second: int) -> Iterator[RecordedEvent]:
             if second == 12:
                 yield RecordedEvent(BEGAN_S + second, device, Condition("gone", "connection refused", 1.0, 4.0))
             continue
-        yield RecordedEvent(BEGAN_S + second + 0.05, device, sample(second, _counts(device, second)))
+        yield RecordedEvent(
+            BEGAN_S + second + 0.05, device, sample(second, _counts(device, second), _buffers(device, second))
+        )
+
+
+def _buffers(device: str, second: int) -> Mapping[str, Buffer]:
+    """Return how full the leaf's queues are: bursts at the port that is held up, headroom in use at the other one."""
+    if device != "leaf01":
+        return {}
+    held_s = max(0, second - 10)
+    burst = 600_000 if second > 13 else 240_000 if second > 11 else 0
+    return {
+        "swp1s0/3": Buffer(120_000 if held_s else 0, burst, 0),
+        "swp1s1/3": Buffer(0, 0, min(held_s, 18) * 3_000),
+        "swp1s1/0": Buffer(9_000, 9_000_000 + second),
+    }
 
 
 def _counts(device: str, second: int) -> Mapping[str, Mapping[str, int]]:

@@ -8,6 +8,7 @@ import pytest
 
 from netkit.errors import AccessError, Problem
 from netkit.facts import Absent, Facts, Sample
+from netkit.facts.qos import Buffer
 from netkit.platforms.view import Reply, View, Viewer
 from netkit.watch.feed import Condition, Poll, ReconnectingFeed
 from netkit.watch.session import running
@@ -24,6 +25,8 @@ VIEWS = (
     View(("count",), frozenset({"counters"}), parse),
     View(("dear",), frozenset({"counters"}), parse, is_costly=True),
     View(("other",), frozenset({"interfaces"}), lambda _: Facts()),
+    View(("count",), frozenset({"buffers"}), lambda text: Facts(buffers={"swp1/3": Buffer(None, int(text))})),
+    View(("levels",), frozenset({"buffers"}), lambda _: Facts(buffers={"swp1/4": Buffer(None, 1)})),
 )
 
 
@@ -112,6 +115,7 @@ def test_only_what_counts_and_costs_little_is_asked_over_one_connection(
     assert set(device.asked) == {("count",)}
     assert device.opened == 1
     assert [sample.counters for sample in heard.samples[:2]] == [{"rx_bytes": {"swp1": n}} for n in (1, 2)]
+    assert [sample.buffers for sample in heard.samples[:2]] == [{"swp1/3": Buffer(None, n)} for n in (1, 2)]
 
 
 def test_a_device_that_lags_is_asked_less_often_and_says_so(device: Device, heard: Heard, watched: Start) -> None:
