@@ -279,9 +279,9 @@ class Order:
 
         It is down until the other end changes too, or the filters of its ends have no prefix in common until then.
         """
-        if name not in self._routing:
-            return []
-        ports = self.network.speaking(NetworkState(phases), name) & self.network.speaking(self._last, name)
+        ports = self.network.speaking(NetworkState(phases), name) if name in self._routing else frozenset()
+        if ports:
+            ports &= self.network.speaking(self._last, name)
         return sorted(ports - self.network.speaking(done, name)) if ports else []
 
     def _while_changing(self, phases: Mapping[str, int], names: Iterable[str]) -> tuple[Pairs, int, int]:

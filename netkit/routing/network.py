@@ -177,6 +177,7 @@ class Network:
         self._every_prefix = {prefix: 1 << place for place, prefix in enumerate(every)}
         self._allowed_of_all: dict[tuple[str, int, str], int] = {}
         self._passed: dict[tuple[tuple[str, int, str], tuple[str, int, str]], bool] = {}
+        self._possible: dict[tuple[str, int], tuple[tuple[End, End, tuple[Link | None, ...]], ...]] = {}
         self._sent: dict[Table, tuple[int, int]] = {}
         self._last: _Tables | None = None
 
@@ -322,17 +323,27 @@ class Network:
 
     def _sessions(self, state: NetworkState, name: str) -> Iterator[Link]:
         """Yield the established sessions of a router."""
-        router = self.router(state, name)
+        variant = (name, self._phase(state, name))
+        if variant not in self._possible:
+            self._possible[variant] = tuple(self._possible_sessions(*variant))
+        for near, far, links in self._possible[variant]:
+            link = links[min(state.phases.get(far[0], 0), len(links) - 1)]
+            if link is not None and near not in state.down and far not in state.down:
+                yield link
+
+    def _possible_sessions(self, name: str, phase: int) -> Iterator[tuple[End, End, tuple[Link | None, ...]]]:
+        """Yield the ends of each cable between routers, with the session for each configuration of the far one."""
+        router = self._routers[name][phase]
         for near in router.neighbors:
             end = self._ends.get((name, near.interface))
             if end is None or end[0] not in self._routers:
                 continue
-            peer = self.router(state, end[0])
-            far = self._sides[end[0], self._phase(state, end[0])].get(end[1])
-            if far is None or {(name, near.interface), end} & state.down:
-                continue
-            if _is_up(router, near, peer) and _is_up(peer, far, router):
-                yield end[0], far, near
+            links: list[Link | None] = []
+            for number, peer in enumerate(self._routers[end[0]]):
+                far = self._sides[end[0], number].get(end[1])
+                is_up = far is not None and _is_up(router, near, peer) and _is_up(peer, far, router)
+                links.append((end[0], far, near) if far is not None and is_up else None)
+            yield (name, near.interface), end, tuple(links)
 
     def _settle(self, tables: _Tables, number: int, dirty: Iterable[str]) -> bool:
         """Let routes travel until nothing changes; False when they do not come to rest."""
