@@ -1,4 +1,4 @@
-"""What the SNMP agent and the gNMI server of a NOS have of their own; its package says so in its module `agents`."""
+"""Specifics of a NOS's SNMP agent and gNMI server, which its package defines in its module `agents`."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -12,13 +12,13 @@ from netkit.platforms.gnmi.message import Update
 from netkit.platforms.view import View
 
 Sums = tuple[tuple[str, ...], ...]
-"""Leaves whose sum a counter is, the preferred ones first."""
+"""Groups of leaves whose sum is a counter, the preferred group first."""
 Count = tuple[tuple[str, str], int]
-"""The server's name of a count and the place, and the count."""
+"""((the server's name of the counter, place), value)."""
 
 
 class SensorValue(NamedTuple):
-    """One value of a module."""
+    """One reading of a transceiver module."""
 
     quantity: Quantity
     lane: int
@@ -28,32 +28,32 @@ class SensorValue(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class SnmpDialect:
-    """What an agent has of its own."""
+    """Specifics of an SNMP agent."""
 
     release: re.Pattern[str]
-    """How sysDescr names the release."""
+    """Finds the release in sysDescr."""
     model: re.Pattern[str] | None = None
     tables: tuple[str, ...] = ()
-    """The vendor's tables that count."""
+    """The vendor's tables with counters."""
     counters: Callable[..., Facts] | None = None
-    """(ifTable, ifXTable, those tables, wanted ports) → counters."""
+    """(ifTable, ifXTable, `tables`, wanted ports) → counters."""
     port_at: Callable[[int], str] | None = None
-    """ifIndex → port, where an agent calls ports by other names; empty when it is none."""
+    """ifIndex → port, for agents that use other port names; empty if it is not a port."""
     sensor_limits: tuple[str, ...] = ()
     is_lane_a_port: bool = False
-    """Whether a sensor names a lane as the port that could begin there."""
+    """Whether sensors name a lane after the port that could start there."""
     own_lanes: Callable[[str, list[SensorValue], Iterable[str]], list[SensorValue]] | None = None
-    """(port, values of its module, all ports) → the values that are its own."""
+    """(port, readings of its module, all ports) → the readings of this port."""
 
 
 @dataclass(frozen=True, slots=True)
 class GnmiDatabase:
-    """A server that shows a database of its own, not OpenConfig."""
+    """A server that exposes its own database instead of OpenConfig."""
 
     ports: str
     """The path of the table that names the ports."""
     aliases: Callable[[Iterable[Update]], Mapping[str, str]]
-    """What the server calls ports → ports."""
+    """Updates → the server's port names, mapped to ours."""
     counts: Callable[[Update, Mapping[str, str]], Iterator[Count]]
     counters: Mapping[str, Sums]
     views: Callable[[tuple[str, ...]], tuple[View, ...]]
@@ -61,12 +61,12 @@ class GnmiDatabase:
 
 @dataclass(frozen=True, slots=True)
 class GnmiDialect:
-    """What a server has of its own."""
+    """Specifics of a gNMI server."""
 
     streamed: tuple[str, ...]
-    """What is streamed of its counters, unless access.yaml names other paths."""
+    """Counter paths to subscribe to, unless access.yaml names others."""
     only_streams: Absent | None = None
-    """Why it cannot be asked once."""
+    """Why it supports subscriptions only, not polling."""
     database: GnmiDatabase | None = None
 
 
@@ -75,12 +75,12 @@ class Agents:
     """The agents of a NOS."""
 
     port: re.Pattern[str]
-    """How its ports are called."""
+    """Matches its port names."""
     snmp: SnmpDialect
     gnmi: GnmiDialect | None = None
 
 
 def agents_of(platform: str) -> Agents | None:
-    """Return what is known of a platform's agents; None when its package says nothing of them."""
+    """Load the agents of a platform; None if its package defines none."""
     module = registry.optional(platform, "agents")
     return None if module is None else module.AGENTS

@@ -1,27 +1,27 @@
-"""A running configuration as it may be kept: without secrets, in an order of its own, in one text a device."""
+"""Backups of running configurations: secrets masked, in canonical order, one text per device."""
 
 import re
 from collections.abc import Mapping
 
 from netkit.platforms.compare import ConfigModel
-from netkit.platforms.config import Config, Files, Path
+from netkit.platforms.config import Files, Path
 from netkit.platforms.secrets import SECRET, is_secret_name, settled
 
 HEAD = re.compile(r"^==> (\S+)( is not there)? <==$", re.MULTILINE)
 Running = Mapping[str, str | None]
 
-# What a device may hold beyond what netkit writes. A plan never looks there, but a backup has all of it.
+# Secrets a device may hold beyond those netkit writes. A plan never reads them, but a backup covers everything.
 FIELD = re.compile(
     r"(?:^|[-_])(?:cak|password[-_]hash|(?:ro|rw)?communit(?:y|ies)|md5|md5-key|authentication-key|key-string)$",
     re.IGNORECASE,
 )
 VALUE_OF = frozenset({"NTP_KEY", "key"})
-"""Below these, by number, `value` is a key."""
+"""Below these, `value` is a key."""
 NAMED = frozenset({"community-password", "auth-md5", "auth-sha", "encrypt-aes", "encrypt-des"})
-"""Below these a name is itself the secret."""
+"""Below these, the name itself is the secret."""
 LINES = (
     re.compile(r"\b(key-string|authentication-key|authentication string|message-digest-key \S+ \S+)( \d+)? \S+$"),
-    re.compile(r"\b(authentication key|password|secret|key)( \d+)? (?!\d{1,5}$)\S+$"),  # but for the number of a key
+    re.compile(r"\b(authentication key|password|secret|key)( \d+)? (?!\d{1,5}$)\S+$"),  # except a key number
     re.compile(r"^(key \S+)( \d+) \S+(?= fallback$|$)"),
     re.compile(r"^(snmp-server host .* version (?:1|2c))() \S+"),
     re.compile(r"^(snmp-server host \S+(?: vrf \S+)?(?: traps| informs)?)() (?!vrf|version|traps|informs|udp-port)\S+"),
@@ -35,38 +35,33 @@ PRIVATE_KEY = "PRIVATE KEY-----"
 
 
 def without_secrets(model: ConfigModel, files: Running, intended: Files) -> Running:
-    """Return files that mean the same, with every secret masked. ConfigError when they cannot be read.
+    """Return equivalent files with every secret masked. ConfigError if they cannot be parsed.
 
-    They are written anew from what was read, so that what a device prints in another order is no change. Where the
-    intended files name a secret, there is one too, whatever the platform expects there.
+    They are regenerated from the parsed configuration, so that a different order of output is not a change. Wherever
+    the intended files have a secret, it is masked too, even if the platform does not expect one there. Anything else
+    that may be a secret is masked unless it is literally what is intended.
     """
-    there = {name: text for name, text in files.items() if text is not None and model.reads(name)}
+    present = {name: text for name, text in files.items() if text is not None and model.reads(name)}
     known = model.parse({name: text for name, text in intended.items() if model.reads(name)})
-    found = model.text(_masked(settled(model.parse(there), known), known))
-    return {**found, **{name: None for name, text in files.items() if text is None}}
+    masked: dict[Path, str] = {}
+    for path, value in settled(model.parse(present), known).items():
+        place, text = path, value
+        if path not in known:
+            above = ("", *path[:-1])
+            place = tuple(SECRET if before in NAMED else _line(key) for before, key in zip(above, path, strict=True))
+        if known.get(path) != value:
+            text = SECRET if value and _is_secret(path, value) else "\n".join(map(_line, value.split("\n")))
+        masked[place] = text
+    return {**model.text(masked), **{name: None for name, text in files.items() if text is None}}
 
 
-def _masked(running: Config, intended: Config) -> dict[Path, str]:
-    """Return a configuration without what may be a secret, wherever it is not word for word what is intended."""
-    return {
-        path if path in intended else _path(path): value if intended.get(path) == value else _value(path, value)
-        for path, value in running.items()
-    }
-
-
-def _path(path: Path) -> Path:
-    above = ("", *path)
-    return tuple(SECRET if before in NAMED else _line(key) for before, key in zip(above, path, strict=False))
-
-
-def _value(path: Path, value: str) -> str:
+def _is_secret(path: Path, value: str) -> bool:
     is_key = path[-1] == "value" and not VALUE_OF.isdisjoint(path[:-1])
-    if value and (is_key or is_secret_name(path[-1]) or FIELD.search(path[-1]) or PRIVATE_KEY in value):
-        return SECRET
-    return "\n".join(map(_line, value.split("\n")))
+    return is_key or is_secret_name(path[-1]) or bool(FIELD.search(path[-1])) or PRIVATE_KEY in value
 
 
 def _line(text: str) -> str:
+    """Mask the secrets of a line."""
     if SECRET in text:
         return text
     for rule in LINES:
@@ -75,7 +70,7 @@ def _line(text: str) -> str:
 
 
 def joined(files: Running) -> str:
-    """Return files as one text, each below its name."""
+    """Join files into one text, each below a header with its name."""
     parts = []
     for name, text in sorted(files.items()):
         end = "" if not text or text.endswith("\n") else "\n"
@@ -84,7 +79,7 @@ def joined(files: Running) -> str:
 
 
 def separated(text: str) -> dict[str, str | None]:
-    """Return the files in one text; empty when it is none that `joined` made."""
+    """Split a text that `joined` made; empty for any other text."""
     heads = list(HEAD.finditer(text))
     if not heads or heads[0].start() != 0:
         return {}

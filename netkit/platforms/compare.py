@@ -1,4 +1,4 @@
-"""What a platform must know to compare configurations, and the comparison itself: one for every NOS."""
+"""The configuration model each platform defines, and the comparison of configurations, which is the same for all."""
 
 import re
 from collections.abc import Callable, Iterable, Mapping
@@ -13,13 +13,13 @@ from netkit.platforms.registry import Parts
 from netkit.platforms.routing import HostRoutes, RetainedRouting, Router
 from netkit.platforms.secrets import has_placeholder, holds_secret, settled, without_placeholders
 
-LONGEST_SORTED = 200  # an int() of thousands of digits is refused; what follows so much text sorts as it came
+LONGEST_SORTED = 200  # int() refuses thousands of digits; anything beyond this length does not affect the order
 NUMBER = re.compile(r"(\d+)")
 
 
 @dataclass(frozen=True, slots=True)
 class Situation:
-    """What a platform sees when it chooses how to make changes."""
+    """Input for a platform's choice of strategy."""
 
     changes: tuple[Change, ...]
     running: Config
@@ -29,40 +29,40 @@ class Situation:
 
 @dataclass(frozen=True, slots=True)
 class ConfigModel:
-    """The configuration of one NOS: how to read it, what of it is netkit's, what changes risk, how to make them."""
+    """The configuration of one NOS: how to parse it, what netkit owns, what changes risk, how to apply them."""
 
     platform: str
     files: tuple[str, ...]
-    """What is read and compared, as patterns of names; what netkit renders beside it is for people, or a first boot."""
+    """Name patterns of the files that are compared; other rendered files are for people, or for the first boot."""
     read: Callable[[Files], Config]
-    """Files → canonical configuration; what it does not know stays intact. ConfigError when it cannot."""
+    """Files → canonical configuration; unknown parts stay intact. ConfigError for an unreadable file."""
     text: Callable[[Config], dict[str, str]]
-    """Configuration → files that parse to it again."""
+    """Configuration → files; the inverse of `read`."""
     ownership: Ownership
     risks: RiskTable
     strategy: Callable[[Situation], Strategy]
     constraints: tuple[Constraint, ...]
     router: Callable[[Config], Router] | None = None
-    """Configuration → what it says about routing; None for hosts."""
+    """Configuration → routing model; None for hosts."""
     host_routes: Callable[[Config], HostRoutes] | None = None
     keeping: Callable[[Files, RetainedRouting], Files] | None = None
-    """Intended files, and routing that is to be kept for a while → files that say both."""
+    """Intended files and routing to retain temporarily → files with both."""
     is_apart: Callable[[Path], bool] = lambda _path: False
-    """Whether a device may refuse a change and keep all others: nothing depends on it, and its form is not certain."""
+    """Whether a device may refuse a change and keep the others: nothing depends on it, and its syntax is uncertain."""
 
     def parse(self, files: Files) -> Config:
-        """Return files as a configuration without secrets."""
+        """Parse files into a configuration with placeholders masked."""
         entries = self.read(files)
         return without_placeholders(entries) if any(map(has_placeholder, files.values())) else entries
 
     def reads(self, file: str) -> bool:
-        """Whether a file is one to compare."""
+        """Whether a file takes part in comparisons."""
         return any(fnmatchcase(file, pattern) for pattern in self.files)
 
 
 @dataclass(frozen=True, slots=True)
 class ConfigComparison:
-    """A running and an intended configuration side by side, as far as they are netkit's."""
+    """The parts of a running and an intended configuration that netkit owns, and their differences."""
 
     running: Config
     intended: Config
@@ -71,7 +71,7 @@ class ConfigComparison:
     intended_digest: str
     not_read: tuple[str, ...] = ()
     whole: Config = field(default_factory=dict, repr=False)
-    """All that runs, netkit's or not."""
+    """The complete running configuration, owned by netkit or not."""
 
 
 def compare(
@@ -82,11 +82,11 @@ def compare(
     owner: Files | None = None,
     parse: Callable[[Files], Config] | None = None,
 ) -> ConfigComparison:
-    """Compare what a device runs with what it should.
+    """Compare the running files of a device with the intended ones.
 
-    A running file of None is not on the device; one that is missing was not read, and is left out of the comparison.
-    `owner` is the configuration that says what is netkit's where that depends on the intended one: for the way back,
-    the one that was intended on the way there. `parse` reads intended files, for whoever remembers what they say.
+    A running file of None does not exist on the device; a missing one was not read and is not compared.
+    `owner` is the configuration that determines ownership where that depends on the intended one: for a rollback, the
+    one intended by the deploy. `parse` parses intended files, for callers that cache the result.
     """
     read = parse or model.parse
     not_read = tuple(sorted(name for name in intended if name not in running and model.reads(name)))
@@ -105,14 +105,18 @@ def compare(
 
 
 def diff(model: ConfigModel, running: Config, intended: Config) -> tuple[Change, ...]:
-    """Return what has to change, in the order of the paths."""
+    """List the changes from running to intended, in the order of their paths."""
     paths = {path for path, _ in running.items() ^ intended.items()}
-    changes = (Change(path, running.get(path), intended.get(path)) for path in sorted(paths, key=_place))
+
+    def place(path: Path) -> tuple[object, ...]:
+        return natural(path[:-1]), natural(path[-1:]), path  # siblings stay together
+
+    changes = (Change(path, running.get(path), intended.get(path)) for path in sorted(paths, key=place))
     return tuple(model.risks.judged(changes, running))
 
 
 def apply(running: Config, changes: Iterable[Change]) -> dict[Path, str]:
-    """Return what a configuration becomes by changes."""
+    """Apply changes to a configuration."""
     result = dict(running)
     for change in changes:
         if change.intended is None:
@@ -123,7 +127,7 @@ def apply(running: Config, changes: Iterable[Change]) -> dict[Path, str]:
 
 
 def natural(path: Path) -> tuple[tuple[tuple[int, str], ...], ...]:
-    """Return a sort key by which swp2 stands before swp10."""
+    """Sort key that orders swp2 before swp10."""
     return tuple(map(_natural, path))
 
 
@@ -132,13 +136,8 @@ def _natural(key: str) -> tuple[tuple[int, str], ...]:
     return tuple((int(part), "") if part.isdecimal() else (-1, part) for part in NUMBER.split(key[:LONGEST_SORTED]))
 
 
-def _place(path: Path) -> tuple[object, ...]:
-    """Return a sort key that keeps the entries of one place together."""
-    return natural(path[:-1]), natural(path[-1:]), path
-
-
 def _settled(running: dict[Path, str], intended: dict[Path, str]) -> tuple[dict[Path, str], dict[Path, str]]:
-    """Mask on either side what is a secret on the other; the sides swap on the way back."""
+    """Mask on each side what is a secret on the other, because a rollback swaps the sides."""
     for one, other in ((running, intended), (intended, running)):
         differing = dict(one.items() - other.items())
         opposite = dict(other.items() - one.items())
@@ -150,4 +149,4 @@ def _settled(running: dict[Path, str], intended: dict[Path, str]) -> tuple[dict[
 
 
 MODELS: Mapping[str, ConfigModel] = Parts("model", "MODEL")
-"""`linux` are the GPU hosts."""
+"""`linux` is the model of GPU hosts."""

@@ -1,7 +1,7 @@
-"""A device's configuration as one flat mapping, the same shape for every NOS: where something stands → what it is.
+"""A device's configuration as one flat mapping of path → value, in the same form for every NOS.
 
-A line of a command line and a node of a tree are both an entry; what is only there, without a value, is empty text.
-Values are text throughout, so that 9216 and "9216" are the same to everybody.
+A CLI line and a node of a tree are both an entry; an entry without a value is the empty string. All values are
+strings, so that 9216 and "9216" compare equal.
 """
 
 import hashlib
@@ -13,10 +13,10 @@ from netkit.errors import ConfigError, Problem
 Path = tuple[str, ...]
 Config = Mapping[Path, str]
 Files = Mapping[str, str]
-"""The files of a device, by the name netkit renders them under."""
+"""Name under which netkit renders a file → its text."""
 Tree: TypeAlias = dict[str, "Tree | str"]
 Expand = Callable[[Path, str], Iterable[str]]
-"""(path, key) → the keys it stands for: some NOSes write `swp1-4` for four ports."""
+"""(path, key) → the keys it expands to: some NOSes write `swp1-4` for four ports."""
 
 DEEPEST = 60
 MOST_ENTRIES = 500_000
@@ -24,7 +24,7 @@ PRESENT = ""
 
 
 def flat(tree: object, file: str, expand: Expand | None = None) -> dict[Path, str]:
-    """Return a nested tree as a flat configuration."""
+    """Flatten a nested tree."""
     entries: dict[Path, str] = {}
     _flatten(tree, (), entries, expand, file)
     return entries
@@ -44,16 +44,16 @@ def _flatten(node: object, path: Path, entries: dict[Path, str], expand: Expand 
         entries[path] = PRESENT
         return
     if len(path) > DEEPEST or len(entries) > MOST_ENTRIES:
-        raise ConfigError(Problem("is too deep or too large to be a configuration", "read it again", file=file))
+        raise ConfigError(Problem("is too deep or too large for a configuration", "read it again", file=file))
     for key, value in node.items():
-        if value is None:  # NVUE's way to say that there is nothing on this side
+        if value is None:  # NVUE's notation for an absent side
             continue
         for name in expand(path, key) if expand else (key,):
             _flatten(value, (*path, name), entries, expand, file)
 
 
 def nested(config: Config) -> Tree:
-    """Return a flat configuration as a tree; what is only there is an empty mapping."""
+    """Build a tree from a flat configuration; an entry without a value becomes an empty mapping."""
     tree: Tree = {}
     for path, value in config.items():
         node = tree
@@ -68,6 +68,5 @@ def nested(config: Config) -> Tree:
 
 
 def digest(config: Config) -> str:
-    """Return a stable digest of a configuration."""
     joined = "\n".join(map(repr, sorted(config.items())))
     return hashlib.sha256(joined.encode()).hexdigest()

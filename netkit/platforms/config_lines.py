@@ -1,7 +1,7 @@
-"""Configurations made of lines and indented lines below them: EOS, FRR, and files of settings.
+"""Line-based configurations with indented blocks: EOS, FRR, and settings files.
 
-Each line is an entry, and its path are the lines it stands below. Where a NOS keeps one value under a name, such as
-`mtu 9214`, the name is the path and the rest the value, so that another value is one change and not two.
+Each line is an entry; its path is made of the lines above it in the hierarchy. For a line with a single value, such as
+`mtu 9214`, the keyword is the path and the rest is the value, so that a new value is one change and not two.
 """
 
 import re
@@ -14,19 +14,19 @@ from netkit.platforms.config import DEEPEST, MOST_ENTRIES, PRESENT, Config, Path
 from netkit.platforms.secrets import PLACEHOLDER, SECRET, has_placeholder
 
 Rewrite = Callable[[str], Iterable[str]]
-"""A line → the lines it means: none for a default, several for a list, one without its secret."""
+"""A line → the lines it is normalised to: none for a default, several for a list, one without its secret."""
 
 
 @dataclass(frozen=True)
 class Grammar:
-    """How one kind of file is written."""
+    """Syntax of one kind of file."""
 
     keyed: tuple[str, ...] = ()
-    """Beginnings of lines with one value; regular expressions without groups."""
+    """Keywords of lines with a single value, as regular expressions without groups."""
     closers: frozenset[str] = frozenset()
     comments: tuple[str, ...] = ("!",)
     verbatim: tuple[str, ...] = ()
-    """Beginnings of lines followed by text up to a line EOF."""
+    """Prefixes of lines that start a here-document, which a line EOF ends."""
     separator: str = " "
     indent: int = 3
     rewrite: Rewrite | None = None
@@ -37,22 +37,20 @@ class Grammar:
         object.__setattr__(self, "_keyed", re.compile(f"({'|'.join(self.keyed)}){re.escape(self.separator)}(.+)"))
 
     def entries(self, line: str) -> tuple[tuple[str, str], ...]:
-        """Return the keys and values of a line."""
+        """Split a line into keys and values."""
         known = self._known.get(line)
         if known is None:
             if len(self._known) > MOST_ENTRIES:
                 self._known.clear()
             lines = (line,) if self.rewrite is None else self.rewrite(line)
-            known = self._known[line] = tuple(map(self._split, lines))
+            matches = ((one, self._keyed.fullmatch(one) if self.keyed else None) for one in lines)
+            known = tuple((match[1], match[2]) if match else (one, PRESENT) for one, match in matches)
+            self._known[line] = known
         return known
-
-    def _split(self, line: str) -> tuple[str, str]:
-        found = self._keyed.fullmatch(line) if self.keyed else None
-        return (found[1], found[2]) if found else (line, PRESENT)
 
 
 def parse(text: str, grammar: Grammar, file: str, root: Path = ()) -> dict[Path, str]:
-    """Return the lines of a text as a configuration below a root."""
+    """Parse a text into entries below `root`."""
     entries: dict[Path, str] = {}
     above: list[tuple[int, Path]] = [(-1, root)]
     for line, depth in _lines(text, grammar, file):
@@ -61,24 +59,24 @@ def parse(text: str, grammar: Grammar, file: str, root: Path = ()) -> dict[Path,
         parent = path = above[-1][1]
         for key, value in grammar.entries(line):
             path = (*parent, key)
-            if entries.setdefault(path, value) != value:  # the name has two values: each line stands for itself
+            if entries.setdefault(path, value) != value:  # one keyword, two values: keep each line whole
                 path = (*parent, f"{key}{grammar.separator}{value}" if value else key + grammar.separator[:1])
                 entries[path] = PRESENT
         above.append((depth, path))
         if len(above) > DEEPEST:
-            raise ConfigError(Problem("is too deep to be a configuration", "read it again", file=file))
+            raise ConfigError(Problem("is too deep for a configuration", "read it again", file=file))
     return entries
 
 
 def _lines(text: str, grammar: Grammar, file: str) -> Iterator[tuple[str, int]]:
-    """Yield each line that says something, and its depth."""
+    """Yield each line that is neither blank nor a comment, and its indentation."""
     lines = iter(text.splitlines())
     for number, raw in enumerate(lines):
         line = raw.strip()
         if not line or line in grammar.closers or line.startswith(grammar.comments):
             continue
         if number > MOST_ENTRIES:
-            raise ConfigError(Problem("is too large to be a configuration", "read it again", file=file))
+            raise ConfigError(Problem("is too large for a configuration", "read it again", file=file))
         if grammar.verbatim and line.startswith(grammar.verbatim):
             line = "\n".join((line, *_until_eof(lines)))
         yield line, len(raw) - len(raw.lstrip())
@@ -92,7 +90,7 @@ def _until_eof(lines: Iterator[str]) -> Iterator[str]:
 
 
 def text(config: Config, grammar: Grammar, root: Path = ()) -> str:
-    """Return a configuration below a root as text that parses to it again."""
+    """Write the entries below `root` as text; the inverse of `parse`."""
     below: dict[Path, list[Path]] = {}
     for path in config:
         if path[: len(root)] == root:
@@ -118,7 +116,7 @@ Headers = tuple[str, ...]
 
 @dataclass(frozen=True, slots=True)
 class ConfigLine:
-    """One line as it is written, what it stands below, and the entries it stands for."""
+    """One line as written, its parent lines, and the paths of its entries."""
 
     text: str
     headers: Headers
@@ -126,7 +124,7 @@ class ConfigLine:
 
 
 def lines(text: str, grammar: Grammar, root: Path = ()) -> Iterator[ConfigLine]:
-    """Yield the lines of a configuration, in their order."""
+    """Yield the lines of a configuration in order."""
     entries: dict[Path, str] = {}
     above: list[tuple[int, Path, str]] = []
     rows = iter(text.splitlines())
@@ -140,26 +138,22 @@ def lines(text: str, grammar: Grammar, root: Path = ()) -> Iterator[ConfigLine]:
         while above and above[-1][0] >= depth:
             above.pop()
         parent = above[-1][1] if above else root
-        paths = tuple(_placed(written, parent, entries, grammar))
-        yield ConfigLine(written, tuple(header for _, _, header in above), paths)
+        paths: list[Path] = []
+        for key, value in grammar.entries(PLACEHOLDER.sub(SECRET, written) if has_placeholder(written) else written):
+            path = (*parent, key)
+            if entries.setdefault(path, value) != value:  # as in `parse`
+                path = (*parent, f"{key}{grammar.separator}{value}" if value else key + grammar.separator[:1])
+            paths.append(path)
+        yield ConfigLine(written, tuple(header for _, _, header in above), tuple(paths))
         above.append((depth, paths[-1] if paths else parent, written))
 
 
-def _placed(written: str, parent: Path, entries: dict[Path, str], grammar: Grammar) -> Iterator[Path]:
-    """Yield where a line stands, as the model says it: a name with two values is two lines."""
-    for key, value in grammar.entries(PLACEHOLDER.sub(SECRET, written) if has_placeholder(written) else written):
-        path = (*parent, key)
-        if entries.setdefault(path, value) != value:
-            path = (*parent, f"{key}{grammar.separator}{value}" if value else key + grammar.separator[:1])
-        yield path
-
-
 def missing(changes: Iterable[Change], running: Config) -> list[Change]:
-    """Return the changes that are not what runs. Of a secret only its presence can be told."""
-    return [change for change in changes if not _is_made(change, running)]
+    """Find the changes the running configuration lacks. Secrets are only checked for presence."""
+    return [change for change in changes if not _is_applied(change, running)]
 
 
-def _is_made(change: Change, running: Config) -> bool:
+def _is_applied(change: Change, running: Config) -> bool:
     found = running.get(change.path)
     if change.intended is None:
         return found is None

@@ -1,4 +1,4 @@
-"""What netkit asks of a device, whatever its NOS: NAPALM's contract for changes, and reading that cannot change."""
+"""The contract of drivers for every NOS: NAPALM's for changes, and a reader that cannot change anything."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,12 +10,12 @@ from netkit.platforms.change import Change
 from netkit.platforms.config import Files
 
 Secrets = Callable[[str], str]
-"""Name of a secret → its value; raises a NetkitError that names it when it is not to be had."""
+"""Name of a secret → its value; raises a NetkitError that names it if it is not found."""
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """What is to be put on a device: its intended files, the changes a plan found, and the method it chose."""
+    """What to apply to a device: its intended files, the changes of the plan, and the method it chose."""
 
     files: Files
     changes: tuple[Change, ...]
@@ -24,7 +24,7 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class SessionState:
-    """A BGP session as the device sees it, by the interface it runs on."""
+    """A BGP session reported by a device, by the interface it runs on."""
 
     interface: str
     is_established: bool
@@ -34,65 +34,65 @@ class SessionState:
 
 @dataclass(frozen=True, slots=True)
 class RailState:
-    """A rail as its host sees it."""
+    """A rail as reported by its host."""
 
     interface: str
     is_configured: bool
     is_dark: bool
-    """Whether it has no carrier, or is not there at all: then nothing else is asked."""
+    """Whether it has no carrier or does not exist; nothing else is read then."""
     problems: tuple[str, ...]
-    """How its link, its address and its routes are not what they are configured to be."""
+    """How its link, address and routes differ from their configuration."""
     answers: tuple[str, ...]
-    """Who of those that were called over it answered."""
+    """Probed addresses that answered over it."""
     address: str = ""
-    """The first address it has, whatever its files say."""
+    """Its first actual address, whatever its files say."""
 
 
 class Reader(Protocol):
-    """Reading. Planning and observing are handed nothing more."""
+    """Read-only access, all that planning and observing get."""
 
     def open(self) -> None:
         """Connect."""
 
     def close(self) -> None:
-        """Hang up."""
+        """Disconnect."""
 
     def running_files(self) -> Mapping[str, str | None]:
-        """Return the running configuration by the names netkit renders; None for a file that is not there."""
+        """Read the running configuration, by the names under which netkit renders it; None for an absent file."""
 
     def os_version(self) -> str:
-        """Return the version the device runs."""
+        """Read the version the device runs."""
 
     def sessions(self) -> tuple[SessionState, ...]:
-        """Return the BGP sessions; a host has none."""
+        """Read the BGP sessions; a host has none."""
 
 
 class Driver(Reader, Protocol):
-    """Changing, in NAPALM's words. Nothing is saved to startup before `confirm_commit`."""
+    """Changes, by NAPALM's contract. Nothing is saved to the startup configuration before `confirm_commit`."""
 
     def load_candidate(self, candidate: Candidate) -> None:
-        """Stage a change on the device without applying it; whatever was staged before is discarded."""
+        """Stage a change on the device without applying it; anything staged before is discarded."""
 
     def compare_config(self) -> str:
-        """Return the device's own idea of the staged change."""
+        """Read the device's own diff of the staged change."""
 
     def commit_config(self, message: str = "", revert_in: int | None = None) -> None:
-        """Apply; with `revert_in` seconds the device itself takes it back unless confirmed in time."""
+        """Apply; with `revert_in`, the device itself reverts after so many seconds unless confirmed."""
 
     def has_pending_commit(self) -> bool:
-        """Whether the device waits for a confirmation."""
+        """Whether a commit waits for its confirmation."""
 
     def confirm_commit(self) -> None:
-        """Keep what was applied, and save it to startup."""
+        """Keep the applied change, and save it to the startup configuration."""
 
     def discard_config(self) -> None:
-        """Forget what is staged."""
+        """Discard the staged change."""
 
     def rollback(self) -> None:
-        """Take back a commit that waits for its confirmation, at once."""
+        """Revert a commit that waits for its confirmation, without waiting for the timer."""
 
     def drain(self) -> None:
-        """Ask the neighbours to send traffic elsewhere, in the running configuration only."""
+        """Signal neighbours to route around the device, in the running configuration only."""
 
     def undrain(self) -> None:
         """End a drain."""
@@ -100,15 +100,15 @@ class Driver(Reader, Protocol):
 
 @runtime_checkable
 class Foresight(Protocol):
-    """A driver that reads several things at once when it knows before what it will be asked."""
+    """A driver that can combine reads if it knows the next ones in advance."""
 
     def foresee_sessions(self, version: str) -> None:
-        """Read the sessions along with the configuration that is read next; `version` is what the device runs."""
+        """Read the sessions along with the next read of the configuration; `version` is what the device runs."""
 
 
 @runtime_checkable
 class ConfirmsFirst(Protocol):
-    """A driver whose drain may have to wait for the confirmation: its device takes no second change meanwhile."""
+    """A driver whose undrain may have to wait for the confirmation: its device accepts no second change until then."""
 
     @property
     def confirms_first(self) -> bool:
@@ -117,37 +117,37 @@ class ConfirmsFirst(Protocol):
 
 @runtime_checkable
 class LeavesOut(Protocol):
-    """A driver that leaves out what its device refuses, where nothing depends on it: see `ConfigModel.is_apart`."""
+    """A driver that skips changes its device refuses, if nothing depends on them: see `ConfigModel.is_apart`."""
 
     def left_out(self) -> tuple[str, ...]:
-        """Return what the device refused of a change whose rest it took."""
+        """List the parts of the last change that the device refused."""
 
 
 @runtime_checkable
 class RailReader(Protocol):
-    """What a driver of hosts can read beside configuration."""
+    """What a host driver reads besides the configuration."""
 
     def rail_states(self, far: Mapping[str, Sequence[str]]) -> tuple[RailState, ...]:
-        """Return how the rails are, and who of some addresses answers on which interface."""
+        """Read the state of the rails, and which addresses of `far` answer on which interface."""
 
 
 @runtime_checkable
 class InStep(Protocol):
-    """A driver whose devices change together: each rail on all of them, then the next, so that no job loses two."""
+    """A driver whose devices change in lockstep, one rail at a time, so that no job loses two rails."""
 
     def strategy(self) -> str:
-        """Return how the last commit went about the rails, and why; nothing if there was no choice."""
+        """Describe how the last commit handled the rails, and why; empty if there was no choice."""
 
     def is_applied(self) -> bool:
-        """Whether the change that waits for its confirmation was applied to the end."""
+        """Whether the commit that waits for its confirmation was applied completely."""
 
     def check_in_step(self, others: Sequence[Self]) -> Mapping[str, NetkitError]:
-        """Try what is staged here and on others without writing anything; return what stands against it where."""
+        """Check what is staged here and on others without writing anything; return the errors by device."""
 
     def commit_in_step(self, others: Sequence[Self], revert_in: int | None = None) -> Mapping[str, NetkitError]:
-        """Apply what is staged here and on others as `commit_config` does; return what went wrong on which device."""
+        """Apply what is staged here and on others as `commit_config` does; return the errors by device."""
 
 
 def given_text(filename: str | None, config: str | None) -> str:
-    """Return the configuration that NAPALM's load methods are given: a file or a text."""
+    """Resolve the arguments of NAPALM's load methods: a file or a text."""
     return Path(filename).read_text(encoding="utf-8") if filename else config or ""

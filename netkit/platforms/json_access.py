@@ -1,6 +1,6 @@
-"""Access to what a device shows as JSON. Nothing here raises, whatever the text.
+"""Tolerant access to a device's JSON output. Nothing here raises, whatever the input.
 
-A value of another type than expected counts as absent.
+A value of an unexpected type counts as absent.
 """
 
 import json
@@ -12,17 +12,17 @@ from itertools import islice
 
 Shown = Mapping[str, object]
 HALF = r"\ud"
-"""How the halves of characters begin that JSON writes as two."""
+"""Start of an escaped surrogate."""
 MOST_DIGITS = 20
 LARGEST = 2**64
 DECODER = json.JSONDecoder()
 START = re.compile(r"^[{\[]", re.MULTILINE)
 MOST_STARTS = 100
-"""Of what begins like JSON in a text that is cut off."""
+"""Limit on lines that look like the start of JSON, in truncated text."""
 
 
 def parsed(text: str) -> object:
-    """Return JSON; None when it is none."""
+    """Parse JSON; None if it is invalid."""
     try:
         return printable(json.loads(text), text)
     except (ValueError, RecursionError):
@@ -30,39 +30,39 @@ def parsed(text: str) -> object:
 
 
 def printable(found: object, text: str) -> object:
-    """Return JSON, found in a text, without halves of characters: it may hold them, and nothing else can."""
-    return _whole(found) if HALF in text.lower() else found
+    """Replace lone surrogates in JSON parsed from a text: JSON may hold them, UTF-8 cannot."""
+    return _without_surrogates(found) if HALF in text.lower() else found
 
 
-def _whole(found: object) -> object:
+def _without_surrogates(found: object) -> object:
     if isinstance(found, str):
         return found.encode("utf-8", "replace").decode("utf-8")
     if isinstance(found, list):
-        return [_whole(one) for one in found]
+        return [_without_surrogates(one) for one in found]
     if isinstance(found, dict):
-        return {_whole(key): _whole(one) for key, one in found.items()}
+        return {_without_surrogates(key): _without_surrogates(one) for key, one in found.items()}
     return found
 
 
 def table(found: object, *path: str) -> Shown:
-    """Return the object at a path; empty when there is none."""
+    """Find the object at a path; empty if there is none."""
     for key in path:
         found = found.get(key) if isinstance(found, dict) else None
     return found if isinstance(found, dict) else {}
 
 
 def named(found: object, *path: str) -> Iterator[tuple[str, Shown]]:
-    """Yield the objects in an object, by name."""
+    """Yield the objects within the object at a path, by name."""
     yield from ((name, one) for name, one in table(found, *path).items() if isinstance(one, dict))
 
 
 def rows(found: object) -> list[Shown]:
-    """Return the objects in a list."""
+    """Keep the objects of a list."""
     return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
 
 
 def text(found: object) -> str:
-    """Return a word or a number as text; empty when it is neither."""
+    """Convert a string or a number to text; empty for anything else."""
     if isinstance(found, str):
         return found.strip()
     number = whole(found)
@@ -70,7 +70,7 @@ def text(found: object) -> str:
 
 
 def whole(found: object) -> int | None:
-    """Return a whole number that a counter or an identifier can be, also one in quotes."""
+    """Convert a number or a quoted number to an integer that fits a 64-bit counter; None for anything else."""
     if isinstance(found, str):
         digits = found.strip()
         found = int(digits) if digits.isascii() and digits.isdecimal() and len(digits) <= MOST_DIGITS else None
@@ -81,7 +81,7 @@ def whole(found: object) -> int | None:
 
 
 def number(found: object) -> float | None:
-    """Return a finite number."""
+    """Convert a finite number to float; None for anything else."""
     if isinstance(found, bool) or not isinstance(found, int | float):
         return None
     if isinstance(found, int) and abs(found) >= LARGEST:
@@ -90,33 +90,33 @@ def number(found: object) -> float | None:
 
 
 def flag(found: object) -> bool | None:
-    """Return what is true or false."""
+    """Return a boolean; None for anything else."""
     return found if isinstance(found, bool) else None
 
 
 def documents(text: str) -> Iterator[object]:
-    """Yield each JSON object or list that begins a line, whatever stands around it."""
+    """Yield each JSON object or list that starts at the beginning of a line, with any text around it."""
     end = 0
     for start in islice(START.finditer(text), MOST_STARTS):
         if start.end() > end:
             with suppress(ValueError, RecursionError):
                 found, end = DECODER.raw_decode(text, start.end() - 1)
-                yield _whole(found)
+                yield _without_surrogates(found)
 
 
 def mac_or_name(shown: str) -> str:
-    """Return an address as everybody else writes it, 00:1c:73:a0:fc:18; a name as it is."""
+    """Normalise a MAC address to 00:1c:73:a0:fc:18; anything else stays as it is."""
     digits = "".join(sign for sign in shown.lower() if sign not in ".:-")
     is_mac = len(digits) == 12 and all(sign in "0123456789abcdef" for sign in digits)
     return ":".join(digits[at : at + 2] for at in range(0, 12, 2)) if is_mac else shown
 
 
 UNKNOWN = -1
-"""What NAPALM's getters return for a count that a device does not show."""
+"""What NAPALM's getters return for a counter that a device does not expose."""
 
 
 def count_or_unknown(value: object) -> int:
-    """Return a count, whether it came as a number or as text."""
+    """Convert a number or numeric text to a counter, else UNKNOWN."""
     if isinstance(value, int):
         return value
     return int(value) if isinstance(value, str) and value.isdecimal() else UNKNOWN

@@ -1,4 +1,4 @@
-"""netkit's errors under the names NAPALM scripts catch: each is both."""
+"""netkit's errors that NAPALM scripts can catch as NAPALM's own."""
 
 from napalm.base.exceptions import ConnectionException, MergeConfigException, ReplaceConfigException
 
@@ -10,8 +10,8 @@ class NotConnectedError(AccessError, ConnectionException):  # type: ignore[misc]
 
 
 class MergeRefusedError(DeviceError, MergeConfigException):  # type: ignore[misc]
-    """A device refuses what is to be merged."""
+    """A device refuses a merge candidate."""
 
 
 class ReplaceRefusedError(DeviceError, ReplaceConfigException):  # type: ignore[misc]
-    """A device refuses what is to replace its configuration, or would be cut off by it."""
+    """A device refuses a replacement configuration, or would become unreachable through it."""

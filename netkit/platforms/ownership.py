@@ -1,4 +1,4 @@
-"""What belongs to netkit in a device's configuration. A diff never leaves it."""
+"""The parts of a device's configuration that netkit owns. A diff never leaves them."""
 
 from collections.abc import Collection
 from dataclasses import dataclass, field
@@ -12,26 +12,25 @@ from netkit.platforms.config import Config, Path
 NOT_OURS = -1
 MOST_REMEMBERED = 50_000
 OWNS, RENAMED = "owns.yaml", "renamed.yaml"
-"""What the templates of a folder own, and names they once had with what to write instead."""
+"""Files in a template folder: the paths its templates own, and former names with their replacements."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """A place on the way down a path: what fits it so far, and what may fit further down."""
+    """A node of the trie that matches paths against the patterns."""
 
     standing: int = NOT_OURS
-    """What `Ownership.standing` says of a path that no further pattern fits."""
+    """`Ownership.standing` of a path that ends here."""
     held: int = 0
-    """Elements of the longest pattern that owns it."""
+    """Length of the longest pattern that owns it."""
     claim: int = 0
-    """Elements of the longest pattern that claims it."""
+    """Length of the longest pattern that claims it."""
     open: tuple[tuple[Path, bool], ...] = ()
-    """Patterns that fit so far and have more elements; whether each claims."""
+    """Patterns that match so far and are longer, and whether each is a claim."""
     depth: int = 0
     below: "dict[str, _Place]" = field(default_factory=dict, repr=False, compare=False)
 
     def step(self, element: str) -> "_Place":
-        """Return the place an element leads to."""
         fits = [(pattern, claims) for pattern, claims in self.open if fnmatchcase(element, pattern[self.depth])]
         depth = self.depth + 1
         ended = [claims for pattern, claims in fits if len(pattern) == depth]
@@ -48,9 +47,9 @@ class _Place:
 class Ownership:
     """Paths netkit owns; each element may be a pattern such as `interface Ethernet*`.
 
-    Everything at and below an `owned` path is netkit's: what is not intended goes away. A `claimed` path is netkit's
-    only where the intended configuration has it: an account or a management address that netkit was not asked for
-    stays. Of two patterns the longer one holds.
+    netkit owns everything at and below an `owned` path and removes what is not intended. It owns a `claimed` path only
+    if the intended configuration has it: an account or a management address that the intent does not name stays. Of
+    two matching patterns the longer one wins.
     """
 
     owned: tuple[Path, ...]
@@ -62,7 +61,7 @@ class Ownership:
         object.__setattr__(self, "_root", _Place(open=patterns))
 
     def standing(self, path: Path) -> int:
-        """Return 0 for what is owned, the length of the claim for what is claimed, less for what is not ours."""
+        """Return 0 for an owned path, the length of the claim for a claimed one, NOT_OURS for any other."""
         place = self._root
         for element in path:
             if not place.open:
@@ -71,12 +70,12 @@ class Ownership:
         return place.standing
 
     def claims(self, intended: Config) -> frozenset[Path]:
-        """Return what an intended configuration claims."""
+        """Find the claimed paths that an intended configuration has."""
         found = ((path, self.standing(path)) for path in intended)
         return frozenset(path[:length] for path, length in found if length > 0)
 
     def restrict(self, config: Config, claims: Collection[Path]) -> dict[Path, str]:
-        """Return the part of a configuration that is netkit's."""
+        """Drop the entries that netkit does not own."""
         standing = self.standing
         return {
             path: value
@@ -86,15 +85,15 @@ class Ownership:
 
 
 def shipped_templates() -> File:
-    """Return the folder of the templates that come with netkit: in the wheel, or at the top of a checkout."""
+    """Locate netkit's own templates: in the wheel, or at the top of a checkout."""
     package = File(__file__).parent.parent
     inside = package / "shipped" / "templates"
     return inside if inside.is_dir() else package.parent / "templates"
 
 
 def declared(folder: str) -> Ownership:
-    """Return what the templates in a folder own, as their owns.yaml says."""
+    """Load the owns.yaml of a template folder."""
     text = (shipped_templates() / folder / OWNS).read_text(encoding="utf-8")
-    paths = yaml.load(text, Loader=yaml.CBaseLoader)  # noqa: S506 (it makes text, lists and mappings only)
+    paths = yaml.load(text, Loader=yaml.CBaseLoader)  # noqa: S506 (yields only strings, lists and mappings)
     owned, claimed = (tuple(tuple(path.split(" / ")) for path in paths.get(key, ())) for key in ("owned", "claimed"))
     return Ownership(owned, claimed)

@@ -1,6 +1,6 @@
-"""Plain YAML, read ten times as fast as by a YAML reader: nested mappings of words, as templates and devices write it.
+"""A parser for a plain subset of YAML, ten times as fast as a full one: nested mappings of words.
 
-Whatever is not as plain as that, or no YAML at all, is left to the real reader; what is read here reads the same there.
+Anything beyond that subset, or invalid, is left to a full parser; what is parsed here gives the same result there.
 """
 
 import re
@@ -11,7 +11,7 @@ from typing import Any
 Node = dict[str, Any] | list[Any]
 Value = str | int | Node
 
-# A word means itself wherever it stands: a colon in it is never followed by a space. Quoted text has nothing to unfold.
+# A word is a plain scalar in any position: no colon in it precedes a space. Quoted text is without escapes.
 WORD = r"[A-Za-z0-9_/.](?:[A-Za-z0-9_/.@+=*()-]|:(?=[A-Za-z0-9_:]))*"
 SINGLE, DOUBLE = r"'[ -&(-~]*'", r'"[ !#-\[\]-~]*"'
 PAIR = rf"{WORD}: {WORD}"
@@ -27,28 +27,28 @@ ITEM = "- "
 
 @dataclass(frozen=True, slots=True)
 class _Line:
-    """A line: how far in, the key of an entry or None of an item of a list, and what it says at once."""
+    """A line: its indentation, its key or None for a list item, and the value on the same line."""
 
     indent: int
     key: str | None
     value: Value | None = None
     number: Value | None = None
-    """The value with bare whole numbers as numbers."""
+    """The value with unquoted integers as numbers."""
 
     def fresh(self, *, has_numbers: bool) -> Value:
-        """Return the value for one place only; a key alone says nothing, unless lines below it do."""
+        """Return a copy of the value; a key alone is empty unless lines below it follow."""
         value = self.number if has_numbers else self.value
         return "" if value is None else value if isinstance(value, str | int) else value.copy()
 
 
 class _NotPlainError(Exception):
-    """The text takes a real reader."""
+    """The text needs a full parser."""
 
 
 def plain(text: str, *, has_numbers: bool = False) -> Value | None:
-    """Return what plain YAML says, every scalar as text; None when it takes more than this to read it.
+    """Parse plain YAML, every scalar as text; None if the text needs a full parser.
 
-    With numbers, bare whole numbers are numbers, but for those that are keys.
+    With `has_numbers`, unquoted integers are numbers, except keys.
     """
     is_list = text.startswith(ITEM)  # one item, such as `- set:`, that holds all the rest
     try:
@@ -64,7 +64,7 @@ def _tree(text: str, base: int, *, has_numbers: bool) -> Value:
     root: dict[str, Any] = {}
     above: list[tuple[int, Node]] = [(base, root)]
     heading: str | None = None
-    """The key of the line before, when it stands alone."""
+    """The key of the previous line if it has no value."""
     for raw in text.split("\n"):
         line = _line(raw)
         if line is None:
@@ -80,25 +80,22 @@ def _tree(text: str, base: int, *, has_numbers: bool) -> Value:
             above.append((line.indent, inner))
         elif line.indent != indent:
             raise _NotPlainError
-        _put(node, line, has_numbers=has_numbers)
+        value = line.fresh(has_numbers=has_numbers)
+        if isinstance(node, list) and line.key is None:
+            node.append(value)
+        elif isinstance(node, dict) and line.key is not None:
+            node[line.key] = value
+        else:
+            raise _NotPlainError
         heading = line.key if line.value is None else None
     if not root:
         raise _NotPlainError
     return root
 
 
-def _put(node: Node, line: _Line, *, has_numbers: bool) -> None:
-    if isinstance(node, list) and line.key is None:
-        node.append(line.fresh(has_numbers=has_numbers))
-    elif isinstance(node, dict) and line.key is not None:
-        node[line.key] = line.fresh(has_numbers=has_numbers)
-    else:
-        raise _NotPlainError
-
-
 @lru_cache(maxsize=10_000)
 def _line(raw: str) -> _Line | None:
-    """Return what a line says; None when that is nothing."""
+    """Parse a line; None if it is blank or a comment."""
     if NOTHING.fullmatch(raw):
         return None
     found = LINE.fullmatch(raw) if len(raw) < LONGEST_LINE else None
@@ -120,7 +117,7 @@ def _value(text: str) -> Value:
 
 
 def _number(text: str) -> Value:
-    """Return what a text says, with numbers; quoted text stays text."""
+    """Parse a value with unquoted integers as numbers."""
     value = _value(text)
     if isinstance(value, dict):
         return {key: _bare(word) for key, word in value.items()}

@@ -1,4 +1,4 @@
-"""What netkit needs to know of a network operating system before it can design for it."""
+"""Static properties of a network operating system: names, limits and capabilities that a design depends on."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -14,64 +14,59 @@ PortName = Callable[[SwitchModel, Split, int, int], str]
 
 @dataclass(frozen=True, slots=True)
 class Capability:
-    """Whether a NOS can express a feature, and what to know about it. An empty `how` means it cannot."""
+    """How a NOS implements a feature, with a caveat. An empty `how`: it does not support the feature."""
 
     how: str
     note: str = ""
 
     @property
     def is_available(self) -> bool:
-        """Whether the NOS can express the feature at all."""
         return bool(self.how)
-
-
-def _always(_model: SwitchModel, _version: str) -> bool:
-    return True
 
 
 @dataclass(frozen=True, slots=True)
 class Ignored:
-    """A key of the intent, or all keys below it, that a NOS has no use for, and why."""
+    """A key of the intent, with all keys below it, that has no effect on a NOS, and the reason."""
 
     key: str
     note: str
-    when: Callable[[SwitchModel, str], bool] = _always
-    """Whether that holds for a model and version of the NOS."""
+    when: Callable[[SwitchModel, str], bool] = lambda _model, _version: True
+    """Whether the key is ignored on a model and version of the NOS."""
     severity: Literal["warning", "note"] = "warning"
-    """How a design that gives the key says so: a note where it takes effect in another way."""
+    """Severity of the message when a design sets the key; a note if the setting takes effect by other means."""
 
 
 @dataclass(frozen=True, slots=True)
 class RoutingMode:
-    """A way in which a NOS takes its routing configuration."""
+    """A mode in which a NOS accepts its routing configuration."""
 
     name: str
     oldest_version: str = ""
-    """The first release that netkit renders it for; empty: all."""
+    """The first release for which netkit renders this mode; empty: all."""
     problem: str = ""
-    """What releases before it cannot do."""
+    """What earlier releases cannot do."""
 
 
 @dataclass(frozen=True, slots=True)
 class ManagementAccess:
-    """How devices of a platform are reached where nothing else is said."""
+    """Defaults for reaching devices of a platform."""
 
     user: str
-    """The account it comes with."""
+    """The factory account."""
     ports: Mapping[str, int]
-    """What it can be driven over, and where that listens; the first is the default."""
+    """Transport → port, for each transport a driver supports; the first is the default."""
     gnmi_port: int = 0
     is_gnmi_login_basic: bool = False
-    """Whether gNMI takes name and password as HTTP does, not as metadata of their own."""
+    """Whether gNMI expects HTTP basic authentication instead of `username` and `password` metadata."""
     netmiko: str = "linux"
-    """Netmiko's name of its command line."""
+    """Netmiko's device_type."""
     ansible_network_os: str = ""
-    """What Ansible's httpapi calls it, for those that are driven over HTTPS."""
+    """Ansible's httpapi network_os, for platforms that are driven over HTTPS."""
 
 
 @dataclass(frozen=True, slots=True)
 class Platform:
-    """A network operating system: names, limits and abilities, as data."""
+    """A network operating system: names, limits and capabilities, as data."""
 
     name: str
     title: str
@@ -80,25 +75,25 @@ class Platform:
     port_name: PortName
     capabilities: Mapping[str, Capability]
     starting_point: tuple[str, str]
-    """The model and version a new fabric begins with."""
+    """The model and version of a new fabric."""
     oldest_version: str
     version_family: str = ""
-    """How every version begins that can be rendered; empty: any."""
+    """Prefix of every version that can be rendered; empty: any."""
     largest_version: str = ""
-    """What is larger is not a version of this NOS."""
+    """Upper bound of valid versions; anything larger is not a version of this NOS."""
     routing_modes: tuple[RoutingMode, ...] = (RoutingMode("split"),)
     runs_on_any_model: bool = False
     missing_data: Callable[[SwitchModel, str], tuple[str, ...]] = lambda _model, _version: ()
     newest_version: str = ""
-    """The newest release whose syntax was read; what is newer is rendered in its words. Empty: all."""
+    """The newest release whose syntax was verified; newer ones are rendered in its syntax. Empty: all."""
     longest_detection_ms: int | None = None
     longest_restoration_ms: int | None = None
     reserved_vlans: range = range(0)
-    """VLAN numbers the NOS keeps for itself."""
+    """VLAN IDs the NOS reserves for internal use."""
     ignored: tuple[Ignored, ...] = ()
 
     def not_expressed(self, model: SwitchModel, version: str) -> Mapping[str, str]:
-        """Return what a switch cannot be given: the key of the intent, or the feature, with the reason."""
+        """Map each key of the intent, or feature, that a switch does not support to the reason."""
         lacking = {
             FEATURE_KEYS.get(feature, feature): capability.note
             for feature, capability in self.capabilities.items()
@@ -108,11 +103,10 @@ class Platform:
 
     @property
     def missing_lossless(self) -> tuple[str, ...]:
-        """What a lossless fabric needs and the NOS cannot express."""
+        """Features a lossless fabric requires and the NOS does not support."""
         return tuple(feature for feature in LOSSLESS_FEATURES if self.lacks(feature))
 
     def lacks(self, feature: str) -> bool:
-        """Whether the NOS cannot express a feature."""
         return not self.capabilities[feature].is_available
 
 
@@ -144,12 +138,12 @@ FEATURES = (
     "drain_in_place",
 )
 FEATURE_KEYS = {"cnp_shaping": "lossless.cnp.shape_percent"}
-"""Features that are one key of the intent."""
+"""Features that correspond to one key of the intent."""
 LOSSLESS_FEATURES = ("dscp_map", "pfc", "pfc_headroom", "pfc_watchdog", "ecn", "ets", "cnp_strict")
 
 
 def capabilities(**features: str | tuple[str, str]) -> Mapping[str, Capability]:
-    """Return a complete capability table; every feature must be named, so that none is forgotten."""
+    """Build a capability table; ValueError unless every feature is named."""
     if set(features) != set(FEATURES):
         raise ValueError(f"capability table differs from the feature list: {sorted(set(features) ^ set(FEATURES))}")
     table = {
@@ -160,22 +154,22 @@ def capabilities(**features: str | tuple[str, str]) -> Mapping[str, Capability]:
 
 
 def version_key(version: str) -> tuple[int, ...]:
-    """Return a version as comparable numbers: 5.9 sorts before 5.16, 4.35.1F as 4.35.1."""
+    """Convert a version to comparable numbers: 5.9 sorts before 5.16, 4.35.1F as 4.35.1."""
     return tuple(int(number) for number in re.findall(r"\d+", version)[:4])
 
 
 class Dialect(Protocol):
-    """The words of some releases."""
+    """Syntax shared by a range of releases."""
 
     @property
     def since(self) -> str:
-        """Return the first release that speaks it."""
+        """The first release with this syntax."""
 
 
 SomeDialect = TypeVar("SomeDialect", bound=Dialect)
 
 
 def newest(dialects: Sequence[SomeDialect], version: str) -> SomeDialect:
-    """Return the dialect of a release, of those in the order of their releases."""
+    """Select the dialect of a release; `dialects` are ordered by release."""
     key = version_key(version)
     return next(found for found in reversed(dialects) if key >= version_key(found.since))

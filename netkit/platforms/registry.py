@@ -1,4 +1,4 @@
-"""Every platform there is: netkit's own, and those that installed packages bring.
+"""Registry of platforms: netkit's own, and those provided by installed packages.
 
 A platform is a package. It defines `PLATFORM` and `ACCESS`; the rest is in modules of these names, imported when they
 are needed:
@@ -6,12 +6,12 @@ are needed:
 | module | defines | what for |
 | --- | --- | --- |
 | `view` | `artifacts`, `ztp` | the files of a switch: templates, and the values they get |
-| `model` | `MODEL` | how its configuration is read and compared, what is netkit's, what changes risk |
+| `model` | `MODEL` | how its configuration is parsed and compared, what netkit owns, what changes risk |
 | `driver` | `DRIVER` | a NAPALM driver |
 | `facts.views` | `views` | commands, and parsers of their answers |
-| `agents` | `AGENTS` | what its SNMP agent and gNMI server have of their own; may be missing |
+| `agents` | `AGENTS` | specifics of its SNMP agent and gNMI server; optional |
 
-A package outside netkit names its own by an entry point of the group `netkit.platforms`.
+A package outside netkit registers its platform by an entry point of the group `netkit.platforms`.
 """
 
 from collections.abc import Iterator, Mapping
@@ -25,14 +25,14 @@ from netkit.platforms.platform import ManagementAccess, Platform
 
 GROUP = "netkit.platforms"
 HOSTS = "linux"
-"""GPU hosts have a package as well, which has no `PLATFORM`: nothing is designed for another one."""
+"""The package for GPU hosts. It has no `PLATFORM`: hosts always run Linux, so a design has no choice to make."""
 OWN = {name: f"netkit.platforms.{name}" for name in ("nvue", "sonic", "eos", "frr")}
-"""Known without a search of what is installed, which takes longer than reading an intent."""
+"""Listed here because scanning installed packages takes longer than loading an intent."""
 
 
 @cache
 def _installed() -> Mapping[str, str]:
-    metadata = import_module("importlib.metadata")  # slow to import; only an unknown name or a list asks for it
+    metadata = import_module("importlib.metadata")  # slow to import; only needed for an unknown name or a listing
     return {entry.name: entry.module for entry in metadata.entry_points(group=GROUP)}
 
 
@@ -44,7 +44,7 @@ def _package(name: str) -> str:
 
 
 def part(name: str, module: str) -> Any:
-    """Return a module of a platform's package. KeyError when there is no such platform."""
+    """Import a module of a platform's package; KeyError for an unknown platform."""
     package = _package(name)
     try:
         return import_module(f"{package}.{module}" if module else package)
@@ -52,12 +52,12 @@ def part(name: str, module: str) -> Any:
         if package.startswith("netkit.platforms."):
             raise
         what = f"platform {name}: cannot import {package}{'.' * bool(module)}{module}: {type(error).__name__}: {error}"
-        raise HardwareError(Problem(what, "mend or uninstall the package that brings it")) from None
+        raise HardwareError(Problem(what, "fix or uninstall the package that provides it")) from None
 
 
 @cache
 def optional(name: str, module: str) -> Any:
-    """Return a module that a platform's package may lack; None when it does, or there is no such platform."""
+    """Import an optional module of a platform's package; None if it or the platform does not exist."""
     try:
         package = _package(name)
     except KeyError:
@@ -69,7 +69,7 @@ Part = TypeVar("Part")
 
 
 class Parts(Mapping[str, Part], Generic[Part]):
-    """One part of every platform by its name, imported when it is first asked for."""
+    """Platform name → one attribute of its package, imported on first access."""
 
     def __init__(self, module: str, attribute: str, *, has_hosts: bool = True) -> None:
         self._module, self._attribute, self._has_hosts = module, attribute, has_hosts

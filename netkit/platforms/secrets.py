@@ -1,10 +1,10 @@
-"""Secrets: filled in on their way to a device, and kept out of everything that is compared, shown or stored.
+"""Secrets: filled in on the way to a device, and masked in everything that is compared, displayed or stored.
 
-A configuration is masked while it is parsed: a secret reads `<secret>`, whether it is netkit's placeholder, a hash or
-`*`. So a secret and any other secret in its place are equal, a missing one is a difference, and a rotated one is not
-seen: rotate secrets with a deploy that is told to.
+Parsing masks a configuration: a secret reads `<secret>`, whether it is netkit's placeholder, a hash or `*`. Two
+secrets in the same place therefore compare equal, a missing one is a difference, and a rotated one is not detected:
+rotate secrets with a deploy that requests it.
 
-A driver fills placeholders with one `SecretResolver`, which then masks the values in what the device prints.
+A driver fills placeholders with one `SecretResolver`, which then masks the values in the output of the device.
 """
 
 import json
@@ -21,10 +21,10 @@ from netkit.platforms.config import Config, Path
 
 T = TypeVar("T")
 
-SECRET = "<secret>"  # noqa: S105 (the word that replaces one)
+SECRET = "<secret>"  # noqa: S105 (the mask)
 PLACEHOLDER = re.compile(r"@secret:([^@\s]+)@")
 SHORTEST_CUT = 4
-"""Characters of a secret that still give it away at the end of a message that was cut off."""
+"""Length of a secret's prefix that is masked at the end of a truncated message."""
 NAME = re.compile(
     r"(?:^|[-_ ])(?:password|passwd|passphrase|passkey|secret|auth-(?:md5|sha\d*)|encrypt-(?:aes\d*|des)|key|token)$",
     re.IGNORECASE,
@@ -33,17 +33,17 @@ NAME = re.compile(
 
 @lru_cache(maxsize=10_000)
 def is_secret_name(key: str) -> bool:
-    """Whether what stands below a key of this name is a secret."""
+    """Whether the value of a key with this name is a secret."""
     return bool(NAME.search(key))
 
 
 def has_placeholder(text: str) -> bool:
-    """Whether there may be a placeholder of netkit's in a text."""
+    """Whether a text may contain one of netkit's placeholders."""
     return "@secret:" in text
 
 
 def without_placeholders(entries: Config) -> dict[Path, str]:
-    """Return a configuration in which netkit's placeholders are masked."""
+    """Mask netkit's placeholders."""
     return {tuple(map(_masked, path)): _masked(value) for path, value in entries.items()}
 
 
@@ -52,45 +52,41 @@ def _masked(text: str) -> str:
 
 
 def settled(running: Config, intended: Config) -> dict[Path, str]:
-    """Return a running configuration in which every secret of the intended one is masked too.
+    """Mask every secret of the intended configuration in the running one.
 
-    A user's own template may put a secret where no rule of the platform expects one; on the device it is in clear.
+    A user's template may put a secret where no rule of the platform expects one; the device prints it in clear text.
     """
-    return {_path(path, intended): _value(path, value, intended) for path, value in running.items()}
+    with_secret = [path for path in intended if any(SECRET in key for key in path)]
+    found = {}
+    for path, value in running.items():
+        place = path
+        if path not in intended:
+            alike = (other for other in with_secret if len(other) == len(path))
+            place = next((other for other in alike if all(map(_is_same, path, other))), path)
+        wanted = intended.get(path, "")
+        found[place] = wanted if _is_same(value, wanted) else value
+    return found
 
 
-def _value(path: Path, value: str, intended: Config) -> str:
-    wanted = intended.get(path, "")
-    return wanted if SECRET in wanted and _pattern(wanted).fullmatch(value) else value
-
-
-def _path(path: Path, intended: Config) -> Path:
-    if path in intended:
-        return path
-    wanted = (other for other in intended if len(other) == len(path) and any(SECRET in key for key in other))
-    return next((other for other in wanted if all(map(_is_same, path, other))), path)
-
-
-def _is_same(key: str, wanted: str) -> bool:
-    return key == wanted or (SECRET in wanted and bool(_pattern(wanted).fullmatch(key)))
-
-
-def _pattern(wanted: str) -> re.Pattern[str]:
-    return re.compile(".+".join(map(re.escape, wanted.split(SECRET))), re.DOTALL)
+def _is_same(text: str, wanted: str) -> bool:
+    """Whether a text is what is wanted, with any secret in the place of a masked one."""
+    if SECRET not in wanted:
+        return text == wanted
+    return bool(re.fullmatch(".+".join(map(re.escape, wanted.split(SECRET))), text, re.DOTALL))
 
 
 def holds_secret(entries: Mapping[Path, str]) -> bool:
-    """Whether a secret of any place is among some entries."""
+    """Whether any key or value contains a masked secret."""
     return any(SECRET in value or any(SECRET in key for key in path) for path, value in entries.items())
 
 
 class SecretResolver:
-    """Fills placeholders by a function, and masks what was filled in wherever it comes back."""
+    """Fills placeholders and masks the filled-in values wherever they come back."""
 
     def __init__(self, secrets: Callable[[str], str] | None) -> None:
-        self._secrets = secrets or _no_secret
+        self._secrets = secrets
         self._forms: dict[str, frozenset[str]] = {}
-        """Secret → how a device may write it."""
+        """Secret → the forms in which a device may print it."""
 
     def __repr__(self) -> str:
         return "SecretResolver()"
@@ -101,15 +97,15 @@ class SecretResolver:
         return frozenset(self._forms)
 
     def text(self, text: str) -> str:
-        """Return a text with its secrets, as they are."""
+        """Fill the placeholders of a text."""
         return PLACEHOLDER.sub(self._value, text) if has_placeholder(text) else text
 
     def command(self, line: str) -> str:
-        """Return a line for a shell with its secrets, quoted for it."""
+        """Fill the placeholders of a shell command, quoted for the shell."""
         return shlex.join(map(self.text, shlex.split(line, comments=True))) if has_placeholder(line) else line
 
     def tree(self, tree: T) -> T:
-        """Return dictionaries and lists with the secrets of their keys and values."""
+        """Fill the placeholders in the keys and values of nested dictionaries and lists."""
         found: object = tree
         if isinstance(tree, dict):
             found = {self.tree(key): self.tree(below) for key, below in tree.items()}
@@ -120,24 +116,31 @@ class SecretResolver:
         return found  # type: ignore[return-value]  # of the same type, which mypy cannot follow
 
     def _value(self, placeholder: re.Match[str]) -> str:
+        if self._secrets is None:
+            raise AccessError(
+                Problem(f"the secret {placeholder[1]} is not found", "pass the driver secrets in optional_args")
+            )
         value = self._secrets(placeholder[1])
-        if not value or not value.isprintable():  # a second line would be a command of its own
-            raise AccessError(Problem(f"{placeholder[0]} is not a secret of one line", "store it on one line"))
+        if not value or not value.isprintable():  # a second line would be a separate command
+            raise AccessError(Problem(f"{placeholder[0]} is not a single printable line", "store it on one line"))
         self._forms[value] = _forms(value)
         return value
 
     def hidden(self, text: str) -> str:
-        """Return a text without the secrets that were filled in, however they are escaped or where it was cut off."""
+        """Mask the secrets that were filled in, including escaped and truncated ones."""
         if not self._forms:
             return text
         forms = sorted({form for forms in self._forms.values() for form in forms}, key=len, reverse=True)
         text = re.sub("|".join(map(_pattern_of, forms)), SECRET, text)
-        end = max(_cut(text, form) for form in forms)
-        return text[: len(text) - end] + SECRET if end else text
+        # A text may be cut off within a secret: mask the longest beginning of one at its end.
+        for size in range(len(forms[0]) - 1, SHORTEST_CUT - 1, -1):
+            if any(len(form) > size and text.endswith(form[:size]) for form in forms):
+                return text[:-size] + SECRET
+        return text
 
     @contextmanager
     def hiding(self) -> Iterator[None]:
-        """Take secrets out of the errors of a block."""
+        """Mask secrets in the errors raised by a block."""
         try:
             yield
         except NetkitError as error:
@@ -148,7 +151,7 @@ class SecretResolver:
 
 
 def _forms(value: str) -> frozenset[str]:
-    """Return a secret as shells, JSON, YAML, Python and JSON pointers write it."""
+    """Return a secret in the escapings of shells, JSON, YAML, Python and JSON pointers."""
     quoted = value.replace("\\", "\\\\").replace('"', '\\"')
     return frozenset(
         {
@@ -172,16 +175,6 @@ def _yaml_escaped(one: str) -> str:
 
 
 def _pattern_of(form: str) -> str:
-    """Return an expression that finds a form also behind backslashes, and where lines were folded or joined."""
+    """Build a pattern that also matches a form with backslashes, or with lines folded or joined."""
     words = filter(None, re.split(r"\s+", form))
     return r"(?:\\*\s)+".join("".join(rf"\\?{re.escape(one)}" for one in word) for word in words) or re.escape(form)
-
-
-def _cut(text: str, form: str) -> int:
-    """Return how many characters at the end of a text begin a secret."""
-    sizes = range(min(len(form) - 1, len(text)), SHORTEST_CUT - 1, -1)
-    return next((size for size in sizes if text.endswith(form[:size])), 0)
-
-
-def _no_secret(name: str) -> str:
-    raise AccessError(Problem(f"the secret {name} is not to be had", "give the driver optional_args secrets"))

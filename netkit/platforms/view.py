@@ -1,7 +1,7 @@
-"""Reading the state of a device: commands, and pure parsers of what they answer.
+"""Reading the state of a device: commands, and pure parsers of their output.
 
-A parser takes one text per command and returns what it found; whatever the bytes, it never raises. What the device did
-not tell is absent, with the reason. Only fields a view says it yields count.
+A parser takes the output of each command and returns `Facts`; it never raises, whatever the input. A value the device
+does not expose is absent, with the reason. Only the fields a view lists in `yields` are used.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -9,34 +9,34 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from netkit.facts import Facts  # a connection that only changes a device never makes any
+    from netkit.facts import Facts  # connections that only change a device never import it
 
 
 EXITED = "exit code"
-"""How the failure of a command begins that was refused."""
+"""Prefix of the failure of a command that exited with an error."""
 ENDLESS = "does not end"
-"""The failure of a command that took all of its time."""
+"""The failure of a command that ran into its timeout."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What a device answered to one command."""
+    """A device's reply to one command."""
 
     text: str
     failure: str = ""
-    """Why there is no answer; empty when there is one. What the command printed beside is the text."""
+    """Why the command failed; empty on success. Output of a failed command is in `text`."""
     at_s: float = 0.0
-    """When the answer was there, in seconds of the epoch."""
+    """Time of arrival, in seconds since the epoch."""
 
     @property
     def has_ended(self) -> bool:
-        """Whether the command came to its end, well or not, or to the end of its time."""
+        """Whether the command ended, successfully or not, or timed out."""
         return not self.failure or self.failure == ENDLESS or self.failure.startswith(EXITED)
 
 
 @dataclass(frozen=True, slots=True)
 class SubjectNic:
-    """A NIC a host is designed to have."""
+    """A NIC of a host's design."""
 
     interface: str
     pci: str
@@ -45,63 +45,63 @@ class SubjectNic:
 
 @dataclass(frozen=True, slots=True)
 class ViewSubject:
-    """The device that is to be looked at, as far as its views depend on it."""
+    """What the views of a device depend on."""
 
     device: str
     version: str = ""
     ports: tuple[str, ...] = ()
-    """Switch ports in use, as the design calls them."""
+    """Switch ports in use, by their name in the design."""
     nics: tuple[SubjectNic, ...] = ()
     lookups: tuple[tuple[str, str, str], ...] = ()
-    """Routes to ask a host for: source address, interface, destination."""
+    """Route lookups for a host: source address, interface, destination."""
     lossless: tuple[int, ...] = ()
-    """Priorities that are lossless by design."""
+    """Lossless priorities of the design."""
     platform: str = ""
     probes: tuple[tuple[str, str, str], ...] = ()
-    """What to probe: source address, interface, destination."""
+    """Probes: source address, interface, destination."""
     probe_bytes: tuple[int, ...] = ()
-    """Sizes of the IP packets to probe with."""
+    """IP packet sizes to probe with."""
     probe_tos: int = 0
-    """What marks packets of the lossless class."""
+    """ToS byte of the lossless class."""
 
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """Commands that belong together, and what their answers tell."""
+    """Commands that are read together, and the parser of their output."""
 
     commands: tuple[str, ...]
     yields: frozenset[str]
-    """Names of the fields of `Facts` it finds, `counters` among them."""
+    """Fields of `Facts` it fills, `counters` among them."""
     parse: Callable[..., "Facts"] = field(repr=False)
-    """Texts of the commands, in their order → facts. An answer that failed is an empty text."""
+    """Outputs of the commands, in order → facts. A failed command yields an empty text."""
     is_costly: bool = False
-    """Whether it takes long on a real device; the light profile leaves it out."""
+    """Whether it is slow on a real device; the light profile skips it."""
     otherwise: "View | None" = None
-    """What to ask instead where these commands are answered and tell nothing."""
+    """Fallback for devices that answer these commands but expose nothing."""
 
     @property
     def counts(self) -> bool:
-        """Whether it is asked at both ends of a window."""
+        """Whether it is read at both ends of a measurement window."""
         return "counters" in self.yields
 
 
 class Viewer(Protocol):
-    """A connection to a device that can only be asked. Every driver is one."""
+    """A read-only connection to a device. Every driver is one."""
 
     def open(self) -> None:
         """Connect."""
 
     def close(self) -> None:
-        """Hang up."""
+        """Disconnect."""
 
     def ask(self, commands: Sequence[str]) -> tuple[Reply, ...]:
-        """Return the answer to each command, in order; one that fails is an answer with a failure.
+        """Run commands and return a reply to each, in order; a command that fails is a reply with a failure.
 
-        AccessError only when the connection is gone.
+        AccessError only if the connection is lost.
         """
 
     def running_files(self) -> Mapping[str, str | None]:
-        """Return the running configuration by the names netkit renders; None for a file that is not there."""
+        """Read the running configuration, by the names under which netkit renders it; None for an absent file."""
 
     def os_version(self) -> str:
-        """Return the version the device runs."""
+        """Read the version the device runs."""

@@ -115,8 +115,8 @@ def test_an_outage_lasts_from_its_first_going_to_its_coming() -> None:
 
 def test_ports_keep_what_they_are() -> None:
     up, away = Interface(is_up=True), Absent("not told")
-    assert outage.told(away, {PORT: NEVER}) == away
-    assert outage.told({PORT: up, "x": up}, {PORT: LinkOutage(45.0, 5.0), "y": NEVER}) == {
+    assert outage.with_outages(away, {PORT: NEVER}) == away
+    assert outage.with_outages({PORT: up, "x": up}, {PORT: LinkOutage(45.0, 5.0), "y": NEVER}) == {
         PORT: Interface(is_up=True, outage_s=45.0, outage_ended_ago_s=5.0),
         "x": up,
     }

@@ -64,7 +64,7 @@ def test_a_secret_of_more_than_one_line_or_that_cannot_be_typed_is_refused(value
         lambda: filled("- set: {a: '@secret:X@'}\n", found),
     )
     for use in uses:
-        with pytest.raises(AccessError, match="@secret:X@ is not a secret of one line") as caught:
+        with pytest.raises(AccessError, match="@secret:X@ is not a single printable line") as caught:
             use()
         assert not value or value not in str(caught.value)
     assert found.values == frozenset()
@@ -129,7 +129,7 @@ def test_errors_hide_secrets_in_what_they_say_and_advise() -> None:
 
 
 def test_without_a_source_a_secret_is_not_found() -> None:
-    with pytest.raises(AccessError, match="the secret ONE is not to be had"):
+    with pytest.raises(AccessError, match="the secret ONE is not found"):
         SecretResolver(None).text("@secret:ONE@")
     assert issubclass(AccessError, NetkitError)
 

@@ -8,7 +8,7 @@ from netkit.facts import Absent, Facts
 from netkit.facts.device import Interface, Neighbor
 from netkit.facts.optic import Line
 from netkit.platforms.json_access import Shown, mac_or_name, named, number, parsed, rows, table, text, whole
-from netkit.platforms.outage import MONTHS, NEVER, WORDS, LinkOutage, in_words, moment, outage, told
+from netkit.platforms.outage import MONTHS, NEVER, WORDS, LinkOutage, in_words, moment, outage, with_outages
 
 VERSION = "show version"
 HOSTNAME = "show hostname"
@@ -215,7 +215,7 @@ def interfaces(shown: str, corrections: str, log: str, clock: str) -> Facts:
         if is_port(name)
     }
     outages = last_outages(log, clock, found)
-    return Facts(interfaces=told(found, outages) if found else Absent(f"{INTERFACES} shows no ports"))
+    return Facts(interfaces=with_outages(found, outages) if found else Absent(f"{INTERFACES} shows no ports"))
 
 
 def _interface(shown: Shown, fec: str) -> Interface:

@@ -16,7 +16,7 @@ from netkit.platforms.frr.reply import SHOWN, version_in
 from netkit.platforms.json_access import Shown, documents, named, number, parsed, rows, table, text, whole
 from netkit.platforms.linux.facts import interface, optic
 from netkit.platforms.linux.facts.reading import pairs, sections
-from netkit.platforms.outage import of_zebra, told
+from netkit.platforms.outage import of_zebra, with_outages
 from netkit.platforms.view import View, ViewSubject
 
 LINES = 4
@@ -114,7 +114,7 @@ def _system(about: str, shown: str, files: str) -> Facts:
 
 def _interfaces(links: str, files: str, shown: str, fec: str, outages: str) -> Facts:
     found = interfaces(ports(links), files_of(files), shown, _fecs(fec))
-    return Facts(interfaces=told(found, of_zebra(outages)))
+    return Facts(interfaces=with_outages(found, of_zebra(outages)))
 
 
 def _counters(links: str, files: str, in_use: tuple[str, ...]) -> Facts:

@@ -20,7 +20,7 @@ from netkit.platforms.nvue.facts.json_access import (
     word,
 )
 from netkit.platforms.nvue.facts.part import Parts, PortPart
-from netkit.platforms.outage import of_zebra, told
+from netkit.platforms.outage import of_zebra, with_outages
 from netkit.platforms.view import View
 
 INTERFACES = "nv show interface -o json"
@@ -57,7 +57,7 @@ def interfaces(text: str, outages: str, used: Collection[str] = ()) -> Facts:
     """Return the ports that have a link, up or down."""
     ports = _ports(text, used)
     found = ports if isinstance(ports, Absent) else {name: _interface(one) for name, one in ports.items()}
-    return Facts(interfaces=told(found, of_zebra(outages)))
+    return Facts(interfaces=with_outages(found, of_zebra(outages)))
 
 
 def counting(text: str, used: Collection[str] = ()) -> Facts:

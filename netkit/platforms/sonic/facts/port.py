@@ -22,7 +22,7 @@ def interfaces(appl: str, state: str, config: str, identity: str) -> Facts:
         return Facts(interfaces=unread("APPL_DB"))
     mac = word((database(config) or Database({})).row("DEVICE_METADATA|localhost").get("mac"))
     found = _ports(told, running, mac) or without("APPL_DB", "PORT_TABLE")
-    return Facts(interfaces=outage.told(found, dict(_outages(told, now_s(identity)))))
+    return Facts(interfaces=outage.with_outages(found, dict(_outages(told, now_s(identity)))))
 
 
 def _outages(told: Database, now: float | None) -> Iterator[tuple[str, outage.LinkOutage]]:
