@@ -11,7 +11,7 @@ from netkit.access.endpoint import Transport
 from netkit.errors import AccessError, IntentError, Problem
 from netkit.intent import complaint, document
 from netkit.intent.scalars import OneOf
-from netkit.platforms.gnmi.message import Shield, question
+from netkit.platforms.gnmi.message import Shield, parse_query
 from netkit.platforms.registry import ACCESS
 from netkit.platforms.snmp.transport import AuthProtocol, PrivProtocol
 
@@ -77,7 +77,7 @@ class GnmiAccess(AccessModel):
     @field_validator("paths")
     @classmethod
     def _can_be_asked(cls, paths: tuple[str, ...]) -> tuple[str, ...]:
-        found = [question(path) for path in paths]
+        found = [parse_query(path) for path in paths]
         wrong = next((path for path, one in zip(paths, found, strict=True) if one is None), None)
         if wrong is not None:
             raise ValueError(f"{wrong!r} is no path; write /interfaces/interface[name=*]/state or DB:/TABLE")

@@ -1,1 +1,1 @@
-"""gNMI as a source of counters: what a switch streams by itself, or is asked for once. It reads, and never sets."""
+"""gNMI as a source of facts, streamed or read once; netkit never sends a Set."""

@@ -1,4 +1,4 @@
-"""gNMI messages: paths, questions, updates, and their protocol buffers."""
+"""gNMI messages: paths, queries, updates, and their protocol buffers."""
 
 import json
 import re
@@ -14,7 +14,7 @@ KEY = re.compile(r"\[([^\[\]=]+)=([^\[\]]*)\]")
 
 @dataclass(frozen=True, slots=True)
 class PathElement:
-    """One step of a path: a name, and by which keys one of a list is meant."""
+    """One element of a path: a name, and the keys that select an entry of a list."""
 
     name: str
     keys: Mapping[str, str] = field(default_factory=dict)
@@ -24,115 +24,102 @@ Path = tuple[PathElement, ...]
 
 
 def path(text: str) -> Path:
-    """Return the path that is written as /interfaces/interface[name=Ethernet1]/state; empty when none is."""
-    return tuple(_steps(text)) if re.fullmatch(f"(?:{STEP.pattern})+", text) else ()
+    """Parse a path such as /interfaces/interface[name=Ethernet1]/state; empty if it is malformed."""
+    if not re.fullmatch(f"(?:{STEP.pattern})+", text):
+        return ()
+    return tuple(PathElement(found[1], dict(KEY.findall(found[2]))) for found in STEP.finditer(text))
 
 
-def _steps(text: str) -> Iterator[PathElement]:
-    for found in STEP.finditer(text):
-        yield PathElement(found[1], dict(KEY.findall(found[2])))
-
-
-def spelled(steps: Path) -> str:
-    """Return a path as text."""
+def format_path(steps: Path) -> str:
     return "".join(f"/{one.name}" + "".join(f"[{key}={value}]" for key, value in one.keys.items()) for one in steps)
 
 
 PLACE = re.compile(r"(?:([\w.-]{1,64}):)?(/\S+)", re.ASCII)
 ONCE = "once "
 CAPABILITIES = "capabilities"
-"""What the server speaks; whoever may ask that is let in."""
+"""The command that returns the gNMI version of the server."""
 
 
 @dataclass(frozen=True, slots=True)
 class GnmiQuery:
-    """Something to be told: a path, and on SONiC the database it is in."""
+    """A path to read, and on SONiC the database it is in."""
 
     path: Path
     target: str = ""
 
     @property
     def place(self) -> str:
-        """Return it as it is written."""
-        return f"{self.target}:{spelled(self.path)}" if self.target else spelled(self.path)
+        """The query as access.yaml has it: `PATH`, or `DATABASE:PATH`."""
+        return f"{self.target}:{format_path(self.path)}" if self.target else format_path(self.path)
 
     @property
     def command(self) -> str:
-        """Return it as a command."""
         return f"{ONCE}{self.place}"
 
 
-def question(place: str) -> GnmiQuery | None:
-    """Return what is asked at a place; None when it is none."""
+def parse_query(place: str) -> GnmiQuery | None:
     found = PLACE.fullmatch(place)
     steps = path(found[2]) if found else ()
     return GnmiQuery(steps, found[1] or "") if found and steps else None
 
 
-def asked(command: str) -> GnmiQuery | None:
-    """Return what a command asks; None when it is none of gNMI's."""
-    return question(command.removeprefix(ONCE)) if command.startswith(ONCE) else None
+def parse_command(command: str) -> GnmiQuery | None:
+    return parse_query(command.removeprefix(ONCE)) if command.startswith(ONCE) else None
 
 
 DEEPEST = 16
-"""Trees that go deeper are none of those that are asked for."""
+"""Deeper than any tree that netkit reads."""
 
 
 @dataclass(frozen=True, slots=True)
 class Update:
-    """A value at a path: a number, a word, or a whole tree as JSON."""
+    """A value at a path: a scalar, or a tree as JSON."""
 
     path: Path
     value: object
 
 
-def written(updates: Iterable[Update]) -> str:
-    """Return updates as text."""
-    return "".join(f"{json.dumps([_shown(one.path), one.value])}\n" for one in updates)
+def format_updates(updates: Iterable[Update]) -> str:
+    """Format updates as JSON lines of `[path, value]`, which `read` parses."""
+    lines = []
+    for update in updates:
+        path = [[one.name, dict(one.keys)] if one.keys else one.name for one in update.path]
+        lines.append(f"{json.dumps([path, update.value])}\n")
+    return "".join(lines)
 
 
 def read(text: str) -> Iterator[Update]:
-    """Yield the updates of a text; whatever the text, what cannot be read is left out."""
+    """Parse JSON lines of updates; malformed ones are ignored."""
     for line in text.splitlines():
         found = parsed(line)
         if isinstance(found, list) and len(found) == 2 and isinstance(found[0], list):
-            steps = tuple(_update_steps(found[0]))
+            steps = tuple(_parsed_elements(found[0]))
             if len(steps) == len(found[0]):
                 yield Update(steps, found[1])
 
 
 def leaves(update: Update) -> Iterator[tuple[Path, object]]:
-    """Yield the single values of an update. A list in a tree has the keys that its entries name themselves by."""
+    """Yield the scalars of an update. The text members of a list entry are taken for its keys."""
     yield from _leaves(update.path, update.value, DEEPEST)
 
 
-def _leaves(path: Path, value: object, deeper: int) -> Iterator[tuple[Path, object]]:
+def _leaves(path: Path, value: object, depth: int) -> Iterator[tuple[Path, object]]:
     if not isinstance(value, dict | list):
         yield path, value
-    elif isinstance(value, dict) and deeper:
-        for name, one in value.items():
-            yield from _below(path, str(name), one, deeper - 1)
-
-
-def _below(path: Path, name: str, value: object, deeper: int) -> Iterator[tuple[Path, object]]:
-    if not isinstance(value, list):
-        yield from _leaves((*path, PathElement(name)), value, deeper)
         return
-    for entry in value:
-        if isinstance(entry, dict):
-            yield from _leaves((*path, PathElement(name, _keys(entry))), entry, deeper)
+    members = value.items() if isinstance(value, dict) and depth else ()
+    for name, member in members:
+        if not isinstance(member, list):
+            yield from _leaves((*path, PathElement(str(name))), member, depth - 1)
+            continue
+        for entry in member:
+            if isinstance(entry, dict):
+                keys = {key.rpartition(":")[2]: one for key, one in entry.items() if isinstance(one, str)}
+                yield from _leaves((*path, PathElement(str(name), keys)), entry, depth - 1)
 
 
-def _keys(entry: Mapping[str, object]) -> Mapping[str, str]:
-    return {name.rpartition(":")[2]: one for name, one in entry.items() if isinstance(one, str)}
-
-
-def _shown(path: Path) -> list[object]:
-    return [[one.name, dict(one.keys)] if one.keys else one.name for one in path]
-
-
-def _update_steps(shown: list[object]) -> Iterator[PathElement]:
-    for one in shown:
+def _parsed_elements(path: list[object]) -> Iterator[PathElement]:
+    for one in path:
         if isinstance(one, str):
             yield PathElement(one)
         elif isinstance(one, list) and len(one) == 2 and isinstance(one[0], str):
@@ -141,38 +128,39 @@ def _update_steps(shown: list[object]) -> Iterator[PathElement]:
 
 NANO = 1_000_000_000
 MOST_PATHS = 100_000
-"""More than the largest switch has; a server may not make netkit remember without end."""
+"""More than the largest switch has; bounds what a server can make netkit remember."""
 COUNT = re.compile(rb'"\d{1,20}"')
 TREES = ("json_val", "json_ietf_val")
 PLAIN = ("int_val", "uint_val", "string_val", "bool_val")
 
 
-def request(messages: Any, questions: Sequence[GnmiQuery], interval_s: float = 0.0) -> Any:
-    """Return a subscription: to samples, or to one answer. One has one target, which is its first question's."""
+def request(messages: Any, queries: Sequence[GnmiQuery], interval_s: float = 0.0) -> Any:
+    """Build a SubscribeRequest: STREAM with an interval, else ONCE. The target is that of the first query."""
     samples = {"mode": messages.SubscriptionMode.SAMPLE, "sample_interval": round(interval_s * NANO)}
-    wanted = samples if interval_s else {}
+    options = samples if interval_s else {}
+
+    def subscription(query: GnmiQuery) -> Any:
+        elements = [messages.PathElem(name=one.name, key=dict(one.keys)) for one in query.path]
+        return messages.Subscription(path=messages.Path(elem=elements), **options)
+
     return messages.SubscribeRequest(
         subscribe=messages.SubscriptionList(
-            prefix=messages.Path(target=questions[0].target),
-            subscription=[messages.Subscription(path=_path(messages, one.path), **wanted) for one in questions],
+            prefix=messages.Path(target=queries[0].target),
+            subscription=list(map(subscription, queries)),
             mode=messages.SubscriptionList.STREAM if interval_s else messages.SubscriptionList.ONCE,
             encoding=messages.Encoding.JSON_IETF,
         )
     )
 
 
-def _path(messages: Any, steps: Path) -> Any:
-    return messages.Path(elem=[messages.PathElem(name=one.name, key=dict(one.keys)) for one in steps])
-
-
 class Paths:
-    """Paths as they were read before: a stream tells the same ones each time, and to read them is most of the work."""
+    """A cache of parsed paths: a stream repeats the same ones, and parsing them is most of the work."""
 
     def __init__(self) -> None:
         self._known: dict[bytes, Path] = {}
 
     def updates(self, notification: Any) -> Iterator[Update]:
-        """Yield what a notification tells; what it says is gone is not told."""
+        """Yield the updates of a notification; deletes are ignored."""
         prefix = notification.prefix
         start = prefix.SerializeToString()
         for one in notification.update:
@@ -182,45 +170,45 @@ class Paths:
                 path = (*_message_steps(prefix), *_message_steps(one.path))
                 if len(self._known) < MOST_PATHS:
                     self._known[key] = path
-            yield Update(path, _value(one.val))
+            yield Update(path, _decoded(one.val))
 
 
 def _message_steps(path: Any) -> Path:
     return tuple(PathElement(one.name, dict(one.key)) for one in path.elem)
 
 
-def _value(told: Any) -> object:
-    """Return a number, a word or a tree; None for what counters never are."""
-    kind = told.WhichOneof("value")
+def _decoded(value: Any) -> object:
+    """Decode a TypedValue; None for the types that counters never have."""
+    kind = value.WhichOneof("value")
     if kind in PLAIN:
-        return getattr(told, kind)
+        return getattr(value, kind)
     if kind in TREES:
-        text: bytes = getattr(told, kind)
+        text: bytes = getattr(value, kind)
         return int(text[1:-1]) if COUNT.fullmatch(text) else parsed(text.decode("utf-8", "replace"))
     return None
 
 
 Shield = Literal["pinned", "authorities", "none"]
-"""How a connection is protected: by one trusted certificate, by the system's authorities, or not at all."""
+"""TLS with one pinned certificate, TLS with the system's certificate authorities, or plain text."""
 
 
 @dataclass(frozen=True, slots=True)
 class GnmiLogin:
-    """An account of the switch."""
+    """An account on the switch."""
 
     user: str
     password: str = field(default="", repr=False)
     is_basic: bool = False
-    """Whether the server wants HTTP's basic authentication, as Cumulus Linux does, which ignores what others take."""
+    """Whether to send HTTP basic authentication: Cumulus Linux ignores the usual metadata."""
 
 
 @dataclass(frozen=True, slots=True)
 class GnmiServer:
-    """Where a server listens, by what it is known, and how long one answer may take."""
+    """Address of a server, how it is authenticated, and the time limit of one request."""
 
     host: str
     port: int
     shield: Shield = "pinned"
     certificate: str = ""
-    """The SHA-256 fingerprint it is pinned to."""
+    """The SHA-256 fingerprint to pin."""
     patience_s: float = 30.0

@@ -1,4 +1,4 @@
-"""A switch that is looked at through the getters of its NAPALM driver."""
+"""A switch whose state is read through the getters of its NAPALM driver."""
 
 import json
 import threading
@@ -14,91 +14,91 @@ from netkit.platforms.view import Reply
 
 MOST_SHOWN = 120
 CLOSE_S = 1.0
-"""How long a driver may take to hang up before nobody waits for it."""
-ENDED = "the connection was ended"
+"""How long to wait for a driver to close."""
+ENDED = "the connection was closed"
 
 
 class GetterViewer:
-    """Calls the getters of a driver; whatever one raises is the failure of that one.
+    """Calls the getters of a NAPALM driver; an exception counts as the failure of that getter only.
 
-    Drivers of others need not know an end: each call has a thread of its own, which is left behind once it is hung up.
+    A third-party driver may block forever, so each call runs in a thread of its own, which `close` abandons.
     """
 
     def __init__(self, device: str, driver: Any) -> None:
         self._device, self._driver = device, driver
         self._is_ended = False
-        self._heard = SimpleQueue[tuple[Any, Exception | None]]()
+        self._results = SimpleQueue[tuple[Any, Exception | None]]()
 
     def open(self) -> None:
-        """Connect; AccessError says why it cannot."""
+        """Connect; raises AccessError."""
         try:
-            self._called(self._driver.open)
+            self._call(self._driver.open)
         except NetkitError:
             raise
-        except Exception as error:  # of a driver that others wrote
-            self._fail(f"its NAPALM driver cannot open it: {_shown(error)}")
+        except Exception as error:  # whatever a third-party driver raises
+            self._fail(f"its NAPALM driver cannot connect: {_brief(error)}")
 
     def close(self) -> None:
-        """Hang up; what is being asked ends."""
+        """Close the driver in the background, and abandon a call in progress."""
         self._is_ended = True
-        self._heard.put((None, ConnectionAbortedError(ENDED)))
+        self._results.put((None, ConnectionAbortedError(ENDED)))
 
-        def hang_up() -> None:
-            with suppress(Exception):  # what was read was read
+        def close_driver() -> None:
+            with suppress(Exception):  # nothing depends on it any more
                 self._driver.close()
 
-        leaving = threading.Thread(target=hang_up, daemon=True)
-        leaving.start()
-        leaving.join(CLOSE_S)
+        closing = threading.Thread(target=close_driver, daemon=True)
+        closing.start()
+        closing.join(CLOSE_S)
 
-    def _called(self, work: Callable[[], Any]) -> Any:
-        """Return what a driver returns, or raise what it raises; once it is hung up on, nobody waits for it."""
+    def _call(self, work: Callable[[], Any]) -> Any:
+        """Run a call in a thread and return its result or raise its exception; ConnectionAbortedError after `close`."""
         if self._is_ended:
             raise ConnectionAbortedError(ENDED)
 
-        def call() -> None:
+        def run() -> None:
             try:
-                self._heard.put((work(), None))
-            except Exception as error:  # for the thread that waits
-                self._heard.put((None, error))
+                self._results.put((work(), None))
+            except Exception as error:  # raised again in the waiting thread
+                self._results.put((None, error))
 
-        threading.Thread(target=call, daemon=True).start()
-        found, error = self._heard.get()
+        threading.Thread(target=run, daemon=True).start()
+        result, error = self._results.get()
         if error is not None:
             raise error
-        return found
+        return result
 
     def ask(self, commands: Sequence[str]) -> tuple[Reply, ...]:
-        """Return what the getters return, as JSON."""
+        """Call getters by name, and return their results as JSON."""
         return tuple(self._reply(command) for command in commands)
 
     def _reply(self, command: str) -> Reply:
         getter = getattr(self._driver, command, None) if command in GETTERS else None
         if getter is None:
-            return Reply("", "is no getter")
+            return Reply("", "not a getter")
         try:
-            text = self._called(lambda: json.dumps(getter()))
+            text = self._call(lambda: json.dumps(getter()))
         except NotImplementedError:
-            return Reply("", "the NAPALM driver does not have it")
+            return Reply("", "the NAPALM driver does not implement it")
         except ConnectionAbortedError:
             return Reply("", ENDED)
         except AccessError:
             raise
-        except Exception as error:  # of this getter; the others are none the worse for it
-            return Reply("", f"the NAPALM driver fails: {_shown(error)}")
+        except Exception as error:  # other getters may still work
+            return Reply("", f"the NAPALM driver fails: {_brief(error)}")
         return Reply(text, at_s=time.time())
 
     def running_files(self) -> Mapping[str, str | None]:
-        """Refuse: a driver of others does not tell files as netkit renders them."""
-        self._fail("getters do not tell what is configured")
+        """Raise AccessError: getters do not return files as netkit renders them."""
+        self._fail("getters do not expose the configuration as netkit renders it")
 
     def os_version(self) -> str:
-        """Refuse, as it is only asked for with the configuration."""
-        self._fail("getters do not tell what is configured")
+        """Raise AccessError: the version is only needed along with the configuration."""
+        self._fail("getters do not expose the configuration as netkit renders it")
 
     def _fail(self, what: str) -> NoReturn:
-        raise AccessError(Problem(f"{self._device}: {what}", "see its account and address in access.yaml"))
+        raise AccessError(Problem(f"{self._device}: {what}", "check its account and address in access.yaml"))
 
 
-def _shown(error: Exception) -> str:
+def _brief(error: Exception) -> str:
     return f"{type(error).__name__}: {error}".strip(": ").partition("\n")[0][:MOST_SHOWN]

@@ -1,1 +1,1 @@
-"""SNMP as a source of facts: for switches whose management only allows that. It reads, and never sets."""
+"""SNMP as a source of facts, for switches whose management allows nothing else; netkit never sends a SET."""

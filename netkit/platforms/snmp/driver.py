@@ -1,4 +1,4 @@
-"""A switch that is looked at by SNMP."""
+"""A switch whose state is read by SNMP."""
 
 import time
 from collections.abc import Mapping, Sequence
@@ -8,79 +8,79 @@ from netkit.errors import AccessError, Problem
 from netkit.platforms.snmp.transport import (
     Community,
     Credential,
-    RefusedQuestionError,
     SnmpConnection,
+    SnmpError,
     SnmpTarget,
     WalkError,
-    line,
-    question,
+    format_row,
+    parse_command,
 )
 from netkit.platforms.view import Reply
 
-SAME_ADDRESS = "see the community or the user in access.yaml, and from which addresses the switch answers"
+REMEDY = "check the community or the user in access.yaml, and which addresses the switch answers"
+NO_CONFIGURATION = "SNMP does not expose the configuration"
 
 
 class SnmpViewer:
-    """Asks an agent for its tables. Of several credentials the first that is let in is used."""
+    """Walks the tables of an agent, with the first credential that the agent accepts."""
 
-    def __init__(self, device: str, place: SnmpTarget, credentials: Sequence[Credential]) -> None:
-        self._device, self._place, self._credentials = device, place, tuple(credentials)
-        self._line: SnmpConnection | None = None
+    def __init__(self, device: str, target: SnmpTarget, credentials: Sequence[Credential]) -> None:
+        self._device, self._target, self._credentials = device, target, tuple(credentials)
+        self._connection: SnmpConnection | None = None
 
     def open(self) -> None:
-        """See that the agent answers; AccessError says why it does not."""
-        self._line = SnmpConnection(self._place)
-        refused: list[str] = []
+        """Try each credential; raise AccessError with every refusal if none is accepted."""
+        self._connection = SnmpConnection(self._target)
+        refusals: list[str] = []
         for credential in self._credentials:
             try:
-                self._line.begin(credential)
+                self._connection.begin(credential)
                 return
-            except RefusedQuestionError as error:
-                refused.append(f"{_shown(credential)}: {error}")
+            except SnmpError as error:
+                name = "the community" if isinstance(credential, Community) else f"user {credential.name}"
+                refusals.append(f"{name}: {error}")
         self.close()
-        self._fail("; ".join(dict.fromkeys(refused)) or "no community and no user is known")
+        self._fail("; ".join(dict.fromkeys(refusals)) or "no community and no user is known")
 
     def close(self) -> None:
-        """Hang up; what is being asked ends."""
-        if self._line is not None:
-            self._line.close()
+        """Close the connection and cancel a query in progress."""
+        if self._connection is not None:
+            self._connection.close()
 
     def ask(self, commands: Sequence[str]) -> tuple[Reply, ...]:
-        """Return the tables. Once the agent falls silent it is not asked for the others."""
+        """Walk one table for each command; after a timeout, skip the rest."""
         replies: list[Reply] = []
-        silent = ""
+        skipped = ""
         for command in commands:
-            reply, is_silence = (Reply("", silent), False) if silent else self._reply(command)
+            reply, is_timeout = (Reply("", skipped), False) if skipped else self._reply(command)
             replies.append(reply)
-            silent = silent or (f"was not asked, for {command.split()[1]} got no answer" if is_silence else "")
+            if is_timeout:
+                skipped = f"not queried: {command.split()[1]} got no answer"
         return tuple(replies)
 
     def _reply(self, command: str) -> tuple[Reply, bool]:
-        asked = question(command)
-        if asked is None:
-            return Reply("", "is no question for SNMP"), False
-        if self._line is None:
+        """Return the reply to a command, and whether the agent timed out."""
+        query = parse_command(command)
+        if query is None:
+            return Reply("", "not an SNMP query"), False
+        if self._connection is None:
             self._fail("the connection is closed")
         try:
-            found = self._line.table(asked.root, asked.columns)
-        except RefusedQuestionError as error:
-            return Reply("", str(error)), error.is_silence
+            values = self._connection.table(query.root, query.columns)
+        except SnmpError as error:
+            return Reply("", str(error)), error.is_timeout
         except WalkError as error:
             return Reply("", str(error)), False
-        return Reply("\n".join(line(name, value) for name, value in found.items()), at_s=time.time()), False
+        return Reply("\n".join(format_row(name, value) for name, value in values.items()), at_s=time.time()), False
 
     def running_files(self) -> Mapping[str, str | None]:
-        """Refuse: SNMP has no configurations."""
-        self._fail("SNMP does not tell what is configured")
+        """Raise AccessError: SNMP does not expose the configuration."""
+        self._fail(NO_CONFIGURATION)
 
     def os_version(self) -> str:
-        """Refuse, as it is only asked for with the configuration."""
-        self._fail("SNMP does not tell what is configured")
+        """Raise AccessError: the version is only needed along with the configuration."""
+        self._fail(NO_CONFIGURATION)
 
     def _fail(self, what: str) -> NoReturn:
-        where = f"{self._place.host} port {self._place.port}"
-        raise AccessError(Problem(f"{self._device}: SNMP at {where}: {what}", SAME_ADDRESS))
-
-
-def _shown(credential: Credential) -> str:
-    return "the community" if isinstance(credential, Community) else f"user {credential.name}"
+        where = f"{self._target.host} port {self._target.port}"
+        raise AccessError(Problem(f"{self._device}: SNMP at {where}: {what}", REMEDY))

@@ -1,4 +1,7 @@
-"""By what an SNMP agent lets in. No secret is part of a text of these."""
+"""SNMP: credentials, rows as text, table walks, and a connection to an agent through pysnmp.
+
+No `repr` and no error text holds a secret.
+"""
 
 import asyncio
 import importlib
@@ -19,21 +22,21 @@ AUTH_PROTOCOLS: Mapping[AuthProtocol, str] = {
     "sha384": "USM_AUTH_HMAC256_SHA384",
     "sha512": "USM_AUTH_HMAC384_SHA512",
 }
-"""Name → what pysnmp calls it."""
+"""Name in access.yaml → name in pysnmp."""
 PRIV_PROTOCOLS: Mapping[PrivProtocol, str] = {"aes128": "USM_PRIV_CFB128_AES", "aes256": "USM_PRIV_CFB256_AES"}
-"""Keys of 256 bits are made as Cisco and net-snmp's default do; the draft of Blumenthal makes others."""
+"""AES-256 keys are extended the way Cisco does and net-snmp does by default, not by the Blumenthal draft."""
 
 
 @dataclass(frozen=True, slots=True)
 class Community:
-    """Version 2c: a word that travels in the clear."""
+    """The community string of SNMPv2c."""
 
     word: str = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True)
 class User:
-    """Version 3: a user, with what it proves itself and hides its questions by; empty for neither."""
+    """A user of SNMPv3, with its authentication and privacy secrets; an empty secret means noAuth or noPriv."""
 
     name: str
     auth: str = field(default="", repr=False)
@@ -44,158 +47,143 @@ class User:
 
 Credential = Community | User
 
-
 Oid = tuple[int, ...]
 Value = int | bytes | Oid
 Table = Mapping[int, Mapping[Oid, Value]]
 """Column → index → value."""
-LARGEST_PART = 2**32 - 1
+LARGEST_ARC = 2**32 - 1
 ARCS = r"\d{1,10}(?:\.\d{1,10}){0,127}"
-LINE = re.compile(rf"({ARCS}) ([isxo]) (.*)", re.ASCII)
+ROW = re.compile(rf"({ARCS}) ([isxo]) (.*)", re.ASCII)
 NUMBER = re.compile(r"-?\d{1,20}", re.ASCII)
 HEX = re.compile(r"(?:[0-9a-f]{2})*", re.ASCII)
 
 
 def oid(text: str) -> Oid:
-    """Return the name that a text spells; it must be one."""
+    """Parse dotted arcs, which must be well-formed."""
     return tuple(map(int, text.split(".")))
 
 
-def spelled(name: Oid) -> str:
-    """Return a name as text."""
+def dotted(name: Oid) -> str:
     return ".".join(map(str, name))
 
 
-def line(name: Oid, value: Value) -> str:
-    """Return one value as a line."""
-    return f"{spelled(name)} {_value(value)}"
-
-
-def _value(value: Value) -> str:
+def format_row(name: Oid, value: Value) -> str:
+    """Format a value as `1.2.3 TYPE VALUE`: i(nteger), o(id), s(tring), or x for octets in hexadecimal."""
     if isinstance(value, int):
-        return f"i {value}"
+        return f"{dotted(name)} i {value}"
     if isinstance(value, tuple):
-        return f"o {spelled(value)}"
+        return f"{dotted(name)} o {dotted(value)}"
     try:
         text = value.decode("utf-8")
     except UnicodeDecodeError:
         text = ""
-    return f"s {text}" if text and text.isprintable() and text == text.strip() else f"x {value.hex()}"
+    is_text = text and text.isprintable() and text == text.strip()
+    return f"{dotted(name)} s {text}" if is_text else f"{dotted(name)} x {value.hex()}"
 
 
 def table(text: str) -> Table:
-    """Return what the lines say; whatever they are, nothing is raised."""
+    """Parse rows as `format_row` writes them; malformed ones are ignored."""
     found: dict[int, dict[Oid, Value]] = {}
-    for name, value in _read(text.split("\n")):
-        if len(name) > 1:
+    for row in text.split("\n"):
+        matched = ROW.fullmatch(row)
+        name = _parsed_oid(matched[1]) if matched else None
+        value = _parsed_value(matched[2], matched[3]) if matched else None
+        if name is not None and value is not None and len(name) > 1:
             found.setdefault(name[0], {})[name[1:]] = value
     return found
 
 
-def _read(lines: Iterable[str]) -> Iterable[tuple[Oid, Value]]:
-    for one in lines:
-        matched = LINE.fullmatch(one)
-        name = _name(matched[1]) if matched else None
-        value = _parsed(matched[2], matched[3]) if matched else None
-        if name is not None and value is not None:
-            yield name, value
-
-
-def _parsed(kind: str, text: str) -> Value | None:
+def _parsed_value(kind: str, text: str) -> Value | None:
     if kind == "s":
         return text.encode("utf-8", "replace")
     if kind == "i":
         return int(text) if NUMBER.fullmatch(text) else None
     if kind == "x":
         return bytes.fromhex(text) if HEX.fullmatch(text) else None
-    return _name(text) if re.fullmatch(ARCS, text, re.ASCII) else None
+    return _parsed_oid(text) if re.fullmatch(ARCS, text, re.ASCII) else None
 
 
-def _name(text: str) -> Oid | None:
+def _parsed_oid(text: str) -> Oid | None:
     found = oid(text)
-    return found if max(found) <= LARGEST_PART else None
+    return found if max(found) <= LARGEST_ARC else None
 
 
 def number(rows: Table, column: int, index: Oid) -> int | None:
-    """Return a number of a table; None where there is none."""
     value = rows.get(column, {}).get(index)
     return value if isinstance(value, int) else None
 
 
 def octets(rows: Table, column: int, index: Oid) -> bytes:
-    """Return bytes of a table; empty where there are none."""
     value = rows.get(column, {}).get(index)
     return value if isinstance(value, bytes) else b""
 
 
 def words(rows: Table, column: int, index: Oid) -> str:
-    """Return text of a table; empty where there is none."""
+    """Return an octet string as text; empty if it is missing or unprintable."""
     text = octets(rows, column, index).decode("utf-8", "replace").strip().strip("\0")
     return text if text.isprintable() else ""
 
 
 def mac(value: bytes) -> str:
-    """Return an Ethernet address as everybody writes it; empty when it is none."""
+    """Format six octets as aa:bb:cc:dd:ee:ff; anything else gives an empty text."""
     return ":".join(f"{byte:02x}" for byte in value) if len(value) == 6 else ""
 
 
 MOST_VALUES = 200_000
-"""No table of a switch is so long; an agent that never ends is stopped."""
+"""More than any table of a switch holds; stops the walk of an agent that never ends."""
 VALUES_AT_ONCE = 60
-"""They fit into one or two packets, so that little is lost with one of them."""
+"""One or two packets, so that little is lost when one is dropped."""
 Answer = Iterable[tuple[Oid, Value | None]]
-"""Names and values in the order of the answer; without a value where the agent has none."""
+"""OIDs and values in the order of the response; None for noSuchObject and endOfMibView."""
 
 
 class WalkError(Exception):
-    """The agent answers what cannot be an answer."""
+    """The agent's responses cannot belong to a walk."""
 
 
 @dataclass(frozen=True, slots=True)
 class Walk:
-    """A walk under way."""
+    """The state of a GETBULK walk over some columns of a table."""
 
     root: Oid
     at: Mapping[int, Oid]
-    """Column that is not at its end → the last name that was seen of it."""
+    """Unfinished column → the last OID received in it."""
     found: Mapping[Oid, Value] = field(default_factory=dict)
-    """Name below the root → value."""
+    """OID below the root → value."""
 
     @classmethod
     def of(cls, root: Oid, columns: Sequence[int]) -> "Walk":
-        """Begin."""
         return cls(root, {column: (*root, column) for column in columns})
 
     @property
     def is_over(self) -> bool:
-        """Whether all columns are at their ends."""
         return not self.at
 
     @property
     def repetitions(self) -> int:
-        """Return how many rows to ask for."""
+        """max-repetitions of the next request."""
         return max(1, VALUES_AT_ONCE // max(1, len(self.at)))
 
     def after(self, answer: Answer) -> "Walk":
-        """Return the walk after an answer, whose values go round the columns that were asked for."""
-        asked = tuple(self.at)
+        """Return the walk after a response, which lists one value of each requested column in turn."""
+        columns = tuple(self.at)
         at, found, is_empty = dict(self.at), dict(self.found), True
         for position, (name, value) in enumerate(answer):
             is_empty = False
-            column = asked[position % len(asked)]
+            column = columns[position % len(columns)]
             if column not in at:
                 continue
             if value is None or name[: len(self.root) + 1] != (*self.root, column):
                 del at[column]
                 continue
             if name <= at[column]:
-                raise WalkError(f"it goes in circles at {spelled(name)}")
+                raise WalkError(f"the walk loops at {dotted(name)}")
             at[column] = name
             found[name[len(self.root) :]] = value
         if is_empty:
-            raise WalkError("it answers without a value")
+            raise WalkError("the response holds no value")
         if len(found) > MOST_VALUES:
-            raise WalkError(f"it has more than {MOST_VALUES} values")
+            raise WalkError(f"the table has more than {MOST_VALUES} values")
         return Walk(self.root, at, found)
 
 
@@ -212,50 +200,49 @@ class SnmpQuery:
 
     @property
     def command(self) -> str:
-        """Return it as a command."""
-        return f"walk {self.name} {spelled(self.root)} {','.join(map(str, self.columns))}"
+        """The query as text, as `parse_command` reads it."""
+        return f"walk {self.name} {dotted(self.root)} {','.join(map(str, self.columns))}"
 
 
-def question(command: str) -> SnmpQuery | None:
-    """Return what a command asks; None when it is none of SNMP's."""
+def parse_command(command: str) -> SnmpQuery | None:
     found = COMMAND.fullmatch(command)
     return SnmpQuery(found[1], oid(found[2]), tuple(map(int, found[3].split(",")))) if found else None
 
 
-Answered = TypeVar("Answered")
+Result = TypeVar("Result")
 TRIES = 3
 SHORTEST_SECRET = 8
 UPTIME: Oid = (1, 3, 6, 1, 2, 1, 1, 3, 0)
-STRANGER = "netkit-is-anybody-there"
+UNKNOWN_USER = "netkit-is-anybody-there"
 REASONS = {
-    "UnknownUserName": "it knows no such user",
-    "WrongDigest": "the secret of the user's authentication, or its protocol, is wrong",
-    "AuthenticationFailure": "the secret of the user's authentication, or its protocol, is wrong",
-    "AuthenticationError": "the secret of the user's authentication, or its protocol, is wrong",
-    "DecryptionError": "the secret of the user's privacy, or its protocol, is wrong",
-    "UnsupportedSecurityLevel": "the user is not made for this: it needs other secrets, or fewer",
-    "NotInTimeWindow": "its clock of engine boots goes back; its engine may be there twice",
+    "UnknownUserName": "unknown user",
+    "WrongDigest": "the authentication secret or protocol of the user is wrong",
+    "AuthenticationFailure": "the authentication secret or protocol of the user is wrong",
+    "AuthenticationError": "the authentication secret or protocol of the user is wrong",
+    "DecryptionError": "the privacy secret or protocol of the user is wrong",
+    "UnsupportedSecurityLevel": "the user is configured for another security level: it needs more secrets, or fewer",
+    "NotInTimeWindow": "the engine's boot counter went back; two agents may use the same engine ID",
     "RequestTimedOut": "no answer",
-    "authorizationError": "the user may not read without better protection: see which secrets it needs",
+    "authorizationError": "the user may not read at this security level: check which secrets it needs",
     "noAccess": "the user may not read this",
 }
-SILENT = "RequestTimedOut"
-ENDED = "the connection was ended"
-MAKING = threading.Lock()
-"""Engines load their own MIBs when they are made, into modules that all share."""
+TIMEOUT = "RequestTimedOut"
+ENDED = "the connection was closed"
+ENGINE_LOCK = threading.Lock()
+"""A new engine loads its MIBs into modules that all engines share."""
 
 
-class RefusedQuestionError(Exception):
-    """An agent did not answer; the text says why."""
+class SnmpError(Exception):
+    """A request got no usable response; the text gives the reason."""
 
-    def __init__(self, word: str) -> None:
-        super().__init__(REASONS.get(word, word))
-        self.is_silence = word == SILENT
+    def __init__(self, reason: str) -> None:
+        super().__init__(REASONS.get(reason, reason))
+        self.is_timeout = reason == TIMEOUT
 
 
 @dataclass(frozen=True, slots=True)
 class SnmpTarget:
-    """Where an agent listens, and how long one answer may take."""
+    """Address of an agent, and the time limit of one request."""
 
     host: str
     port: int = 161
@@ -263,163 +250,144 @@ class SnmpTarget:
 
 
 class SnmpConnection:
-    """A connection to an agent."""
+    """A connection to an agent; it has an event loop of its own and may be closed from any thread."""
 
-    def __init__(self, place: SnmpTarget) -> None:
-        self._place = place
+    def __init__(self, target: SnmpTarget) -> None:
+        self._target = target
         self._api: Any = importlib.import_module("pysnmp.hlapi.v3arch.asyncio")
         self._library_error: type[Exception] = importlib.import_module("pysnmp.error").PySnmpError
         self._loop = asyncio.new_event_loop()
         self._task: asyncio.Task[Any] | None = None
         self._engine: Any = None
-        self._target: Any = None
-        self._who: Any = None
-        self._asking = threading.Lock()
+        self._udp: Any = None
+        self._auth: Any = None
+        self._lock = threading.Lock()
         self._is_ended = False
 
     def begin(self, credential: Credential) -> None:
-        """See whether the agent lets in; raises RefusedQuestionError when it does not."""
+        """Test that the agent accepts a credential, and use it from now on; raises SnmpError."""
         self._run(self._begin(credential))
 
     def table(self, root: Oid, columns: Sequence[int]) -> dict[Oid, Value]:
-        """Return the columns of a table, in order; raises RefusedQuestionError or WalkError."""
+        """Walk columns of a table; raises SnmpError or WalkError."""
         return self._run(self._table(root, columns))
 
     def close(self) -> None:
-        """End what is being asked, from any thread; then engine, socket and loop."""
+        """Cancel the request in progress, then release engine, socket and loop."""
         self._is_ended = True
         task = self._task
         if task is not None:
-            with suppress(RuntimeError):  # the loop has ended by itself
+            with suppress(RuntimeError):  # the loop is already closed
                 self._loop.call_soon_threadsafe(task.cancel)
-        with self._asking:
+        with self._lock:
             if not self._loop.is_closed():
-                self._end()
+                if self._engine is not None:
+                    self._engine.close_dispatcher()
+                self._loop.run_until_complete(asyncio.sleep(0))
+                self._loop.close()
 
-    def _end(self) -> None:
-        if self._engine is not None:
-            self._engine.close_dispatcher()
-        self._loop.run_until_complete(asyncio.sleep(0))
-        self._loop.close()
-
-    def _run(self, work: Coroutine[Any, Any, Answered]) -> Answered:
-        with self._asking:
+    def _run(self, work: Coroutine[Any, Any, Result]) -> Result:
+        with self._lock:
             if self._loop.is_closed():
                 work.close()
-                raise RefusedQuestionError(ENDED)
-            task: asyncio.Task[Answered] = self._loop.create_task(work)
+                raise SnmpError(ENDED)
+            task: asyncio.Task[Result] = self._loop.create_task(work)
             self._task = task
-            if self._is_ended:  # between the two lines above nobody could have cancelled it
+            if self._is_ended:  # close() ran before the task could be seen
                 task.cancel()
-            return self._finished(task)
-
-    def _finished(self, task: "asyncio.Task[Answered]") -> Answered:
-        try:
-            return self._loop.run_until_complete(task)
-        except asyncio.CancelledError:
-            raise RefusedQuestionError(ENDED) from None
-        except self._library_error as error:  # whose text may hold what it was given
-            raise RefusedQuestionError(f"pysnmp cannot do it: {type(error).__name__}") from None
-        finally:
-            self._task = None
+            try:
+                return self._loop.run_until_complete(task)
+            except asyncio.CancelledError:
+                raise SnmpError(ENDED) from None
+            except self._library_error as error:  # its text may contain a secret
+                raise SnmpError(f"pysnmp fails with {type(error).__name__}") from None
+            finally:
+                self._task = None
 
     async def _begin(self, credential: Credential) -> None:
         if self._engine is None:
-            with MAKING:
+            with ENGINE_LOCK:
                 self._engine = self._api.SnmpEngine()
-            self._target = await self._made_target()
-        _refuse_unusable(credential)
-        self._who = self._security(credential)
+            self._udp = await self._udp_target()
+        self._auth = self._auth_data(credential)
         try:
-            await self._get(self._who)
-        except RefusedQuestionError as error:
-            if error.is_silence and not isinstance(credential, Community) and credential.priv:
-                await self._tell_hidden_apart(error)
+            await self._get_uptime(self._auth)
+        except SnmpError as timeout:
+            if not timeout.is_timeout or isinstance(credential, Community) or not credential.priv:
+                raise
+            # net-snmp drops what it cannot decrypt, but rejects an unknown user: if it does, the agent is reachable
+            try:
+                await self._get_uptime(self._api.UsmUserData(UNKNOWN_USER))
+            except SnmpError as error:
+                if not error.is_timeout:
+                    raise SnmpError("DecryptionError") from timeout
             raise
 
-    async def _tell_hidden_apart(self, silence: RefusedQuestionError) -> None:
-        """Say so when the agent answers strangers: net-snmp is silent towards what it cannot decrypt."""
+    async def _udp_target(self) -> Any:
+        host, port = self._target.host, self._target.port
         try:
-            await self._get(self._api.UsmUserData(STRANGER))
-        except RefusedQuestionError as error:
-            if not error.is_silence:
-                raise RefusedQuestionError("DecryptionError") from silence
-
-    async def _made_target(self) -> Any:
-        family = await self._family()
-        kind = self._api.Udp6TransportTarget if family == socket.AF_INET6 else self._api.UdpTransportTarget
-        one_s = max(1, round(self._place.patience_s / TRIES))
-        return await kind.create((self._place.host, self._place.port), timeout=one_s, retries=TRIES - 1)
-
-    async def _family(self) -> int:
-        try:
-            found = await self._loop.getaddrinfo(self._place.host, self._place.port, type=socket.SOCK_DGRAM)
+            addresses = await self._loop.getaddrinfo(host, port, type=socket.SOCK_DGRAM)
         except OSError as error:
-            raise RefusedQuestionError(f"{self._place.host} has no address: {error.strerror}") from None
-        return int(found[0][0])
+            raise SnmpError(f"{host} has no address: {error.strerror}") from None
+        is_ipv6 = addresses[0][0] == socket.AF_INET6
+        kind = self._api.Udp6TransportTarget if is_ipv6 else self._api.UdpTransportTarget
+        timeout_s = max(1, round(self._target.patience_s / TRIES))
+        return await kind.create((host, port), timeout=timeout_s, retries=TRIES - 1)
 
-    def _security(self, credential: Credential) -> Any:
+    def _auth_data(self, credential: Credential) -> Any:
         if isinstance(credential, Community):
             return self._api.CommunityData(credential.word, mpModel=1)
+        if any(0 < len(secret) < SHORTEST_SECRET for secret in (credential.auth, credential.priv)):
+            raise SnmpError(f"its secrets need at least {SHORTEST_SECRET} characters")
+        if credential.priv and not credential.auth:
+            raise SnmpError("privacy needs authentication too: set its secret")
         config: Any = importlib.import_module("pysnmp.entity.config")
-        chosen: dict[str, Any] = {}
+        options: dict[str, Any] = {}
         if credential.auth:
             protocol = getattr(config, AUTH_PROTOCOLS[credential.auth_protocol])
-            chosen |= {"authKey": credential.auth, "authProtocol": protocol}
+            options |= {"authKey": credential.auth, "authProtocol": protocol}
         if credential.priv:
             protocol = getattr(config, PRIV_PROTOCOLS[credential.priv_protocol])
-            chosen |= {"privKey": credential.priv, "privProtocol": protocol}
-        return self._api.UsmUserData(credential.name, **chosen)
+            options |= {"privKey": credential.priv, "privProtocol": protocol}
+        return self._api.UsmUserData(credential.name, **options)
 
-    async def _get(self, who: Any) -> None:
-        asked = self._asked(UPTIME)
+    async def _get_uptime(self, auth: Any) -> None:
+        binding = self._variable(UPTIME)
         self._values(
-            await self._api.get_cmd(self._engine, who, self._target, self._api.ContextData(), asked, lookupMib=False)
+            await self._api.get_cmd(self._engine, auth, self._udp, self._api.ContextData(), binding, lookupMib=False)
         )
 
     async def _table(self, root: Oid, columns: Sequence[int]) -> dict[Oid, Value]:
         walk, most = Walk.of(root, columns), 0
         while not walk.is_over:
             repetitions = min(walk.repetitions, most or walk.repetitions)
+            bindings = (self._variable(name) for name in walk.at.values())
+            context = self._api.ContextData()
+            response = await self._api.bulk_cmd(
+                self._engine, self._auth, self._udp, context, 0, repetitions, *bindings, lookupMib=False
+            )
             try:
-                walk = walk.after(await self._bulk(tuple(walk.at.values()), repetitions))
-            except RefusedQuestionError as error:
+                walk = walk.after(self._values(response))
+            except SnmpError as error:
                 if str(error) != "tooBig" or repetitions == 1:
                     raise
                 most = repetitions // 2
         return dict(sorted(walk.found.items()))
 
-    async def _bulk(self, names: Sequence[Oid], repetitions: int) -> list[tuple[Oid, Value | None]]:
-        asked = (self._asked(name) for name in names)
-        return self._values(
-            await self._api.bulk_cmd(
-                self._engine, self._who, self._target, self._api.ContextData(), 0, repetitions, *asked, lookupMib=False
-            )
-        )
-
-    def _asked(self, name: Oid) -> Any:
+    def _variable(self, name: Oid) -> Any:
         return self._api.ObjectType(self._api.ObjectIdentity(name))
 
-    def _values(self, answer: Any) -> list[tuple[Oid, Value | None]]:
-        failure, status, _, found = answer
+    def _values(self, response: Any) -> list[tuple[Oid, Value | None]]:
+        failure, status, _, bindings = response
         if failure:
-            raise RefusedQuestionError(type(failure).__name__)
+            raise SnmpError(type(failure).__name__)
         if status:
-            raise RefusedQuestionError(str(status.prettyPrint()))
-        return [(tuple(name), _transport_value(value)) for name, value in found]
+            raise SnmpError(str(status.prettyPrint()))
+        return [(tuple(name), _plain_value(value)) for name, value in bindings]
 
 
-def _refuse_unusable(credential: Credential) -> None:
-    if isinstance(credential, Community):
-        return
-    if any(0 < len(secret) < SHORTEST_SECRET for secret in (credential.auth, credential.priv)):
-        raise RefusedQuestionError(f"its secrets need at least {SHORTEST_SECRET} characters")
-    if credential.priv and not credential.auth:
-        raise RefusedQuestionError("privacy needs authentication too: name its secret")
-
-
-def _transport_value(value: Any) -> Value | None:
-    """Return a value of pysnmp as a plain one; None for noSuchObject, endOfMibView and the like, which are empty."""
+def _plain_value(value: Any) -> Value | None:
+    """Convert a pysnmp value; noSuchObject, endOfMibView and the like, which derive from Null, become None."""
     univ: Any = importlib.import_module("pyasn1.type.univ")
     if isinstance(value, univ.Null):
         return None

@@ -194,8 +194,8 @@ def test_getters_tell_system_ports_neighbours_sessions_light_and_counters() -> N
 
 def test_what_a_driver_does_not_have_is_absent_and_the_rest_is_told() -> None:
     found = look({name: told for name, told in TOLD.items() if name not in {OPTICS, SESSIONS}})
-    assert found.modules == Absent("get_optics: the NAPALM driver does not have it")
-    assert found.sessions == Absent("get_bgp_neighbors: the NAPALM driver does not have it")
+    assert found.modules == Absent("get_optics: the NAPALM driver does not implement it")
+    assert found.sessions == Absent("get_bgp_neighbors: the NAPALM driver does not implement it")
     assert not isinstance(found.interfaces, Absent)
 
 
@@ -226,7 +226,7 @@ def test_a_connection_that_is_gone_ends_the_look() -> None:
 
 def test_a_driver_that_cannot_open_says_why() -> None:
     with pytest.raises(
-        AccessError, match="leaf01: its NAPALM driver cannot open it: ConnectionException: nobody there"
+        AccessError, match="leaf01: its NAPALM driver cannot connect: ConnectionException: nobody there"
     ):
         GetterViewer("leaf01", Driver({}, "nobody there")).open()
 
@@ -234,7 +234,7 @@ def test_a_driver_that_cannot_open_says_why() -> None:
 def test_sessions_by_address_are_nobodys() -> None:
     told = {"global": {"peers": {"10.0.0.2": {"is_up": True}}}}
     found = look({**TOLD, SESSIONS: told}).sessions
-    assert found == Absent("get_bgp_neighbors tells sessions by address, and those of a fabric run by interface")
+    assert found == Absent("get_bgp_neighbors lists sessions by address, and those of a fabric run by interface")
 
 
 class Endless(Driver):
@@ -262,14 +262,14 @@ def test_a_driver_without_end_is_left_behind_and_what_it_told_is_kept() -> None:
     assert (driver.began.is_set(), was_waited_for) == (True, False)
     assert (seen.failure, seen.facts.modules) == (
         "no answer within 3 s",
-        Absent("get_optics: the connection was ended"),
+        Absent("get_optics: the connection was closed"),
     )
     assert isinstance(seen.facts.system, System)
 
 
 def test_only_getters_are_called() -> None:
     (reply,) = GetterViewer("leaf01", Driver(TOLD)).ask(["cli"])
-    assert reply.failure == "is no getter"
+    assert reply.failure == "not a getter"
 
 
 @pytest.mark.parametrize("text", STRANGE, ids=range(len(STRANGE)))

@@ -43,11 +43,19 @@ def test_both_versions_are_answered_alike(agent: SnmpAgent, credential: Credenti
     ("credential", "patience_s", "why"),
     [
         (Community("public"), 3, "the community: no answer"),
-        (User("stranger"), 60, "user stranger: it knows no such user"),
-        (User(WATCHER.name, "wrong-secret", priv=WATCHER.priv_secret), 60, "the secret of the user's authentication"),
-        (User(WATCHER.name, WATCHER.auth_secret, "sha512", WATCHER.priv_secret), 60, "authentication, or its protocol"),
-        (User(WATCHER.name, WATCHER.auth_secret, priv="wrong-secret"), 6, "the secret of the user's privacy"),
-        (User(WATCHER.name, WATCHER.auth_secret), 60, "may not read without better protection"),
+        (User("stranger"), 60, "user stranger: unknown user"),
+        (
+            User(WATCHER.name, "wrong-secret", priv=WATCHER.priv_secret),
+            60,
+            "the authentication secret or protocol",
+        ),
+        (
+            User(WATCHER.name, WATCHER.auth_secret, "sha512", WATCHER.priv_secret),
+            60,
+            "authentication secret or protocol",
+        ),
+        (User(WATCHER.name, WATCHER.auth_secret, priv="wrong-secret"), 6, "the privacy secret or protocol"),
+        (User(WATCHER.name, WATCHER.auth_secret), 60, "may not read at this security level"),
         (User(WATCHER.name, "short"), 60, "its secrets need at least 8 characters"),
         (User(WATCHER.name, priv=WATCHER.priv_secret), 60, "privacy needs authentication too"),
     ],
@@ -71,7 +79,7 @@ def test_a_table_nobody_has_is_empty_and_no_failure(agent: SnmpAgent) -> None:
         opened.open()
         none, odd = opened.ask([NO_TABLE, "nv show system"])
         assert (none.text, none.failure) == ("", "")
-        assert odd.failure == "is no question for SNMP"
+        assert odd.failure == "not an SNMP query"
 
 
 def test_an_agent_that_falls_silent_is_not_asked_for_everything(tmp_path_factory: pytest.TempPathFactory) -> None:
@@ -80,7 +88,7 @@ def test_an_agent_that_falls_silent_is_not_asked_for_everything(tmp_path_factory
         opened.open()
         running.end()
         first, second = opened.ask([views.SYSTEM, views.IF_TABLE])
-    assert (first.failure, second.failure) == ("no answer", "was not asked, for system got no answer")
+    assert (first.failure, second.failure) == ("no answer", "not queried: system got no answer")
 
 
 def test_hanging_up_from_elsewhere_ends_what_is_asked(tmp_path_factory: pytest.TempPathFactory) -> None:
@@ -91,7 +99,7 @@ def test_hanging_up_from_elsewhere_ends_what_is_asked(tmp_path_factory: pytest.T
         later.start()
         replies = opened.ask([views.SYSTEM, views.IF_TABLE])
         later.join()
-    assert [reply.failure for reply in replies] == ["the connection was ended"] * 2
+    assert [reply.failure for reply in replies] == ["the connection was closed"] * 2
 
 
 def test_nothing_of_a_credential_is_in_its_text() -> None:

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from netkit.platforms.snmp.transport import Oid, SnmpQuery, Value, Walk, WalkError, line, question, table
+from netkit.platforms.snmp.transport import Oid, SnmpQuery, Value, Walk, WalkError, format_row, parse_command, table
 from tests.facts.hostile import STRANGE
 
 ROOT: Oid = (1, 3, 9)
@@ -44,7 +44,7 @@ def test_an_answer_that_leads_nowhere_ends_the_walk(answered: list[tuple[Oid, Va
 
 @given(st.dictionaries(NAMES, VALUES, max_size=6))
 def test_values_are_read_back_as_they_were_written(held: dict[Oid, Value]) -> None:
-    text = "\n".join(line(name, value) for name, value in held.items())
+    text = "\n".join(format_row(name, value) for name, value in held.items())
     found = {(column, *index): value for column, rows in table(text).items() for index, value in rows.items()}
     assert found == held
 
@@ -57,5 +57,5 @@ def test_what_is_no_value_says_nothing(text: str) -> None:
 def test_a_question_is_read_back_from_its_command() -> None:
     asked = SnmpQuery("ifXTable", (1, 3, 6, 1, 2, 1, 31, 1, 1, 1), (1, 6))
     assert asked.command == "walk ifXTable 1.3.6.1.2.1.31.1.1.1 1,6"
-    assert question(asked.command) == asked
-    assert question("walk everything") is None
+    assert parse_command(asked.command) == asked
+    assert parse_command("walk everything") is None

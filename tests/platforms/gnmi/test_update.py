@@ -10,7 +10,17 @@ from netkit.facts import COUNTERS, Absent, Facts
 from netkit.platforms.agents import agents_of
 from netkit.platforms.gnmi.facts import count
 from netkit.platforms.gnmi.facts.views import counters, interfaces, views
-from netkit.platforms.gnmi.message import PathElement, Update, asked, leaves, path, question, read, spelled, written
+from netkit.platforms.gnmi.message import (
+    PathElement,
+    Update,
+    format_path,
+    format_updates,
+    leaves,
+    parse_command,
+    parse_query,
+    path,
+    read,
+)
 from netkit.platforms.sonic import agents as sonic
 from netkit.platforms.view import ViewSubject
 
@@ -129,7 +139,7 @@ def test_only_wanted_ports_count() -> None:
 
 def test_answers_are_facts() -> None:
     port = "/interfaces/interface[name=Ethernet1/1]/state"
-    shown = written([Update(path(f"{port}/oper-status"), "UP"), Update(path(f"{port}/mtu"), 9214)])
+    shown = format_updates([Update(path(f"{port}/oper-status"), "UP"), Update(path(f"{port}/mtu"), 9214)])
     found = interfaces(shown).interfaces
     assert not isinstance(found, Absent)
     assert (found["Ethernet1/1"].is_up, found["Ethernet1/1"].mtu_bytes) == (True, 9214)
@@ -137,8 +147,8 @@ def test_answers_are_facts() -> None:
         "Ethernet0": {"alias": "etp1", "oper_status": "up", "speed": "400000", "flap_count": "2"},
         "PortInitDone": {},
     }
-    ports = written([Update(path("/PORT_TABLE"), table)])
-    counted = written([Update(path("/COUNTERS/Ethernet*"), {"etp1": {"SAI_PORT_STAT_IF_IN_OCTETS": "5"}})])
+    ports = format_updates([Update(path("/PORT_TABLE"), table)])
+    counted = format_updates([Update(path("/COUNTERS/Ethernet*"), {"etp1": {"SAI_PORT_STAT_IF_IN_OCTETS": "5"}})])
     assert sonic.gnmi_counters(ports, counted, wanted=()).counters == {
         "rx_bytes": {"Ethernet0": 5},
         "carrier_changes": {"Ethernet0": 2},
@@ -159,13 +169,13 @@ def test_what_cannot_be_asked_says_why(platform: str) -> None:
 def test_what_is_asked_is_written_as_commands() -> None:
     for subject in (ViewSubject("leaf01", platform="eos"), ViewSubject("leaf01", platform="sonic")):
         for command in (command for view in views(subject) if view.counts for command in view.commands):
-            found = asked(command)
+            found = parse_command(command)
             assert found is not None
             assert found.command == command
     known = [agents.gnmi for platform in ("eos", "sonic", "nvue") if (agents := agents_of(platform)) and agents.gnmi]
     assert len(known) == 3
-    assert all(question(place) for one in known for place in one.streamed)
-    assert [question(place) for place in ("", "interfaces", "/a[b]", "/a//b", "DB:a")] == [None] * 5
+    assert all(parse_query(place) for one in known for place in one.streamed)
+    assert [parse_query(place) for place in ("", "interfaces", "/a[b]", "/a//b", "DB:a")] == [None] * 5
 
 
 def test_counters_are_known_ones() -> None:
@@ -183,7 +193,7 @@ def test_no_update_raises(updates: list[Update], platform: str) -> None:
 @UNHURRIED
 @given(UPDATES)
 def test_text_of_updates_is_read_back(updates: list[Update]) -> None:
-    assert list(read(written(updates))) == updates
+    assert list(read(format_updates(updates))) == updates
 
 
 @UNHURRIED
@@ -204,4 +214,4 @@ def test_leaves_are_single_values(value: object) -> None:
 @given(st.text())
 def test_paths_are_what_they_are_written_as(text: str) -> None:
     found = path(text)
-    assert spelled(found) == text or found == ()
+    assert format_path(found) == text or found == ()

@@ -1,1 +1,1 @@
-"""From the updates of a gNMI server to facts; pure."""
+"""Pure parsers: from the updates of a gNMI server to facts."""

@@ -1,4 +1,4 @@
-"""Counts as servers name them, before they are netkit's counters: a stream tells some of them at a time."""
+"""From gNMI updates to counters, by way of counts under the server's names: a stream updates some of them at a time."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -14,7 +14,7 @@ Counts = Mapping[tuple[str, str], int]
 
 
 class Counting:
-    """Reads updates of one server. The leaf and place of a path are found once: a stream tells it each time."""
+    """Parses the updates of one server, and caches what each path means, as a stream repeats it."""
 
     def __init__(self, platform: str, names: Mapping[str, str], wanted: tuple[str, ...] = ()) -> None:
         known = agents_of(platform)
@@ -23,7 +23,7 @@ class Counting:
         self._known: dict[int, tuple[Path, tuple[str, str] | None]] = {}
 
     def counts(self, updates: Iterable[Update]) -> Iterator[Count]:
-        """Yield what updates count on wanted ports, by the server's name of the count and the place."""
+        """Yield the counts of wanted ports, by the server's name of the counter and place."""
         for update in updates:
             if self._database is None:
                 yield from self._of_openconfig(update)
@@ -31,14 +31,17 @@ class Counting:
                 yield from (one for one in self._database.counts(update, self._names) if self._has(one[0][1]))
 
     def _of_openconfig(self, update: Update) -> Iterator[Count]:
-        if not isinstance(update.value, dict | list):
-            yield from _told(self._place(update.path), update.value)
-            return
-        for path, value in leaves(update):
-            yield from _told(self._found(path), value)
+        if isinstance(update.value, dict | list):
+            found = [(self._found(path), value) for path, value in leaves(update)]
+        else:
+            found = [(self._cached(update.path), update.value)]
+        for key, value in found:
+            count = whole(value) if key is not None else None
+            if key is not None and count is not None:
+                yield key, count
 
-    def _place(self, path: Path) -> tuple[str, str] | None:
-        """Return the place of a path that is read again and again, and so is the same object each time."""
+    def _cached(self, path: Path) -> tuple[str, str] | None:
+        """Look a path up by identity: `message.Paths` returns the same object for the same path."""
         known = self._known.get(id(path))
         if known is None or known[0] is not path:
             known = path, self._found(path)
@@ -47,58 +50,50 @@ class Counting:
         return known[1]
 
     def _found(self, path: Path) -> tuple[str, str] | None:
-        found = place(path, self._names)
-        return found if found is not None and self._has(found[1]) else None
+        key = place(path, self._names)
+        return key if key is not None and self._has(key[1]) else None
 
     def _has(self, at: str) -> bool:
         return not self._wanted or at in self._wanted or at.rpartition("/")[0] in self._wanted
 
 
-def _told(place: tuple[str, str] | None, value: object) -> Iterator[Count]:
-    count = whole(value) if place is not None else None
-    if place is not None and count is not None:
-        yield place, count
-
-
-def counters(platform: str, found: Counts, told: AbstractSet[tuple[str, str]] | None = None) -> Counters:
-    """Return counts as counters, of all that are called as ports are; of some only those that were told now."""
+def counters(platform: str, found: Counts, updated: AbstractSet[tuple[str, str]] | None = None) -> Counters:
+    """Convert counts of ports to netkit's counters; with `updated`, only those to which one of these counts adds."""
     known = agents_of(platform)
     database = known.gnmi.database if known and known.gnmi else None
     table = COUNTERS if database is None else database.counters
     by_leaf: dict[str, dict[str, int]] = {}
     for (leaf, at), count in found.items():
         by_leaf.setdefault(leaf, {})[at] = count
-    shape, now = known.port if known else None, found.keys() if told is None else told
-    summed = {name: _summed(sums, by_leaf, shape, now) for name, sums in table.items()}
+    port = known.port if known else None
+    summed = {
+        name: _summed(sums, by_leaf, port, found.keys() if updated is None else updated) for name, sums in table.items()
+    }
     return {name: places for name, places in summed.items() if places}
 
 
 def as_facts(found: Counters) -> Facts:
-    """Return counters as facts."""
     return Facts(counters=found or Absent("the gNMI server shows no counters of these ports"))
 
 
 def _summed(
     sums: Sums,
     by_leaf: Mapping[str, Mapping[str, int]],
-    shape: re.Pattern[str] | None,
-    now: AbstractSet[tuple[str, str]],
+    port: re.Pattern[str] | None,
+    updated: AbstractSet[tuple[str, str]],
 ) -> Mapping[str, int]:
-    """Return a counter by place: of several sums the first whose leaves are all there."""
+    """Return a counter by place, from the first of its sums whose leaves are all known there."""
     found: dict[str, int] = {}
-    told: dict[str, int] = {}
+    result: dict[str, int] = {}
     for leaf_names in sums:
         first, *others = (by_leaf.get(leaf, {}) for leaf in leaf_names)
         for at, count in first.items():
-            if at not in found and all(at in one for one in others) and _is_port(at, shape):
+            is_port = port is not None and any(map(port.fullmatch, (at, at.rpartition("/")[0])))
+            if is_port and at not in found and all(at in one for one in others):
                 found[at] = count + sum(one[at] for one in others)
-                if any((leaf, at) in now for leaf in leaf_names):
-                    told[at] = found[at]
-    return told
-
-
-def _is_port(at: str, shape: re.Pattern[str] | None) -> bool:
-    return shape is not None and any(shape.fullmatch(name) for name in (at, at.rpartition("/")[0]))
+                if any((leaf, at) in updated for leaf in leaf_names):
+                    result[at] = found[at]
+    return result
 
 
 SHAPES: Mapping[tuple[str, ...], str] = {
@@ -108,9 +103,9 @@ SHAPES: Mapping[tuple[str, ...], str] = {
     ("qos", "interfaces", "interface", "output", "queues", "queue", "state"): "queue/",
     ("qos", "interfaces", "interface", "state", "switch-priority", "counters"): "priority/",
 }
-"""Names of the steps of a path → what netkit puts before the leaf at its end."""
+"""Names of the elements of a path → prefix of the leaf at its end."""
 NUMBERED = ("queue", "switch-priority")
-"""Lists whose entries belong to one queue or priority of a port."""
+"""Lists with one entry for each queue or priority."""
 COUNTERS: Mapping[str, Sums] = {
     "rx_bytes": (("in-octets",),),
     "tx_bytes": (("out-octets",),),
@@ -132,35 +127,32 @@ COUNTERS: Mapping[str, Sums] = {
     "received_bits": (("phy/received-bits",),),
 }
 NUMBER = re.compile(r"(?:.*\D)?(\d{1,2})", re.ASCII)
-"""Queues are called 3, UC3, TC-3: the number at the end is theirs."""
+"""Queues are named 3, UC3 or TC-3: the last number counts."""
 LAST = 7
 
 
 def place(path: Path, names: Mapping[str, str]) -> tuple[str, str] | None:
-    """Return how netkit calls the leaf at a path, and where it counts; None when it is no counter."""
+    """Return netkit's name of the leaf at a path, and the port or queue it counts; None for other leaves."""
     if len(path) < 2:
         return None
     prefix = SHAPES.get(tuple(_plain(one.name) for one in path[:-1]))
-    port = next((_key(one) for one in path if _plain(one.name) == "interface"), "")
+    keys = next((one.keys for one in path if _plain(one.name) == "interface"), {})
+    port = keys.get("name") or keys.get("interface-id") or ""
     if prefix is None or not port:
         return None
     port = names.get(port, port)
     numbered = next((one for one in path if _plain(one.name) in NUMBERED), None)
-    number = _number(numbered) if numbered else None
+    number = _index(numbered) if numbered else None
     if numbered and number is None:
         return None
     return prefix + _plain(path[-1].name), counter.place(port, number) if number is not None else port
 
 
 def _plain(name: str) -> str:
-    """Return a name without the module it is from."""
+    """Strip the YANG module from a name."""
     return name.rpartition(":")[2]
 
 
-def _key(step: PathElement) -> str:
-    return step.keys.get("name") or step.keys.get("interface-id") or ""
-
-
-def _number(step: PathElement) -> int | None:
-    found = next((match for key in step.keys.values() if (match := NUMBER.fullmatch(key))), None)
+def _index(element: PathElement) -> int | None:
+    found = next((match for key in element.keys.values() if (match := NUMBER.fullmatch(key))), None)
     return int(found[1]) if found and int(found[1]) <= LAST else None

@@ -1,9 +1,9 @@
-"""Facts from NAPALM's getters: interfaces, optics, BGP sessions."""
+"""Facts from NAPALM's getters."""
 
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 
-from netkit.facts import Absent, Counters, Facts
+from netkit.facts import Absent, Facts
 from netkit.facts.device import Interface, Neighbor, System
 from netkit.facts.host import BgpSession
 from netkit.facts.optic import Lane, Module
@@ -17,12 +17,13 @@ NEIGHBORS_IN_DETAIL = "get_lldp_neighbors_detail"
 NEIGHBORS = "get_lldp_neighbors"
 SESSIONS = "get_bgp_neighbors"
 OPTICS = "get_optics"
+BRIEF_KEYS = ("hostname", "port")
+DETAIL_KEYS = ("remote_system_name", "remote_port", "remote_port_description")
 GETTERS = frozenset({FACTS, INTERFACES, COUNTERS, NEIGHBORS_IN_DETAIL, NEIGHBORS, SESSIONS, OPTICS})
-
 
 MBPS_PER_GBPS = 1000
 UNKNOWN = -1
-"""What a driver tells that never knows."""
+"""What drivers return for a counter they do not have."""
 COUNTED: Mapping[str, str] = {
     "rx_bytes": "rx_octets",
     "tx_bytes": "tx_octets",
@@ -37,23 +38,23 @@ PACKETS: Mapping[str, tuple[str, str, str]] = {
 }
 
 
-def system(shown: str) -> Facts:
-    """Return what the switch is."""
-    told = table(parsed(shown))
-    uptime = number(told.get("uptime"))
+def system(output: str) -> Facts:
+    """Parse get_facts, and report what no getter returns as absent."""
+    shown = table(parsed(output))
+    uptime = number(shown.get("uptime"))
     found = System(
-        hostname=text(told.get("hostname")),
-        version=text(told.get("os_version")),
-        model=text(told.get("model")),
-        serial=text(told.get("serial_number")),
+        hostname=text(shown.get("hostname")),
+        version=text(shown.get("os_version")),
+        model=text(shown.get("model")),
+        serial=text(shown.get("serial_number")),
         uptime_s=uptime if uptime is not None and uptime >= 0 else None,
     )
-    return Facts(system=Absent(f"{FACTS} tells nothing") if found == System() else found)
+    absent = Absent(f"{FACTS} returns nothing")
+    return Facts(system=absent if found == System() else found, **dict.fromkeys(UNAVAILABLE, NO_GETTER))
 
 
-def interfaces(shown: str, ports: tuple[str, ...]) -> Facts:
-    """Return the ports in use."""
-    found = {name: _interface(one) for name, one in named(parsed(shown)) if _is_wanted(name, ports)}
+def interfaces(output: str, ports: tuple[str, ...]) -> Facts:
+    found = {name: _interface(one) for name, one in named(parsed(output)) if _is_wanted(name, ports)}
     return Facts(interfaces=found or Absent(f"{INTERFACES} shows no port in use"))
 
 
@@ -69,14 +70,13 @@ def _interface(shown: Shown) -> Interface:
     )
 
 
-def counters(shown: str, ports: tuple[str, ...]) -> Facts:
-    """Return what ports count."""
+def counters(output: str, ports: tuple[str, ...]) -> Facts:
     found: dict[str, dict[str, int]] = {}
-    for port, one in named(parsed(shown)):
+    for port, one in named(parsed(output)):
         for name, count in _counted(one) if _is_wanted(port, ports) else ():
             found.setdefault(name, {})[port] = count
-    told: Counters | Absent = found or Absent(f"{COUNTERS} shows no counters")
-    return Facts(counters=told)
+    absent = Absent(f"{COUNTERS} returns no counters")
+    return Facts(counters=found or absent)
 
 
 def _counted(shown: Shown) -> Iterator[tuple[str, int]]:
@@ -86,27 +86,23 @@ def _counted(shown: Shown) -> Iterator[tuple[str, int]]:
             yield name, count
     for name, keys in PACKETS.items():
         counts = [0 if shown.get(key) == UNKNOWN else whole(shown.get(key)) for key in keys]
-        if shown.get(keys[0]) != UNKNOWN and None not in counts:  # a sum without one would be less than before
+        if shown.get(keys[0]) != UNKNOWN and None not in counts:  # a sum that misses a term would be less than before
             yield name, sum(count or 0 for count in counts)
 
 
 def neighbors(detail: str, short: str, ports: tuple[str, ...]) -> Facts:
-    """Return who was heard, in detail where the driver tells it; not every driver has both."""
+    """Parse the LLDP getters; detail replaces the short form where the driver has it, as not every driver has both."""
     known, brief = parsed(detail), parsed(short)
     if not isinstance(known, dict) and not isinstance(brief, dict):
-        return Facts(neighbors=Absent(f"neither {NEIGHBORS_IN_DETAIL} nor {NEIGHBORS} can be read"))
-    found = {port: tuple(map(_brief, rows(ends))) for port, ends in table(brief).items()}
-    found |= {port: tuple(map(_detailed, rows(ends))) for port, ends in table(known).items()}
+        return Facts(neighbors=Absent(f"neither {NEIGHBORS_IN_DETAIL} nor {NEIGHBORS} can be parsed"))
+    found: dict[str, tuple[Neighbor, ...]] = {}
+    for shown, keys in ((brief, BRIEF_KEYS), (known, DETAIL_KEYS)):
+        for port, ends in table(shown).items():
+            found[port] = tuple(_neighbor(*(text(end.get(key)) for key in keys)) for end in rows(ends))
     return Facts(neighbors={port: ends for port, ends in found.items() if ends and _is_wanted(port, ports)})
 
 
-def _brief(shown: Shown) -> Neighbor:
-    return Neighbor(text(shown.get("hostname")), mac_or_name(text(shown.get("port"))))
-
-
-def _detailed(shown: Shown) -> Neighbor:
-    names = ("remote_system_name", "remote_port", "remote_port_description")
-    system, port, description = (text(shown.get(name)) for name in names)
+def _neighbor(system: str, port: str, description: str = "") -> Neighbor:
     return Neighbor(system, mac_or_name(port), description)
 
 
@@ -115,48 +111,48 @@ def _is_wanted(port: str, ports: tuple[str, ...]) -> bool:
 
 
 DARK_DBM, NO_LIGHT_DBM = -30.0, -40.0
-"""What drivers tell for no light, and what netkit calls it."""
-UNTOLD_DBM = 0.0
-"""What drivers fill in for light they do not know, as of copper; hardly a reading is as round."""
-UNKNOWN_LIGHT = {-1.0, 0.0}
-"""What drivers tell for a current they do not know."""
+"""What drivers return for no light, and how netkit reports it."""
+FILLER_DBM = 0.0
+"""What drivers fill in for unknown power, as of copper; a real reading is hardly ever as round."""
+UNKNOWN_CURRENT = {-1.0, 0.0}
+"""What drivers return for an unknown laser bias current."""
 
 
-def modules(shown: str, ports: tuple[str, ...]) -> Facts:
-    """Return the modules of ports in use that show light."""
+def modules(output: str, ports: tuple[str, ...]) -> Facts:
+    """Parse get_optics; only modules with a reading count."""
     found = {
         port: Module(kind="optic", lanes=lanes)
-        for port, one in named(parsed(shown))
+        for port, one in named(parsed(output))
         if (port in ports or not ports) and (lanes := _lanes(rows(table(one, "physical_channels").get("channel"))))
     }
-    return Facts(modules=found or Absent(f"{OPTICS} shows no light"))
+    return Facts(modules=found or Absent(f"{OPTICS} returns no optical power"))
 
 
 def _lanes(channels: list[Shown]) -> dict[int, Lane]:
-    """Return lanes from 1: NAPALM counts them from 0."""
+    """Return lanes by number, from 1; NAPALM counts them from 0."""
     found = {
-        index + 1: Lane(_light(state, "input_power"), _light(state, "output_power"), _current(state))
+        index + 1: Lane(_power(state, "input_power"), _power(state, "output_power"), _current(state))
         for channel in channels
         if (index := whole(channel.get("index"))) is not None and (state := table(channel, "state"))
     }
     return {number: lane for number, lane in sorted(found.items()) if lane != Lane()}
 
 
-def _light(state: Shown, key: str) -> float | None:
-    told = number(table(state, key).get("instant"))
-    if told is None or told == UNTOLD_DBM:
+def _power(state: Shown, key: str) -> float | None:
+    dbm = number(table(state, key).get("instant"))
+    if dbm is None or dbm == FILLER_DBM:
         return None
-    return NO_LIGHT_DBM if told <= DARK_DBM else told
+    return NO_LIGHT_DBM if dbm <= DARK_DBM else dbm
 
 
 def _current(state: Shown) -> float | None:
-    told = number(table(state, "laser_bias_current").get("instant"))
-    return None if told in UNKNOWN_LIGHT else told
+    milliamperes = number(table(state, "laser_bias_current").get("instant"))
+    return None if milliamperes in UNKNOWN_CURRENT else milliamperes
 
 
-def sessions(shown: str, ports: tuple[str, ...]) -> Facts:
-    """Return the sessions that run on ports in use; those that are told by address only are nobody's."""
-    peers = {name: one for _, vrf in named(parsed(shown)) for name, one in named(vrf, "peers")}
+def sessions(output: str, ports: tuple[str, ...]) -> Facts:
+    """Parse get_bgp_neighbors; only sessions listed by interface can be attributed to a port."""
+    peers = {name: one for _, vrf in named(parsed(output)) for name, one in named(vrf, "peers")}
     found = {
         name: session
         for name, one in peers.items()
@@ -164,7 +160,7 @@ def sessions(shown: str, ports: tuple[str, ...]) -> Facts:
     }
     if found:
         return Facts(sessions=found)
-    why = "tells sessions by address, and those of a fabric run by interface" if peers else "shows no sessions"
+    why = "lists sessions by address, and those of a fabric run by interface" if peers else "returns no sessions"
     return Facts(sessions=Absent(f"{SESSIONS} {why}"))
 
 
@@ -185,32 +181,18 @@ def _session(shown: Shown) -> BgpSession | None:
 
 
 NO_GETTER = Absent("NAPALM has no getter for it")
-UNTOLD = ("routes", "qos", "lines", "watchdogs", "buffers", "adaptive_routing", "file_systems")
+UNAVAILABLE = ("routes", "qos", "lines", "watchdogs", "buffers", "adaptive_routing", "file_systems")
 
 
 def views(subject: ViewSubject) -> tuple[View, ...]:
-    """Return how a switch is looked at."""
     ports = subject.ports
     return (
-        _view(_system, ("system", *UNTOLD), FACTS),
+        _view(system, ("system", *UNAVAILABLE), FACTS),
         _view(partial(counters, ports=ports), ("counters",), COUNTERS),
         _view(partial(interfaces, ports=ports), ("interfaces",), INTERFACES),
         _view(partial(neighbors, ports=ports), ("neighbors",), NEIGHBORS_IN_DETAIL, NEIGHBORS),
         _view(partial(sessions, ports=ports), ("sessions",), SESSIONS),
         _view(partial(modules, ports=ports), ("modules",), OPTICS, is_costly=True),
-    )
-
-
-def _system(shown: str) -> Facts:
-    return Facts(
-        system=system(shown).system,
-        routes=NO_GETTER,
-        qos=NO_GETTER,
-        lines=NO_GETTER,
-        watchdogs=NO_GETTER,
-        buffers=NO_GETTER,
-        adaptive_routing=NO_GETTER,
-        file_systems=NO_GETTER,
     )
 
 

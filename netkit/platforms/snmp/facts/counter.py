@@ -1,14 +1,14 @@
-"""Counters of ports, and what counts priorities and queues in the tables of vendors."""
+"""Counters of IF-MIB and IEEE8021-PFC-MIB, and the helpers that counter tables of vendors need."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 
-from netkit.facts import Absent, Counters, Facts
+from netkit.facts import Absent, Facts
 from netkit.facts.counter import place
 from netkit.platforms.snmp.facts.interface import ports
 from netkit.platforms.snmp.transport import Table, number, table
 
 Found = Iterable[tuple[str, str, int | None]]
-"""Counter, place and count; no count where the agent has none."""
+"""Counter, place and count; None where the agent has no count."""
 Named = Mapping[int, str]
 IF_COLUMNS: Mapping[str, int] = {"rx_drops": 13, "rx_errors": 14, "tx_drops": 19, "tx_errors": 20}
 WIDE_COLUMNS: Mapping[str, int] = {"rx_bytes": 6, "tx_bytes": 10}
@@ -18,13 +18,13 @@ LAST_PRIORITY = 7
 
 
 def named(platform: str, if_text: str, names_text: str, wanted: tuple[str, ...]) -> Named:
-    """Return ifIndex → port, of ports in use."""
+    """Map ifIndex to port, for the wanted ports; for all of them if none is given."""
     found = ports(platform, table(if_text), table(names_text))
     return {index: name for index, name in found.items() if not wanted or name in wanted}
 
 
 def interface_counters(if_text: str, names_text: str, platform: str, wanted: tuple[str, ...]) -> Facts:
-    """Return what IF-MIB counts. Bytes and packets come in 64 bits, or not at all: 32 last a second at 40G."""
+    """Parse IF-MIB. Only 64-bit byte and packet counters are used: 32 bits wrap within a second at 40G."""
     if_table, if_names = table(if_text), table(names_text)
     return counters(_of_ports(if_table, if_names, named(platform, if_text, names_text, wanted)), "ifXTable")
 
@@ -37,17 +37,14 @@ def _of_ports(if_table: Table, if_names: Table, ports_by_index: Named) -> Found:
             yield name, port, number(if_names, column, (index,))
         for name, columns in PACKET_COLUMNS.items():
             offered = [column for column in columns if column == columns[0] or if_names.get(column)]
-            yield name, port, _sum([number(if_names, column, (index,)) for column in offered])
-
-
-def _sum(counts: Sequence[int | None]) -> int | None:
-    """Return a sum; none where this time one is not told, for it would be less than before."""
-    known = [count for count in counts if count is not None]
-    return sum(known) if known and len(known) == len(counts) else None
+            counts = [number(if_names, column, (index,)) for column in offered]
+            known = [count for count in counts if count is not None]
+            # a sum that misses one of its terms this time would be less than before
+            yield name, port, sum(known) if len(known) == len(counts) else None
 
 
 def pauses_of_ports(if_text: str, names_text: str, text: str, platform: str, wanted: tuple[str, ...]) -> Facts:
-    """Return what IEEE8021-PFC-MIB counts: pauses of all priorities together."""
+    """Parse IEEE8021-PFC-MIB, which counts pauses of all priorities together."""
     rows, by_index = table(text), named(platform, if_text, names_text, wanted)
     found = (
         (name, port, number(rows, column, (index,)))
@@ -58,7 +55,7 @@ def pauses_of_ports(if_text: str, names_text: str, text: str, platform: str, wan
 
 
 def numbered(rows: Table, by_index: Named, columns: Mapping[str, int]) -> Iterator[tuple[str, str, int | None]]:
-    """Yield counts of a table whose index is port, and priority or queue."""
+    """Yield the counts of a table that is indexed by port, and priority or queue."""
     for name, column in columns.items():
         for at in rows.get(column, {}):
             port = by_index.get(at[0]) if len(at) == 2 and at[1] <= LAST_PRIORITY else None
@@ -67,10 +64,10 @@ def numbered(rows: Table, by_index: Named, columns: Mapping[str, int]) -> Iterat
 
 
 def counters(found: Found, source: str) -> Facts:
-    """Return what was found as counters. A count below zero is none."""
+    """Group counts by counter; a negative count is dropped."""
     counted: dict[str, dict[str, int]] = {}
     for name, at, count in found:
         if count is not None and count >= 0:
             counted.setdefault(name, {})[at] = count
-    told: Counters | Absent = counted or Absent(f"the agent has no counters in {source}")
-    return Facts(counters=told)
+    absent = Absent(f"the agent has no counters in {source}")
+    return Facts(counters=counted or absent)

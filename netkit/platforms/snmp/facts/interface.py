@@ -1,6 +1,6 @@
-"""Ports, and who is at their other ends: IF-MIB and LLDP-MIB."""
+"""Ports and LLDP neighbours, from IF-MIB and LLDP-MIB."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 from netkit.facts import Absent, Facts
 from netkit.facts.device import Interface, Neighbor
@@ -11,7 +11,7 @@ MTU, ADDRESS, ADMIN, OPERATION = 4, 6, 7, 8
 SPEED_MBPS, ALIAS = 15, 18
 UP = 1
 UNKNOWN = {None, 4}
-"""States that say nothing."""
+"""States without information."""
 PORT_ID = 3
 REMOTE_KIND, REMOTE_PORT, REMOTE_TEXT, REMOTE_SYSTEM = 6, 7, 8, 9
 IS_MAC = 3
@@ -19,16 +19,15 @@ MBPS_PER_GBPS = 1000
 
 
 def interfaces(if_text: str, names_text: str, platform: str) -> Facts:
-    """Return the ports."""
     if_table, if_names = table(if_text), table(names_text)
     named = ports(platform, if_table, if_names)
-    called = aliases(if_names, named)
-    found = {name: _interface(if_table, if_names, (index,), called.get(name, "")) for index, name in named.items()}
+    found = {name: _interface(if_table, if_names, (index,), name) for index, name in named.items()}
     return Facts(interfaces=found or Absent("ifTable and ifXTable show no ports"))
 
 
-def _interface(if_table: Table, if_names: Table, at: Oid, alias: str) -> Interface:
+def _interface(if_table: Table, if_names: Table, at: Oid, name: str) -> Interface:
     speed = number(if_names, SPEED_MBPS, at)
+    label = words(if_names, IF_NAME, at)
     return Interface(
         is_up=_is(number(if_table, OPERATION, at)),
         is_enabled=_is(number(if_table, ADMIN, at)),
@@ -36,7 +35,7 @@ def _interface(if_table: Table, if_names: Table, at: Oid, alias: str) -> Interfa
         mtu_bytes=number(if_table, MTU, at) or None,
         mac=mac(octets(if_table, ADDRESS, at)),
         description=words(if_names, ALIAS, at),
-        alias=alias,
+        alias=label if label != name else "",
     )
 
 
@@ -45,28 +44,28 @@ def _is(state: int | None) -> bool | None:
 
 
 def neighbors(if_text: str, names_text: str, local_text: str, remote_text: str, platform: str) -> Facts:
-    """Return who was heard. Nobody heard is an answer, when there are local ports."""
+    """Parse LLDP-MIB. If it lists local ports, having no neighbours is a valid result."""
     if_table, if_names, local, remote = (table(one) for one in (if_text, names_text, local_text, remote_text))
     if not local and not remote:
         return Facts(neighbors=Absent("the agent has no LLDP-MIB"))
-    by_number = _ports_of_lldp(local, ports(platform, if_table, if_names), labels(platform, if_table, if_names))
-    heard: dict[str, list[tuple[int, Neighbor]]] = {}
+    # lldpLocPortNum is the ifIndex, unless the port ID that the port announces names another port
+    by_number = dict(ports(platform, if_table, if_names))
+    by_label = labels(platform, if_table, if_names)
+    for at in local.get(PORT_ID, {}):
+        name = by_label.get(words(local, PORT_ID, at), "")
+        if name and len(at) == 1:
+            by_number[at[0]] = name
+    found: dict[str, list[tuple[int, Neighbor]]] = {}
     for at in sorted({at for column in remote.values() for at in column if len(at) == 3}):
         port = by_number.get(at[1])
         if port is not None:
-            heard.setdefault(port, []).append((at[0], _neighbor(remote, at)))
-    return Facts(neighbors={port: _freshest_first(ends) for port, ends in heard.items()})
-
-
-def _ports_of_lldp(local: Table, named: Mapping[int, str], called: Mapping[str, str]) -> Mapping[int, str]:
-    """Return LLDP's number of a port → port. What a port announces tells it; else the number is the ifIndex."""
-    told = {at[0]: called.get(words(local, PORT_ID, at), "") for at in local.get(PORT_ID, {}) if len(at) == 1}
-    return {**named, **{number: name for number, name in told.items() if name}}
-
-
-def _freshest_first(ends: list[tuple[int, Neighbor]]) -> tuple[Neighbor, ...]:
-    """Return neighbours in the order of their time marks."""
-    return tuple(neighbor for _, neighbor in sorted(ends, key=lambda end: end[0], reverse=True))
+            found.setdefault(port, []).append((at[0], _neighbor(remote, at)))
+    return Facts(
+        neighbors={
+            port: tuple(neighbor for _, neighbor in sorted(ends, key=lambda end: end[0], reverse=True))  # newest first
+            for port, ends in found.items()
+        }
+    )
 
 
 def _neighbor(remote: Table, at: Oid) -> Neighbor:
@@ -82,39 +81,26 @@ IF_NAME, IF_DESCR = 1, 2
 
 
 def ports(platform: str, if_table: Table, if_names: Table) -> Mapping[int, str]:
-    """Return ifIndex → port."""
+    """Map ifIndex to port, from ifName, ifDescr, or the number itself."""
+    known = agents_of(platform)
+    if known is None:
+        return {}
+    columns = (if_names.get(IF_NAME, {}), if_table.get(IF_DESCR, {}))
     found = {}
-    for index in _indexes(if_table, if_names):
-        labels = (words(if_names, IF_NAME, (index,)), words(if_table, IF_DESCR, (index,)))
-        name = next(_names(platform, index, labels), "")
+    for index in sorted({at[0] for column in columns for at in column if len(at) == 1}):
+        labels = [words(if_names, IF_NAME, (index,)), words(if_table, IF_DESCR, (index,))]
+        name = next(filter(known.port.fullmatch, labels), "")
+        if not name and known.snmp.port_at is not None and any(labels):
+            name = known.snmp.port_at(index)
         if name:
             found[index] = name
     return found
 
 
 def labels(platform: str, if_table: Table, if_names: Table) -> Mapping[str, str]:
-    """Return what the agent calls a port → port; the port's own name is among them."""
+    """Map every name the agent uses for a port, and its own, to the port."""
     found = {}
     for index, name in ports(platform, if_table, if_names).items():
-        said = {words(if_names, IF_NAME, (index,)), words(if_table, IF_DESCR, (index,)), name}
-        found.update(dict.fromkeys(said - {""}, name))
+        known = {words(if_names, IF_NAME, (index,)), words(if_table, IF_DESCR, (index,)), name}
+        found.update(dict.fromkeys(known - {""}, name))
     return found
-
-
-def aliases(if_names: Table, named: Mapping[int, str]) -> Mapping[str, str]:
-    """Return port → what the agent calls it, where that is not its name."""
-    said = {name: words(if_names, IF_NAME, (index,)) for index, name in named.items()}
-    return {name: label for name, label in said.items() if label and label != name}
-
-
-def _indexes(if_table: Table, if_names: Table) -> list[int]:
-    columns = (if_names.get(IF_NAME, {}), if_table.get(IF_DESCR, {}))
-    return sorted({index[0] for column in columns for index in column if len(index) == 1})
-
-
-def _names(platform: str, index: int, labels: tuple[str, str]) -> Iterator[str]:
-    known = agents_of(platform)
-    if known is not None:
-        yield from filter(known.port.fullmatch, labels)
-        if known.snmp.port_at is not None and any(labels):
-            yield known.snmp.port_at(index)
