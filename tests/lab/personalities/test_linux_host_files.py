@@ -96,7 +96,7 @@ REFUSED = {
     "oif.conf": [
         ("OutgoingInterface=", "OutInterface=", "unknown key 'OutInterface'"),
         ("[RoutingPolicyRule]", "[RoutingPolicyRules]", "unknown section [RoutingPolicyRules]"),
-        ("Family=ipv4", "Family ipv4", "'Family ipv4' is no setting"),
+        ("Family=ipv4", "Family ipv4", "'Family ipv4' is not a setting"),
     ],
     "90-netkit-rails.conf": [
         ("net.ipv4.conf.all.arp_ignore = 1", "net.ipv4.conf.all.arp_ignored = 1", "arp_ignored"),
@@ -118,16 +118,16 @@ REFUSED = {
         ("LINK_TYPE_P1=2", "LINK_TYPE_P1=3", "LINK_TYPE_P1=3 is unknown"),
         ("CNP_DSCP_P1=48", "CNP_DSCP_P1=64", "CNP_DSCP_P1=64 is unknown"),
         ("CNP_DSCP_P1=48", "CNP_DSCP=48", "CNP_DSCP=48 is unknown"),
-        ("CNP_DSCP_P1=48", "CNP_DSCP_P1", "'CNP_DSCP_P1' is no setting"),
+        ("CNP_DSCP_P1=48", "CNP_DSCP_P1", "'CNP_DSCP_P1' is not a setting"),
     ],
     "nccl.conf": [
         ("NCCL_IB_TC=106", "NCCL_IB_TCLASS=106", "NCCL_IB_TCLASS=106 is unknown"),
         ("NCCL_IB_TC=106", "NCCL_IB_TC=", "NCCL_IB_TC= is unknown"),
     ],
     "install.txt": [
-        ("0600 netplan.yaml", "netplan.yaml", "is not 'mode file place'"),
-        ("/etc/nccl.conf", "/etc/passwd", "/etc/passwd is no place"),
-        ("/etc/nccl.conf", "/etc/netplan/../passwd", "is no place"),
+        ("0600 netplan.yaml", "netplan.yaml", "is not 'mode file target'"),
+        ("/etc/nccl.conf", "/etc/passwd", "nothing may be installed as /etc/passwd"),
+        ("/etc/nccl.conf", "/etc/netplan/../passwd", "nothing may be installed as"),
         ("0644 nccl.conf", "0644 nickel.conf", "there is no file nickel.conf"),
         ("0755 netkit-nic-qos", "0644 netkit-nic-qos", "/usr/local/sbin/netkit-nic-qos is not executable"),
     ],
@@ -152,7 +152,7 @@ def test_what_no_program_understands_is_refused(
 def test_a_file_without_a_place_is_refused(tmp_path: Path) -> None:
     built = small()
     files = {**rendered(built, built.hosts[0]), "extra.conf": "x\n"}
-    with pytest.raises(ConfigRefusedError, match=r"extra\.conf: install\.txt does not say where it goes"):
+    with pytest.raises(ConfigRefusedError, match=r"extra\.conf: install\.txt does not list it"):
         read(files, built, tmp_path)
 
 

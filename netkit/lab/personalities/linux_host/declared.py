@@ -1,4 +1,4 @@
-"""What the files of a host declare: kernel settings over those of a kernel that just booted, and what is on disk."""
+"""The files of a host: what they configure, where they are installed, and what a reboot keeps."""
 
 import re
 import shutil
@@ -14,23 +14,22 @@ from netkit.lab.node import ConfigRefusedError, Node
 from netkit.lab.personalities.linux_host import networkd, udev, units
 from netkit.lab.personalities.linux_host.machine import PARAMETERS
 
-FOLDER = "/etc/sysctl.d"
-FRESH: Mapping[str, str] = {"arp_ignore": "0", "arp_announce": "0", "rp_filter": "0"}
+BOOT_SYSCTLS: Mapping[str, str] = {"arp_ignore": "0", "arp_announce": "0", "rp_filter": "0"}
 
 
 def apply_sysctls(node: Node) -> None:
-    """Set the kernel as it is after a boot."""
+    """Reset the kernel's settings to their boot defaults, then load /etc/sysctl.d."""
     names = ("all", "default", *node.kernel_names.values())
-    fresh = [f"net.ipv4.conf.{name}.{key}={value}" for name in names for key, value in FRESH.items()]
-    files = [f"{FOLDER}/{path.name}" for path in sorted(node.file(FOLDER).glob("*.conf"))]
+    defaults = [f"net.ipv4.conf.{name}.{key}={value}" for name in names for key, value in BOOT_SYSCTLS.items()]
+    files = [f"/{SYSCTL_FOLDER}/{path.name}" for path in sorted(node.file(f"/{SYSCTL_FOLDER}").glob("*.conf"))]
     script = 'sysctl -qw "$@" || true; for file in $FILES; do sysctl -qp "$file"; done'
-    done = node.run("env", f"FILES={' '.join(files)}", "sh", "-c", script, "sysctl", *fresh)
-    if done.stderr:
-        node.log(f"sysctl: {done.stderr.strip()}")
+    result = node.run("env", f"FILES={' '.join(files)}", "sh", "-c", script, "sysctl", *defaults)
+    if result.stderr:
+        node.log(f"sysctl: {result.stderr.strip()}")
 
 
 def parse(text: str) -> Iterator[tuple[str, str, bool]]:
-    """Yield key, value and whether a failure matters; a line that is none has an empty key."""
+    """Yield key, value and whether a failure matters; a malformed line has an empty key."""
     for raw in text.splitlines():
         line = raw.strip()
         if not line or line[0] in "#;":
@@ -70,7 +69,7 @@ Section = tuple[str, tuple[tuple[str, str], ...]]
 
 @dataclass(frozen=True, slots=True)
 class Declared:
-    """A host as its files describe it."""
+    """The configuration a host's files describe."""
 
     links: Mapping[str, frozenset[Section]]
     """Name of each networkd unit, netplan's among them, with its drop-ins → its sections."""
@@ -84,7 +83,7 @@ class Declared:
 
 
 def declare(top: Path, host: Host) -> Declared:
-    """Return what the files below a folder ask for; raises RefusedError with every reason not to accept them."""
+    """Read the files below a folder; raise ConfigRefusedError with every problem."""
     reader = _Reader(top, host)
     names = reader.names()
     found = Declared(
@@ -102,7 +101,7 @@ def declare(top: Path, host: Host) -> Declared:
 
 
 class _Reader:
-    """Reads one host's files and collects what is wrong with them."""
+    """Reads one host's files and collects their problems."""
 
     def __init__(self, top: Path, host: Host) -> None:
         self._top = top
@@ -110,7 +109,7 @@ class _Reader:
         self.problems: list[str] = []
 
     def links(self) -> Mapping[str, frozenset[Section]]:
-        """Return the units networkd gets to see, by name."""
+        """Return the units that networkd reads, by name."""
         found: dict[str, list[Section]] = {}
         with tempfile.TemporaryDirectory() as scratch:
             folders = [self._top / NETWORK_FOLDER, *self._from_netplan(Path(scratch))]
@@ -120,7 +119,7 @@ class _Reader:
                         unit = file.parent.name.removesuffix(".d") if file.suffix == ".conf" else file.name
                         found.setdefault(unit, []).extend(self._sections(file))
         known = {name for name in found if name.endswith((".network", ".link"))}
-        self.problems += [f"{name}: is no unit" for name in set(found) - known]
+        self.problems += [f"{name}: not a unit" for name in set(found) - known]
         return {name: frozenset(sections) for name, sections in found.items()}
 
     def _from_netplan(self, scratch: Path) -> Iterator[Path]:
@@ -132,12 +131,11 @@ class _Reader:
             (scratch / "etc/netplan" / file.name).write_bytes(file.read_bytes())
             (scratch / "etc/netplan" / file.name).chmod(0o600)
         command = [networkd.generator(), "--root-dir", str(scratch)]
-        done = subprocess.run(  # noqa: S603 - a fixed command
+        result = subprocess.run(  # noqa: S603 - a fixed command
             command, env=without_secrets(), capture_output=True, text=True, check=False
         )
-        if done.returncode != 0:
-            said = done.stderr.replace(str(scratch), "").strip()
-            self.problems.append(f"netplan: {said}")
+        if result.returncode != 0:
+            self.problems.append(f"netplan: {result.stderr.replace(str(scratch), '').strip()}")
         yield scratch / "run/systemd/network"
 
     def _sections(self, file: Path) -> Iterator[Section]:
@@ -145,7 +143,7 @@ class _Reader:
         rows: list[tuple[str, str]] = []
         for section, key, value in [*units.sections(file.read_text(encoding="utf-8")), ("", "", "")]:
             if not key and value:
-                self.problems.append(f"{file.name}: {value!r} is no setting")
+                self.problems.append(f"{file.name}: {value!r} is not a setting")
             elif not key:
                 if name:
                     yield name, tuple(sorted(rows))
@@ -158,7 +156,6 @@ class _Reader:
                 rows.append((key, value))
 
     def sysctls(self) -> Mapping[str, str]:
-        """Return the kernel settings by name."""
         found: dict[str, str] = {}
         interfaces = {"all", "default", *(nic.interface for nic in self._host.nics)}
         for file in sorted((self._top / SYSCTL_FOLDER).glob("*.conf")):
@@ -166,13 +163,13 @@ class _Reader:
                 words = key.split(".")
                 if words[:3] != ["net", "ipv4", "conf"] or len(words) != 5 or words[3] not in interfaces:
                     self.problems.append(f"{file.name}: unknown key {key or value!r}")
-                elif words[4] not in FRESH or value not in {"0", "1", "2"}:
-                    self.problems.append(f"{file.name}: {key} = {value} is not known here")
+                elif words[4] not in BOOT_SYSCTLS or value not in {"0", "1", "2"}:
+                    self.problems.append(f"{file.name}: unsupported {key} = {value}")
                 found[key] = value
         return found
 
     def names(self) -> Mapping[str, udev.UdevOutcome]:
-        """Return what udev makes of the rail NICs."""
+        """Return the outcome of the udev rules for the rail NICs and for devices they must not match."""
         rules: list[tuple[udev.Token, ...]] = []
         for file in sorted((self._top / RULES_FOLDER).glob("*.rules")):
             try:
@@ -192,7 +189,6 @@ class _Reader:
         yield "other-subsystem", {**udev.network_device("x", self._host.nics[0].pci), "SUBSYSTEM": "block"}
 
     def services(self, names: Mapping[str, udev.UdevOutcome]) -> Mapping[str, Mapping[str, tuple[str, ...]]]:
-        """Return the settings of the units for systemd, by name."""
         found = {}
         for file in sorted((self._top / UNIT_FOLDER).glob("*.service")):
             try:
@@ -205,7 +201,6 @@ class _Reader:
         return found
 
     def scripts(self) -> frozenset[str]:
-        """Return the programs that were installed."""
         scripts = {f"/{path.relative_to(self._top)}": path for path in (self._top / SCRIPT_FOLDER).glob("*")}
         for name, path in scripts.items():
             if not path.stat().st_mode & 0o111:
@@ -213,7 +208,7 @@ class _Reader:
         return frozenset(scripts)
 
     def firmware(self) -> Mapping[str, int]:
-        """Return what the firmware of the NICs is to keep, with its defaults."""
+        """Return the firmware parameters of the NICs, including defaults."""
         found = {parameter.name: parameter.default for parameter in PARAMETERS.values()}
         for key, value in self._assignments(FIRMWARE_FILE).items():
             parameter = PARAMETERS.get(key)
@@ -225,7 +220,6 @@ class _Reader:
         return found
 
     def nccl(self) -> Mapping[str, str]:
-        """Return NCCL's settings."""
         found = self._assignments(NCCL_FILE)
         for key, value in found.items():
             if key not in NCCL_KEYS or not value:
@@ -236,17 +230,17 @@ class _Reader:
         path = self._top / file
         if path.exists():
             lines = settings_of(path.read_text(encoding="utf-8"))
-            self.problems += [f"{file}: {line!r} is no setting" for line in lines if "=" not in line]
+            self.problems += [f"{file}: {line!r} is not a setting" for line in lines if "=" not in line]
         return assignments(path)
 
 
 def settings_of(text: str) -> list[str]:
-    """Return the lines of a file that are neither empty nor comments."""
+    """Return the lines that are neither empty nor comments."""
     return [line for line in text.splitlines() if line.strip() and not line.startswith("#")]
 
 
 def assignments(path: Path) -> Mapping[str, str]:
-    """Return the settings of a file of `key=value` lines; none when there is no such file."""
+    """Read a file of `key=value` lines; empty if there is no file."""
     try:
         lines = settings_of(path.read_text(encoding="utf-8"))
     except OSError:
@@ -255,8 +249,8 @@ def assignments(path: Path) -> Mapping[str, str]:
     return {key: value for key, equals, value in rows if equals}
 
 
-LIST = "install.txt"
-LINE = re.compile(r"(0[0-7]{3}) (\S+) (/\S+)\Z")
+INSTALL_LIST = "install.txt"
+INSTALL_LINE = re.compile(r"(0[0-7]{3}) (\S+) (/\S+)\Z")
 FOLDERS = (
     "/etc/netplan",
     "/etc/systemd/network",
@@ -272,7 +266,7 @@ INSTALLED = "/run/netkit/installed"
 
 @dataclass(frozen=True, slots=True)
 class InstalledFile:
-    """A file, where it goes, and its mode."""
+    """A line of install.txt."""
 
     mode: int
     file: str
@@ -280,42 +274,40 @@ class InstalledFile:
 
 
 def installs(files: Mapping[str, str]) -> tuple[InstalledFile, ...]:
-    """Return where rendered files go; raises RefusedError with every reason not to install them."""
+    """Parse install.txt; raise ConfigRefusedError with every problem."""
     found, problems = [], []
-    for line in files.get(LIST, "").splitlines():
+    for line in files.get(INSTALL_LIST, "").splitlines():
         if not line or line.startswith("#"):
             continue
-        match = LINE.match(line)
+        match = INSTALL_LINE.match(line)
         if match is None:
-            problems.append(f"{LIST}: {line!r} is not 'mode file place'")
+            problems.append(f"{INSTALL_LIST}: {line!r} is not 'mode file target'")
             continue
         found.append(InstalledFile(int(match[1], 8), match[2], match[3]))
-    problems += _problems(found, files)
+    problems += _install_problems(found, files)
     if problems:
         raise ConfigRefusedError("\n".join(problems))
     return tuple(found)
 
 
-def _problems(found: Iterable[InstalledFile], files: Mapping[str, str]) -> Iterator[str]:
+def _install_problems(found: Iterable[InstalledFile], files: Mapping[str, str]) -> Iterator[str]:
     listed, targets = set(), set()
     for install in found:
+        target = install.target
         if install.file not in files:
-            yield f"{LIST}: there is no file {install.file}"
-        if not (
-            ".." not in install.target
-            and (install.target in FILES or any(install.target.startswith(f"{folder}/") for folder in FOLDERS))
-        ):
-            yield f"{LIST}: {install.target} is no place for a file of this host"
-        if install.target in targets:
-            yield f"{LIST}: {install.target} is named twice"
+            yield f"{INSTALL_LIST}: there is no file {install.file}"
+        if ".." in target or not (target in FILES or target.startswith(tuple(f"{folder}/" for folder in FOLDERS))):
+            yield f"{INSTALL_LIST}: nothing may be installed as {target}"
+        if target in targets:
+            yield f"{INSTALL_LIST}: {target} is listed twice"
         listed.add(install.file)
-        targets.add(install.target)
-    for file in sorted(set(files) - listed - {LIST}):
-        yield f"{file}: {LIST} does not say where it goes"
+        targets.add(target)
+    for file in sorted(set(files) - listed - {INSTALL_LIST}):
+        yield f"{file}: {INSTALL_LIST} does not list it"
 
 
 def write(top: Path, files: Mapping[str, str], found: Iterable[InstalledFile]) -> None:
-    """Write files where they belong below a folder, in place of what was installed there before."""
+    """Replace the installed files below a folder."""
     shutil.rmtree(top, ignore_errors=True)
     for install in found:
         path = top / install.target.lstrip("/")
@@ -325,14 +317,14 @@ def write(top: Path, files: Mapping[str, str], found: Iterable[InstalledFile]) -
 
 
 def restore(node: Node) -> None:
-    """Put the saved files onto a disk that is new; a disk that was only switched off has its files still."""
+    """Copy the saved files to a new disk; after a mere power-off the disk still has its files."""
     marker = node.file(INSTALLED)
     if marker.exists():
         return
     node.run("mount", "-t", "tmpfs", "-o", "mode=755", "disk", "/usr/local/sbin")
     for folder in FOLDERS:
         node.file(folder).mkdir(parents=True, exist_ok=True)
-    saved = _saved(node)
+    saved = node.saved / "disk"
     for path in sorted(saved.rglob("*")):
         if path.is_file():
             target = node.file(f"/{path.relative_to(saved)}")
@@ -342,8 +334,8 @@ def restore(node: Node) -> None:
 
 
 def save(node: Node) -> None:
-    """Copy what is on the disk now."""
-    saved = _saved(node)
+    """Save the files that are on the disk now."""
+    saved = node.saved / "disk"
     shutil.rmtree(saved, ignore_errors=True)
     for place in (*FOLDERS, *FILES):
         source, target = node.file(place), saved / place.lstrip("/")
@@ -352,7 +344,3 @@ def save(node: Node) -> None:
             shutil.copytree(source, target)
         elif source.is_file():
             shutil.copy(source, target)
-
-
-def _saved(node: Node) -> Path:
-    return node.saved / "disk"

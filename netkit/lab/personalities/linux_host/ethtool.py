@@ -1,4 +1,4 @@
-"""What `ethtool -m` prints of a module with a CMIS memory: who made it, what it measures, and its own limits."""
+"""`ethtool`: counters, pause, FEC, and the CMIS memory of a module."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -23,7 +23,6 @@ LEVELS = ("high alarm", "low alarm", "high warning", "low warning")
 
 
 def module_page(module: TransceiverReading) -> str:
-    """Return the whole page."""
     return "".join(f"\t{name:<41} : {value}\n" for name, value in _rows(module))
 
 
@@ -52,16 +51,16 @@ def _rows(module: TransceiverReading) -> Iterator[tuple[str, str]]:
     yield "Module voltage", f"{module.voltage_v:.4f} V"
     yield from _lanes(module.lanes)
     yield from _flags(module)
-    yield from _limits(module)
+    yield from _thresholds(module)
 
 
 def _lanes(lanes: tuple[LaneReading, ...]) -> Iterator[tuple[str, str]]:
     for number, lane in enumerate(lanes, 1):
         yield f"Laser tx bias current (Channel {number})", f"{lane.bias_ma:.3f} mA"
     for number, lane in enumerate(lanes, 1):
-        yield f"Transmit avg optical power (Channel {number})", _light(lane.tx_dbm)
+        yield f"Transmit avg optical power (Channel {number})", _power(lane.tx_dbm)
     for number, lane in enumerate(lanes, 1):
-        yield f"Rcvr signal avg optical power (Channel {number})", _light(lane.rx_dbm)
+        yield f"Rcvr signal avg optical power (Channel {number})", _power(lane.rx_dbm)
     dark = ["Yes" if lane.rx_dbm <= DARK_DBM else "No" for lane in lanes]
     yield "Rx loss of signal", f"[ {', '.join(dark)} ]" if "Yes" in dark else "None"
     yield "Tx fault", "None"
@@ -83,13 +82,13 @@ def _flags(module: TransceiverReading) -> Iterator[tuple[str, str]]:
             yield f"Laser bias current {level} (Channel {number})", _flag(level, lane.bias_ma, module.bias_limits)
 
 
-def _limits(module: TransceiverReading) -> Iterator[tuple[str, str]]:
+def _thresholds(module: TransceiverReading) -> Iterator[tuple[str, str]]:
     for name, limits, show in (
         ("Laser bias current", module.bias_limits, lambda value: f"{value:.3f} mA"),
-        ("Laser output power", module.tx_limits, _light),
+        ("Laser output power", module.tx_limits, _power),
         ("Module temperature", module.temperature_limits, _celsius),
         ("Module voltage", module.voltage_limits, lambda value: f"{value:.4f} V"),
-        ("Laser rx power", module.rx_limits, _light),
+        ("Laser rx power", module.rx_limits, _power),
     ):
         if limits is not None:
             for level in LEVELS:
@@ -97,7 +96,6 @@ def _limits(module: TransceiverReading) -> Iterator[tuple[str, str]]:
 
 
 def _limit(level: str, limits: ModuleThresholds) -> float:
-    """Return one of the four limits by the words ethtool has for it."""
     high, alarm = level.startswith("high"), level.endswith("alarm")
     if alarm:
         return limits.alarm_high if high else limits.alarm_low
@@ -111,7 +109,7 @@ def _flag(level: str, value: float, limits: ModuleThresholds | None) -> str:
     return "On" if (value > limit if level.startswith("high") else value < limit) else "Off"
 
 
-def _light(dbm: float) -> str:
+def _power(dbm: float) -> str:
     if dbm <= DARK_DBM:
         return "0.0000 mW / -inf dBm"
     return f"{10 ** (dbm / 10):.4f} mW / {dbm:.2f} dBm"
@@ -128,7 +126,7 @@ FEC_NAMES = {"off": "Off", "rs": "RS", "baser": "BaseR", "llrs": "LLRS"}
 
 @dataclass(frozen=True, slots=True)
 class EthtoolQuery:
-    """A command line about a NIC, taken apart."""
+    """A parsed command line."""
 
     card: RailCard
     words: Sequence[str]
@@ -139,16 +137,15 @@ Verb = Callable[[HostMachine, EthtoolQuery, Call], int]
 
 
 def ethtool(machine: HostMachine, call: Call) -> int:
-    """Answer one command line."""
     wants_statistics = bool({"-I", "--include-statistics"} & set(call.arguments))
     words = [word for word in call.arguments if word not in {"-I", "--include-statistics"}]
     option, rest = (words[0], words[1:]) if words and words[0].startswith("-") else ("", words)
     card = machine.cards.get(rest[0]) if rest else None
     if card is None:
-        done = machine.node.run(REAL, *call.arguments)
-        call.out(done.stdout)
-        call.err(done.stderr)
-        return done.exit_code
+        result = machine.node.run(REAL, *call.arguments)
+        call.out(result.stdout)
+        call.err(result.stderr)
+        return result.exit_code
     verb = VERBS.get(option)
     if verb is None:
         call.err(BAD_USAGE)
@@ -173,13 +170,8 @@ def _module(machine: HostMachine, asked: EthtoolQuery, call: Call) -> int:
 
 def _pause(_machine: HostMachine, asked: EthtoolQuery, call: Call) -> int:
     state, name = asked.card.state, asked.card.interface
-    call.out(f"Pause parameters for {name}:\nAutonegotiate:\toff\n")
-    call.out(
-        "".join(
-            f"{side}:\t\t{'on' if on else 'off'}\n" for side, on in (("RX", state.rx_pause), ("TX", state.tx_pause))
-        )
-    )
-    call.out("\n")
+    rx, tx = ("on" if is_on else "off" for is_on in (state.rx_pause, state.tx_pause))
+    call.out(f"Pause parameters for {name}:\nAutonegotiate:\toff\nRX:\t\t{rx}\nTX:\t\t{tx}\n\n")
     return 0
 
 
@@ -190,15 +182,15 @@ def _set_pause(_machine: HostMachine, asked: EthtoolQuery, call: Call) -> int:
     if not words or len(words) % 2 or not is_known:
         call.err(BAD_USAGE)
         return 1
-    given = {key: value == "on" for key, value in zip(words[::2], words[1::2], strict=True)}
-    if given.get("autoneg"):
+    options = {key: value == "on" for key, value in zip(words[::2], words[1::2], strict=True)}
+    if options.get("autoneg"):
         call.err("netlink error: Operation not supported\n")
         return 1
-    after = replace(state, rx_pause=given.get("rx", state.rx_pause), tx_pause=given.get("tx", state.tx_pause))
+    after = replace(state, rx_pause=options.get("rx", state.rx_pause), tx_pause=options.get("tx", state.tx_pause))
     if after == state:
         call.err("rx unmodified, ignoring\ntx unmodified, ignoring\nno pause parameters changed, aborting\n")
         return 78
-    # Global pause and PFC exclude each other: the driver takes PFC away where pause comes on.
+    # Global pause and PFC exclude each other: the driver disables PFC when pause is enabled.
     if after.rx_pause or after.tx_pause:
         after = replace(after, pfc=(0,) * len(state.pfc), buffer_of_priority=(0,) * len(state.pfc))
     asked.card.state = after
@@ -207,10 +199,9 @@ def _set_pause(_machine: HostMachine, asked: EthtoolQuery, call: Call) -> int:
 
 def _fec(machine: HostMachine, asked: EthtoolQuery, call: Call) -> int:
     fec = machine.reading(asked.card).fec
-    configured, active = "Auto", FEC_NAMES.get(fec.mode or "off", "RS")
     counts = {"corrected_blocks": fec.corrected_codewords, "uncorrectable_blocks": fec.uncorrectable_codewords}
-    call.out(f"FEC parameters for {asked.card.interface}:\nSupported/Configured FEC encodings: {configured}\n")
-    call.out(f"Active FEC encoding: {active}\n")
+    call.out(f"FEC parameters for {asked.card.interface}:\nSupported/Configured FEC encodings: Auto\n")
+    call.out(f"Active FEC encoding: {FEC_NAMES.get(fec.mode or 'off', 'RS')}\n")
     if asked.wants_statistics:
         call.out("Statistics:\n" + "".join(f"  {name}: {count}\n" for name, count in counts.items()))
     return 0

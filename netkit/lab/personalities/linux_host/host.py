@@ -1,7 +1,7 @@
-"""A GPU host as a personality: its NIC tools and programs, its files, and how it boots."""
+"""The personality of a GPU host: its programs, its files, and how it boots."""
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import ClassVar
 
 from netkit.lab.model.wiring import NicSettings
@@ -13,7 +13,6 @@ from netkit.lab.personalities.linux_host import (
     mlxlink,
     networkd,
     pci,
-    programs,
     qos_tools,
     udev,
     units,
@@ -21,6 +20,8 @@ from netkit.lab.personalities.linux_host import (
 from netkit.lab.personalities.linux_host.declared import apply_sysctls
 from netkit.lab.personalities.linux_host.machine import HostMachine, Tool
 from netkit.lab.personalities.linux_host.sysfs import SysfsTree, nic_settings, traffic_class
+from netkit.lab.personalities.linux_host.systemctl import systemctl
+from netkit.lab.personalities.linux_host.systemd_run import systemd_run
 from netkit.lab.personalities.linux_host.units import Units
 from netkit.lab.personality import Call, Personality
 
@@ -39,16 +40,60 @@ TOOLS: Mapping[str, Tool] = {
     "rdma": pci.rdma,
     "setpci": pci.setpci,
 }
+"""Programs that only need the NICs."""
 
 
-FRESH_MTU_BYTES = 1500
-SHOWS_ADDRESSES = frozenset({"show_gids"})
+def _networkctl(host: "LinuxHost", call: Call) -> int:
+    result = networkd.control(host.node, *call.arguments)
+    call.out(result.stdout)
+    call.err(result.stderr)
+    return result.exit_code
+
+
+def _udevadm(host: "LinuxHost", call: Call) -> int:
+    verb = next((word for word in call.arguments if not word.startswith("-")), "")
+    if verb == "trigger":
+        for name in udev.wanted_units(host.machine):
+            host.units.start(name)
+        return 0
+    if verb in {"control", "settle"}:
+        return 0  # rules are read when they are used
+    call.err(f"udevadm: the lab has no command {verb or '(none)'}\n")
+    return 1
+
+
+def _mlxfwreset(host: "LinuxHost", call: Call) -> int:
+    arguments = mlxconfig.parse([word for word in call.arguments if word not in {"-l", "--level", "3", "4"}])
+    card = host.machine.find(arguments.device)
+    if card is None or arguments.verb not in {"reset", "query", "q"}:
+        call.err(f"-E- Failed to open device {arguments.device or '(none)'}, or unknown command\n")
+        return 1
+    if arguments.verb != "reset":
+        call.out("Reset-levels:\n3: Driver restart and PCI reset                       -Supported     (default)\n")
+        return 0
+    host.machine.firmware.reset(card.pci)
+    card.power_up()
+    host.tree.reset(card)
+    for name in udev.outcome_of(host.machine, card).wants:
+        host.units.restart(name)
+    call.out("-I- Sending Reset Command To Fw             -Done\n-I- FW was loaded successfully.\n")
+    return 0
+
+
+SYSTEM_PROGRAMS: Mapping[str, Callable[["LinuxHost", Call], int]] = {
+    "systemctl": lambda host, call: systemctl(host.units, call),
+    "systemd-run": lambda host, call: systemd_run(host.units, call),
+    "networkctl": _networkctl,
+    "udevadm": _udevadm,
+    "mlxfwreset": _mlxfwreset,
+}
+BOOT_MTU_BYTES = 1500
 
 
 class LinuxHost(Personality):
-    """Real netplan, systemd-networkd and kernel; NIC tools and systemd itself are stood in for."""
+    """Real netplan, systemd-networkd and kernel; NIC tools and systemd are emulated."""
 
-    programs: ClassVar[tuple[str, ...]] = (*programs.PROGRAMS, *TOOLS)
+    programs: ClassVar[tuple[str, ...]] = (*SYSTEM_PROGRAMS, *TOOLS)
     refreshes: ClassVar[bool] = True
     prompt: ClassVar[str] = "{user}@{host}:~# "
 
@@ -56,26 +101,26 @@ class LinuxHost(Personality):
         super().__init__(node)
         self.machine = HostMachine(node)
         self.tree = SysfsTree(self.machine)
-        self.units = Units(node, self._run_for_unit)
-        self._reading = threading.Lock()
+        self.units: Units = Units(node, self._run_for_unit)
+        self._tree_lock = threading.Lock()
 
     def provision(self, files: Mapping[str, str]) -> None:
-        """Install rendered files on the disk that the host will boot from, and tell the NICs' firmware."""
-        found = declared.installs(files)
-        declared.write(self.node.saved / "disk", files, found)
-        meant = declared.declare(self.node.saved / "disk", self.machine.host)
+        """Install rendered files on the disk, and the NICs' firmware parameters."""
+        disk = self.node.saved / "disk"
+        declared.write(disk, files, declared.installs(files))
+        firmware = declared.declare(disk, self.machine.host).firmware
         for card in self.machine.cards.values():
-            self.machine.firmware.set(card.pci, meant.firmware)
+            self.machine.firmware.set(card.pci, firmware)
 
     def boot(self) -> None:
-        """Come up as the disk says: a new disk gets what was provisioned, and an empty one leaves the NICs down."""
+        """Boot from the disk. A new disk gets the provisioned files; without any, the NICs stay down."""
         declared.restore(self.node)
         self.machine.power_up()
         self.tree.build()
         lines = ["link set lo up"]
         for card in self.machine.cards.values():
             mac = f" address {card.nic.mac}" if card.nic.mac else ""
-            lines.append(f"link set dev {card.interface} mtu {FRESH_MTU_BYTES}{mac}")
+            lines.append(f"link set dev {card.interface} mtu {BOOT_MTU_BYTES}{mac}")
         self.node.ip(lines)
         self.units.power_up()
         self.units.start_early()
@@ -84,35 +129,31 @@ class LinuxHost(Personality):
         udev.start_units(self.machine, self.tree, self.units, self._run_for_unit)
 
     def stop(self) -> None:
-        """Keep what was installed meanwhile."""
+        """Save the installed files."""
         declared.save(self.node)
 
     def run(self, call: Call) -> int:
-        """Answer a program."""
         if call.program in TOOLS:
             return self._tool(call)
-        self.nic_changes += 1  # a unit may have set one
-        return programs.answer(self, call)
+        self.nic_changes += 1  # a unit may have changed a NIC
+        return SYSTEM_PROGRAMS[call.program](self, call)
 
     def settings(self, interface: str) -> NicSettings:
-        """Return how a NIC is set, as the hardware model and the traffic between hosts need it."""
-        with self._reading:
+        """Return a NIC's settings for the hardware model and the traffic engine."""
+        with self._tree_lock:
             return nic_settings(self.machine, self.tree, self.machine.cards[interface])
 
     def data_tos(self, interface: str) -> int:
-        """Return the TOS that NCCL's traffic leaves a NIC with: its own setting, or else the NIC's traffic class."""
-        found = traffic_class(self.tree, self.machine.cards[interface])
-        own = declared.assignments(self.node.file("/etc/nccl.conf")).get("NCCL_IB_TC", "")
-        return int(own) if own.isdecimal() and int(own) <= 255 else found
+        """Return the TOS of NCCL's traffic: NCCL_IB_TC if set, else the NIC's traffic class."""
+        of_nic = traffic_class(self.tree, self.machine.cards[interface])
+        of_nccl = declared.assignments(self.node.file("/etc/nccl.conf")).get("NCCL_IB_TC", "")
+        return int(of_nccl) if of_nccl.isdecimal() and int(of_nccl) <= 255 else of_nic
 
     def refresh(self) -> None:
-        """Bring the files below /sys to what the hardware shows now."""
-        with self._reading:
+        with self._tree_lock:
             self.tree.refresh()
 
     def _tool(self, call: Call) -> int:
-        if call.program in SHOWS_ADDRESSES:
-            self.tree.refresh_gids()
         before = [card.state for card in self.machine.cards.values()]
         try:
             return TOOLS[call.program](self.machine, call)

@@ -1,4 +1,4 @@
-"""What NIC firmware keeps over a reboot: `mlxconfig` changes the next values, a reset makes them current."""
+"""The NICs of a host: firmware parameters, which survive a reboot, and runtime settings, which do not."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -15,7 +15,7 @@ FILE = "firmware.json"
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """One value: numbers of a range, or names with numbers."""
+    """A firmware parameter: a number in a range, or one of several names."""
 
     name: str
     default: int
@@ -23,23 +23,23 @@ class Parameter:
     names: tuple[str, ...] = ()
 
     def read(self, text: str) -> int | None:
-        """Return the number a text means; None when it is none of this parameter."""
+        """Parse a value; None if it is invalid."""
         if text.isdecimal():
             return int(text) if self.low <= int(text) <= self.high else None
-        upper = text.upper()
-        return self.names.index(upper) if upper in self.names and upper else None
+        name = text.upper()
+        return self.names.index(name) if name and name in self.names else None
 
     @property
     def low(self) -> int:
-        """Return the smallest number: an unnamed first place is no value."""
+        """The smallest number; 0 is not a value where the first name is empty."""
         return 1 if self.names and not self.names[0] else 0
 
     def show(self, value: int) -> str:
-        """Return a value as the tool prints it."""
+        """Format a value as mlxconfig does."""
         return f"{self.names[value]}({value})" if self.names else str(value)
 
 
-SWITCH = ("FALSE", "TRUE")
+BOOLEAN = ("FALSE", "TRUE")
 PARAMETERS: Mapping[str, Parameter] = {
     parameter.name: parameter
     for parameter in (
@@ -47,31 +47,31 @@ PARAMETERS: Mapping[str, Parameter] = {
         Parameter("ROCE_CC_PRIO_MASK_P1", 255, 255),
         Parameter("CNP_DSCP_P1", 48, 63),
         Parameter("CNP_802P_PRIO_P1", 6, 7),
-        Parameter("ROCE_ADAPTIVE_ROUTING_EN", 0, names=SWITCH),
+        Parameter("ROCE_ADAPTIVE_ROUTING_EN", 0, names=BOOLEAN),
         Parameter("PCI_WR_ORDERING", 0, names=("PER_MKEY", "FORCE_RELAX")),
-        Parameter("USER_PROGRAMMABLE_CC", 0, names=SWITCH),
+        Parameter("USER_PROGRAMMABLE_CC", 0, names=BOOLEAN),
         Parameter("TX_SCHEDULER_LOCALITY_MODE", 0, 2, ("DEVICE_DEFAULT", "STATIC_MODE", "ACCUMULATIVE_MODE")),
         Parameter("ROCE_CC_STEERING_EXT", 0, 2, ("DEVICE_DEFAULT", "DISABLED", "ENABLED")),
         Parameter("ROCE_RTT_RESP_DSCP_P1", 0, 63),
         Parameter("ROCE_RTT_RESP_DSCP_MODE_P1", 0, names=("DEVICE_DEFAULT", "FIXED_VALUE")),
         Parameter("MULTIPATH_DSCP", 0, names=("DEVICE_DEFAULT", "DISABLED")),
-        Parameter("ADVANCED_PCI_SETTINGS", 0, names=SWITCH),
+        Parameter("ADVANCED_PCI_SETTINGS", 0, names=BOOLEAN),
         Parameter("MAX_ACC_OUT_READ", 0, 128),
-        Parameter("ATS_ENABLED", 0, names=SWITCH),
-        Parameter("SRIOV_EN", 0, names=SWITCH),
+        Parameter("ATS_ENABLED", 0, names=BOOLEAN),
+        Parameter("SRIOV_EN", 0, names=BOOLEAN),
         Parameter("NUM_OF_VFS", 8, 127),
-        Parameter("LLDP_NB_DCBX_P1", 0, names=SWITCH),
+        Parameter("LLDP_NB_DCBX_P1", 0, names=BOOLEAN),
         Parameter("LLDP_NB_RX_MODE_P1", 0, 2, ("OFF", "MAC", "ALL")),
         Parameter("LLDP_NB_TX_MODE_P1", 0, 2, ("OFF", "MAC", "ALL")),
     )
 }
-"""The ones a RoCE host may want to touch. Defaults are those of the lab's NICs, not a statement about real ones."""
+"""The parameters a RoCE host may set. The defaults are those of the lab's NICs and may differ from real ones."""
 
 Values = Mapping[str, int]
 
 
 class NicFirmware:
-    """The kept values of all NICs of a host, by PCI address; only what differs from the defaults is written down."""
+    """The firmware parameters of all NICs by PCI address. Only values that were set are stored."""
 
     def __init__(self, folder: Path) -> None:
         self._file = folder / FILE
@@ -79,7 +79,7 @@ class NicFirmware:
         self._current: dict[str, dict[str, int]] = {}
 
     def power_up(self) -> None:
-        """Make what was set last what holds, on every NIC."""
+        """Activate the stored values on every NIC."""
         try:
             self._next = json.loads(self._file.read_text(encoding="utf-8"))
         except OSError:
@@ -87,19 +87,18 @@ class NicFirmware:
         self._current = {pci: dict(values) for pci, values in self._next.items()}
 
     def reset(self, pci: str) -> None:
-        """Make what was set last what holds, on one NIC."""
+        """Activate the stored values on one NIC."""
         self._current[pci] = dict(self._next.get(pci, {}))
 
     def current(self, pci: str, name: str) -> int:
-        """Return what holds."""
         return self._current.get(pci, {}).get(name, PARAMETERS[name].default)
 
     def next(self, pci: str, name: str) -> int:
-        """Return what will hold after the next reset."""
+        """Return the value after the next reset."""
         return self._next.get(pci, {}).get(name, PARAMETERS[name].default)
 
     def set(self, pci: str, values: Values) -> None:
-        """Keep values for the next reset."""
+        """Store values for the next reset."""
         self._next.setdefault(pci, {}).update(values)
         self._file.write_text(json.dumps(self._next, indent=1) + "\n", encoding="utf-8")
 
@@ -114,7 +113,7 @@ MAX_BUFFER_BYTES = 2069280
 
 @dataclass(frozen=True, slots=True)
 class VolatileNicSettings:
-    """The volatile settings of a NIC: gone with a reboot, a driver reload or a reset of the card."""
+    """NIC settings that a reboot, a driver reload or a reset of the card clears."""
 
     is_os_controlled: bool = False
     trust: str = "pcp"
@@ -135,7 +134,7 @@ class VolatileNicSettings:
 
 @dataclass(slots=True)
 class RailCard:
-    """One rail NIC, and how its tools left it."""
+    """A rail NIC and its runtime settings."""
 
     nic: Nic
     state: VolatileNicSettings = field(default_factory=VolatileNicSettings)
@@ -144,27 +143,24 @@ class RailCard:
     has_access_control: bool = False
 
     def power_up(self) -> None:
-        """Forget what the tools changed."""
+        """Clear the runtime settings."""
         self.state, self.relaxed_ordering, self.max_read_request_bytes = VolatileNicSettings(), True, 4096
 
     @property
     def interface(self) -> str:
-        """Return the name of the network interface."""
         return self.nic.interface
 
     @property
     def rdma(self) -> str:
-        """Return the name of the RDMA device."""
         return self.nic.rdma
 
     @property
     def pci(self) -> str:
-        """Return the PCI address, with its domain."""
         return self.nic.pci
 
 
 class HostMachine:
-    """What the tools of a host act on."""
+    """The NICs and firmware that the tools of a host act on."""
 
     def __init__(self, node: Node) -> None:
         if not isinstance(node.device, Host):
@@ -175,13 +171,13 @@ class HostMachine:
         self.firmware = NicFirmware(node.saved)
 
     def power_up(self) -> None:
-        """Begin with what the firmware keeps; everything else is forgotten."""
+        """Activate the firmware parameters and clear all runtime settings."""
         self.firmware.power_up()
         for card in self.cards.values():
             card.power_up()
 
     def find(self, text: str) -> RailCard | None:
-        """Return the NIC a tool means by an interface, an RDMA device, a PCI address or an mst device."""
+        """Find a NIC by interface, RDMA device, PCI address or mst device."""
         name = text.removesuffix("/1")
         for card in self.cards.values():
             if name in {card.interface, card.rdma, card.pci, card.pci.removeprefix("0000:")}:
@@ -189,7 +185,6 @@ class HostMachine:
         return None
 
     def reading(self, card: RailCard) -> NicReading:
-        """Return what the hardware of a NIC shows."""
         (reading,) = self.node.nics(card.interface)
         return reading
 

@@ -21,36 +21,34 @@ RULE = "=" * 60
 
 
 def mlxreg(machine: HostMachine, call: Call) -> int:
-    """Answer one command line."""
-    given = _given(call.arguments)
-    card = machine.find(given.get("device", ""))
+    options = _parse_options(call.arguments)
+    card = machine.find(options.get("device", ""))
     if card is None:
-        return _fail(call, f"Failed to open device: {given.get('device', '')!r}, No such file or directory")
-    register = REGISTERS.get(given.get("register", ""))
-    return register(machine, call, card, given) if register else _fail(call, "the lab knows PDDR and ROCE_ACCL only")
+        return _fail(call, f"Failed to open device: {options.get('device', '')!r}, No such file or directory")
+    register = REGISTERS.get(options.get("register", ""))
+    return register(machine, call, card, options) if register else _fail(call, "the lab has only PDDR and ROCE_ACCL")
 
 
-def _link_up(machine: HostMachine, call: Call, card: RailCard, given: Mapping[str, str]) -> int:
-    if "get" not in given:
-        return _fail(call, "the lab knows PDDR only to --get it")
-    if _indexes(given.get("indexes", "")) != {"local_port": 1, "page_select": PAGE}:
-        return _fail(call, f"the lab knows local_port=1,page_select={PAGE} only")
+def _link_up(machine: HostMachine, call: Call, card: RailCard, options: Mapping[str, str]) -> int:
+    if "get" not in options:
+        return _fail(call, "the lab supports only --get of PDDR")
+    if _indexes(options.get("indexes", "")) != {"local_port": 1, "page_select": PAGE}:
+        return _fail(call, f"the lab has only local_port=1,page_select={PAGE}")
     reading = machine.reading(card)
     rows = {"time_to_link_up": int(reading.link_up_s * 1000) if reading.is_up else 0, "fast_link_up_status": 0}
     return _show(call, rows)
 
 
-def _acceleration(machine: HostMachine, call: Call, card: RailCard, given: Mapping[str, str]) -> int:
-    del machine
-    if "set" in given:
-        wanted = _indexes(given["set"])
-        if wanted.keys() != {FORCED} or wanted[FORCED] not in {0, 1} or "yes" not in given:
-            return _fail(call, f"the lab takes {FORCED}=0 or 1 only, and with --yes")
-        card.state = replace(card.state, adaptive_routing_forced=bool(wanted[FORCED]))
+def _acceleration(_machine: HostMachine, call: Call, card: RailCard, options: Mapping[str, str]) -> int:
+    if "set" in options:
+        values = _indexes(options["set"])
+        if values.keys() != {FORCED} or values[FORCED] not in {0, 1} or "yes" not in options:
+            return _fail(call, f"the lab supports only {FORCED}=0 or 1, with --yes")
+        card.state = replace(card.state, adaptive_routing_forced=bool(values[FORCED]))
         call.out("Sending access register...\n")
         return 0
-    if "get" not in given:
-        return _fail(call, "give --get or --set")
+    if "get" not in options:
+        return _fail(call, "--get or --set is required")
     state = card.state
     return _show(call, {"roce_adp_retrans_en": state.adaptive_retransmission, FORCED: state.adaptive_routing_forced})
 
@@ -66,15 +64,15 @@ def _show(call: Call, rows: Mapping[str, int]) -> int:
 REGISTERS = {"PDDR": _link_up, "ROCE_ACCL": _acceleration}
 
 
-def _given(words: Sequence[str]) -> Mapping[str, str]:
-    given, rest = {}, list(words)
+def _parse_options(words: Sequence[str]) -> Mapping[str, str]:
+    options, rest = {}, list(words)
     while rest:
         word = rest.pop(0)
         if word in WITH_VALUE and rest:
-            given[WITH_VALUE[word]] = rest.pop(0)
+            options[WITH_VALUE[word]] = rest.pop(0)
         else:
-            given[word.lstrip("-")] = ""
-    return given
+            options[word.lstrip("-")] = ""
+    return options
 
 
 def _indexes(text: str) -> dict[str, int]:
@@ -98,17 +96,16 @@ FAILED = 3
 
 @dataclass(slots=True)
 class MlxconfigArguments:
-    """A command line, taken apart."""
+    """A parsed command line."""
 
     device: str = ""
     verb: str = ""
     words: tuple[str, ...] = ()
-    shows_all: bool = False
-    is_sure: bool = False
+    is_verbose: bool = False
+    is_confirmed: bool = False
 
 
 def parse(words: Sequence[str]) -> MlxconfigArguments:
-    """Return a command line taken apart."""
     arguments, rest, names = MlxconfigArguments(), list(words), []
     while rest:
         word = rest.pop(0)
@@ -116,9 +113,9 @@ def parse(words: Sequence[str]) -> MlxconfigArguments:
             case "-d" | "--dev" | "--device" if rest:
                 arguments.device = rest.pop(0)
             case "-e" | "--enable_verbosity":
-                arguments.shows_all = True
+                arguments.is_verbose = True
             case "-y" | "--yes":
-                arguments.is_sure = True
+                arguments.is_confirmed = True
             case _:
                 names.append(word)
     arguments.verb, arguments.words = (names[0] if names else ""), tuple(names[1:])
@@ -126,7 +123,6 @@ def parse(words: Sequence[str]) -> MlxconfigArguments:
 
 
 def mlxconfig(machine: HostMachine, call: Call) -> int:
-    """Answer one command line."""
     arguments = parse(call.arguments)
     card = machine.find(arguments.device)
     if card is None:
@@ -156,20 +152,20 @@ def _query(machine: HostMachine, card: RailCard, arguments: MlxconfigArguments, 
         call.err(f"-E- The Device doesn't support {unknown[0]} parameter\n")
         return FAILED
     call.out(_head(machine.reading(card), arguments.device))
-    names_of_columns = ("Default", "Current", "Next Boot") if arguments.shows_all else ("Next Boot",)
-    columns = "".join(f"{name:<20}" for name in names_of_columns).rstrip()
+    headers = ("Default", "Current", "Next Boot") if arguments.is_verbose else ("Next Boot",)
+    columns = "".join(f"{name:<20}" for name in headers).rstrip()
     call.out(f"{'Configurations:':<56}{columns}\n")
     for name in names:
-        call.out(_row(machine, card, PARAMETERS[name], shows_all=arguments.shows_all))
-    if arguments.shows_all:
+        call.out(_row(machine, card, PARAMETERS[name], is_verbose=arguments.is_verbose))
+    if arguments.is_verbose:
         call.out("The '*' shows parameters with next value different from default/current value.\n")
     return 0
 
 
-def _row(machine: HostMachine, card: RailCard, parameter: Parameter, *, shows_all: bool) -> str:
+def _row(machine: HostMachine, card: RailCard, parameter: Parameter, *, is_verbose: bool) -> str:
     current = machine.firmware.current(card.pci, parameter.name)
     after = machine.firmware.next(card.pci, parameter.name)
-    if not shows_all:
+    if not is_verbose:
         return f"        {parameter.name:<48}{parameter.show(after)}\n"
     mark = "*" if parameter.default != after or current != after else " "
     cells = "".join(f"{parameter.show(value):<20}" for value in (parameter.default, current, after))
@@ -197,7 +193,7 @@ def _set(machine: HostMachine, card: RailCard, arguments: MlxconfigArguments, ca
     for name, number in values.items():
         shown = PARAMETERS[name].show(machine.firmware.next(card.pci, name))
         call.out(f"        {name:<48}{shown:<20}{PARAMETERS[name].show(number):<20}\n")
-    if arguments.is_sure:
+    if arguments.is_confirmed:
         call.out("\n Apply new Configuration? (y/n) [n] : y\n")
     elif call.ask("\n Apply new Configuration? (y/n) [n] : ").strip().lower() not in {"y", "yes"}:
         call.out("-E- Aborted by user\n")

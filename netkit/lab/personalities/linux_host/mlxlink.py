@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 
 from netkit.lab.personalities.linux_host.machine import HostMachine
 from netkit.lab.personality import Call
-from netkit.lab.reading import LaneReading, ModuleThresholds, NicReading, TransceiverReading
+from netkit.lab.reading import ModuleThresholds, NicReading, TransceiverReading
 
 Rows = dict[str, object]
 WITH_VALUE = {"-d": "device", "--device": "device", "-p": "port", "--port": "port"}
@@ -33,7 +33,6 @@ CORRECTABLE = 15
 
 
 def mlxlink(machine: HostMachine, call: Call) -> int:
-    """Answer one command line."""
     device, wanted, rest = "", set(), list(call.arguments)
     if rest in (["-v"], ["--version"]):
         call.out(f"{call.program}, mft {MFT}, built on Mar 11 2025, 10:13:46. Git SHA Hash: N/A\n")
@@ -73,14 +72,17 @@ def _document(code: int, message: str, output: Mapping[str, Rows]) -> str:
 
 def _sections(reading: NicReading, wanted: set[str]) -> Iterator[tuple[str, Rows]]:
     yield "Operational Info", _operation(reading)
-    yield "Troubleshooting Info", _trouble(reading)
+    yield "Troubleshooting Info", _troubleshooting(reading)
     yield "Tool Information", {"Firmware Version": reading.firmware, "MFT Version": MFT, "amBER Version": "3.8"}
     if "module" in wanted:
         yield "Module Info", module_rows(reading.module)
     if "counters" in wanted:
         yield "Physical Counters and BER Info", _counters(reading)
     if "histogram" in wanted:
-        yield "Histogram of FEC Errors", _histogram(reading)
+        rows: Rows = {"Header": {"values": ["Range", "Occurrences"]}}
+        for number, count in enumerate(reading.fec.histogram[: CORRECTABLE + 1]):
+            rows[f"Bin {number}"] = {"values": [f"[{number}]", str(count)]}
+        yield "Histogram of FEC Errors", rows
 
 
 def _operation(reading: NicReading) -> Rows:
@@ -95,7 +97,7 @@ def _operation(reading: NicReading) -> Rows:
     }
 
 
-def _trouble(reading: NicReading) -> Rows:
+def _troubleshooting(reading: NicReading) -> Rows:
     if reading.is_up:
         return {"Status Opcode": "0", "Group Opcode": "N/A", "Recommendation": "No issue was observed"}
     if reading.module is None:
@@ -108,7 +110,6 @@ def _trouble(reading: NicReading) -> Rows:
 
 
 def module_rows(module: TransceiverReading | None) -> Rows:
-    """Return what is told of a module."""
     if module is None:
         return {"Identifier": "N/A", "Cable Type": "Unplugged"}
     is_copper = module.kind == "copper"
@@ -132,18 +133,26 @@ def module_rows(module: TransceiverReading | None) -> Rows:
             "Temperature [C]": f"{module.temperature_c:.0f} {_range(module.temperature_limits, 0)}",
             "Voltage [mV]": f"{module.voltage_v * 1000:.1f} {_range(module.voltage_limits, 0, 1000)}",
         }
-    rows |= _light(module)
+    rows |= _lane_rows(module)
     return rows
 
 
-def _light(module: TransceiverReading) -> Rows:
+def _lane_rows(module: TransceiverReading) -> Rows:
     lanes = module.lanes
     if not lanes:
         return {"Bias Current [mA]": "N/A", "Rx Power Current [dBm]": "N/A", "Tx Power Current [dBm]": "N/A"}
+    bias, rx, tx = (
+        f"{','.join(f'{value:.3f}' for value in values)} {_range(limits, 3)}"
+        for values, limits in (
+            ([lane.bias_ma for lane in lanes], module.bias_limits),
+            ([lane.rx_dbm for lane in lanes], module.rx_limits),
+            ([lane.tx_dbm for lane in lanes], module.tx_limits),
+        )
+    )
     return {
-        "Bias Current [mA]": f"{_lanes(lanes, 'bias')} {_range(module.bias_limits, 3)}",
-        "Rx Power Current [dBm]": f"{_lanes(lanes, 'rx')} {_range(module.rx_limits, 3)}",
-        "Tx Power Current [dBm]": f"{_lanes(lanes, 'tx')} {_range(module.tx_limits, 3)}",
+        "Bias Current [mA]": bias,
+        "Rx Power Current [dBm]": rx,
+        "Tx Power Current [dBm]": tx,
         "Rx Power Type": "Average power",
         "Rx LOS [per lane]": {"values": [str(int(lane.rx_dbm <= DARK_DBM)) for lane in lanes]},
         "Tx LOS [per lane]": {"values": ["0"] * len(lanes)},
@@ -155,15 +164,6 @@ def _light(module: TransceiverReading) -> Rows:
         "Module FW Fault": "0",
         "DataPath FW Fault": "0",
     }
-
-
-def _lanes(lanes: tuple[LaneReading, ...], what: str) -> str:
-    values = {
-        "bias": [lane.bias_ma for lane in lanes],
-        "rx": [lane.rx_dbm for lane in lanes],
-        "tx": [lane.tx_dbm for lane in lanes],
-    }
-    return ",".join(f"{value:.3f}" for value in values[what])
 
 
 def _range(limits: ModuleThresholds | None, digits: int, factor: float = 1) -> str:
@@ -189,15 +189,8 @@ def _counters(reading: NicReading) -> Rows:
     }
 
 
-def _histogram(reading: NicReading) -> Rows:
-    rows: Rows = {"Header": {"values": ["Range", "Occurrences"]}}
-    for number, count in enumerate(reading.fec.histogram[: CORRECTABLE + 1]):
-        rows[f"Bin {number}"] = {"values": [f"[{number}]", str(count)]}
-    return rows
-
-
 def scientific(rate: float) -> str:
-    """Return a bit error rate as the tool prints it; none at all is 15E-255."""
+    """Format a bit error rate as mlxlink does; 15E-255 means no errors."""
     if rate <= 0:
         return "15E-255"
     digits, _, exponent = f"{rate:.0E}".partition("E")
@@ -208,9 +201,7 @@ def _text(output: Mapping[str, Rows]) -> str:
     lines = []
     for name, rows in output.items():
         lines += ["", name, "-" * len(name)]
-        lines += [f"{key:<35}: {_plain(value)}" for key, value in rows.items()]
+        for key, value in rows.items():
+            text = ",".join(value["values"]) if isinstance(value, dict) else value
+            lines.append(f"{key:<35}: {text}")
     return "\n".join(lines) + "\n"
-
-
-def _plain(value: object) -> str:
-    return ",".join(value["values"]) if isinstance(value, dict) else str(value)

@@ -1,10 +1,9 @@
-"""systemd-networkd, as shipped by the distribution, in a node: its bus, its units from netplan, its folders."""
+"""The distribution's systemd-networkd in a node: its message bus, its units from netplan, its folders."""
 
 import os
 import pwd
 import re
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 
 from netkit.lab.node import Node, ProgramResult
@@ -37,14 +36,14 @@ ACCOUNT = "systemd-network"
 
 
 def start(node: Node) -> None:
-    """Start the message bus and the daemon, after what netplan has to say."""
+    """Run netplan's generator and start the message bus and the daemon."""
     for folder in VOLATILE:
         shutil.rmtree(node.file(folder), ignore_errors=True)
     for folder in ("/run/dbus", "/run/systemd/network", "/run/systemd/netif"):
         node.file(folder).mkdir(parents=True, exist_ok=True)
     for kind in ("links", "leases", "lldp"):
         node.file(f"/run/systemd/netif/{kind}").mkdir(exist_ok=True)
-    _own(node)
+    _chown_state(node)
     node.file(BUS_CONFIG).write_text(BUS_TEXT, encoding="utf-8")
     node.spawn(BUS, "dbus-daemon", "--nofork", "--nopidfile", f"--config-file={BUS_CONFIG}")
     generate(node)
@@ -52,28 +51,27 @@ def start(node: Node) -> None:
 
 
 def generate(node: Node) -> ProgramResult:
-    """Have netplan write its units."""
+    """Have netplan write its networkd units."""
     if not any(node.file("/etc/netplan").glob("*.yaml")):
         return ProgramResult(0, "", "")
-    done = node.run(generator())
-    if done.exit_code != 0:
-        node.log(f"netplan generate: {done.stderr.strip()}")
-    return done
+    result = node.run(generator())
+    if result.exit_code != 0:
+        node.log(f"netplan generate: {result.stderr.strip()}")
+    return result
 
 
 def generator() -> str:
-    """Return netplan's generator, which has moved."""
+    """Return the path of netplan's generator, which differs between releases."""
     return next((path for path in GENERATORS if Path(path).exists()), GENERATORS[0])
 
 
 def restart(node: Node) -> None:
-    """Start the daemon anew."""
     match_by_present_mac(node)
     node.spawn(NAME, PROGRAM)
 
 
 def stop(node: Node) -> None:
-    """End the daemon; what it configured stays."""
+    """Stop the daemon; its configuration stays in the kernel."""
     node.end(NAME)
 
 
@@ -84,25 +82,25 @@ def control(node: Node, *arguments: str) -> ProgramResult:
 
 
 def match_by_present_mac(node: Node) -> None:
-    """Let units that ask for a burnt-in MAC address look at the present one: the lab's interfaces have no other."""
+    """Make PermanentMACAddress= match the current MAC address: the lab's interfaces have no permanent one."""
     for folder in UNIT_FOLDERS:
         for unit in sorted(node.file(folder).glob("*.network")):
-            wanted = PERMANENT_MAC.findall(unit.read_text(encoding="utf-8"))
+            macs = PERMANENT_MAC.findall(unit.read_text(encoding="utf-8"))
             drop_in = node.file(f"/run/systemd/network/{unit.name}.d/99-lab.conf")
-            if wanted:
+            if macs:
                 drop_in.parent.mkdir(parents=True, exist_ok=True)
-                macs = " ".join(wanted)
-                drop_in.write_text(f"[Match]\nPermanentMACAddress=\nMACAddress={macs}\n", encoding="utf-8")
+                drop_in.write_text(f"[Match]\nPermanentMACAddress=\nMACAddress={' '.join(macs)}\n", encoding="utf-8")
                 drop_in.chmod(0o644)
             else:
                 drop_in.unlink(missing_ok=True)
 
 
-def _own(node: Node) -> None:
-    """Give the daemon's folders to its account; without such accounts, as in an unprivileged lab, make it root's."""
+def _chown_state(node: Node) -> None:
+    """Give the state folders to the daemon's account; in an unprivileged lab make that account root instead."""
     try:
         account = pwd.getpwnam(ACCOUNT)
-        for path in _state_folders(node):
+        top = node.file("/run/systemd/netif")
+        for path in (top, *top.iterdir()):
             os.chown(path, account.pw_uid, account.pw_gid)
     except (KeyError, OSError):
         for file in ("/etc/passwd", "/etc/group"):
@@ -111,9 +109,3 @@ def _own(node: Node) -> None:
             fields = "x:0:0::/run:/bin/false" if file.endswith("passwd") else "x:0:"
             others = [line for line in lines if line.partition(":")[0] != ACCOUNT]
             path.write_text("\n".join([*others, f"{ACCOUNT}:{fields}"]) + "\n", encoding="utf-8")
-
-
-def _state_folders(node: Node) -> Iterator[Path]:
-    top = node.file("/run/systemd/netif")
-    yield top
-    yield from top.iterdir()

@@ -1,4 +1,4 @@
-"""`lspci`, `setpci`, `ibv_devinfo` and `rdma`: NICs, and the ports of the PCIe switches above them."""
+"""`lspci`, `setpci`, `ibv_devinfo` and `rdma`: the NICs and the PCIe switch ports above them."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -17,13 +17,7 @@ RELAXED = 0x0010
 SETTING = re.compile(r"([A-Z0-9_]+\+[0-9a-f]+)\.w(?:=([0-9a-f]{1,4})(?::([0-9a-f]{1,4}))?)?\Z", re.IGNORECASE)
 
 
-def bridge(card: RailCard) -> str:
-    """Return the address of the port above a NIC."""
-    return sysfs.nic_bridge(card.pci)
-
-
 def lspci(machine: HostMachine, call: Call) -> int:
-    """Answer one command line."""
     words = list(call.arguments)
     flags = "".join(word[1:] for word in words if word.startswith("-") and word[1:2] != "s")
     if set(flags) - set("vnkD"):
@@ -48,7 +42,7 @@ def _option(words: Sequence[str], name: str) -> str:
 
 def _devices(machine: HostMachine) -> Iterator[tuple[str, RailCard, bool]]:
     for card in machine.cards.values():
-        yield bridge(card), card, False
+        yield sysfs.nic_bridge(card.pci), card, False
         yield card.pci, card, True
 
 
@@ -94,27 +88,26 @@ def _device(machine: HostMachine, address: str, card: RailCard, flags: str, *, i
 
 
 def setpci(machine: HostMachine, call: Call) -> int:
-    """Answer one command line."""
     words = [word for word in call.arguments if word != "-v"]
     slot = _option(words, "-s")
-    card, is_nic = _at(machine, slot)
-    registers = [word for word in words if SETTING.match(word)]
+    devices = {address.removeprefix("0000:"): (card, is_nic) for address, card, is_nic in _devices(machine)}
+    card, is_nic = devices.get(slot.removeprefix("0000:"), (None, False))
+    registers = list(filter(None, map(SETTING.match, words)))
     if card is None or not registers or len(registers) != len(words) - (2 if slot in words else 1):
-        call.err("setpci: no such device, or a register that is not known here\n")
+        call.err("setpci: no such device, or an unsupported register\n")
         return 1
-    for word in registers:
-        match = SETTING.match(word)
-        assert match is not None  # noqa: S101 - the list was made by it
+    for match in registers:
         name = match[1].upper()
         if name not in ({"CAP_EXP+8", "CAP_EXP+08"} if is_nic else {"ECAP_ACS+6", "ECAP_ACS+06"}):
             call.err(f"setpci: Unknown register {match[1]!r} of {slot}\n")
             return 1
-        present = control(card) if is_nic else access_control(card)
+        access_control = 0x1D if card.has_access_control else 0
+        current = control(card) if is_nic else access_control
         if match[2] is None:
-            call.out(f"{present:04x}\n")
+            call.out(f"{current:04x}\n")
             continue
         mask = int(match[3] or "ffff", 16)
-        value = present & ~mask | int(match[2], 16) & mask
+        value = current & ~mask | int(match[2], 16) & mask
         if is_nic:
             card.relaxed_ordering = bool(value & RELAXED)
             card.max_read_request_bytes = 128 << ((value & READ_REQUEST_MASK) >> READ_REQUEST_SHIFT)
@@ -124,50 +117,31 @@ def setpci(machine: HostMachine, call: Call) -> int:
 
 
 def control(card: RailCard) -> int:
-    """Return the device control word of a NIC."""
+    """Return the PCIe Device Control register of a NIC."""
     steps = (card.max_read_request_bytes // 128).bit_length() - 1
     base = CONTROL_BASE & ~(READ_REQUEST_MASK | RELAXED)
     return base | steps << READ_REQUEST_SHIFT | RELAXED * card.relaxed_ordering
-
-
-def access_control(card: RailCard) -> int:
-    """Return the control word of the access control services above a NIC."""
-    return 0x1D if card.has_access_control else 0
-
-
-def _at(machine: HostMachine, slot: str) -> tuple[RailCard | None, bool]:
-    for address, card, is_nic in _devices(machine):
-        if slot in {address, address.removeprefix("0000:")}:
-            return card, is_nic
-    return None, False
 
 
 ROCE_HEADERS_BYTES = 96
 MTUS = {256: 1, 512: 2, 1024: 3, 2048: 4, 4096: 5}
 
 
-def _pairs(machine: HostMachine) -> Iterator[tuple[RailCard, NicReading]]:
-    readings = {reading.interface: reading for reading in machine.node.nics()}
-    for card in machine.cards.values():
-        yield card, readings[card.interface]
-
-
 def rdma(_machine: HostMachine, call: Call) -> int:
-    """Refuse every command, as on a kernel without resource tracking."""
+    """Refuse every command, as a kernel without resource tracking does."""
     call.err(f'Unknown argument "{" ".join(call.arguments)}".\n')
     return 1
 
 
 def ibv_devinfo(machine: HostMachine, call: Call) -> int:
-    """Answer one command line."""
     words = list(call.arguments)
     name = words[words.index("-d") + 1] if "-d" in words[:-1] else ""
-    found = [pair for pair in _pairs(machine) if name in {"", pair[0].rdma}]
-    if not found:
+    readings = [reading for reading in machine.node.nics() if name in {"", reading.rdma}]
+    if not readings:
         call.err("No IB devices found\n")
         return 255
-    for card, reading in found:
-        call.out(_info(card, reading))
+    for reading in readings:
+        call.out(_device_info(reading))
     return 0
 
 
@@ -176,10 +150,10 @@ def active_mtu(mtu_bytes: int) -> int:
     return max((size for size in MTUS if size <= mtu_bytes - ROCE_HEADERS_BYTES), default=256)
 
 
-def _info(card: RailCard, reading: NicReading) -> str:
+def _device_info(reading: NicReading) -> str:
     guid, mtu = sysfs.guid(reading.mac), active_mtu(reading.mtu_bytes)
     return (
-        f"hca_id:\t{card.rdma}\n\ttransport:\t\t\tInfiniBand (0)\n\tfw_ver:\t\t\t\t{reading.firmware}\n"
+        f"hca_id:\t{reading.rdma}\n\ttransport:\t\t\tInfiniBand (0)\n\tfw_ver:\t\t\t\t{reading.firmware}\n"
         f"\tnode_guid:\t\t\t{guid}\n\tsys_image_guid:\t\t\t{guid}\n\tvendor_id:\t\t\t0x02c9\n"
         "\tvendor_part_id:\t\t\t4129\n\thw_ver:\t\t\t\t0x0\n\tboard_id:\t\t\tMT_0000000838\n\tphys_port_cnt:\t\t\t1\n"
         f"\t\tport:\t1\n\t\t\tstate:\t\t\t{'PORT_ACTIVE (4)' if reading.is_up else 'PORT_DOWN (1)'}\n"

@@ -1,4 +1,4 @@
-"""`mlnx_qos`, and `dcb` of iproute2: trust, PFC, traffic classes and receive buffers of a NIC."""
+"""`mlnx_qos` and iproute2's `dcb`: trust, PFC, traffic classes and receive buffers of a NIC."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -33,19 +33,19 @@ SPELLINGS: Mapping[str, str] = {
 
 
 class MlnxQosUsageError(Exception):
-    """The tool would not do this; the text is what it says."""
+    """The tool's error message for invalid arguments."""
 
 
 @dataclass(frozen=True, slots=True)
 class MlnxQosArguments:
-    """A command line, taken apart; `dscp2prio` may stand in it several times."""
+    """A parsed command line; `dscp2prio` may occur several times."""
 
     interface: str
     settings: tuple[tuple[str, str], ...]
 
 
 def parse(arguments: Sequence[str]) -> MlnxQosArguments:
-    """Return a command line taken apart; raises UsageError."""
+    """Parse a command line; raise MlnxQosUsageError."""
     interface, settings, rest = "", [], list(arguments)
     while rest:
         option, _, value = rest.pop(0).partition("=")
@@ -70,26 +70,38 @@ def parse(arguments: Sequence[str]) -> MlnxQosArguments:
 
 
 def change(state: VolatileNicSettings, settings: Sequence[tuple[str, str]]) -> VolatileNicSettings:
-    """Return the state after some settings; raises UsageError and changes nothing."""
+    """Apply settings in order; raise MlnxQosUsageError without changing anything."""
     for name, value in settings:
-        if name != "dcbx" or value != "get":
-            state = CHANGES[name](state, value)
+        match name:
+            case "dcbx" if value in {"os", "fw"}:
+                state = replace(state, is_os_controlled=value == "os")
+            case "dcbx" if value != "get":
+                raise MlnxQosUsageError(f"{value}: dcbx mode is os, fw or get")
+            case "trust":
+                state = _trust(state, value)
+            case "dscp2prio":
+                state = _dscp2prio(state, value)
+            case "pfc":
+                state = with_pfc(state, _eight_numbers(value, 1))
+            case "prio_tc":
+                state = replace(state, class_of_priority=_eight_numbers(value, PRIORITIES - 1))
+            case "tcbw":
+                state = replace(state, weights_percent=_eight_numbers(value, 100))
+            case "tsa":
+                algorithms = tuple(value.split(","))
+                if len(algorithms) != PRIORITIES or not set(algorithms) <= {"strict", "ets", "vendor"}:
+                    raise MlnxQosUsageError("tsa is eight of strict, ets, vendor")
+                state = replace(state, algorithms=algorithms)
     if any(name in {"tsa", "tcbw"} for name, _ in settings):
         _check_weights(state)
     return state
 
 
-def _eight(value: str, high: int) -> tuple[int, ...]:
+def _eight_numbers(value: str, high: int) -> tuple[int, ...]:
     parts = value.split(",")
     if len(parts) != PRIORITIES or not all(part.isdecimal() and int(part) <= high for part in parts):
         raise MlnxQosUsageError(f"{value}: expected {PRIORITIES} numbers of 0..{high}, separated by commas")
     return tuple(map(int, parts))
-
-
-def _dcbx(state: VolatileNicSettings, value: str) -> VolatileNicSettings:
-    if value not in {"os", "fw"}:
-        raise MlnxQosUsageError(f"{value}: dcbx mode is os, fw or get")
-    return replace(state, is_os_controlled=value == "os")
 
 
 def _trust(state: VolatileNicSettings, value: str) -> VolatileNicSettings:
@@ -109,26 +121,15 @@ def _dscp2prio(state: VolatileNicSettings, value: str) -> VolatileNicSettings:
     dscp, priority = map(int, numbers)
     if dscp >= CODE_POINTS or priority >= PRIORITIES:
         raise MlnxQosUsageError(f"dscp is 0..{CODE_POINTS - 1}, priority is 0..{PRIORITIES - 1}")
-    wanted = priority if verb == "set" else 0
-    changed = tuple(wanted if at == dscp else old for at, old in enumerate(state.priority_of_dscp))
+    priorities = list(state.priority_of_dscp)
+    priorities[dscp] = priority if verb == "set" else 0
     # The first entry makes the NIC trust the DSCP.
-    return replace(state, trust="dscp", priority_of_dscp=changed)
-
-
-def _pfc(state: VolatileNicSettings, value: str) -> VolatileNicSettings:
-    return with_pfc(state, _eight(value, 1))
+    return replace(state, trust="dscp", priority_of_dscp=tuple(priorities))
 
 
 def with_pfc(state: VolatileNicSettings, pfc: tuple[int, ...]) -> VolatileNicSettings:
-    """Return a state with other lossless priorities, which the firmware gives a receive buffer of their own."""
+    """Set the lossless priorities; the firmware gives them a receive buffer of their own."""
     return replace(state, pfc=pfc, buffer_of_priority=pfc)
-
-
-def _tsa(state: VolatileNicSettings, value: str) -> VolatileNicSettings:
-    names = tuple(value.split(","))
-    if len(names) != PRIORITIES or not set(names) <= {"strict", "ets", "vendor"}:
-        raise MlnxQosUsageError("tsa is eight of strict, ets, vendor")
-    return replace(state, algorithms=names)
 
 
 def _check_weights(state: VolatileNicSettings) -> None:
@@ -139,19 +140,8 @@ def _check_weights(state: VolatileNicSettings) -> None:
         raise MlnxQosUsageError("ETS TSA must have bandwidth of total 100")
 
 
-CHANGES: Mapping[str, Callable[[VolatileNicSettings, str], VolatileNicSettings]] = {
-    "dcbx": _dcbx,
-    "trust": _trust,
-    "dscp2prio": _dscp2prio,
-    "pfc": _pfc,
-    "prio_tc": lambda state, value: replace(state, class_of_priority=_eight(value, PRIORITIES - 1)),
-    "tsa": _tsa,
-    "tcbw": lambda state, value: replace(state, weights_percent=_eight(value, 100)),
-}
-
-
 def show(state: VolatileNicSettings) -> str:
-    """Return the whole state, as the tool prints it after every call."""
+    """Print the whole state, as mlnx_qos does after every call."""
     return "".join(f"{line}\n" for line in _lines(state))
 
 
@@ -187,7 +177,6 @@ def _class_lines(state: VolatileNicSettings, number: int) -> Iterator[str]:
 
 
 def mlnx_qos(machine: HostMachine, call: Call) -> int:
-    """Answer one command line."""
     try:
         request = parse(call.arguments)
         card = machine.find(request.interface)
@@ -201,87 +190,75 @@ def mlnx_qos(machine: HostMachine, call: Call) -> int:
     return 0
 
 
-Given = dict[str, dict[str, str]]
+Parameters = dict[str, dict[str, str]]
+"""Parameter → index → value: `prio-pfc all:off 3:on` is {"prio-pfc": {"all": "off", "3": "on"}}."""
 
 
 def dcb(machine: HostMachine, call: Call) -> int:
-    """Answer one command line."""
     words = [word for word in call.arguments if not word.startswith("-")]
-    if len(words) < 4 or words[2] != "dev" or words[0] not in SHOWS:
+    if len(words) < 4 or words[2] != "dev" or words[0] not in OBJECTS:
         call.err("Usage: dcb OBJECT { show | set | replace } dev DEV [ PARAMETERS ]\n")
         return 1
-    part, verb, _, name, *rest = words
+    kind, verb, _, name, *rest = words
     card = machine.cards.get(name)
     if card is None:
         call.err(f"dev {name}: No such device\n")
         return 1
     if verb == "show":
-        call.out(_as_text(SHOWS[part](card.state)))
+        call.out(_as_text(_show_object(kind, card.state)))
         return 0
-    act = SETS.get((part, verb))
-    if act is None:
+    if (kind, verb) not in SETTERS:
         call.err(f'What is "{verb}"?\n')
         return 1
     try:
-        card.state = act(card.state, _given(rest))
+        card.state = SETTERS[kind, verb](card.state, _parse_parameters(rest))
     except (MlnxQosUsageError, KeyError, ValueError) as error:
         call.err(f"Error: {error}\n")
         return 1
     return 0
 
 
-def _given(words: Sequence[str]) -> Given:
-    given: Given = {}
-    last = ""
+def _parse_parameters(words: Sequence[str]) -> Parameters:
+    parameters: Parameters = {}
+    name = ""
     for word in words:
         index, colon, value = word.partition(":")
         if not colon:
-            last = word
-            given[last] = {}
-        elif not last:
+            name = word
+            parameters[name] = {}
+        elif not name:
             raise MlnxQosUsageError(f"{word} without a parameter")
         else:
-            given[last][index] = value
-    return given
+            parameters[name][index] = value
+    return parameters
 
 
 Rows = list[tuple[str, object]]
 
 
-def _show_dcbx(state: VolatileNicSettings) -> Rows:
-    return [("host", True), ("ieee", True)] if state.is_os_controlled else [("lld-managed", True), ("ieee", True)]
-
-
-def _show_app(state: VolatileNicSettings) -> Rows:
-    if state.trust != "dscp":
-        return []
-    return [("dscp-prio", _numbered(state.priority_of_dscp))]
-
-
-def _show_pfc(state: VolatileNicSettings) -> Rows:
-    return [
-        ("pfc-cap", 8),
-        ("macsec-bypass", "off"),
-        ("delay", 4096),
-        ("prio-pfc", {str(number): "on" if on else "off" for number, on in enumerate(state.pfc)}),
-    ]
-
-
-def _show_ets(state: VolatileNicSettings) -> Rows:
-    return [
-        ("willing", "off"),
-        ("ets-cap", 8),
-        ("cbs", "off"),
-        ("tc-bw", _numbered(state.weights_percent)),
-        ("pg-bw", _numbered([0] * PRIORITIES)),
-        ("tc-tsa", _numbered(state.algorithms)),
-        ("prio-tc", _numbered(state.class_of_priority)),
-    ]
-
-
-def _show_buffer(state: VolatileNicSettings) -> Rows:
-    sizes = {str(number): f"{size // 1000}Kb" if size else "0b" for number, size in enumerate(state.buffer_bytes)}
-    return [("prio-buffer", _numbered(state.buffer_of_priority)), ("buffer-size", sizes), ("total-size", "2069Kb")]
+def _show_object(kind: str, state: VolatileNicSettings) -> Rows:
+    match kind:
+        case "dcbx":
+            return [("host" if state.is_os_controlled else "lld-managed", True), ("ieee", True)]
+        case "app":
+            return [("dscp-prio", _numbered(state.priority_of_dscp))] if state.trust == "dscp" else []
+        case "pfc":
+            enabled = _numbered(["on" if is_on else "off" for is_on in state.pfc])
+            return [("pfc-cap", 8), ("macsec-bypass", "off"), ("delay", 4096), ("prio-pfc", enabled)]
+        case "buffer":
+            sizes = _numbered([f"{size // 1000}Kb" if size else "0b" for size in state.buffer_bytes])
+            priorities = _numbered(state.buffer_of_priority)
+            return [("prio-buffer", priorities), ("buffer-size", sizes), ("total-size", "2069Kb")]
+        case _:
+            return [
+                ("willing", "off"),
+                ("ets-cap", 8),
+                ("cbs", "off"),
+                ("tc-bw", _numbered(state.weights_percent)),
+                ("pg-bw", _numbered([0] * PRIORITIES)),
+                ("tc-tsa", _numbered(state.algorithms)),
+                ("prio-tc", _numbered(state.class_of_priority)),
+            ]
 
 
 def _numbered(values: Sequence[object]) -> dict[str, object]:
@@ -295,7 +272,7 @@ def _as_text(rows: Rows) -> str:
             lines.append(f"{key} " + " ".join(f"{index}:{one}" for index, one in value.items()) + " ")
         else:
             word = key if value is True else f"{key} {value}"
-            # What is no list stands on the first line together.
+            # Scalars share the first line.
             if lines and ":" not in lines[-1]:
                 lines[-1] += f"{word} "
             else:
@@ -303,39 +280,34 @@ def _as_text(rows: Rows) -> str:
     return "".join(f"{line}\n" for line in lines)
 
 
-def _set_dcbx(state: VolatileNicSettings, given: Given) -> VolatileNicSettings:
-    return replace(state, is_os_controlled="host" in given)
+def _replace_app(state: VolatileNicSettings, parameters: Parameters) -> VolatileNicSettings:
+    return change(
+        state, [("dscp2prio", f"set,{dscp},{priority}") for dscp, priority in parameters["dscp-prio"].items()]
+    )
 
 
-def _replace_app(state: VolatileNicSettings, given: Given) -> VolatileNicSettings:
-    wanted = {int(dscp): int(priority) for dscp, priority in given["dscp-prio"].items()}
-    if not all(dscp < CODE_POINTS and priority < PRIORITIES for dscp, priority in wanted.items()):
-        raise MlnxQosUsageError("a DSCP is 0..63 and a priority 0..7")
-    pairs = [("dscp2prio", f"set,{dscp},{priority}") for dscp, priority in wanted.items()]
-    return change(state, pairs)
-
-
-def _set_pfc(state: VolatileNicSettings, given: Given) -> VolatileNicSettings:
-    row = _row(["on" if on else "off" for on in state.pfc], given["prio-pfc"])
+def _set_pfc(state: VolatileNicSettings, parameters: Parameters) -> VolatileNicSettings:
+    row = _merge(["on" if is_on else "off" for is_on in state.pfc], parameters["prio-pfc"])
     if not set(row) <= {"on", "off"}:
         raise MlnxQosUsageError("prio-pfc is on or off")
     return with_pfc(state, tuple(int(value == "on") for value in row))
 
 
-def _set_ets(state: VolatileNicSettings, given: Given) -> VolatileNicSettings:
-    pairs = []
-    if "prio-tc" in given:
-        pairs.append(("prio_tc", ",".join(_row(list(map(str, state.class_of_priority)), given["prio-tc"]))))
-    if "tc-tsa" in given:
-        pairs.append(("tsa", ",".join(_row(list(state.algorithms), given["tc-tsa"]))))
-    if "tc-bw" in given:
-        pairs.append(("tcbw", ",".join(_row(list(map(str, state.weights_percent)), given["tc-bw"]))))
-    return change(state, pairs)
+def _set_ets(state: VolatileNicSettings, parameters: Parameters) -> VolatileNicSettings:
+    settings = []
+    for name, option, current in (
+        ("prio-tc", "prio_tc", state.class_of_priority),
+        ("tc-tsa", "tsa", state.algorithms),
+        ("tc-bw", "tcbw", state.weights_percent),
+    ):
+        if name in parameters:
+            settings.append((option, ",".join(_merge(list(map(str, current)), parameters[name]))))
+    return change(state, settings)
 
 
-def _row(present: list[str], given: Mapping[str, str]) -> list[str]:
-    row = [given["all"]] * PRIORITIES if "all" in given else list(present)
-    for index, value in given.items():
+def _merge(current: list[str], values: Mapping[str, str]) -> list[str]:
+    row = [values["all"]] * PRIORITIES if "all" in values else list(current)
+    for index, value in values.items():
         if index != "all":
             if not index.isdecimal() or int(index) >= PRIORITIES:
                 raise MlnxQosUsageError(f"{index} is not 0..7")
@@ -343,15 +315,9 @@ def _row(present: list[str], given: Mapping[str, str]) -> list[str]:
     return row
 
 
-SHOWS: Mapping[str, Callable[[VolatileNicSettings], Rows]] = {
-    "dcbx": _show_dcbx,
-    "app": _show_app,
-    "pfc": _show_pfc,
-    "ets": _show_ets,
-    "buffer": _show_buffer,
-}
-SETS: Mapping[tuple[str, str], Callable[[VolatileNicSettings, Given], VolatileNicSettings]] = {
-    ("dcbx", "set"): _set_dcbx,
+OBJECTS = ("dcbx", "app", "pfc", "ets", "buffer")
+SETTERS: Mapping[tuple[str, str], Callable[[VolatileNicSettings, Parameters], VolatileNicSettings]] = {
+    ("dcbx", "set"): lambda state, parameters: replace(state, is_os_controlled="host" in parameters),
     ("app", "replace"): _replace_app,
     ("pfc", "set"): _set_pfc,
     ("ets", "set"): _set_ets,

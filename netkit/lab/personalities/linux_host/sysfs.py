@@ -1,4 +1,4 @@
-"""`/sys` and `/proc` as a host with these NICs and GPUs shows them."""
+"""/sys of a host: PCI devices, NICs, RDMA devices and their settings."""
 
 import json
 import os
@@ -19,38 +19,37 @@ Entries = Iterator[tuple[str, str]]
 
 
 def bus(pci: str, steps: int) -> str:
-    """Return a bus so many steps from the one of an address."""
+    """Return the bus number `steps` above that of a PCI address."""
     return f"{(int(pci.split(':')[1], 16) + steps) % 256:02x}"
 
 
 def switch(pci: str) -> str:
-    """Return the upper port of the switch that a NIC is behind."""
+    """Return the upstream port of the PCIe switch above a NIC."""
     return f"0000:{bus(pci, -2)}:00.0"
 
 
 def nic_bridge(pci: str) -> str:
-    """Return the port above a NIC."""
+    """Return the switch port above a NIC."""
     return f"0000:{bus(pci, -1)}:00.0"
 
 
 def gpu_bridge(pci: str) -> str:
-    """Return the port above the GPU beside a NIC."""
+    """Return the switch port above the GPU beside a NIC."""
     return f"0000:{bus(pci, -1)}:02.0"
 
 
 def gpu(pci: str) -> str:
-    """Return the GPU beside a NIC."""
     return f"0000:{bus(pci, 3)}:00.0"
 
 
 def folder(bridge: str, above: str) -> str:
-    """Return where a port of a switch stands among the devices."""
+    """Return the folder of a switch port below /sys."""
     root = bus(above, -1)
     return f"devices/pci0000:{root}/0000:{root}:01.0/{above}/{bridge}"
 
 
 def files(host: Host) -> Entries:
-    """Yield the files of what is no NIC."""
+    """Yield the files that do not belong to a NIC."""
     yield "class/dmi/id/product_name", PRODUCTS.get(host.model.name, host.model.name)
     yield "class/dmi/id/product_serial", f"166{host.number:010d}"
     yield from ((f"module/{name}/version", version) for name, version in VERSIONS.items())
@@ -66,7 +65,7 @@ def files(host: Host) -> Entries:
 
 
 def slot_links(host: Host) -> Entries:
-    """Yield the links to what is no NIC."""
+    """Yield the symlinks of bridges, GPUs and IOMMU groups."""
     for nic in host.nics:
         bridge, above = nic_bridge(nic.pci), switch(nic.pci)
         yield f"bus/pci/devices/{bridge}", f"../../../{folder(bridge, above)}"
@@ -77,12 +76,12 @@ def slot_links(host: Host) -> Entries:
 
 
 def group(pci: str) -> int:
-    """Return the number of the group an IOMMU would put a NIC into."""
+    """Return the IOMMU group of a NIC."""
     return int(pci.split(":")[1], 16)
 
 
 def _with_gpu(host: Host) -> Iterator[str]:
-    """Yield the NICs that have a GPU beside them."""
+    """Yield the PCI addresses of the NICs with a GPU beside them."""
     yield from (nic.pci for number, nic in enumerate(host.nics) if number < host.model.gpus)
 
 
@@ -112,7 +111,7 @@ FROM_KERNEL = [
     "type",
     "uevent",
 ]
-# Some callers name systemd's programs by their full path, and tell by process 1 whether it is there at all.
+# Some programs call systemd's by their full path, and detect systemd by the name of process 1.
 MOUNT = f"""set -e
 [ ! -e {KERNEL_VIEW} ] || exit 0
 mkdir -p {KERNEL_VIEW} {TREE}/devices/virtual/net
@@ -130,7 +129,7 @@ mount --bind /run/netkit/init /proc/1/comm
 BOARD = "MT_0000000838"
 PCI_DEVICES = {"ConnectX-6": "0x101b", "ConnectX-7": "0x1021", "ConnectX-8": "0x1023", "BlueField-3": "0xa2dc"}
 RDMA_TYPES = {"0x101b": "MT4123", "0x1021": "MT4129", "0x1023": "MT4131", "0xa2dc": "MT41692"}
-REACTION: Mapping[str, str] = {
+RP_DEFAULTS: Mapping[str, str] = {
     "clamp_tgt_rate": "0",
     "dce_tcp_g": "1019",
     "dce_tcp_rtt": "1",
@@ -147,42 +146,37 @@ REACTION: Mapping[str, str] = {
     "rpg_threshold": "1",
     "rpg_time_reset": "300",
 }
-LONGEST_BYTES = 4096
+PAGE_BYTES = 4096
 TRAFFIC_CLASS_PREFIX = "Global tclass="
 
 
 def pci_device(card_kind: str) -> str:
-    """Return the PCI device number of a kind of NIC."""
     return PCI_DEVICES.get(card_kind, "0x1021")
 
 
 def pci_folder(card: RailCard) -> str:
-    """Return where a NIC stands among the devices."""
     return f"{folder(nic_bridge(card.pci), switch(card.pci))}/{card.pci}"
 
 
 def ecn_folder(card: RailCard) -> str:
-    """Return where the congestion settings of a NIC stand."""
     return f"{pci_folder(card)}/net/{card.interface}/ecn"
 
 
 def rdma_folder(card: RailCard) -> str:
-    """Return where the RDMA device of a NIC stands."""
     return f"{pci_folder(card)}/infiniband/{card.rdma}"
 
 
 def cm_folder(card: RailCard) -> str:
-    """Return where the defaults of RDMA-CM stand."""
+    """Return the configfs folder of the RDMA-CM defaults."""
     return f"kernel/config/rdma_cm/{card.rdma}/ports/1"
 
 
 def traffic_class_file(card: RailCard) -> str:
-    """Return the file that holds the traffic class of a NIC."""
     return f"{rdma_folder(card)}/tc/1/traffic_class"
 
 
 def settings(card: RailCard, firmware: NicFirmware) -> Iterator[tuple[str, str]]:
-    """Yield the files that hold volatile settings, as they are after power-up or a driver reload."""
+    """Yield the files of volatile settings with their values after power-up or a driver reload."""
     mask = firmware.current(card.pci, "ROCE_CC_PRIO_MASK_P1")
     ecn = ecn_folder(card)
     for side in ("roce_np", "roce_rp"):
@@ -191,7 +185,7 @@ def settings(card: RailCard, firmware: NicFirmware) -> Iterator[tuple[str, str]]
     yield f"{ecn}/roce_np/cnp_dscp", str(firmware.current(card.pci, "CNP_DSCP_P1"))
     yield f"{ecn}/roce_np/cnp_802p_prio", str(firmware.current(card.pci, "CNP_802P_PRIO_P1"))
     yield f"{ecn}/roce_np/min_time_between_cnps", "4"
-    for name, value in REACTION.items():
+    for name, value in RP_DEFAULTS.items():
         yield f"{ecn}/roce_rp/{name}", value
     yield traffic_class_file(card), ""
     yield f"{cm_folder(card)}/default_roce_tos", "0"
@@ -199,7 +193,7 @@ def settings(card: RailCard, firmware: NicFirmware) -> Iterator[tuple[str, str]]
 
 
 def identity(card: RailCard, kind: str, reading: NicReading) -> Iterator[tuple[str, str]]:
-    """Yield the files that tell what a NIC is."""
+    """Yield the files that identify a NIC."""
     device, pci, rdma = pci_device(kind), pci_folder(card), rdma_folder(card)
     numbers = {"vendor": "0x15b3", "device": device, "class": "0x020000", "subsystem_vendor": "0x15b3"}
     for name, value in numbers.items():
@@ -221,19 +215,19 @@ def identity(card: RailCard, kind: str, reading: NicReading) -> Iterator[tuple[s
 
 
 def numa_node(pci: str) -> int:
-    """Return the processor socket a PCI address belongs to: the upper half of the buses hangs off the second."""
+    """Return the NUMA node of a PCI address: the upper half of the buses belongs to the second socket."""
     return int(int(pci.split(":")[1], 16) >= 0x80)
 
 
 def guid(mac: str) -> str:
-    """Return the 64-bit identity the driver makes of a MAC address, as sysfs shows it."""
+    """Derive the node GUID from a MAC address, formatted as in sysfs."""
     raw = mac.replace(":", "")
     whole = f"{raw[:6]}0300{raw[6:]}"
     return ":".join(whole[at : at + 4] for at in range(0, 16, 4))
 
 
 def links(card: RailCard) -> Iterator[tuple[str, str]]:
-    """Yield the links that lead from the classes to a NIC, and from a NIC to what the kernel shows of it."""
+    """Yield the symlinks from the classes to a NIC, and from a NIC to the kernel's own files."""
     pci, interface = pci_folder(card), card.interface
     up = "../" * (pci.count("/") + 1)
     yield f"class/net/{interface}", f"../../{pci}/net/{interface}"
@@ -251,7 +245,7 @@ def links(card: RailCard) -> Iterator[tuple[str, str]]:
 
 
 def nic_counts(card: RailCard, reading: NicReading) -> Iterator[tuple[str, str]]:
-    """Yield the files whose content moves."""
+    """Yield the link state and counters."""
     pci, port = pci_folder(card), f"{rdma_folder(card)}/ports/1"
     yield f"{pci}/net/{card.interface}/speed", str(reading.speed_gbps * 1000 if reading.is_up else -1)
     yield f"{port}/state", "4: ACTIVE" if reading.is_up else "1: DOWN"
@@ -264,52 +258,51 @@ def nic_counts(card: RailCard, reading: NicReading) -> Iterator[tuple[str, str]]
 
 
 def gids(card: RailCard, mac: str, address: str) -> Iterator[tuple[str, str]]:
-    """Yield the files of the GID table: two of the MAC address, and two of the IPv4 address when there is one."""
+    """Yield the GID table: two entries for the MAC address, and two for an IPv4 address."""
     port = f"{rdma_folder(card)}/ports/1"
     raw = guid(mac).replace(":", "").replace("0300", "fffe", 1)
     first = f"{int(raw[:2], 16) ^ 2:02x}{raw[2:]}"
     local = "fe80:0000:0000:0000:" + ":".join(first[at : at + 4] for at in range(0, 16, 4))
-    found = [local, local]
+    mapped = ""
     if address:
         a, b, c, d = map(int, address.split("."))
-        found += [f"0000:0000:0000:0000:0000:ffff:{a:02x}{b:02x}:{c:02x}{d:02x}"] * 2
-    for index in range(4):
-        there = index < len(found)
-        yield f"{port}/gids/{index}", found[index] if there else "0000:0000:0000:0000:0000:0000:0000:0000"
-        yield f"{port}/gid_attrs/types/{index}", ("RoCE v2" if index % 2 else "IB/RoCE v1") if there else ""
-        yield f"{port}/gid_attrs/ndevs/{index}", card.interface if there else ""
+        mapped = f"0000:0000:0000:0000:0000:ffff:{a:02x}{b:02x}:{c:02x}{d:02x}"
+    for index, gid in enumerate((local, local, mapped, mapped)):
+        kind = "RoCE v2" if index % 2 else "IB/RoCE v1"
+        yield f"{port}/gids/{index}", gid or "0000:0000:0000:0000:0000:0000:0000:0000"
+        yield f"{port}/gid_attrs/types/{index}", kind if gid else ""
+        yield f"{port}/gid_attrs/ndevs/{index}", card.interface if gid else ""
 
 
 class Sysfs:
-    """The tree of one host, as the keeper writes and reads it."""
+    """The sysfs tree of one host as files."""
 
     def __init__(self, node: Node) -> None:
         self._node = node
-        self._shown: dict[str, str] = {}
+        self._written: dict[str, str] = {}
 
     @property
     def top(self) -> Path:
-        """Return where the tree is for this process."""
         return self._node.file(TREE)
 
     def mount(self) -> None:
-        """Make the tree the host's /sys."""
-        done = self._node.run("sh", "-c", MOUNT)
-        if done.exit_code != 0:
-            raise RuntimeError(f"{self._node.name}: /sys could not be made: {done.stderr.strip()}")
+        """Mount the tree at /sys."""
+        result = self._node.run("sh", "-c", MOUNT)
+        if result.exit_code != 0:
+            raise RuntimeError(f"{self._node.name}: cannot mount /sys: {result.stderr.strip()}")
 
     def write(self, files: Iterable[tuple[str, str]], *, is_forced: bool = False) -> None:
-        """Write files that do not hold their text yet; those others write to must be forced."""
+        """Write the files that changed; `is_forced` also overwrites what others wrote."""
         for name, text in files:
-            if is_forced or self._shown.get(name) != text:
+            if is_forced or self._written.get(name) != text:
                 path = self.top / name
-                if name not in self._shown:
+                if name not in self._written:
                     path.parent.mkdir(parents=True, exist_ok=True)
                 path.write_text(f"{text}\n", encoding="utf-8")
-                self._shown[name] = text
+                self._written[name] = text
 
     def link(self, found: Iterable[tuple[str, str]]) -> None:
-        """Make links that are not there."""
+        """Create missing symlinks."""
         for name, target in found:
             path = self.top / name
             if not path.is_symlink():
@@ -317,42 +310,41 @@ class Sysfs:
                 path.symlink_to(target)
 
     def read(self, name: str) -> str:
-        """Return what a file holds now, whoever wrote it."""
         return self.texts([name])[name]
 
     def texts(self, names: Iterable[str]) -> dict[str, str]:
-        """Return what files hold now, whoever wrote them; empty where there is none."""
+        """Read the current content of files; empty for a missing file."""
         top = os.fspath(self.top)
         return {name: _text(f"{top}/{name}") for name in names}
 
 
 def _text(path: str) -> str:
-    """Return what a small file holds. After every command a hundred are read: no more is done than must be."""
+    """Read a small file with as few system calls as possible: every command reads a hundred of them."""
     try:
         file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except OSError:
         return ""
     try:
-        return os.read(file, LONGEST_BYTES).decode("utf-8", "replace").strip()
+        return os.read(file, PAGE_BYTES).decode("utf-8", "replace").strip()
     except OSError:
         return ""
     finally:
         os.close(file)
 
 
-ADDRESSES_S = 5.0
+GID_INTERVAL_S = 5.0
 
 
 class SysfsTree:
-    """What a host shows below /sys."""
+    """/sys of a host."""
 
     def __init__(self, machine: HostMachine) -> None:
         self._machine = machine
         self.files = Sysfs(machine.node)
-        self._addresses_at_s = 0.0
+        self._gids_at_s = 0.0
 
     def build(self) -> None:
-        """Make the tree, with the settings of NICs that were just powered up."""
+        """Create the tree, with the NICs' settings as after power-up."""
         self.files.top.mkdir(parents=True, exist_ok=True)
         for part in ("bus", "class", "devices/virtual/net", "kernel/config", "fs", "module/mlx5_core"):
             (self.files.top / part).mkdir(parents=True, exist_ok=True)
@@ -368,48 +360,48 @@ class SysfsTree:
         self.files.mount()
 
     def reset(self, card: RailCard) -> None:
-        """Put the volatile settings of a NIC back to what they are after power-up."""
+        """Reset the volatile settings of a NIC."""
         self.files.write(settings(card, self._machine.firmware), is_forced=True)
 
     def refresh(self) -> None:
-        """Write what changed."""
         readings = {reading.interface: reading for reading in self._machine.node.nics()}
         for card in self._machine.cards.values():
             reading = readings[card.interface]
             self.files.write(((f"{rdma_folder(card)}/fw_ver", reading.firmware), *nic_counts(card, reading)))
-        if time.monotonic() - self._addresses_at_s > ADDRESSES_S:
+        if time.monotonic() - self._gids_at_s > GID_INTERVAL_S:
             self.refresh_gids()
 
     def refresh_gids(self) -> None:
-        """Write the GID tables, which follow the addresses of the interfaces."""
-        self._addresses_at_s = time.monotonic()
+        """Update the GID tables, which follow the addresses of the interfaces."""
+        self._gids_at_s = time.monotonic()
         links = {link["ifname"]: link for link in json.loads(self._machine.node.run("ip", "-j", "addr").stdout or "[]")}
         for card in self._machine.cards.values():
             link = links.get(card.interface, {})
-            found = [one["local"] for one in link.get("addr_info", ()) if one["family"] == "inet"]
-            self.files.write(gids(card, link.get("address", ""), found[0] if found else ""))
+            ipv4 = (address["local"] for address in link.get("addr_info", ()) if address["family"] == "inet")
+            self.files.write(gids(card, link.get("address", ""), next(ipv4, "")))
 
 
 def nic_settings(machine: HostMachine, tree: SysfsTree, card: RailCard) -> NicSettings:
-    """Return what the hardware model and the traffic between hosts need to know of a NIC."""
+    """Return the settings that the hardware model and the traffic engine use."""
     ecn, state = ecn_folder(card), card.state
-    told = tree.files.texts(_names(ecn))
+    enable = [f"{ecn}/{side}/enable/{priority}" for side in ("roce_np", "roce_rp") for priority in range(PRIORITIES)]
+    values = tree.files.texts([*enable, f"{ecn}/roce_np/cnp_dscp", f"{ecn}/roce_np/cnp_802p_prio"])
     return NicSettings(
         pfc_priorities=frozenset(number for number, on in enumerate(state.pfc) if on),
         priority_of_dscp=state.priority_of_dscp if state.trust == "dscp" else (),
-        np_enabled=_enabled(told, f"{ecn}/roce_np/enable"),
-        rp_enabled=_enabled(told, f"{ecn}/roce_rp/enable"),
-        cnp_dscp=number(told[f"{ecn}/roce_np/cnp_dscp"], 63),
-        cnp_priority=number(told[f"{ecn}/roce_np/cnp_802p_prio"], PRIORITIES - 1),
+        np_enabled=_enabled(values, f"{ecn}/roce_np/enable"),
+        rp_enabled=_enabled(values, f"{ecn}/roce_rp/enable"),
+        cnp_dscp=number(values[f"{ecn}/roce_np/cnp_dscp"], 63),
+        cnp_priority=number(values[f"{ecn}/roce_np/cnp_802p_prio"], PRIORITIES - 1),
         adaptive_retransmission=state.adaptive_retransmission,
         roce_adaptive_routing=bool(machine.firmware.current(card.pci, "ROCE_ADAPTIVE_ROUTING_EN")),
     )
 
 
 def traffic_class(tree: SysfsTree, card: RailCard) -> int:
-    """Return the traffic class every queue pair of a NIC gets from the kernel; 0 when none was set.
+    """Return the traffic class the kernel gives every queue pair of a NIC; 0 if it is not set.
 
-    What was written to its file is shown in the driver's own words from then on.
+    The driver shows a written value with a prefix from then on.
     """
     file = traffic_class_file(card)
     text = tree.files.read(file)
@@ -419,15 +411,9 @@ def traffic_class(tree: SysfsTree, card: RailCard) -> int:
 
 
 def number(text: str, high: int) -> int:
-    """Return the number a file holds; 0 when the driver would not have taken what was written."""
+    """Parse a number that was written to a file; 0 if the driver would have refused it."""
     return int(text) if text.isdecimal() and int(text) <= high else 0
 
 
-def _names(ecn: str) -> Iterator[str]:
-    for side in ("roce_np", "roce_rp"):
-        yield from (f"{ecn}/{side}/enable/{priority}" for priority in range(PRIORITIES))
-    yield from (f"{ecn}/roce_np/{name}" for name in ("cnp_dscp", "cnp_802p_prio"))
-
-
-def _enabled(told: Mapping[str, str], folder: str) -> frozenset[int]:
-    return frozenset(priority for priority in range(PRIORITIES) if told[f"{folder}/{priority}"] == "1")
+def _enabled(values: Mapping[str, str], folder: str) -> frozenset[int]:
+    return frozenset(priority for priority in range(PRIORITIES) if values[f"{folder}/{priority}"] == "1")

@@ -1,9 +1,9 @@
-"""What is typed after `systemctl`, taken apart."""
+"""`systemctl`: its command line and its verbs."""
 
 import fnmatch
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from netkit.lab.personalities.linux_host.units import NETWORKD, UnitError, Units, UnitState, full_name, template
+from netkit.lab.personalities.linux_host.units import NETWORKD, UnitError, Units, UnitState, full_name
 from netkit.lab.personality import Call
 
 WITH_VALUE = (
@@ -50,7 +50,7 @@ FLAGS = frozenset(
 
 
 class SystemctlArguments:
-    """A command line, taken apart."""
+    """A parsed command line."""
 
     def __init__(self, words: Sequence[str]) -> None:
         self.flags: set[str] = set()
@@ -75,12 +75,11 @@ class SystemctlArguments:
 
     @property
     def is_quiet(self) -> bool:
-        """Whether answers are told by the exit code alone."""
         return bool(self.flags & {"-q", "--quiet"})
 
 
 def matching(units: Units, names: Sequence[str]) -> Iterator[str]:
-    """Yield units by name; a pattern stands for the loaded units it fits, even if that is none."""
+    """Yield units by name; a pattern matches loaded units only."""
     for name in names:
         if any(char in name for char in "*?["):
             yield from (known for known in units.names() if fnmatch.fnmatchcase(known, name))
@@ -93,7 +92,7 @@ NO_SUCH_UNIT = 4
 
 
 def properties(units: Units, name: str) -> Mapping[str, str]:
-    """Return what `systemctl show` tells of a unit."""
+    """Return the properties of `systemctl show`."""
     state = units.state(name)
     found = {
         "Id": name,
@@ -123,7 +122,6 @@ def _from_file(units: Units, name: str) -> Iterator[tuple[str, str]]:
 
 
 def show(units: Units, arguments: SystemctlArguments, call: Call) -> int:
-    """Print properties as `key=value`, for programs."""
     if not arguments.names:
         call.out("Version=252 (252.38-1~deb12u1)\nSystemState=running\nVirtualization=none\n")
         return 0
@@ -140,7 +138,6 @@ def show(units: Units, arguments: SystemctlArguments, call: Call) -> int:
 
 
 def status(units: Units, arguments: SystemctlArguments, call: Call) -> int:
-    """Print how units are, for people."""
     code = 0
     for name in map(full_name, arguments.names or [NETWORKD]):
         if not units.is_known(name):
@@ -152,8 +149,8 @@ def status(units: Units, arguments: SystemctlArguments, call: Call) -> int:
         call.out(f"{mark} {name} - {rows.get('Description', name)}\n")
         path = rows.get("FragmentPath", "transient" if units.is_transient(name) else f"/lib/systemd/system/{name}")
         call.out(f"     Loaded: loaded ({path}; {rows['UnitFileState']})\n")
-        why = f" (Result: {rows['Result']})" if rows["ActiveState"] == "failed" else f" ({rows['SubState']})"
-        call.out(f"     Active: {rows['ActiveState']}{why}\n")
+        detail = f"Result: {rows['Result']}" if rows["ActiveState"] == "failed" else rows["SubState"]
+        call.out(f"     Active: {rows['ActiveState']} ({detail})\n")
         state = units.state(name)
         if state.output:
             call.out("\n" + "".join(f"{line}\n" for line in state.output.splitlines()[-10:]))
@@ -161,20 +158,8 @@ def status(units: Units, arguments: SystemctlArguments, call: Call) -> int:
     return code
 
 
-def cat(units: Units, arguments: SystemctlArguments, call: Call) -> int:
-    """Print unit files."""
-    for name in map(full_name, arguments.names):
-        try:
-            unit = units.unit(name)
-        except UnitError:
-            call.err(f"No files found for {name}.\n")
-            return 1
-        call.out(f"# {unit.path}\n{unit.text}")
-    return 0
-
-
 def list_units(units: Units, arguments: SystemctlArguments, call: Call) -> int:
-    """Print the units that are loaded, or the timers that wait."""
+    """Print the loaded units, or the waiting timers."""
     names = [name for name in dict.fromkeys(units.names()) if units.is_known(name)]
     if arguments.verb == "list-timers":
         names = [name for name in names if name.endswith(".timer") and units.state(name).active == "active"]
@@ -188,20 +173,7 @@ def list_units(units: Units, arguments: SystemctlArguments, call: Call) -> int:
     return 0
 
 
-def list_unit_files(units: Units, _arguments: SystemctlArguments, call: Call) -> int:
-    """Print the units that could be loaded."""
-    for name in dict.fromkeys([*units.names(), *_files(units)]):
-        call.out(f"{name} {units.is_enabled(name)} enabled\n")
-    return 0
-
-
-def _files(units: Units) -> Iterator[str]:
-    yield from (template(name) for name in units.names() if "@" in name)
-    yield NETWORKD
-
-
 def systemctl(units: Units, call: Call) -> int:
-    """Answer one command line."""
     if "--version" in call.arguments:
         call.out("systemd 252 (252.38-1~deb12u1)\n")
         return 0
@@ -219,12 +191,12 @@ def systemctl(units: Units, call: Call) -> int:
     return verb(units, arguments, call)
 
 
-def _each(act: Callable[[Units, str], UnitState]) -> Callable[[Units, SystemctlArguments, Call], int]:
+def _for_each(change: Callable[[Units, str], UnitState]) -> Callable[[Units, SystemctlArguments, Call], int]:
     def verb(units: Units, arguments: SystemctlArguments, call: Call) -> int:
         code = 0
         for name in matching(units, arguments.names):
             try:
-                state = act(units, name)
+                state = change(units, name)
             except UnitError as error:
                 call.err(f"Failed to {arguments.verb} {name}: {error}\n")
                 code = 5
@@ -244,17 +216,8 @@ def _start(units: Units, name: str) -> UnitState:
     return units.start(name)
 
 
-def _restart(units: Units, name: str) -> UnitState:
-    return units.restart(name)
-
-
 def _reload(units: Units, name: str) -> UnitState:
     return units.reload_unit(name)
-
-
-def _try_restart(units: Units, name: str) -> UnitState:
-    state = units.state(name)
-    return units.restart(name) if state.active == "active" else state
 
 
 def _stop(units: Units, name: str) -> UnitState:
@@ -263,28 +226,23 @@ def _stop(units: Units, name: str) -> UnitState:
 
 
 def _enable(units: Units, arguments: SystemctlArguments, call: Call) -> int:
-    is_enabled = arguments.verb in {"enable", "unmask"}
+    is_enabled = arguments.verb == "enable"
     for name in map(full_name, arguments.names):
         if not units.is_known(name):
             call.err(f"Failed to {arguments.verb} unit: Unit file {name} does not exist.\n")
             return 1
         units.enable(name, is_enabled=is_enabled)
     if "--now" in arguments.flags:
-        return _each(_start if is_enabled else _stop)(units, arguments, call)
+        return _for_each(_start if is_enabled else _stop)(units, arguments, call)
     return 0
 
 
-def _is_active(units: Units, arguments: SystemctlArguments, call: Call) -> int:
+def _is_state(units: Units, arguments: SystemctlArguments, call: Call) -> int:
     states = [units.state(full_name(name)).active for name in arguments.names]
     if not arguments.is_quiet:
         call.out("".join(f"{state}\n" for state in states))
-    return 0 if "active" in states else NOT_ACTIVE
-
-
-def _is_failed(units: Units, arguments: SystemctlArguments, call: Call) -> int:
-    states = [units.state(full_name(name)).active for name in arguments.names]
-    if not arguments.is_quiet:
-        call.out("".join(f"{state}\n" for state in states))
+    if arguments.verb == "is-active":
+        return 0 if "active" in states else NOT_ACTIVE
     return 0 if "failed" in states else 1
 
 
@@ -309,7 +267,7 @@ def _daemon_reload(units: Units, _arguments: SystemctlArguments, _call: Call) ->
 
 def _reset_failed(units: Units, arguments: SystemctlArguments, _call: Call) -> int:
     for name in arguments.names or [""]:
-        units.forget_failure(full_name(name) if name else "")
+        units.reset_failed(full_name(name) if name else "")
     return 0
 
 
@@ -319,27 +277,24 @@ def _is_system_running(_units: Units, _arguments: SystemctlArguments, call: Call
 
 
 VERBS: Mapping[str, Callable[[Units, SystemctlArguments, Call], int]] = {
-    "start": _each(_start),
-    "restart": _each(_restart),
-    "try-restart": _each(_try_restart),
-    "reload": _each(_reload),
-    "reload-or-restart": _each(_reload),
-    "stop": _each(_stop),
+    "start": _for_each(_start),
+    "restart": _for_each(lambda units, name: units.restart(name)),
+    "try-restart": _for_each(
+        lambda units, name: units.restart(name) if units.state(name).active == "active" else units.state(name)
+    ),
+    "reload": _for_each(_reload),
+    "reload-or-restart": _for_each(_reload),
+    "stop": _for_each(_stop),
     "enable": _enable,
     "disable": _enable,
-    "mask": _enable,
-    "unmask": _enable,
-    "is-active": _is_active,
-    "is-failed": _is_failed,
+    "is-active": _is_state,
+    "is-failed": _is_state,
     "is-enabled": _is_enabled,
     "show": show,
     "status": status,
-    "cat": cat,
     "list-units": list_units,
     "list-timers": list_units,
-    "list-unit-files": list_unit_files,
     "daemon-reload": _daemon_reload,
-    "daemon-reexec": _daemon_reload,
     "reset-failed": _reset_failed,
     "is-system-running": _is_system_running,
 }
@@ -353,11 +308,8 @@ NEEDS_NAME = frozenset(
         "stop",
         "enable",
         "disable",
-        "mask",
-        "unmask",
         "is-active",
         "is-failed",
         "is-enabled",
-        "cat",
     ]
 )

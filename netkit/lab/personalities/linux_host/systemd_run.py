@@ -1,4 +1,4 @@
-"""`systemd-run`: a command in the background of a host, now or after a while, that needs no login to stay open."""
+"""`systemd-run`: runs a command in the background, now or after a delay, independent of the login."""
 
 import re
 import uuid
@@ -58,11 +58,11 @@ WITH_VALUE = frozenset(
 
 
 class SpanError(Exception):
-    """A time span cannot be read."""
+    """An invalid time span."""
 
 
 def seconds(text: str) -> float:
-    """Return a systemd time span such as `90`, `2min` or `1min 30s`; raises SpanError."""
+    """Parse a systemd time span such as `90`, `2min` or `1min 30s`; raise SpanError."""
     total, at = 0.0, 0
     while at < len(text.rstrip()):
         match = SPAN.match(text, at)
@@ -77,7 +77,7 @@ def seconds(text: str) -> float:
 
 @dataclass(slots=True)
 class SystemdRunArguments:
-    """A command line, taken apart."""
+    """A parsed command line."""
 
     command: list[str]
     options: dict[str, str] = field(default_factory=dict)
@@ -87,7 +87,7 @@ class SystemdRunArguments:
 
 
 def parse(words: tuple[str, ...]) -> SystemdRunArguments:
-    """Return a command line taken apart; options end with the command's own name."""
+    """Parse a command line; options end at the command."""
     request = SystemdRunArguments(list(words))
     rest = request.command
     while rest and rest[0].startswith("-"):
@@ -98,7 +98,8 @@ def parse(words: tuple[str, ...]) -> SystemdRunArguments:
         if word in FLAGS:
             request.is_quiet |= word in {"-q", "--quiet"}
         elif option in WITH_VALUE:
-            value = value if equals else (rest.pop(0) if rest else "")
+            if not equals:
+                value = rest.pop(0) if rest else ""
             if option in {"--setenv", "-E"}:
                 request.environment.append(value)
             request.options[option] = value
@@ -111,19 +112,18 @@ def parse(words: tuple[str, ...]) -> SystemdRunArguments:
 
 
 def systemd_run(units: Units, call: Call) -> int:
-    """Answer one command line."""
     request = parse(call.arguments)
     if request.problem:
         call.err(f"{request.problem}\n")
         return 1
-    after = request.options.get("--on-active")
+    delay = request.options.get("--on-active")
     try:
-        delay_s = None if after is None else seconds(after)
+        delay_s = None if delay is None else seconds(delay)
     except SpanError:
-        call.err(f"Failed to parse timer value: {after}\n")
+        call.err(f"Failed to parse timer value: {delay}\n")
         return 1
-    given = request.options.get("--unit") or request.options.get("-u") or f"run-r{uuid.uuid4().hex}"
-    name = given.removesuffix(".service").removesuffix(".timer")
+    unit = request.options.get("--unit") or request.options.get("-u") or f"run-r{uuid.uuid4().hex}"
+    name = unit.removesuffix(".service").removesuffix(".timer")
     kind = "service" if delay_s is None else "timer"
     if units.is_transient(f"{name}.{kind}") and units.state(f"{name}.{kind}").active == "active":
         call.err(

@@ -1,8 +1,9 @@
-"""udev's rules for the rail NICs: what they name each, and which units they want started for it.
+"""udev rules for the rail NICs: their names and the units to start.
 
-The lab's interfaces bear their rail names from the start; a rule decides whether the NIC is taken for that rail.
+The lab's interfaces have their rail names from the start; the rules are evaluated for the name they would assign.
 """
 
+import contextlib
 import fnmatch
 import re
 import threading
@@ -19,19 +20,19 @@ from netkit.lab.personalities.linux_host.units import UnitError, UnitFile, Units
 TOKEN = re.compile(r'\s*([A-Z]+(?:\{[\w.]+\})?)\s*(==|!=|\+=|:=|=)\s*"([^"]*)"\s*(,|$)')
 MATCHES = frozenset({"ACTION", "SUBSYSTEM", "KERNEL", "KERNELS", "DEVPATH", "DRIVERS", "NAME"})
 ASSIGNMENTS = frozenset({"NAME", "GOTO", "LABEL", "TAG", "RUN"})
-MARK = "ENV{NETKIT_RAIL}"
+RAIL = "ENV{NETKIT_RAIL}"
 WANTS = "ENV{SYSTEMD_WANTS}"
 Device = Mapping[str, str]
 Token = tuple[str, str, str]
 
 
 class RuleError(Exception):
-    """A rule cannot be read; the text says which and why."""
+    """An invalid rule."""
 
 
 @dataclass(frozen=True, slots=True)
 class UdevOutcome:
-    """What rules make of a device."""
+    """The result of the rules for a device."""
 
     name: str
     rail: str
@@ -40,13 +41,13 @@ class UdevOutcome:
 
 
 def rules(text: str, file: str = "rules") -> tuple[tuple[Token, ...], ...]:
-    """Return the rules of a file; raises RuleError with all that is wrong."""
+    """Parse a rules file; raise RuleError with every problem."""
     found, problems = [], []
     for number, line in enumerate(text.splitlines(), 1):
         if line.strip() and not line.lstrip().startswith("#"):
             tokens = tuple(_tokens(line))
-            broken = not tokens or any(not _is_known(token) for token in tokens)
-            problems += [f"{file}:{number}: cannot be read: {line}"] * broken
+            if not tokens or not all(map(_is_known, tokens)):
+                problems.append(f"{file}:{number}: cannot be read: {line}")
             found.append(tokens)
     labels = {value for tokens in found for key, _, value in tokens if key == "LABEL"}
     for tokens in found:
@@ -75,18 +76,18 @@ def _is_known(token: Token) -> bool:
     return key in ASSIGNMENTS or head == "ENV"
 
 
-def apply(found: Sequence[Sequence[Token]], device: Device) -> UdevOutcome:
-    """Return what rules make of a device."""
+def apply(rules: Sequence[Sequence[Token]], device: Device) -> UdevOutcome:
+    """Apply rules to a device."""
     state: dict[str, str] = {}
     runs: list[str] = []
     goto = ""
-    for tokens in found:
+    for tokens in rules:
         if goto and ("LABEL", "=", goto) not in tokens:
             continue
         goto = ""
-        if all(_holds({**device, **state}, token) for token in tokens):
+        if all(_matches({**device, **state}, token) for token in tokens):
             goto = _assign(state, runs, tokens, device)
-    return UdevOutcome(state.get("NAME", ""), state.get(MARK, ""), tuple(state.get(WANTS, "").split()), tuple(runs))
+    return UdevOutcome(state.get("NAME", ""), state.get(RAIL, ""), tuple(state.get(WANTS, "").split()), tuple(runs))
 
 
 def _assign(state: dict[str, str], runs: list[str], tokens: Sequence[Token], device: Device) -> str:
@@ -105,14 +106,15 @@ def _assign(state: dict[str, str], runs: list[str], tokens: Sequence[Token], dev
     return goto
 
 
-def _holds(device: Device, token: Token) -> bool:
+def _matches(device: Device, token: Token) -> bool:
     key, operator, value = token
     if operator not in {"==", "!="}:
         return True
     if key.startswith("ATTR") and key not in device:
-        return False  # a file that cannot be read matches nothing
-    there = device.get(key, "").split() if key == "KERNELS" else [device.get(key, "")]
-    return any(fnmatch.fnmatchcase(text, glob) for text in there for glob in value.split("|")) == (operator == "==")
+        return False  # a missing attribute matches nothing
+    texts = device.get(key, "").split() if key == "KERNELS" else [device.get(key, "")]
+    is_match = any(fnmatch.fnmatchcase(text, glob) for text in texts for glob in value.split("|"))
+    return is_match == (operator == "==")
 
 
 def network_device(interface: str, pci: str, action: str = "add") -> Device:
@@ -128,20 +130,20 @@ def network_device(interface: str, pci: str, action: str = "add") -> Device:
 
 
 def function_of(pci: str) -> Device:
-    """Return a sub-function of a rail NIC as udev sees it: it hangs below the same PCI address."""
+    """Return a sub-function of a rail NIC: it has the same PCI address in its path."""
     device = network_device("eth9", pci)
     return {**device, "DEVPATH": f"/devices/pci0000:{pci.split(':')[1]}/{pci}/mlx5_core.sf.4/net/eth9"}
 
 
 def representor_of(pci: str) -> Device:
-    """Return the representor of a virtual function of a rail NIC as udev sees it."""
+    """Return the representor of a virtual function of a rail NIC."""
     return {**network_device("eth9", pci), "ATTR{phys_port_name}": "pf0vf3"}
 
 
-def rdma_device(rdma: str, pci: str, action: str = "add") -> Device:
+def rdma_device(rdma: str, pci: str) -> Device:
     """Return a rail NIC's RDMA device as udev sees it."""
     return {
-        "ACTION": action,
+        "ACTION": "add",
         "SUBSYSTEM": "infiniband",
         "KERNEL": rdma,
         "KERNELS": f"0000:{pci.split(':')[1]}:01.0 {pci}",
@@ -150,7 +152,7 @@ def rdma_device(rdma: str, pci: str, action: str = "add") -> Device:
 
 
 def read(folder: Path) -> tuple[tuple[Token, ...], ...]:
-    """Return the rules of a folder in order; files that cannot be read count as empty, as udev skips bad lines."""
+    """Read the rules of a folder in order; invalid files are skipped."""
     found: list[tuple[Token, ...]] = []
     for file in sorted(folder.glob("*.rules")):
         try:
@@ -161,36 +163,38 @@ def read(folder: Path) -> tuple[tuple[Token, ...], ...]:
 
 
 Runner = Callable[[list[str]], ProgramResult]
-Before = tuple[object, ...]
+UnitInputs = tuple[object, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class After:
-    """What starting the units of all NICs did."""
+class UnitEffects:
+    """The effects of starting the units of all NICs of a host."""
 
-    done: Mapping[str, ProgramResult]
+    results: Mapping[str, ProgramResult]
     states: Mapping[str, VolatileNicSettings]
     files: tuple[tuple[str, str], ...]
 
 
 TIMED_OUT = 124
-_seen: dict[Before, After] = {}
-_seeing = threading.Lock()
+_effects: dict[UnitInputs, UnitEffects] = {}
+_effects_lock = threading.Lock()
 
 
 def outcome_of(machine: HostMachine, card: RailCard) -> UdevOutcome:
-    """Return what udev's rules make of a rail NIC."""
     rules = read(machine.node.file("/etc/udev/rules.d"))
     return apply(rules, network_device(card.interface, card.pci))
 
 
 def wanted_units(machine: HostMachine) -> dict[str, RailCard]:
-    """Return the units that udev's rules want started for the rail NICs."""
+    """Return the units that the udev rules start for the rail NICs."""
     return {unit: card for card in machine.cards.values() for unit in outcome_of(machine, card).wants}
 
 
 def start_units(machine: HostMachine, tree: SysfsTree, units: Units, run: Runner) -> None:
-    """Start what udev wants for NICs that just appeared."""
+    """Start the units for NICs that just appeared.
+
+    Hosts that differ in nothing the units read share one run: a boot of many hosts would spend minutes on them.
+    """
     loaded = {}
     for name in wanted_units(machine):
         try:
@@ -199,53 +203,45 @@ def start_units(machine: HostMachine, tree: SysfsTree, units: Units, run: Runner
             machine.node.log(f"{name}: {error}")
     if not loaded:
         return
-    before = _before(machine, loaded)
-    with _seeing:
-        after = _seen.get(before)
-        if after is None:
-            after = _really(machine, tree, loaded, run)
-            if all(done.exit_code != TIMED_OUT for done in after.done.values()):
-                _seen[before] = after
-    for interface, state in after.states.items():
+    inputs = _inputs(machine, loaded)
+    with _effects_lock:
+        effects = _effects.get(inputs)
+        if effects is None:
+            effects = _run_units(machine, tree, loaded, run)
+            if all(result.exit_code != TIMED_OUT for result in effects.results.values()):
+                _effects[inputs] = effects
+    for interface, state in effects.states.items():
         machine.cards[interface].state = state
-    tree.files.write(after.files, is_forced=True)
-    _note(machine, units, loaded, after)
+    tree.files.write(effects.files, is_forced=True)
+    for name, result in effects.results.items():
+        units.remember(name, outcome(loaded[name], result))
+        if result.exit_code != 0:
+            machine.node.log(f"{name}: exit code {result.exit_code}: {(result.stdout + result.stderr).strip()}")
 
 
-def _before(machine: HostMachine, loaded: Mapping[str, UnitFile]) -> Before:
-    """Return all that goes into what the units do; NICs were just powered up, so their firmware tells how they are."""
+def _inputs(machine: HostMachine, loaded: Mapping[str, UnitFile]) -> UnitInputs:
+    """Return everything the units depend on; after power-up the firmware determines the NIC settings."""
     names = sorted(loaded)
     programs = {command[0] for unit in loaded.values() for command in unit.commands() if command}
-    texts = tuple((program, _text(machine, program)) for program in sorted(programs))
+    texts = []
+    for program in sorted(programs):
+        with contextlib.suppress(OSError):
+            path = machine.node.file(program)
+            texts.append((program, path.stat().st_mode, path.read_text(encoding="utf-8", errors="replace")))
     cards = tuple(
         (card.interface, card.pci, card.rdma, card.state, *sysfs.settings(card, machine.firmware))
         for card in machine.cards.values()
     )
-    return (tuple((name, loaded[name].text) for name in names), texts, cards)
+    return (tuple((name, loaded[name].text) for name in names), tuple(texts), cards)
 
 
-def _text(machine: HostMachine, program: str) -> str:
-    try:
-        path = machine.node.file(program)
-        return f"{path.stat().st_mode:o} {path.read_text(encoding='utf-8', errors='replace')}"
-    except OSError:
-        return ""
-
-
-def _really(machine: HostMachine, tree: SysfsTree, loaded: Mapping[str, UnitFile], run: Runner) -> After:
-    done = {}
+def _run_units(machine: HostMachine, tree: SysfsTree, loaded: Mapping[str, UnitFile], run: Runner) -> UnitEffects:
+    results = {}
     for name, unit in loaded.items():
         for command in unit.commands():
-            done[name] = run(command)
-            if done[name].exit_code != 0:
+            results[name] = run(command)
+            if results[name].exit_code != 0:
                 break
     files = [file for card in machine.cards.values() for file, _ in sysfs.settings(card, machine.firmware)]
     states = {card.interface: card.state for card in machine.cards.values()}
-    return After(done, states, tuple((file, tree.files.read(file)) for file in files))
-
-
-def _note(machine: HostMachine, units: Units, loaded: Mapping[str, UnitFile], after: After) -> None:
-    for name, done in after.done.items():
-        units.remember(name, outcome(loaded[name], done))
-        if done.exit_code != 0:
-            machine.node.log(f"{name}: exit code {done.exit_code}: {(done.stdout + done.stderr).strip()}")
+    return UnitEffects(results, states, tuple((file, tree.files.read(file)) for file in files))

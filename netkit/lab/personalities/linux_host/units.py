@@ -1,4 +1,4 @@
-"""systemd's units: their files, as far as `systemctl` needs to know of a service, and what became of each."""
+"""systemd units: their files and their states, and transient units of `systemd-run`."""
 
 import contextlib
 import re
@@ -48,12 +48,12 @@ TYPES = ("oneshot", "simple", "exec")
 
 
 class UnitError(Exception):
-    """A unit file cannot be used; the text says why."""
+    """A unit that does not exist or cannot be used."""
 
 
 @dataclass(frozen=True, slots=True)
 class UnitFile:
-    """A unit as it was loaded, its specifiers filled in."""
+    """A loaded unit file with its specifiers expanded."""
 
     name: str
     path: str
@@ -62,32 +62,28 @@ class UnitFile:
     """`Section.Key` → values in order."""
 
     def first(self, key: str, default: str = "") -> str:
-        """Return a setting, or a default."""
         return self.settings.get(key, (default,))[-1]
 
     @property
     def kind(self) -> str:
-        """Return the service's type."""
         return self.first("Service.Type", "simple")
 
     @property
     def remains(self) -> bool:
-        """Whether it stays active after its command ended."""
         return self.first("Service.RemainAfterExit") in {"yes", "true", "on", "1"}
 
     def commands(self, key: str = "Service.ExecStart") -> list[list[str]]:
-        """Return the commands of a setting as words."""
         return [shlex.split(text.lstrip("-@+!:")) for text in self.settings.get(key, ())]
 
 
 def template(name: str) -> str:
-    """Return the name of the file that a unit's settings stand in: that of its template when it is an instance."""
+    """Return the file name of a unit: that of the template for an instance."""
     head, at, _ = name.partition("@")
     return f"{head}@.service" if at else name
 
 
 def load(name: str, path: Path, shown_path: str, *, is_strict: bool = False) -> UnitFile:
-    """Read a unit file; raises UnitError with all that is wrong, and strictly with what systemd only warns of too."""
+    """Read a unit file; raise UnitError with every problem. Strictly, unknown settings are problems too."""
     try:
         text = path.read_text(encoding="utf-8")
     except OSError:
@@ -104,14 +100,14 @@ def load(name: str, path: Path, shown_path: str, *, is_strict: bool = False) -> 
     if not unit.commands():
         problems.append(f"{shown_path}: Service has no ExecStart= setting. Refusing.")
     if unit.kind not in TYPES:
-        problems.append(f"{shown_path}: type {unit.kind!r} is none of {', '.join(TYPES)}")
+        problems.append(f"{shown_path}: unknown type {unit.kind!r}; use one of {', '.join(TYPES)}")
     if problems:
         raise UnitError("\n".join(problems))
     return unit
 
 
 def lines(text: str) -> Iterator[tuple[str, str, str]]:
-    """Yield section, key and value of each setting; the key is empty when a line is none."""
+    """Yield section, key and value of each setting; a malformed line has an empty key."""
     head = ""
     for section, key, value in sections(text):
         if key:
@@ -123,7 +119,7 @@ def lines(text: str) -> Iterator[tuple[str, str, str]]:
 
 
 def sections(text: str) -> Iterator[tuple[str, str, str]]:
-    """Yield heads (section, no key), settings (key and value), and lines that are neither (value only)."""
+    """Yield headers (section only), settings (key and value) and malformed lines (value only)."""
     for raw in text.splitlines():
         line = raw.strip()
         if not line or line[0] in "#;":
@@ -146,8 +142,8 @@ Answer = Callable[[Call], int]
 
 @contextmanager
 def answering(node: Node, programs: Sequence[str], answer: Answer) -> Iterator[None]:
-    """Answer programs called by what runs meanwhile."""
-    _furnish(node, programs)
+    """Answer the NIC tools for programs that run in the node meanwhile."""
+    _install_clients(node, programs)
     path = node.file(SOCKET)
     path.unlink(missing_ok=True)
     with socket.socket(socket.AF_UNIX) as listener:
@@ -158,12 +154,12 @@ def answering(node: Node, programs: Sequence[str], answer: Answer) -> Iterator[N
         try:
             yield
         finally:
-            # Closing alone would not wake the thread up.
+            # close() alone does not wake the thread.
             listener.shutdown(socket.SHUT_RDWR)
             thread.join()
 
 
-def _furnish(node: Node, programs: Sequence[str]) -> None:
+def _install_clients(node: Node, programs: Sequence[str]) -> None:
     folder = node.file(PROGRAMS)
     if folder.is_dir():
         return
@@ -193,10 +189,10 @@ FOLDERS = ("/etc/systemd/system", "/run/systemd/system")
 STARTED = "/run/netkit/units"
 EARLY = "sysinit.target"
 NETWORKD = "systemd-networkd.service"
-STANDING = ("ssh", "sshd", "dbus", "chrony", "chronyd", "lldpd", "systemd-udevd", "systemd-journald", "rsyslog")
-"""Services of every host that the lab does not run through systemd; they are shown as running."""
+ALWAYS_RUNNING = ("ssh", "sshd", "dbus", "chrony", "chronyd", "lldpd", "systemd-udevd", "systemd-journald", "rsyslog")
+"""Services the lab does not run through systemd; they are reported as running."""
 Runner = Callable[[list[str]], ProgramResult]
-# Stopping it must end what it waits for too, which a shell does only while it waits for something in the background.
+# Stopping it must also end its children, which a shell does only while it waits for background jobs.
 BACKGROUND = """trap 'trap - TERM; kill 0; exit 143' TERM
 sleep "$1" & wait $!
 shift; : >"$0"
@@ -208,7 +204,7 @@ SUFFIX = re.compile(r"\.(service|timer|target|socket|mount|device)\Z")
 
 @dataclass(frozen=True, slots=True)
 class UnitState:
-    """What became of a unit."""
+    """The state of a unit."""
 
     active: str = "inactive"
     sub: str = "dead"
@@ -224,7 +220,7 @@ DEAD = UnitState()
 
 
 def full_name(name: str) -> str:
-    """Return a unit's name with its suffix."""
+    """Add `.service` to a name without a suffix."""
     return name if SUFFIX.search(name) else f"{name}.service"
 
 
@@ -240,22 +236,22 @@ class Units:
         self._disabled: set[str] = set()
 
     def power_up(self) -> None:
-        """Begin with nothing running."""
+        """Forget all units."""
         self._loaded, self._states, self._transient = {}, {}, {}
 
     def start_early(self) -> None:
-        """Start what is to run at boot before the network does: the units that sysinit.target wants."""
+        """Start the units wanted by sysinit.target, which run before the network."""
         for file in sorted(self._node.file(FOLDERS[0]).glob("*.service")):
             with contextlib.suppress(UnitError):
                 if EARLY in self.unit(file.name).settings.get("Install.WantedBy", ()):
                     self.restart(file.name)
 
     def reload(self) -> None:
-        """Read unit files anew when they are needed next."""
+        """Forget the loaded unit files."""
         self._loaded = {}
 
     def unit(self, name: str) -> UnitFile:
-        """Return a unit that a file describes; raises UnitError."""
+        """Load a unit file; raise UnitError."""
         if name not in self._loaded:
             files = [f"{folder}/{template(name)}" for folder in FOLDERS]
             file = next((file for file in files if self._node.file(file).exists()), files[0])
@@ -263,59 +259,55 @@ class Units:
         return self._loaded[name]
 
     def is_known(self, name: str) -> bool:
-        """Whether there is such a unit."""
         return (
-            self._is_standing(name)
+            self._is_always_running(name)
             or name in self._transient
             or name == NETWORKD
             or any(self._node.file(f"{folder}/{template(name)}").exists() for folder in FOLDERS)
         )
 
     def is_transient(self, name: str) -> bool:
-        """Whether `systemd-run` made a unit."""
+        """Whether the unit was created by `systemd-run`."""
         return name in self._transient
 
     def names(self) -> Iterator[str]:
-        """Yield the units that are or were loaded."""
         yield NETWORKD
-        yield from (f"{name}.service" for name in STANDING)
+        yield from (f"{name}.service" for name in ALWAYS_RUNNING)
         yield from self._transient
-        yield from (name for name in self._states if not self._is_standing(name) and name not in self._transient)
+        yield from (name for name in self._states if not self._is_always_running(name) and name not in self._transient)
 
     def state(self, name: str) -> UnitState:
-        """Return what became of a unit."""
         if name == NETWORKD:
             return RUNNING if self._node.is_running(networkd.NAME) else self._states.get(name, DEAD)
         if name in self._transient:
             return self._transient_state(name)
-        if self._is_standing(name):
+        if self._is_always_running(name):
             return self._states.get(name, RUNNING)
         known = self._states.get(name, DEAD)
         return DEAD if known == RUNNING and not self._node.is_running(name) else known
 
     def start(self, name: str) -> UnitState:
-        """Start a unit unless it is active; raises UnitError when there is none."""
+        """Start a unit unless it is active; raise UnitError if it does not exist."""
         return self.state(name) if self.state(name).active == "active" else self.restart(name)
 
     def restart(self, name: str) -> UnitState:
-        """Start a unit anew; raises UnitError when there is none."""
+        """Restart a unit; raise UnitError if it does not exist."""
         if name == NETWORKD:
             networkd.restart(self._node)
-        elif self._is_standing(name):
+        elif self._is_always_running(name):
             self._states[name] = RUNNING
         else:
             self._states[name] = self._run(self.unit(name))
         return self.state(name)
 
     def reload_unit(self, name: str) -> UnitState:
-        """Have a unit read its configuration again."""
         if name == NETWORKD:
             networkd.control(self._node, "reload")
             return self.state(name)
         return self.restart(name)
 
     def stop(self, name: str) -> None:
-        """Stop a unit; raises UnitError when there is none."""
+        """Stop a unit; raise UnitError if it does not exist."""
         if not self.is_known(name):
             raise UnitError(f"Failed to stop {name}: Unit {name} not loaded.")
         if name == NETWORKD:
@@ -327,20 +319,23 @@ class Units:
         self._states[name] = DEAD
 
     def remember(self, name: str, state: UnitState) -> None:
-        """Note what became of a unit that was started elsewhere."""
+        """Record the state of a unit that was started elsewhere."""
         self._states[name] = state
 
-    def forget_failure(self, name: str) -> None:
-        """Take a failed unit for one that never ran; all of them without a name."""
-        for failed in [known for known in self._states if name in {"", known} and self.state(known).active == "failed"]:
-            del self._states[failed]
+    def reset_failed(self, name: str) -> None:
+        """Reset the failed state of one unit, or of all."""
+        for unit in list(self._states):
+            if name in {"", unit} and self.state(unit).active == "failed":
+                del self._states[unit]
 
     def enable(self, name: str, *, is_enabled: bool) -> None:
-        """Have a unit start at boot, or not."""
-        (self._disabled.discard if is_enabled else self._disabled.add)(name)
+        if is_enabled:
+            self._disabled.discard(name)
+        else:
+            self._disabled.add(name)
 
     def is_enabled(self, name: str) -> str:
-        """Return the word `systemctl is-enabled` prints."""
+        """Return the state that `systemctl is-enabled` prints."""
         if name in self._transient:
             return "transient"
         if "@" in name:
@@ -348,7 +343,7 @@ class Units:
         return "disabled" if name in self._disabled else "enabled"
 
     def add_transient(self, name: str, delay_s: float | None, command: tuple[str, ...]) -> None:
-        """Start a command in the background, after a delay when there is one: a timer and its service."""
+        """Run a command in the background, with a delay as a timer and its service."""
         service = f"{name}.service"
         marker = f"{STARTED}/{service}"
         self._node.file(STARTED).mkdir(parents=True, exist_ok=True)
@@ -361,47 +356,47 @@ class Units:
     def _transient_state(self, name: str) -> UnitState:
         service = f"{name.removesuffix('.timer').removesuffix('.service')}.service"
         marker = self._node.file(f"{STARTED}/{service}")
-        has_begun, runs = marker.exists(), self._node.is_running(service)
+        has_started, is_running = marker.exists(), self._node.is_running(service)
         if name.endswith(".timer"):
-            return WAITING if runs and not has_begun else DEAD
-        if runs:
-            return RUNNING if has_begun else DEAD
-        code = marker.read_text(encoding="utf-8").strip() if has_begun else ""
+            return WAITING if is_running and not has_started else DEAD
+        if is_running:
+            return RUNNING if has_started else DEAD
+        code = marker.read_text(encoding="utf-8").strip() if has_started else ""
         return UnitState("failed", "failed", "exit-code", int(code)) if code.isdecimal() and int(code) else DEAD
 
     def _end_transient(self, name: str) -> None:
         base = name.removesuffix(".timer").removesuffix(".service")
         if name.endswith(".service") and self.state(f"{base}.timer") == WAITING:
-            return  # the timer will start it all the same
+            return  # the timer still starts it
         if name.endswith(".timer") and self._transient_state(f"{base}.service").active == "active":
-            # The timer has done its work; what it started goes on.
+            # The timer has fired; the service it started continues.
             self._transient.pop(name, None)
             return
         self._node.end(f"{base}.service")
         for suffix in ("timer", "service"):
             self._transient.pop(f"{base}.{suffix}", None)
 
-    def _is_standing(self, name: str) -> bool:
-        return name.removesuffix(".service") in STANDING
+    def _is_always_running(self, name: str) -> bool:
+        return name.removesuffix(".service") in ALWAYS_RUNNING
 
     def _run(self, unit: UnitFile) -> UnitState:
-        needed = unit.first("Unit.ConditionFileIsExecutable")
-        if needed and not self._node.file(needed).exists():
+        condition = unit.first("Unit.ConditionFileIsExecutable")
+        if condition and not self._node.file(condition).exists():
             return DEAD
         if unit.kind != "oneshot":
             self._node.spawn(unit.name, *unit.commands()[0])
             return RUNNING
         for command in unit.commands():
-            done = self._runner(command)
-            self._node.log(f"{unit.name}: {' '.join(command)}: exit code {done.exit_code}")
-            if done.exit_code != 0:
-                return UnitState("failed", "failed", "exit-code", done.exit_code, done.stdout + done.stderr)
-        return outcome(unit, done)
+            result = self._runner(command)
+            self._node.log(f"{unit.name}: {' '.join(command)}: exit code {result.exit_code}")
+            if result.exit_code != 0:
+                break
+        return outcome(unit, result)
 
 
-def outcome(unit: UnitFile, done: ProgramResult) -> UnitState:
-    """Return what becomes of a oneshot unit whose last command ended so."""
-    if done.exit_code != 0:
-        return UnitState("failed", "failed", "exit-code", done.exit_code, done.stdout + done.stderr)
+def outcome(unit: UnitFile, result: ProgramResult) -> UnitState:
+    """Return the state of a oneshot unit from the result of its last command."""
+    if result.exit_code != 0:
+        return UnitState("failed", "failed", "exit-code", result.exit_code, result.stdout + result.stderr)
     active = ("active", "exited") if unit.remains else ("inactive", "dead")
-    return UnitState(*active, output=done.stdout + done.stderr)
+    return UnitState(*active, output=result.stdout + result.stderr)
