@@ -189,7 +189,7 @@ class Builder:
                 node, mind, world.port(kind.https_port), world.password, world.incidents.gate, world.incidents.cut
             )
         if isinstance(node.device, Switch):
-            node.agent = SnmpAgent(node, node.seat.address, world.port(SNMP_PORT), node.lldp.surroundings)
+            node.agent = SnmpAgent(node, node.seat.address, world.port(SNMP_PORT), node.lldp.state)
             node.gnmi = GnmiAgent(node, self._door(node), mind.gnmi)
         return mind
 

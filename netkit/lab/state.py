@@ -104,10 +104,10 @@ class GnmiState:
 
     port: int
     has_tls: bool = True
-    asks_who: bool = True
-    """Whether it wants a user and a password."""
+    has_authentication: bool = True
+    """Whether it asks for user and password."""
     is_cumulus: bool = False
-    """Whether it is as Cumulus Linux has it: it only streams, and takes a password by HTTP's basic authentication."""
+    """Behave like Cumulus Linux: streams only, and HTTP basic authentication."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -60,7 +60,7 @@ def test_each_end_hears_the_names_the_other_goes_by(pair: tuple[ScratchNode, Scr
     assert (nic.chassis.name, nic.port_kind, nic.port_description) == (host.name, "mac", "rail1")
     assert f'"address":"{nic.port}"' in host.ip(["link show rail1"])
     assert switch.chassis().name == "leaf-a"
-    assert switch.surroundings().chassis.kind == "mac"
+    assert switch.state().chassis.kind == "mac"
 
 
 @pytest.mark.parametrize("client", [pytest.param(CLIENT, marks=needs_client), STAND_IN])
@@ -82,7 +82,7 @@ def test_a_change_is_announced_without_a_restart_and_the_end_is_heard(
     switch.apply(SwitchState("leaf-b", has_lldp=False))
     assert not leaf.is_running("lldpd")
     until(lambda: server.neighbors() == (), "the host forgets a switch that says goodbye")
-    assert switch.surroundings().neighbors == ()
+    assert switch.state().neighbors == ()
 
 
 @needs_client

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from netkit.lab.agents import agentx
-from netkit.lab.agents.agentx import AgentxSession, Pdu, Range, answer
+from netkit.lab.agents.agentx import AgentxSession, Pdu, SearchRange, answer
 from netkit.lab.agents.snmp_objects import Mib, MibRow, MibTree, Oid, SmiType, counter64, gauge, integer, string
 
 ROWS = (integer((1, 1), -5), gauge((1, 2), 7), counter64((1, 3), 2**64 - 1), string((1, 5), "five"))
@@ -24,7 +24,7 @@ def packed_oid(oid: Oid, *, is_included: bool = False) -> bytes:
     return struct.pack(f"!BBBx{len(oid)}I", len(oid), 0, is_included, *oid)
 
 
-def packed(*ranges: Range) -> bytes:
+def packed(*ranges: SearchRange) -> bytes:
     return b"".join(packed_oid(one.start, is_included=one.is_included) + packed_oid(one.end) for one in ranges)
 
 
@@ -60,35 +60,35 @@ def received(line: socket.socket) -> tuple[agentx.Header, bytes]:
 
 @given(st.lists(st.tuples(OIDS, st.booleans(), OIDS), max_size=4))
 def test_ranges_are_read_as_they_were_written(wanted: list[tuple[Oid, bool, Oid]]) -> None:
-    ranges = [Range(*one) for one in wanted]
+    ranges = [SearchRange(*one) for one in wanted]
     assert list(agentx.ranges(packed(*ranges))) == ranges
 
 
 def test_a_prefix_stands_for_the_internet_subtree() -> None:
     payload = struct.pack("!BBBx2I", 2, 4, 1, 1, 9) + packed_oid(())
-    assert list(agentx.ranges(payload)) == [Range((1, 3, 6, 1, 4, 1, 9), True, ())]
+    assert list(agentx.ranges(payload)) == [SearchRange((1, 3, 6, 1, 4, 1, 9), True, ())]
 
 
 def test_get_answers_what_is_there_and_marks_what_is_not() -> None:
-    payload = packed(Range((1, 2), False, ()), Range((1, 4), False, ()))
+    payload = packed(SearchRange((1, 2), False, ()), SearchRange((1, 4), False, ()))
     assert answer(TREE, head(Pdu.GET), payload) == agentx.response([ROWS[1], agentx.Missing((1, 4), 128)])
 
 
 def test_a_context_before_the_ranges_is_passed_over() -> None:
-    payload = struct.pack("!I", 5) + b"other\0\0\0" + packed(Range((1, 2), False, ()))
+    payload = struct.pack("!I", 5) + b"other\0\0\0" + packed(SearchRange((1, 2), False, ()))
     flags = agentx.NETWORK_BYTE_ORDER | agentx.NON_DEFAULT_CONTEXT
     assert answer(TREE, head(Pdu.GET, flags), payload) == agentx.response([ROWS[1]])
 
 
 def test_bulk_repeats_getnext_until_the_end() -> None:
-    payload = struct.pack("!HH", 1, 3) + packed(Range((1, 4), False, ()), Range((1, 2), False, ()))
+    payload = struct.pack("!HH", 1, 3) + packed(SearchRange((1, 4), False, ()), SearchRange((1, 2), False, ()))
     end = agentx.Missing((1, 5), agentx.END_OF_MIB_VIEW)
     assert answer(TREE, head(Pdu.GET_BULK), payload) == agentx.response([ROWS[3], ROWS[2], ROWS[3], end])
 
 
 def test_a_getnext_stops_before_its_end() -> None:
-    payload = packed(Range((1, 3), False, (1, 5)), Range((1, 3), True, (1, 5)))
-    wanted: list[agentx.Binding] = [agentx.Missing((1, 3), agentx.END_OF_MIB_VIEW), ROWS[2]]
+    payload = packed(SearchRange((1, 3), False, (1, 5)), SearchRange((1, 3), True, (1, 5)))
+    wanted: list[agentx.Varbind] = [agentx.Missing((1, 3), agentx.END_OF_MIB_VIEW), ROWS[2]]
     assert answer(TREE, head(Pdu.GET_NEXT), payload) == agentx.response(wanted)
 
 
@@ -111,7 +111,7 @@ def test_a_broken_question_is_answered_and_the_session_goes_on(pdu: int, payload
     with session() as (line, _):
         found, _ = asked(line, pdu, payload)
         assert (found.pdu, found.session, found.transaction, found.packet) == (Pdu.RESPONSE, 7, 8, 9)
-        _, good = asked(line, Pdu.GET, packed(Range((1, 2), False, ())))
+        _, good = asked(line, Pdu.GET, packed(SearchRange((1, 2), False, ())))
         assert good == agentx.response([ROWS[1]])
 
 
@@ -124,7 +124,7 @@ def test_values_that_cannot_be_drawn_fail_the_question_alone() -> None:
     near.settimeout(PATIENCE_S)
     thread = threading.Thread(target=AgentxSession(far, MibTree([Mib((1,), broken)]), lines.append).serve)
     thread.start()
-    _, payload = asked(near, Pdu.GET, packed(Range((1, 2), False, ())))
+    _, payload = asked(near, Pdu.GET, packed(SearchRange((1, 2), False, ())))
     assert agentx.response_error(payload) == agentx.GENERAL_ERROR
     near.sendall(agentx.message(Pdu.CLOSE, b""))
     thread.join(PATIENCE_S)

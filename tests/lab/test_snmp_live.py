@@ -12,7 +12,7 @@ import pytest
 from netkit.lab.agents import snmp_mibs
 from netkit.lab.agents.lldp_neighbor import LldpChassis
 from netkit.lab.agents.snmp_agent import SnmpAgent
-from netkit.lab.agents.snmp_objects import Surroundings
+from netkit.lab.agents.snmp_objects import LldpState
 from netkit.lab.node import ConfigRefusedError
 from netkit.lab.state import PortState, SnmpState, SnmpV3User, SwitchState
 from tests import intents
@@ -59,7 +59,7 @@ def node(tmp_path: Path) -> Iterator[ScratchNode]:
 
 @pytest.fixture
 def agent(node: ScratchNode) -> Iterator[SnmpAgent]:
-    made = SnmpAgent(node, ADDRESS, 0, lambda: Surroundings(node.kernel_names, LldpChassis(), ()))
+    made = SnmpAgent(node, ADDRESS, 0, lambda: LldpState(node.kernel_names, LldpChassis(), ()))
     yield made
     made.close()
 

@@ -12,16 +12,16 @@ from netkit.design.fabric import Switch
 from netkit.lab.agents import snmp_mibs, vendor_mibs
 from netkit.lab.agents.lldp_neighbor import LldpChassis, LldpNeighbor
 from netkit.lab.agents.snmp_objects import (
+    LldpState,
     Mib,
     MibRow,
     MibTree,
     Oid,
     SmiType,
     SnmpSnapshot,
-    Surroundings,
     counter64,
     interface_index,
-    scene,
+    snapshot,
 )
 from netkit.lab.agents.vendor_mibs import mibs
 from netkit.lab.state import EcnState, PortState, QosState, SwitchState
@@ -36,7 +36,7 @@ NAMES = {
     "frr": ("swp1s0", "swp1s1", "swp2s0"),
 }
 PLATFORMS = sorted(VERSIONS)
-NOBODY = Surroundings({}, LldpChassis(), ())
+NOBODY = LldpState({}, LldpChassis(), ())
 
 
 def leaf(platform: str) -> Switch:
@@ -50,7 +50,7 @@ def shown(platform: str) -> SnmpSnapshot:
     told = PortState(first, description="to gpu01", qos=QosState(ecn={3: EcnState(1, 2, 3)}), alias="etp1a")
     if platform != "sonic":
         told = PortState(told.name, description=told.description, qos=told.qos)
-    return scene(leaf(platform), SwitchState("leaf", (told,)), readings)
+    return snapshot(leaf(platform), SwitchState("leaf", (told,)), readings)
 
 
 def by_oid(rows: Iterable[MibRow]) -> dict[Oid, int | bytes | Oid]:
@@ -60,7 +60,7 @@ def by_oid(rows: Iterable[MibRow]) -> dict[Oid, int | bytes | Oid]:
     return found
 
 
-def tree(platform: str, around: Surroundings = NOBODY) -> MibTree:
+def tree(platform: str, around: LldpState = NOBODY) -> MibTree:
     return MibTree(mibs(platform, lambda: shown(platform), lambda: around), fresh_s=math.inf)
 
 
@@ -232,7 +232,7 @@ def test_the_state_of_a_sensor_follows_the_modules_limits(temperature_c: float, 
     reading = port("Ethernet1/1")
     assert reading.module is not None
     warm = replace(reading, module=replace(reading.module, temperature_c=temperature_c))
-    rows = by_oid(vendor_mibs.arista_rows(scene(leaf("eos"), SwitchState("leaf"), (warm,))))
+    rows = by_oid(vendor_mibs.arista_rows(snapshot(leaf("eos"), SwitchState("leaf"), (warm,))))
     assert rows[(*vendor_mibs.SENSOR_LIMITS, 5, 10**9 + 100 * 1001 + 10)] == status
 
 
@@ -242,7 +242,7 @@ def test_lldp_tells_of_neighbors_by_the_index_of_the_port() -> None:
     )
     elsewhere = LldpNeighbor("br0", LldpChassis(), "ifname", "x", "")
     kernel = {"Ethernet1/1": "et1_1", "Ethernet1/5": "et1_5", "Ethernet2/1": "et2_1"}
-    around = Surroundings(kernel, LldpChassis("mac", "02:00:00:00:00:01", "leaf", "a switch"), (beside, elsewhere))
+    around = LldpState(kernel, LldpChassis("mac", "02:00:00:00:00:01", "leaf", "a switch"), (beside, elsewhere))
     rows = by_oid(snmp_mibs.lldp_rows(shown("eos"), around))
     assert rows[(*snmp_mibs.LOCAL, 2, 0)] == bytes.fromhex("020000000001")
     assert (rows[(*snmp_mibs.LOCAL_PORT, 2, 1001)], rows[(*snmp_mibs.LOCAL_PORT, 3, 1001)]) == (7, b"Ethernet1/1")
@@ -259,7 +259,7 @@ def test_lldp_tells_of_neighbors_by_the_index_of_the_port() -> None:
 
 
 def test_a_port_that_goes_by_its_kernel_name_says_so() -> None:
-    around = Surroundings({"swp1s0": "swp1s0"}, LldpChassis(), ())
+    around = LldpState({"swp1s0": "swp1s0"}, LldpChassis(), ())
     rows = by_oid(snmp_mibs.lldp_rows(shown("nvue"), around))
     assert rows[(*snmp_mibs.LOCAL_PORT, 2, 3)] == 5
 

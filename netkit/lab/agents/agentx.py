@@ -1,4 +1,4 @@
-"""AgentX (RFC 2741): messages as bytes, and the session with snmpd that answers from registered subtrees."""
+"""AgentX (RFC 2741): encoding of PDUs, and the subagent session with snmpd."""
 
 import socket
 import struct
@@ -46,8 +46,8 @@ class Header:
 
 
 @dataclass(frozen=True, slots=True)
-class Range:
-    """A SearchRange: the start name, whether the start itself matches, and the name to stop before."""
+class SearchRange:
+    """A start OID, whether the start itself matches, and the OID to stop before."""
 
     start: Oid
     is_included: bool
@@ -62,7 +62,7 @@ class Missing:
     tag: int
 
 
-Binding = MibRow | Missing
+Varbind = MibRow | Missing
 
 
 def message(pdu: Pdu, payload: bytes, *, session: int = 0, transaction: int = 0, packet: int = 0) -> bytes:
@@ -87,9 +87,9 @@ def registration(subtree: Oid, timeout_s: int, priority: int = 127) -> bytes:
     return struct.pack("!BBBx", timeout_s, priority, 0) + _oid(subtree)
 
 
-def response(bindings: Iterable[Binding] = (), error: int = NO_ERROR, index: int = 0) -> bytes:
+def response(varbinds: Iterable[Varbind] = (), error: int = NO_ERROR, index: int = 0) -> bytes:
     """Build the payload of a Response PDU."""
-    return struct.pack("!IHH", 0, error, index) + b"".join(map(_binding, bindings))
+    return struct.pack("!IHH", 0, error, index) + b"".join(map(_varbind, varbinds))
 
 
 def response_error(payload: bytes) -> int:
@@ -99,17 +99,17 @@ def response_error(payload: bytes) -> int:
 
 def bulk_counts(payload: bytes) -> tuple[int, int]:
     """Return non-repeaters and max-repetitions of a GetBulk."""
-    once, times = struct.unpack_from("!HH", payload)
-    return once, times
+    non_repeaters, repetitions = struct.unpack_from("!HH", payload)
+    return non_repeaters, repetitions
 
 
-def ranges(payload: bytes) -> Iterator[Range]:
+def ranges(payload: bytes) -> Iterator[SearchRange]:
     """Yield the search ranges of a Get or GetNext, or of a GetBulk after its counts."""
     at = 0
     while at < len(payload):
         start, is_included, at = _read_oid(payload, at)
         end, _, at = _read_oid(payload, at)
-        yield Range(start, is_included, end)
+        yield SearchRange(start, is_included, end)
 
 
 def context_length(payload: bytes) -> int:
@@ -117,10 +117,10 @@ def context_length(payload: bytes) -> int:
     return 4 + -(-int(struct.unpack_from("!I", payload)[0]) // 4) * 4
 
 
-def _binding(binding: Binding) -> bytes:
-    if isinstance(binding, Missing):
-        return struct.pack("!Hxx", binding.tag) + _oid(binding.oid)
-    return struct.pack("!Hxx", binding.kind) + _oid(binding.oid) + _value(binding)
+def _varbind(varbind: Varbind) -> bytes:
+    if isinstance(varbind, Missing):
+        return struct.pack("!Hxx", varbind.tag) + _oid(varbind.oid)
+    return struct.pack("!Hxx", varbind.kind) + _oid(varbind.oid) + _value(varbind)
 
 
 def _value(row: MibRow) -> bytes:
@@ -149,8 +149,8 @@ def _read_oid(payload: bytes, at: int) -> tuple[Oid, bool, int]:
 
 
 TIMEOUT_S = 60
-"""How long snmpd waits for an answer: machines are shared."""
-MOST_BINDINGS = 2000
+"""How long snmpd waits for an answer; generous, since labs run on busy machines."""
+MOST_VARBINDS = 2000
 
 
 class AgentxSession:
@@ -164,10 +164,10 @@ class AgentxSession:
 
     def open(self) -> None:
         """Open the session and register every subtree; raise OSError if snmpd refuses."""
-        head, _ = self._ask(Pdu.OPEN, opening("lab hardware", TIMEOUT_S))
+        head, _ = self._request(Pdu.OPEN, opening("lab hardware", TIMEOUT_S))
         self._number = head.session
         for mib in self._tree.mibs:
-            self._ask(Pdu.REGISTER, registration(mib.root, TIMEOUT_S))
+            self._request(Pdu.REGISTER, registration(mib.root, TIMEOUT_S))
 
     def serve(self) -> None:
         """Answer requests until the connection closes."""
@@ -176,22 +176,21 @@ class AgentxSession:
             if head.pdu == Pdu.CLOSE:
                 return
             if head.pdu not in {Pdu.RESPONSE, Pdu.CLEANUP_SET}:
-                answer = self._answered(head, payload)
-                whole = message(
-                    Pdu.RESPONSE, answer, session=head.session, transaction=head.transaction, packet=head.packet
+                reply = self._reply(head, payload)
+                self._connection.sendall(
+                    message(Pdu.RESPONSE, reply, session=head.session, transaction=head.transaction, packet=head.packet)
                 )
-                self._connection.sendall(whole)
 
-    def _answered(self, head: Header, payload: bytes) -> bytes:
+    def _reply(self, head: Header, payload: bytes) -> bytes:
         try:
             return answer(self._tree, head, payload)
         except struct.error:
             return response(error=PARSE_ERROR)
-        except Exception as error:  # what could not be read now may be there later; the session must live
+        except Exception as error:  # a failed read may succeed later; the session must survive it
             self._log(f"snmp: {type(error).__name__}: {error}")
             return response(error=GENERAL_ERROR, index=1)
 
-    def _ask(self, pdu: Pdu, payload: bytes) -> tuple[Header, bytes]:
+    def _request(self, pdu: Pdu, payload: bytes) -> tuple[Header, bytes]:
         self._connection.sendall(message(pdu, payload, session=self._number))
         received = self._receive()
         if received is None or response_error(received[1]):
@@ -223,33 +222,30 @@ def answer(tree: MibTree, head: Header, payload: bytes) -> bytes:
         payload = payload[context_length(payload) :]
     match head.pdu:
         case Pdu.GET:
-            return response(_got(tree, asked) for asked in ranges(payload))
+            oids = (search.start for search in ranges(payload))
+            return response(tree.get(oid) or Missing(oid, NO_SUCH_OBJECT) for oid in oids)
         case Pdu.GET_NEXT:
-            return response(_following(tree, asked) for asked in ranges(payload))
+            return response(_next(tree, search) for search in ranges(payload))
         case Pdu.GET_BULK:
-            once, times = bulk_counts(payload)
-            return response(_bulk(tree, list(ranges(payload[4:])), once, times))
+            non_repeaters, repetitions = bulk_counts(payload)
+            return response(_bulk(tree, list(ranges(payload[4:])), non_repeaters, repetitions))
         case _:
             return response(error=NOT_WRITABLE, index=1)
 
 
-def _got(tree: MibTree, asked: Range) -> Binding:
-    return tree.get(asked.start) or Missing(asked.start, NO_SUCH_OBJECT)
+def _next(tree: MibTree, search: SearchRange) -> Varbind:
+    row = tree.next(search.start, is_included=search.is_included, end=search.end)
+    return row or Missing(search.start, END_OF_MIB_VIEW)
 
 
-def _following(tree: MibTree, asked: Range) -> Binding:
-    found = tree.next(asked.start, is_included=asked.is_included, end=asked.end)
-    return found or Missing(asked.start, END_OF_MIB_VIEW)
-
-
-def _bulk(tree: MibTree, asked: list[Range], once: int, times: int) -> Iterator[Binding]:
+def _bulk(tree: MibTree, searches: list[SearchRange], non_repeaters: int, repetitions: int) -> Iterator[Varbind]:
     """Yield the varbinds for a GetBulk: the repeaters in turn, each continuing where it stopped."""
-    for one in asked[:once]:
-        yield _following(tree, one)
-    others = asked[once:]
-    for _ in range(min(times, MOST_BINDINGS // max(1, len(others)))):
-        found = [_following(tree, one) for one in others]
-        yield from found
-        if all(isinstance(one, Missing) for one in found):
+    for search in searches[:non_repeaters]:
+        yield _next(tree, search)
+    repeaters = searches[non_repeaters:]
+    for _ in range(min(repetitions, MOST_VARBINDS // max(1, len(repeaters)))):
+        row = [_next(tree, search) for search in repeaters]
+        yield from row
+        if all(isinstance(varbind, Missing) for varbind in row):
             return
-        others = [Range(one.oid, False, before.end) for one, before in zip(found, others, strict=True)]
+        repeaters = [SearchRange(last.oid, False, search.end) for last, search in zip(row, repeaters, strict=True)]

@@ -1,6 +1,6 @@
-"""A stand-in for lldpcli where that may not be run: Debian lets only one account of the machine run it.
+"""A replacement for lldpcli where it may not be executed: Debian lets only one account of the machine run it.
 
-It runs inside the node, by itself, on the library that lldpcli too is made of; it knows the few commands the lab uses.
+It runs as a script inside the node, on lldpcli's own library, and implements the few commands the lab uses.
 """
 
 import ctypes
@@ -52,9 +52,9 @@ class LldpdClient:
         """Set an attribute of a port, or of the daemon."""
         atom = self._port(port) if port else self._root("get_configuration")
         name = "atom_set_int" if isinstance(value, int) else "atom_set_str"
-        given = ctypes.c_long(value) if isinstance(value, int) else value.encode()
-        if not self._call(name, atom, key, given):
-            raise OSError(f"lldpd does not take {value!r}")
+        argument = ctypes.c_long(value) if isinstance(value, int) else value.encode()
+        if not self._call(name, atom, key, argument):
+            raise OSError(f"lldpd rejects {value!r}")
 
     def configuration(self) -> Json:
         """Return the part of `show configuration` that the lab reads."""
@@ -116,8 +116,8 @@ class LldpdClient:
         }
 
     def _identity(self, atom: int | None, kind: int, value: int) -> list[dict[str, str]]:
-        said = self._text(atom, kind)
-        return [{"type": KINDS.get(said.upper(), said), "value": self._text(atom, value)}]
+        name = self._text(atom, kind)
+        return [{"type": KINDS.get(name.upper(), name), "value": self._text(atom, value)}]
 
     def _port(self, name: str) -> int | None:
         for interface in self._each(self._root("get_interfaces")):
@@ -173,15 +173,15 @@ def obey(daemon: LldpdClient, words: list[str]) -> bool:
         case ["configure", "ports", port, "lldp", "portdescription", text]:
             daemon.set(PORT_DESCRIPTION, text, port)
         case ["show", what, *_]:
-            shows: dict[str, Callable[[], Json]] = {
+            commands: dict[str, Callable[[], Json]] = {
                 "neighbors": daemon.neighbors,
                 "chassis": daemon.chassis,
                 "interfaces": daemon.interfaces,
                 "configuration": daemon.configuration,
             }
-            if what not in shows:
+            if what not in commands:
                 return False
-            print(json.dumps(shows[what](), indent=2))
+            print(json.dumps(commands[what](), indent=2))
         case _:
             return False
     return True

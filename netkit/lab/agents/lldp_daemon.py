@@ -1,8 +1,8 @@
 """LLDP of every device: the real lldpd in the node, on the fabric's ports only.
 
 Switches announce what their NOS would: Cumulus and FRR the interface name, SONiC the port's alias, EOS its own name for
-the port; hosts announce the MAC address of the NIC, as lldpd does by itself. Frames are sent more often than the usual
-30 s, so that a moved cable shows soon: a deviation of the lab.
+the port; hosts announce the MAC address of the NIC, lldpd's default. Frames are sent more often than the default of
+30 s, so that a moved cable is noticed soon: a deviation of the lab.
 """
 
 import os
@@ -17,7 +17,7 @@ from netkit.design.fabric import Switch
 from netkit.lab.agents import lldp_neighbor
 from netkit.lab.agents.lldp_neighbor import LldpChassis, LldpNeighbor
 from netkit.lab.agents.snmp_agent import description
-from netkit.lab.agents.snmp_objects import Surroundings
+from netkit.lab.agents.snmp_objects import LldpState
 from netkit.lab.node import Node
 from netkit.lab.state import PortState, SwitchState
 
@@ -26,7 +26,7 @@ CONFIG = "/run/netkit/lldpd.conf"
 CHROOT = "/run/lldpd"
 CLIENT = "/usr/sbin/lldpcli"
 STAND_IN = "/run/netkit/bin/lldpcli"
-"""In a lab without root nobody is the account that Debian lets run lldpcli."""
+"""Replaces lldpcli in a lab without root, which lacks the account that Debian lets run it."""
 TX_INTERVAL_S = 5
 START_S = 60
 REPEAT_S = 10
@@ -51,10 +51,10 @@ class Lldpd:
         self._tx_interval_s = tx_interval_s
         self._config = ""
         self._names: dict[str, str] = {}
-        """Kernel interface → what it is announced as, where that is not left to lldpd."""
+        """Kernel interface → its announced identifier, unless lldpd chooses it."""
         self._revision = 0
         self._has_read = False
-        """Whether it is known that lldpd has read what it was started with; after that its client waits for it."""
+        """Whether lldpd has read its initial configuration; only then does its client wait for it."""
 
     def apply(self, state: SwitchState | None = None) -> None:
         """Announce a switch as configured; a host has no state and announces itself."""
@@ -71,7 +71,9 @@ class Lldpd:
             self._reload(text)
         else:
             self._write(text)
-            self._furnish()
+            self._node.file(CHROOT).mkdir(parents=True, exist_ok=True)
+            if self._client == STAND_IN:
+                self._install_client()
             self._has_read = False
             self._node.spawn(NAME, *self._command())
         self._config = text
@@ -85,7 +87,7 @@ class Lldpd:
         deadline = time.monotonic() + REPEAT_S
         while self._config and self._node.is_running(NAME):
             self._reload(self._config)
-            known = {one.interface: one.port for one in lldp_neighbor.neighbors(self._ask("interfaces"))}
+            known = {one.interface: one.port for one in lldp_neighbor.neighbors(self._show("interfaces"))}
             if all(known.get(name) == wanted for name, wanted in self._names.items()) or time.monotonic() > deadline:
                 return
             time.sleep(PAUSE_S)
@@ -95,42 +97,40 @@ class Lldpd:
         self._config = ""
 
     def neighbors(self) -> tuple[LldpNeighbor, ...]:
-        return lldp_neighbor.neighbors(self._ask("neighbors"))
+        return lldp_neighbor.neighbors(self._show("neighbors"))
 
     def chassis(self) -> LldpChassis:
-        return lldp_neighbor.chassis(self._ask("chassis"))
+        return lldp_neighbor.chassis(self._show("chassis"))
 
-    def surroundings(self) -> Surroundings:
+    def state(self) -> LldpState:
         """Return the input of LLDP-MIB."""
         if not self._node.is_running(NAME):
-            return Surroundings(self._node.kernel_names, LldpChassis(), ())
-        return Surroundings(self._node.kernel_names, self.chassis(), self.neighbors())
+            return LldpState(self._node.kernel_names, LldpChassis(), ())
+        return LldpState(self._node.kernel_names, self.chassis(), self.neighbors())
 
-    def _ask(self, what: str) -> str:
+    def _show(self, what: str) -> str:
         return self._node.run(self._client, "-f", "json0", "show", what).stdout
 
     def _reload(self, text: str) -> None:
         """Reconfigure a running lldpd, once it has read its initial configuration."""
         deadline = time.monotonic() + START_S
-        while not self._has_read and lldp_neighbor.platform(self._ask("configuration")) != self._mark:
+        while not self._has_read and lldp_neighbor.platform(self._show("configuration")) != self._mark:
             if time.monotonic() > deadline or not self._node.is_running(NAME):
-                raise RuntimeError(f"{self._node.name}: lldpd does not take its configuration")
+                raise RuntimeError(f"{self._node.name}: lldpd does not read its configuration")
             time.sleep(PAUSE_S)
         self._write(text)
         done = self._node.run(self._client, "-c", CONFIG)
         if done.exit_code != 0:
-            raise RuntimeError(f"{self._node.name}: lldpd does not take its configuration: {done.stderr.strip()}")
+            raise RuntimeError(f"{self._node.name}: lldpd rejects its configuration: {done.stderr.strip()}")
         self._has_read = True
 
-    def _furnish(self) -> None:
-        self._node.file(CHROOT).mkdir(parents=True, exist_ok=True)
-        if self._client == STAND_IN:
-            system = Path("/usr/bin/python3")
-            code = Path(__file__).with_name("lldp_client.py").read_text(encoding="utf-8")
-            file = self._node.file(STAND_IN)
-            file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_text(f"#!{system if system.exists() else sys.executable} -IS\n{code}", encoding="utf-8")
-            file.chmod(0o755)
+    def _install_client(self) -> None:
+        system = Path("/usr/bin/python3")
+        code = Path(__file__).with_name("lldp_client.py").read_text(encoding="utf-8")
+        file = self._node.file(STAND_IN)
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(f"#!{system if system.exists() else sys.executable} -IS\n{code}", encoding="utf-8")
+        file.chmod(0o755)
 
     def _write(self, text: str) -> None:
         self._revision += 1
@@ -164,12 +164,12 @@ class Lldpd:
         return command
 
     def _announcements(self, state: SwitchState | None) -> Iterator[Announcement]:
-        told = {port.name: port for port in state.ports} if state is not None else {}
+        configured = {port.name: port for port in state.ports} if state is not None else {}
         for name, interface in self._node.kernel_names.items():
             if state is None:
                 yield Announcement(interface)
             else:
-                port = told.get(name, PortState(name))
+                port = configured.get(name, PortState(name))
                 yield Announcement(interface, port.alias or name, port.description or name)
 
 

@@ -1,4 +1,4 @@
-"""What lldpd knows, from the JSON of its own client."""
+"""LLDP neighbours and chassis, parsed from lldpcli's JSON."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -59,8 +59,8 @@ def platform(text: str) -> str:
 def _neighbor(interface: Mapping[str, Json]) -> LldpNeighbor:
     port = next(_dicts(interface.get("port")), {})
     kind, identifier = _identity(port)
-    beside = _chassis(next(_dicts(interface.get("chassis")), {}))
-    return LldpNeighbor(str(interface["name"]), beside, kind, identifier, _value(port, "descr"))
+    device = _chassis(next(_dicts(interface.get("chassis")), {}))
+    return LldpNeighbor(str(interface["name"]), device, kind, identifier, _value(port, "descr"))
 
 
 def _chassis(entry: Mapping[str, Json]) -> LldpChassis:

@@ -12,7 +12,7 @@ from typing import Protocol
 
 from netkit.design.fabric import Switch
 from netkit.lab.agents.agentx import AgentxSession
-from netkit.lab.agents.snmp_objects import MibTree, SnmpSnapshot, Surroundings, scene
+from netkit.lab.agents.snmp_objects import LldpState, MibTree, SnmpSnapshot, snapshot
 from netkit.lab.agents.vendor_mibs import mibs
 from netkit.lab.node import ConfigRefusedError, Node
 from netkit.lab.state import SnmpState, SwitchState
@@ -32,7 +32,7 @@ MODULES = (
     "vacm_context",
     "vacm_vars",
 )
-"""What snmpd answers by itself; all else comes from the lab."""
+"""The modules of snmpd itself; everything else comes from the lab's subagent."""
 OBJECT_IDS = {"nvue": ".1.3.6.1.4.1.40310", "eos": ".1.3.6.1.4.1.30065.1"}
 LINUX_OBJECT_ID = ".1.3.6.1.4.1.8072.3.2.10"
 DESCRIPTIONS = {
@@ -79,7 +79,7 @@ def _lines(snmp: SnmpState, hostname: str, switch: Switch, listen: str, agentx: 
     yield f"sysName {_text(hostname)}"
     yield f"sysDescr {description(switch)}"
     yield f"sysObjectID {OBJECT_IDS.get(switch.platform, LINUX_OBJECT_ID)}"
-    # Always said, so that nothing of the machine's shows.
+    # Always set, so that the machine's own values do not show.
     yield f"sysLocation {_text(snmp.location) or 'unknown'}"
     yield f"sysContact {_text(snmp.contact) or 'unknown'}"
     yield "sysServices 6"
@@ -97,7 +97,7 @@ def _secret(user: str, secret: str) -> str:
 
 def _quoted(word: str) -> str:
     if not word or not word.isprintable():
-        raise ConfigRefusedError("an SNMP user, community or secret is empty or has characters that cannot be printed")
+        raise ConfigRefusedError("an SNMP user, community or secret is empty or has unprintable characters")
     return '"' + re.sub(r'(["\\])', r"\\\1", word) + '"'
 
 
@@ -108,7 +108,7 @@ def _text(value: str) -> str:
 
 NAME = "snmpd"
 FOLDER = "/run/netkit/snmp"
-# systemd's way to hand over sockets: LISTEN_PID must be snmpd's own, which only a process that becomes snmpd can say.
+# Socket activation: LISTEN_PID must be snmpd's own pid, which only the process that executes snmpd knows.
 BECOME = (
     f"export LISTEN_PID=$$ LISTEN_FDS=1 MIBS= MIBDIRS= SNMPCONFPATH={FOLDER}:{FOLDER}/private "
     f'SNMP_PERSISTENT_DIR={FOLDER}/private; exec "$@"'
@@ -128,17 +128,17 @@ class AgentNode(Node, Protocol):
 class SnmpAgent:
     """The SNMP agent of one switch. It listens in the machine's network namespace; port 0 picks a free port."""
 
-    def __init__(self, node: AgentNode, address: str, port: int, listen: Callable[[], Surroundings]) -> None:
+    def __init__(self, node: AgentNode, address: str, port: int, listen: Callable[[], LldpState]) -> None:
         if not isinstance(node.device, Switch):
             raise TypeError(f"{node.name} is not a switch")
         self._node, self._switch, self._address = node, node.device, address
         self._state = SwitchState(node.name)
-        self._told = ""
-        # A manager that outlives a lab must see the engine of the next one as later, though its name is the same.
+        self._config = ""
+        # To a manager that outlives a lab, the next lab's engine of the same name must look rebooted.
         self._boots = int(time.time())
         self._connection: socket.socket | None = None
         self._thread: threading.Thread | None = None
-        self._tree = MibTree(mibs(self._switch.platform, self._look, listen))
+        self._tree = MibTree(mibs(self._switch.platform, self._snapshot, listen))
         self._udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         try:
             self._udp.bind((address, port))
@@ -151,18 +151,18 @@ class SnmpAgent:
         """Start, restart or stop snmpd to match a configuration; raise ConfigRefusedError for what snmpd rejects."""
         self._state = state
         self._tree.forget()
-        told = "".join(self._files(state, boots=0).values())
-        if told == self._told and (not told or self._node.is_running(NAME)):
+        config = "".join(self._files(state, boots=0).values())
+        if config == self._config and (not config or self._node.is_running(NAME)):
             return
         self.end()
-        if told:
-            self._begin(state)
-        self._told = told
+        if config:
+            self._start(state)
+        self._config = config
 
     def end(self) -> None:
         """Stop snmpd, so that the next state starts it again; the UDP port stays bound."""
         self._node.end(NAME)
-        self._told = ""
+        self._config = ""
         if self._connection is not None:
             with suppress(OSError):
                 self._connection.shutdown(socket.SHUT_RDWR)
@@ -186,7 +186,7 @@ class SnmpAgent:
             "private/snmpd.conf": secrets(state.snmp, state.hostname, boots),
         }
 
-    def _begin(self, state: SwitchState) -> None:
+    def _start(self, state: SwitchState) -> None:
         folder = self._node.file(FOLDER)
         private = folder / "private"
         private.mkdir(parents=True, exist_ok=True)
@@ -195,7 +195,7 @@ class SnmpAgent:
             (folder / name).write_text(text, encoding="utf-8")
         self._boots += 1
         (folder / "agentx").unlink(missing_ok=True)
-        # Forget what was asked while nobody answered.
+        # Discard requests that arrived while snmpd was not running.
         with suppress(BlockingIOError):
             while self._udp.recv(65535, socket.MSG_DONTWAIT):
                 pass
@@ -219,7 +219,7 @@ class SnmpAgent:
                 except OSError as error:
                     if time.monotonic() > deadline or not self._node.is_running(NAME):
                         connection.close()
-                        what = f"{self._node.name}: snmpd did not start: {error}; is it installed? its log may say more"
+                        what = f"{self._node.name}: snmpd did not start: {error}; is it installed? see its log"
                         raise RuntimeError(what) from error
                     time.sleep(PAUSE_S)
         finally:
@@ -233,5 +233,5 @@ class SnmpAgent:
         finally:
             connection.close()
 
-    def _look(self) -> SnmpSnapshot:
-        return scene(self._switch, self._state, self._node.ports())
+    def _snapshot(self) -> SnmpSnapshot:
+        return snapshot(self._switch, self._state, self._node.ports())

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from netkit.lab.agents.lldp_neighbor import LldpChassis, LldpNeighbor
 from netkit.lab.agents.snmp_objects import (
     MIB_2,
+    LldpState,
     MibRow,
     Oid,
     SnmpInterface,
     SnmpSnapshot,
-    Surroundings,
     counter32,
     counter64,
     gauge,
@@ -33,16 +33,16 @@ UP, DOWN, NOT_PRESENT = 1, 2, 6
 TRAPS_DISABLED = 2
 
 
-def interface_rows(shown: SnmpSnapshot) -> Iterator[MibRow]:
+def interface_rows(snapshot: SnmpSnapshot) -> Iterator[MibRow]:
     """Yield ifNumber and ifTable."""
-    yield integer(NUMBER, len(shown.interfaces))
-    for interface in shown.interfaces:
+    yield integer(NUMBER, len(snapshot.interfaces))
+    for interface in snapshot.interfaces:
         yield from _entry(interface)
 
 
-def extended_rows(shown: SnmpSnapshot) -> Iterator[MibRow]:
+def extended_rows(snapshot: SnmpSnapshot) -> Iterator[MibRow]:
     """Yield ifXTable. A veth does not count multicast apart, so all packets are unicast."""
-    for interface in shown.interfaces:
+    for interface in snapshot.interfaces:
         yield from _extended_entry(interface)
 
 
@@ -93,20 +93,20 @@ PORT_KINDS = {"ifalias": 1, "mac": 3, "ip": 4, "ifname": 5, "local": 7}
 NO_TIME_FILTER = 0
 
 
-def lldp_rows(shown: SnmpSnapshot, around: Surroundings) -> Iterator[MibRow]:
+def lldp_rows(snapshot: SnmpSnapshot, lldp: LldpState) -> Iterator[MibRow]:
     """Yield the local system, its ports, and the remote systems by local port, which is numbered as in IF-MIB."""
-    yield from _chassis(around.chassis)
-    by_kernel_name = {kernel: port for port, kernel in around.kernel_names.items()}
+    yield from _chassis(lldp.chassis)
+    by_kernel_name = {kernel: port for port, kernel in lldp.kernel_names.items()}
     indexes = {}
-    for interface in shown.interfaces:
+    for interface in snapshot.interfaces:
         indexes[interface.reading.name] = interface.index
-        is_name = interface.label == around.kernel_names.get(interface.reading.name)
+        is_name = interface.label == lldp.kernel_names.get(interface.reading.name)
         kind = PORT_KINDS["ifname" if is_name else "local"]
         yield integer((*LOCAL_PORT, 2, interface.index), kind)
         yield string((*LOCAL_PORT, 3, interface.index), interface.label)
         yield string((*LOCAL_PORT, 4, interface.index), interface.state.description or interface.reading.name)
     seen: Counter[int] = Counter()
-    for neighbor in around.neighbors:
+    for neighbor in lldp.neighbors:
         index = indexes.get(by_kernel_name.get(neighbor.interface, ""))
         if index is not None:
             seen[index] += 1
@@ -184,22 +184,22 @@ class Sensor:
         return port_index(self.interface) + 10 * self.unit.digit + self.lane
 
 
-def entity_rows(shown: SnmpSnapshot) -> Iterator[MibRow]:
+def entity_rows(snapshot: SnmpSnapshot) -> Iterator[MibRow]:
     """Yield entPhysicalTable."""
-    yield from _physical(CHASSIS, 0, IS_CHASSIS, -1, ("Chassis", shown.switch.model.name))
-    is_eos = shown.switch.platform == "eos"
-    for interface, module in modules(shown):
+    yield from _physical(CHASSIS, 0, IS_CHASSIS, -1, ("Chassis", snapshot.switch.model.name))
+    is_eos = snapshot.switch.platform == "eos"
+    for interface, module in modules(snapshot):
         yield from _transceiver(interface, module, is_eos=is_eos)
-    for position, sensor in sensors(shown):
+    for position, sensor in sensors(snapshot):
         text = sensor_text(sensor, is_eos=is_eos)
         texts = ("" if is_eos else text, text)
         yield from _physical(sensor.index, port_index(sensor.interface), IS_SENSOR, position, texts)
 
 
-def sensor_rows(shown: SnmpSnapshot) -> Iterator[MibRow]:
+def sensor_rows(snapshot: SnmpSnapshot) -> Iterator[MibRow]:
     """Yield entPhySensorTable."""
-    is_eos = shown.switch.platform == "eos"
-    for _, sensor in sensors(shown):
+    is_eos = snapshot.switch.platform == "eos"
+    for _, sensor in sensors(snapshot):
         precision = unit_precision(sensor.unit, is_eos=is_eos)
         yield integer((*SENSOR, 1, sensor.index), sensor.unit.data_type)
         yield integer((*SENSOR, 2, sensor.index), sensor.unit.scale)
@@ -209,9 +209,9 @@ def sensor_rows(shown: SnmpSnapshot) -> Iterator[MibRow]:
         yield string((*SENSOR, 6, sensor.index), sensor.unit.display)
 
 
-def sensors(shown: SnmpSnapshot) -> Iterator[tuple[int, Sensor]]:
+def sensors(snapshot: SnmpSnapshot) -> Iterator[tuple[int, Sensor]]:
     """Yield all sensors with their position in their transceiver; passive copper has none."""
-    for interface, module in modules(shown):
+    for interface, module in modules(snapshot):
         if module.kind != "copper":
             yield from enumerate(_sensors(interface, module), 1)
 
@@ -227,8 +227,8 @@ def unit_precision(unit: SensorUnit, *, is_eos: bool) -> int:
 
 def scaled(unit: SensorUnit, value: float, precision: int) -> int:
     """Encode a value as entPhySensorValue; optical power is converted from dBm to milliwatts."""
-    shown = math.pow(10, value / 10) if unit.data_type == WATTS else value
-    return max(-LARGEST, min(LARGEST, round(shown * math.pow(10, precision))))
+    converted = math.pow(10, value / 10) if unit.data_type == WATTS else value
+    return max(-LARGEST, min(LARGEST, round(converted * math.pow(10, precision))))
 
 
 def sensor_text(sensor: Sensor, *, is_eos: bool) -> str:
@@ -241,12 +241,12 @@ def sensor_text(sensor: Sensor, *, is_eos: bool) -> str:
 
 def _sensors(interface: SnmpInterface, module: TransceiverReading) -> Iterator[Sensor]:
     yield Sensor(interface, TEMPERATURE, 0, module.temperature_c, module.temperature_limits)
-    for lane, light in enumerate(module.lanes, module.first_lane):
-        yield Sensor(interface, TX_POWER, lane, light.tx_dbm, module.tx_limits)
-    for lane, light in enumerate(module.lanes, module.first_lane):
-        yield Sensor(interface, RX_POWER, lane, light.rx_dbm, module.rx_limits)
-    for lane, light in enumerate(module.lanes, module.first_lane):
-        yield Sensor(interface, TX_BIAS, lane, light.bias_ma, module.bias_limits)
+    for number, lane in enumerate(module.lanes, module.first_lane):
+        yield Sensor(interface, TX_POWER, number, lane.tx_dbm, module.tx_limits)
+    for number, lane in enumerate(module.lanes, module.first_lane):
+        yield Sensor(interface, RX_POWER, number, lane.rx_dbm, module.rx_limits)
+    for number, lane in enumerate(module.lanes, module.first_lane):
+        yield Sensor(interface, TX_BIAS, number, lane.bias_ma, module.bias_limits)
     yield Sensor(interface, VOLTAGE, 0, module.voltage_v, module.voltage_limits)
 
 
@@ -255,8 +255,8 @@ def _transceiver(interface: SnmpInterface, module: TransceiverReading, *, is_eos
     text = f"Xcvr for {interface.label}" if is_eos else f"{module.identifier} for {interface.label}"
     texts = ("" if is_eos else interface.reading.name, text)
     yield from _physical(index, CHASSIS, IS_PORT, -1, texts, is_replaceable=True)
-    told = {8: module.revision, 9: module.firmware, 11: module.serial, 12: module.vendor, 13: module.part}
-    for column, value in told.items():
+    texts_by_column = {8: module.revision, 9: module.firmware, 11: module.serial, 12: module.vendor, 13: module.part}
+    for column, value in texts_by_column.items():
         yield string((*PHYSICAL, column, index), value)
 
 
@@ -279,9 +279,9 @@ def _physical(
 PFC_TABLE = (1, 3, 111, 2, 802, 1, 1, 21, 1, 1, 1)
 
 
-def pfc_rows(shown: SnmpSnapshot) -> Iterator[MibRow]:
+def pfc_rows(snapshot: SnmpSnapshot) -> Iterator[MibRow]:
     """Yield ieee8021PfcRequests (frames sent) and ieee8021PfcIndications (frames received)."""
-    for interface in shown.interfaces:
+    for interface in snapshot.interfaces:
         priorities = interface.reading.priorities
         yield counter32((*PFC_TABLE, 2, interface.index), sum(priority.tx_pause for priority in priorities))
         yield counter32((*PFC_TABLE, 3, interface.index), sum(priority.rx_pause for priority in priorities))

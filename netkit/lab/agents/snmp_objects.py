@@ -1,4 +1,4 @@
-"""SNMP objects: rows of a table, all objects of an agent in order, and the switch that their values come from."""
+"""SNMP objects: typed rows, the ordered tree of an agent, and the snapshot of the switch they are computed from."""
 
 import re
 import time
@@ -148,7 +148,7 @@ class SnmpInterface:
 
     index: int
     label: str
-    """What ifDescr and ifName call the port: its name, on SONiC its alias."""
+    """ifDescr and ifName: the port's name, on SONiC its alias."""
     state: PortState
     reading: SwitchPortReading
 
@@ -163,7 +163,7 @@ class SnmpSnapshot:
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
+class LldpState:
     """What LLDP knows: the local chassis, and the neighbours by kernel interface."""
 
     kernel_names: Mapping[str, str]
@@ -171,13 +171,14 @@ class Surroundings:
     neighbors: tuple[LldpNeighbor, ...]
 
 
-def scene(switch: Switch, state: SwitchState, readings: Iterable[SwitchPortReading]) -> SnmpSnapshot:
-    told = {port.name: port for port in state.ports}
-    found = (
-        _interface(switch.platform, position, told.get(reading.name, PortState(reading.name)), reading)
-        for position, reading in enumerate(readings)
-    )
-    return SnmpSnapshot(switch, state, tuple(sorted(found, key=lambda interface: interface.index)))
+def snapshot(switch: Switch, state: SwitchState, readings: Iterable[SwitchPortReading]) -> SnmpSnapshot:
+    configured = {port.name: port for port in state.ports}
+    interfaces = []
+    for position, reading in enumerate(readings):
+        port = configured.get(reading.name, PortState(reading.name))
+        index = interface_index(switch.platform, reading.name, position)
+        interfaces.append(SnmpInterface(index, port.alias or reading.name, port, reading))
+    return SnmpSnapshot(switch, state, tuple(sorted(interfaces, key=lambda interface: interface.index)))
 
 
 def interface_index(platform: str, port: str, position: int) -> int:
@@ -194,12 +195,8 @@ def interface_index(platform: str, port: str, position: int) -> int:
     return FIRST_LINUX_INDEX + position
 
 
-def modules(shown: SnmpSnapshot) -> Iterator[tuple[SnmpInterface, TransceiverReading]]:
+def modules(snapshot: SnmpSnapshot) -> Iterator[tuple[SnmpInterface, TransceiverReading]]:
     """Yield the interfaces that have a transceiver, with the transceiver."""
-    for interface in shown.interfaces:
+    for interface in snapshot.interfaces:
         if interface.reading.module is not None:
             yield interface, interface.reading.module
-
-
-def _interface(platform: str, position: int, state: PortState, reading: SwitchPortReading) -> SnmpInterface:
-    return SnmpInterface(interface_index(platform, reading.name, position), state.alias or reading.name, state, reading)

@@ -10,7 +10,7 @@ import pytest
 from netkit.facts import Facts
 from netkit.lab.agents.lldp_neighbor import LldpChassis, LldpNeighbor
 from netkit.lab.agents.snmp_agent import SnmpAgent
-from netkit.lab.agents.snmp_objects import Surroundings
+from netkit.lab.agents.snmp_objects import LldpState
 from netkit.lab.state import PortState, SnmpState, SnmpV3User, SwitchState
 from netkit.observe import assemble
 from netkit.platforms.snmp.driver import SnmpViewer
@@ -45,10 +45,10 @@ def serving(platform: str, folder: Path) -> Iterator[SnmpAgent]:
             agent.close()
 
 
-def surroundings(node: ScratchNode) -> Surroundings:
+def surroundings(node: ScratchNode) -> LldpState:
     host = LldpChassis("mac", "02:00:00:00:00:09", "gpu01", "linux")
     beside = LldpNeighbor("k1", host, "mac", "02:00:00:00:00:0a", "rail0")
-    return Surroundings(node.kernel_names, LldpChassis("mac", "02:00:00:00:00:01", "leaf", "a switch"), (beside,))
+    return LldpState(node.kernel_names, LldpChassis("mac", "02:00:00:00:00:01", "leaf", "a switch"), (beside,))
 
 
 def state(platform: str) -> SwitchState:

@@ -35,7 +35,7 @@ def test_sonic_serves_once_a_row_says_so(version: str, table: str, tmp_path: Pat
     code, *_ = bench.patch({"op": "add", "path": f"/{table}/certs", "value": CERTIFICATES})
     assert (code, bench.node.states[-1].gnmi) == (0, GnmiState(8081))
     code, *_ = bench.patch({"op": "remove", "path": f"/{table}/gnmi/user_auth"})
-    assert (code, bench.node.states[-1].gnmi) == (0, GnmiState(8081, asks_who=False))
+    assert (code, bench.node.states[-1].gnmi) == (0, GnmiState(8081, has_authentication=False))
 
 
 def test_cumulus_serves_once_it_knows_where(tmp_path: Path) -> None:

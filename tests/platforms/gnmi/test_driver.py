@@ -183,7 +183,7 @@ def test_another_certificate_is_refused(switch: Served) -> None:
 
 
 def test_a_server_in_the_clear_is_only_taken_when_that_is_said(tmp_path: Path) -> None:
-    with served("sonic", tmp_path, GnmiState(0, has_tls=False, asks_who=False)) as switch:
+    with served("sonic", tmp_path, GnmiState(0, has_tls=False, has_authentication=False)) as switch:
         assert "the server does not use TLS" in problem(switch)
         viewer = switch.viewer(password="", shield="none")
         viewer.open()

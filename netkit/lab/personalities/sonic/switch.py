@@ -243,7 +243,7 @@ def _gnmi(tables: View, branch: int) -> GnmiState | None:
     return GnmiState(
         port=int(text(tables, table, "gnmi", "port") or GNMI_PORT),
         has_tls={"server_crt", "server_key"} <= set(certificates),
-        asks_who=text(tables, table, "gnmi", "user_auth") == "password",
+        has_authentication=text(tables, table, "gnmi", "user_auth") == "password",
     )
 
 
