@@ -172,13 +172,13 @@ class Keeper:
         missing = proof.missing(self._job.fabric, self._world.nodes)
         devices = [
             {
-                "name": seat.name,
-                "personality": seat.personality,
-                "address": seat.address,
+                "name": spec.name,
+                "personality": spec.personality,
+                "address": spec.address,
                 "port": self._world.port(world.SSH_PORT),
-                "state": "; ".join(missing.get(seat.name, ())) or "ready",
+                "state": "; ".join(missing.get(spec.name, ())) or "ready",
             }
-            for seat in self._world.layout.seats.values()
+            for spec in self._world.layout.nodes.values()
         ]
         return {"devices": devices}
 

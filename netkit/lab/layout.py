@@ -1,6 +1,6 @@
-"""From a fabric to the lab that stands for it: who runs, under which kernel names, at which loopback addresses."""
+"""The plan of a lab for a fabric: its nodes with loopback addresses and kernel interface names, and its cables."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from netkit.design.fabric import Fabric, Host, Switch
@@ -10,14 +10,14 @@ PERSONALITY_OF_HOSTS = "linux-host"
 
 
 @dataclass(frozen=True, slots=True)
-class Seat:
+class NodeSpec:
     """The lab's plan for one device."""
 
     device: Switch | Host
     personality: str
     address: str
     kernel_names: Mapping[str, str]
-    """NOS port name → kernel interface name; a kernel knows neither slashes nor long names."""
+    """NOS port name → kernel interface name, which may be neither long nor contain slashes."""
 
     @property
     def name(self) -> str:
@@ -25,7 +25,7 @@ class Seat:
 
 
 @dataclass(frozen=True, slots=True)
-class Strand:
+class VethPair:
     """A cable as a veth pair."""
 
     left: str
@@ -39,18 +39,32 @@ class LabLayout:
     """The nodes and cables of a lab."""
 
     fabric: Fabric
-    seats: Mapping[str, Seat]
-    strands: tuple[Strand, ...]
+    nodes: Mapping[str, NodeSpec]
+    links: tuple[VethPair, ...]
 
 
 def lay_out(fabric: Fabric, block: str) -> LabLayout:
     """Plan the lab of a fabric on a loopback block such as `127.64`."""
     devices: tuple[Switch | Host, ...] = (*fabric.switches, *fabric.hosts)
-    seats = {
-        device.name: Seat(device, _personality(device), address(block, index), _kernel_names(device))
-        for index, device in enumerate(devices)
-    }
-    return LabLayout(fabric, seats, tuple(_strands(fabric, seats)))
+    nodes = {}
+    for index, device in enumerate(devices):
+        if isinstance(device, Switch):
+            personality = device.platform
+            kernel_names = {port.name: kernel_name(port.name) for port in device.ports}
+        else:
+            personality = PERSONALITY_OF_HOSTS
+            kernel_names = {nic.interface: nic.interface for nic in device.nics}
+        nodes[device.name] = NodeSpec(device, personality, address(block, index), kernel_names)
+    links = (
+        VethPair(
+            link.device,
+            nodes[link.device].kernel_names[link.port],
+            link.peer,
+            nodes[link.peer].kernel_names[link.peer_port],
+        )
+        for link in fabric.links()
+    )
+    return LabLayout(fabric, nodes, tuple(links))
 
 
 def address(block: str, index: int) -> str:
@@ -63,23 +77,3 @@ def kernel_name(port: str) -> str:
     if "/" not in port:
         return port
     return "et" + port.removeprefix("Ethernet").replace("/", "_")
-
-
-def _personality(device: Switch | Host) -> str:
-    return device.platform if isinstance(device, Switch) else PERSONALITY_OF_HOSTS
-
-
-def _kernel_names(device: Switch | Host) -> Mapping[str, str]:
-    if isinstance(device, Host):
-        return {nic.interface: nic.interface for nic in device.nics}
-    return {port.name: kernel_name(port.name) for port in device.ports}
-
-
-def _strands(fabric: Fabric, seats: Mapping[str, Seat]) -> Iterator[Strand]:
-    for link in fabric.links():
-        yield Strand(
-            link.device,
-            seats[link.device].kernel_names[link.port],
-            link.peer,
-            seats[link.peer].kernel_names[link.peer_port],
-        )

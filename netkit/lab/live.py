@@ -16,7 +16,7 @@ from netkit.lab import routing
 from netkit.lab.agents.gnmi import GnmiAgent
 from netkit.lab.agents.lldp_daemon import Lldpd
 from netkit.lab.agents.snmp_agent import SnmpAgent
-from netkit.lab.layout import Seat
+from netkit.lab.layout import NodeSpec
 from netkit.lab.model.wiring import KernelPort
 from netkit.lab.node import ProgramResult
 from netkit.lab.reading import NicReading, SwitchPortReading, TrafficReading
@@ -62,11 +62,11 @@ NOTHING_LEFT: Left = (PortMarks(), NOTHING_SENT)
 class LiveNode:
     """One device of a running lab; personalities see it as the `Node` protocol."""
 
-    def __init__(self, seat: Seat, holder: Holder, saved: Path, log: Path, services: LabServices) -> None:
-        self.name = seat.name
-        self.device: Switch | Host = seat.device
-        self.kernel_names: Mapping[str, str] = seat.kernel_names
-        self.seat = seat
+    def __init__(self, spec: NodeSpec, holder: Holder, saved: Path, log: Path, services: LabServices) -> None:
+        self.name = spec.name
+        self.device: Switch | Host = spec.device
+        self.kernel_names: Mapping[str, str] = spec.kernel_names
+        self.spec = spec
         self.holder = holder
         self.saved = saved
         self.lock = threading.RLock()

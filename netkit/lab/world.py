@@ -46,16 +46,16 @@ class World:
         return number + self.low_port_shift if number <= LOW_PORTS else number
 
     def settings(self, host: str) -> Mapping[str, NicSettings]:
-        node, mind = self.nodes[host], self.personalities[host]
+        node, nos = self.nodes[host], self.personalities[host]
         nics = node.device.nics if isinstance(node.device, Host) else ()
-        found = {nic.interface: mind.settings(nic.interface) for nic in nics}
+        found = {nic.interface: nos.settings(nic.interface) for nic in nics}
         return {name: one for name, one in found.items() if one is not None}
 
-    def tell_settings(self, node: LiveNode) -> None:
+    def apply_nic_settings(self, node: LiveNode) -> None:
         """Pass the settings of a host's NICs to the model and to the traffic."""
         if isinstance(node.device, Host):
-            mind = self.personalities[node.name]
-            tos = {nic.interface: mind.data_tos(nic.interface) for nic in node.device.nics}
+            nos = self.personalities[node.name]
+            tos = {nic.interface: nos.data_tos(nic.interface) for nic in node.device.nics}
             self.services.host_told(node.device, self.settings(node.name), tos)
 
 

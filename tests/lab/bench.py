@@ -65,10 +65,10 @@ class OutsideBench:
 def benches(lab: RunningLab, fabric: Fabric, folder: Path) -> dict[str, OutsideBench]:
     """Return all nodes of a lab; `folder` is where faults may note what heals them."""
     record = json.loads((lab.home / lab.name / "lab.json").read_text())
-    seats, holders = lay_out(fabric, "127.64").seats, _holders(lab)
+    specs, holders = lay_out(fabric, "127.64").nodes, _holders(lab)
     return {
         name: OutsideBench(
-            name, holders[name], seats[name].kernel_names, Place(f"/proc/{row['pid']}/ns/net"), folder / name
+            name, holders[name], specs[name].kernel_names, Place(f"/proc/{row['pid']}/ns/net"), folder / name
         )
         for name, row in record["devices"].items()
     }

@@ -29,7 +29,7 @@ def make_certificate(node: LiveNode) -> str:
     if not certificate.exists():
         command = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
         command += ["-keyout", str(key), "-out", str(certificate), "-days", "3650", "-subj", f"/CN={node.name}"]
-        command += ["-addext", f"subjectAltName=IP:{node.seat.address},DNS:{node.name}"]
+        command += ["-addext", f"subjectAltName=IP:{node.spec.address},DNS:{node.name}"]
         subprocess.run(command, env=without_secrets(), check=True, capture_output=True)  # noqa: S603
     body = "".join(certificate.read_text(encoding="ascii").splitlines()[1:-1])
     return hashlib.sha256(base64.b64decode(body)).hexdigest()
@@ -79,7 +79,7 @@ def serve(node: LiveNode, personality: Personality, port: int, password: str, ga
 
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(node.saved / CERTIFICATE, node.saved / KEY)
-    server = HttpsServer((node.seat.address, port), Handler)
+    server = HttpsServer((node.spec.address, port), Handler)
     server.context = context
     threading.Thread(target=server.serve_forever, name=f"https-{node.name}", daemon=True).start()
 

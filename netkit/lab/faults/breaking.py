@@ -250,7 +250,7 @@ class Breaker:
             self._before[fault.name, fault.place] = self._world.settings(host.name)
             for words in nic_faults.commands(fault, self._world.fabric, host):
                 nic_faults.run(self._world.nodes[host.name], words)
-            self._world.tell_settings(self._world.nodes[host.name])
+            self._world.apply_nic_settings(self._world.nodes[host.name])
 
     def _undo(self, fault: faults.InjectedFault) -> None:
         maker = faults.known(fault.name).maker
@@ -263,7 +263,7 @@ class Breaker:
             before = self._before.pop((fault.name, fault.place), {})
             for words in nic_faults.remedies(fault, self._world.fabric, host, before):
                 nic_faults.run(self._world.nodes[host.name], words)
-            self._world.tell_settings(self._world.nodes[host.name])
+            self._world.apply_nic_settings(self._world.nodes[host.name])
 
     def _announce(self, fault: faults.InjectedFault) -> None:
         """Restore the LLDP port names on switches whose cables moved."""

@@ -204,7 +204,7 @@ class Incidents:
         if slow := self._faults.of("slow", node.name):
             lines += f"sleep {slow.number('seconds')}\n"
         hangs = self._faults.of("hangs", node.name)
-        if hangs and not hangs.number("after") and node.seat.personality in REAL:
+        if hangs and not hangs.number("after") and node.spec.personality in REAL:
             lines += "[ $# -eq 0 ] || exec sleep 86400\n"
         if self._faults.of("garbage", node.name):
             lines += BABBLE
