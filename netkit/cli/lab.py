@@ -147,7 +147,7 @@ def device_record(lab: LabFolder, device: str) -> Mapping[str, Any]:
     """Return what is written down of a device of a lab."""
     devices: Mapping[str, Mapping[str, Any]] = lab.record().get("devices", {})
     if not devices:
-        raise LabError(Problem(f"the lab {lab.name} is not there yet", "netkit lab up waits until it is"))
+        raise LabError(Problem(f"the lab {lab.name} is not up yet", "netkit lab up waits until it is"))
     if device not in devices:
         known = ", ".join(list(devices)[:SHOWN]) + (" …" if len(devices) > SHOWN else "")
         raise LabError(Problem(f"the lab {lab.name} has no device {device!r}", f"it has {known}"))

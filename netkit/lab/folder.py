@@ -1,4 +1,4 @@
-"""The files of a running lab: its folder, the record of what runs, and the job that keeps it."""
+"""The folder of a running lab, its record lab.json, and requests to its keeper."""
 
 import fcntl
 import json
@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from netkit.design.fabric import Fabric
 from netkit.errors import LabError, Problem
@@ -119,10 +119,12 @@ def began_at(pid: int) -> str:
 def lab_folder(name: str) -> LabFolder:
     """Return the folder of a lab by name, whether it exists or not."""
     if not NAME.match(name):
-        raise LabError(Problem(f"{name!r} is no name for a lab", "use letters, digits, dots and dashes"))
+        raise LabError(Problem(f"{name!r} is not a valid name for a lab", "use letters, digits, dots and dashes"))
     folder = LabFolder(home() / name)
     if len(str(folder.control)) > LONGEST_SOCKET_PATH:
-        raise LabError(Problem(f"{folder.path} is too long for a socket", "set NETKIT_LAB_DIR to a shorter folder"))
+        raise LabError(
+            Problem(f"{folder.path} is too long for the path of a socket", "set NETKIT_LAB_DIR to a shorter folder")
+        )
     return folder
 
 
@@ -138,7 +140,7 @@ def only_one() -> Iterator[None]:
     """Hold the lock of all labs: starting and ending one changes what they share."""
     home().mkdir(parents=True, exist_ok=True, mode=0o755)
     if os.geteuid() not in {0, home().stat().st_uid}:
-        raise LabError(Problem(f"{home()} belongs to somebody else", "set NETKIT_LAB_DIR to a folder of your own"))
+        raise LabError(Problem(f"{home()} belongs to another user", "set NETKIT_LAB_DIR to a folder of your own"))
     with (home() / ".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
@@ -150,16 +152,16 @@ class LabJob:
 
     fabric: Fabric
     files: Mapping[str, Mapping[str, str]]
-    """Device → rendered files; a device without any starts as from the factory."""
+    """Device → rendered files; a device without any starts with factory defaults."""
     folder: LabFolder
     fabric_folder: str
     patience_s: float = 90.0
     promised: Fabric | None = None
-    """What the files make of the fabric, where that is not yet the fabric itself."""
+    """The fabric that the files configure, if it differs from `fabric`."""
 
 
 PATIENCE_S = 900.0
-NO_WORD = '{"error": ["the lab ended while it was asked"]}'
+HUNG_UP = '{"error": ["the lab ended before it answered"]}'
 
 
 def ask_keeper(folder: LabFolder, verb: str, **details: Any) -> Mapping[str, Any]:
@@ -171,16 +173,13 @@ def ask_keeper(folder: LabFolder, verb: str, **details: Any) -> Mapping[str, Any
             with line.makefile("rw", encoding="utf-8") as stream:
                 stream.write(json.dumps({"verb": verb, **details}) + "\n")
                 stream.flush()
-                answer = json.loads(stream.readline() or NO_WORD)
+                answer = json.loads(stream.readline() or HUNG_UP)
         except FileNotFoundError:
-            raise LabError(
-                Problem(f"the lab {folder.name} is not there yet", "netkit lab up waits until it is")
-            ) from None
+            raise LabError(Problem(f"the lab {folder.name} is not up yet", "netkit lab up waits until it is")) from None
         except (OSError, ValueError) as error:
             raise LabError(
                 Problem(f"the lab {folder.name} does not answer: {error}", "netkit lab down, then up")
             ) from None
     if "error" in answer:
         raise LabError([Problem(text) for text in answer["error"]])
-    found: Mapping[str, Any] = answer
-    return found
+    return cast("Mapping[str, Any]", answer)

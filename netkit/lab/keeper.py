@@ -1,4 +1,4 @@
-"""The process a lab lives in: it has the nodes built, answers for them, and when it ends everything ends."""
+"""The process that runs a lab: it builds the nodes and answers requests; when it ends, the lab ends."""
 
 import contextlib
 import gc
@@ -27,7 +27,7 @@ from netkit.lab.traffic.process import TrafficProcess
 Request = Mapping[str, Any]
 Answer = Mapping[str, Any]
 ANSWERED_EARLY = {"progress", "again"}
-"""What may be asked before every node is there."""
+"""Requests that are answered before every node is built."""
 
 
 @dataclass
@@ -44,7 +44,7 @@ class Status:
     failure: str = ""
     began_s: float = field(default_factory=time.monotonic)
 
-    def tell(self, step: str, done: int, total: int) -> None:
+    def progress(self, step: str, done: int, total: int) -> None:
         self.step, self.done, self.total = step, done, total
 
 
@@ -69,7 +69,7 @@ class Keeper:
         self._job = job
         self._status = Status()
         self._world = world.begin(job.fabric, job.fabric_folder, job.folder)
-        self._builder = Builder(self._world, job.files, self._status.tell)
+        self._builder = Builder(self._world, job.files, self._status.progress)
         self._breaker = Breaker(self._world)
         caller = Caller(self._world.nodes)
         self._verbs: Mapping[str, Callable[[Request], Answer]] = {
@@ -104,26 +104,24 @@ class Keeper:
             status.is_built = True
             threading.Thread(target=self._world.incidents.keep_fresh, name="fresh", daemon=True).start()
             self._settle()
-        except Exception as error:  # whoever waits for the lab must hear why it will not come
+        except Exception as error:  # `netkit lab up` waits for the lab and reports the failure
             traceback.print_exc()
             status.failure = f"{type(error).__name__}: {error}"
 
     def _settle(self) -> None:
         """Wait until the configured state is reached; devices with factory defaults are not checked."""
         status = self._status
-        is_told = {name for name, files in self._job.files.items() if files} >= set(self._world.nodes)
-        status.shortfalls = [*status.unbooted, *(self._lacks() if is_told else ())]
+        shortfalls = []
+        if {name for name, files in self._job.files.items() if files} >= set(self._world.nodes):
+            fabric, nodes = self._job.promised or self._job.fabric, self._world.nodes
+            shortfalls = proof.wait(
+                fabric, nodes, self._job.patience_s, lambda done, total: status.progress("convergence", done, total)
+            )
+            if not shortfalls:
+                status.progress("reachability", 0, 1)
+                shortfalls = proof.unreached(nodes, proof.some_trips(fabric))
+        status.shortfalls = [*status.unbooted, *shortfalls]
         status.is_up = True
-
-    def _lacks(self) -> list[proof.Shortfall]:
-        status, fabric, nodes = self._status, self._job.promised or self._job.fabric, self._world.nodes
-        missing = proof.wait(
-            fabric, nodes, self._job.patience_s, lambda done, total: status.tell("convergence", done, total)
-        )
-        if not missing:
-            status.tell("reachability", 0, 1)
-            missing = proof.unreached(nodes, proof.some_trips(fabric))
-        return missing
 
     def _answer(self, line: socket.socket) -> None:
         with line, line.makefile("rw", encoding="utf-8") as stream:
@@ -132,14 +130,14 @@ class Keeper:
                 verb = str(request.get("verb"))
                 if verb not in self._verbs:
                     raise LabError(
-                        Problem(f"the lab knows no {verb!r}", "it was started by another netkit; restart it")
+                        Problem(f"the lab does not know {verb!r}", "another version of netkit started it; restart it")
                     )
                 if not self._status.is_built and verb not in ANSWERED_EARLY:
-                    raise LabError(Problem("the lab is still being built", "netkit lab up waits until it is there"))
+                    raise LabError(Problem("the lab is still being built", "netkit lab up waits until it is up"))
                 answer = self._verbs[verb](request)
             except LabError as error:
                 answer = {"error": [str(problem) for problem in error.problems]}
-            except Exception as error:  # a flaw here must not leave the caller waiting
+            except Exception as error:  # a bug here must not leave the caller waiting
                 traceback.print_exc()
                 answer = {"error": [f"{type(error).__name__}: {error}"]}
             with contextlib.suppress(OSError):
@@ -152,7 +150,7 @@ class Keeper:
             "done": status.done,
             "total": status.total,
             "is_up": status.is_up,
-            "shortfalls": [[lack.device, lack.port, lack.what] for lack in status.shortfalls],
+            "shortfalls": [[found.device, found.port, found.what] for found in status.shortfalls],
             "notes": [
                 [name, node.gnmi.lack] for name, node in self._world.nodes.items() if node.gnmi and node.gnmi.lack
             ],

@@ -1,4 +1,4 @@
-"""A node that runs: its namespaces, its programs, its state in the kernel; and which of its ports are drained."""
+"""A running node: its namespaces, programs and kernel state; and which of its ports are drained."""
 
 import os
 import re
@@ -7,7 +7,8 @@ import signal
 import subprocess
 import threading
 import time
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO
 
@@ -26,37 +27,36 @@ from netkit.lab.system import namespace_holder, netlink
 from netkit.lab.system.namespace_holder import ENVIRONMENT, Holder, write_boot_id
 from netkit.lab.traffic.marking import NOTHING_SENT, PortMarks, Sent
 
-WHOLE = "bgp graceful-shutdown"
-MAP = re.compile(r"^route-map (\S+) permit \d+\n((?:(?!exit|route-map).*\n)*)", re.MULTILINE)
-LEAVES = re.compile(r"^ +set community .*\bgraceful-shutdown\b", re.MULTILINE)
-GROUP = re.compile(r"^ *neighbor (\S+)(?: interface)? peer-group (\S+)$", re.MULTILINE)
-OUTWARDS = re.compile(r"^ *neighbor (\S+) route-map (\S+) out$", re.MULTILINE)
+SHUTDOWN = "bgp graceful-shutdown"
+ROUTE_MAP = re.compile(r"^route-map (\S+) permit \d+\n((?:(?!exit|route-map).*\n)*)", re.MULTILINE)
+SHUTDOWN_COMMUNITY = re.compile(r"^ +set community .*\bgraceful-shutdown\b", re.MULTILINE)
+PEER_GROUP = re.compile(r"^ *neighbor (\S+)(?: interface)? peer-group (\S+)$", re.MULTILINE)
+MAP_OUT = re.compile(r"^ *neighbor (\S+) route-map (\S+) out$", re.MULTILINE)
 
 
-def ports(config: str, switch: Switch, kernel_names: Mapping[str, str]) -> frozenset[str]:
+def drained_ports(config: str, switch: Switch, kernel_names: Mapping[str, str]) -> frozenset[str]:
     """Return the drained ports. A fully drained leaf counts as not drained: its hosts have no other path."""
-    found = _interfaces(config, kernel_names.values())
-    drained = frozenset(name for name, interface in kernel_names.items() if interface in found)
+    if SHUTDOWN in (line.strip() for line in config.splitlines()):
+        drained = frozenset(kernel_names)
+    else:
+        draining_maps = {name for name, body in ROUTE_MAP.findall(config) if SHUTDOWN_COMMUNITY.search(body)}
+        group_of = dict(PEER_GROUP.findall(config))
+        map_of = dict(MAP_OUT.findall(config))
+        drained = frozenset(
+            name
+            for name, interface in kernel_names.items()
+            if map_of.get(interface, map_of.get(group_of.get(interface, ""))) in draining_maps
+        )
     is_cut_off = switch.role == "leaf" and drained >= {port.name for port in switch.fabric_ports}
     return frozenset() if is_cut_off else drained
 
 
-def _interfaces(config: str, interfaces: Collection[str]) -> frozenset[str]:
-    """Return interfaces drained as a whole switch, or by a route map that sets the graceful-shutdown community."""
-    if WHOLE in (line.strip() for line in config.splitlines()):
-        return frozenset(interfaces)
-    leaving = {name for name, body in MAP.findall(config) if LEAVES.search(body)}
-    group_of = dict(GROUP.findall(config))
-    maps = dict(OUTWARDS.findall(config))
-    return frozenset(name for name in interfaces if maps.get(name, maps.get(group_of.get(name, ""))) in leaving)
-
-
 FRESH_S = 0.5
 CROWD_S = 15.0
-"""What was counted longer ago tells nothing of how crowded a port is now."""
+"""Older counters do not show whether a port is congested now."""
 FLASH_BYTES = 64 << 20
-Left = tuple[PortMarks, Sent]
-NOTHING_LEFT: Left = (PortMarks(), NOTHING_SENT)
+EgressCounters = tuple[PortMarks, Sent]
+NOTHING_COUNTED: EgressCounters = (PortMarks(), NOTHING_SENT)
 
 
 class LiveNode:
@@ -71,7 +71,7 @@ class LiveNode:
         self.saved = saved
         self.lock = threading.RLock()
         self.changes = 0
-        """How often the node became something else: what changed between two looks shows by it."""
+        """The number of configuration changes so far."""
         self.lldp = Lldpd(self)
         self.agent: SnmpAgent | None = None
         self.gnmi: GnmiAgent | None = None
@@ -81,8 +81,8 @@ class LiveNode:
         self._links = netlink.KernelState()
         self._frr: str | None = None
         self._marking = ""
-        self._seen: tuple[float, Mapping[str, KernelPort]] = (-FRESH_S, {})
-        self._left: Mapping[str, Left] = {}
+        self._read: tuple[float, Mapping[str, KernelPort]] = (-FRESH_S, {})
+        self._egress: Mapping[str, EgressCounters] = {}
 
     def file(self, path: str) -> Path:
         """Return the path on this side of a file of the node."""
@@ -189,7 +189,7 @@ class LiveNode:
         if marking != self._marking:
             self.nft(marking)
             self._marking = marking
-        self._services.told(self.name, state)
+        self._services.configure_switch(self.name, state)
         self.lldp.apply(state)
         if self.agent is not None:
             self.agent.apply(state)
@@ -204,15 +204,11 @@ class LiveNode:
 
     def ports(self) -> tuple[SwitchPortReading, ...]:
         """Read every port of a switch."""
-        return self._services.port_readings(self.name, self.kernel_ports(), self._drained())
-
-    def _drained(self) -> frozenset[str]:
-        if not isinstance(self.device, Switch):
-            return frozenset()
-        try:
-            return ports(self.vty("show running-config"), self.device, self.kernel_names)
-        except OSError:
-            return frozenset()
+        drained: frozenset[str] = frozenset()
+        if isinstance(self.device, Switch):
+            with suppress(OSError):
+                drained = drained_ports(self.vty("show running-config"), self.device, self.kernel_names)
+        return self._services.port_readings(self.name, self.kernel_ports(), drained)
 
     def port(self, name: str) -> SwitchPortReading | None:
         """Read one port; None if it is not in use."""
@@ -228,20 +224,20 @@ class LiveNode:
 
     def kernel_ports(self) -> Mapping[str, KernelPort]:
         """Return the kernel's view of each port by its NOS name, at most half a second old."""
-        seen_s, ports = self._seen
-        age_s = time.monotonic() - seen_s
+        read_s, ports = self._read
+        age_s = time.monotonic() - read_s
         if age_s < FRESH_S:
             return ports
-        shown = netlink.links(self.holder.network)
+        links = netlink.links(self.holder.network)
         is_switch = isinstance(self.device, Switch)
-        left = self._services.left(self.holder.network, self.kernel_names) if is_switch else {}
-        before = self._left if age_s < CROWD_S else left
+        egress = self._services.egress_counters(self.holder.network, self.kernel_names) if is_switch else {}
+        before = self._egress if age_s < CROWD_S else egress
         ports = {
-            name: _kernel_port(shown[interface], left.get(name), before.get(name))
+            name: _kernel_port(links[interface], egress.get(name), before.get(name))
             for name, interface in self.kernel_names.items()
-            if interface in shown
+            if interface in links
         }
-        self._seen, self._left = (time.monotonic(), ports), left
+        self._read, self._egress = (time.monotonic(), ports), egress
         return ports
 
     def log(self, line: str) -> None:
@@ -278,8 +274,8 @@ class LiveNode:
 
     def fill_flash(self, *, is_full: bool) -> None:
         """Shrink the flash to what it holds, or restore its size."""
-        held = os.statvfs(self.saved)
-        used = max((held.f_blocks - held.f_bfree) * held.f_frsize, held.f_frsize)
+        usage = os.statvfs(self.saved)
+        used = max((usage.f_blocks - usage.f_bfree) * usage.f_frsize, usage.f_frsize)
         namespace_holder.remount(str(self.saved), f"size={used if is_full else FLASH_BYTES}")
 
     def forget(self) -> None:
@@ -299,9 +295,9 @@ class LiveNode:
         return self._log.open("ab")
 
 
-def _kernel_port(link: netlink.KernelLink, left: Left | None, before: Left | None) -> KernelPort:
-    marks, sent = left or NOTHING_LEFT
-    was_sent = (before or NOTHING_LEFT)[1]
+def _kernel_port(link: netlink.KernelLink, egress: EgressCounters | None, before: EgressCounters | None) -> KernelPort:
+    marks, sent = egress or NOTHING_COUNTED
+    sent_before = (before or NOTHING_COUNTED)[1]
     return KernelPort(
         is_enabled=link.is_enabled,
         is_up=link.has_carrier,
@@ -318,7 +314,7 @@ def _kernel_port(link: netlink.KernelLink, left: Left | None, before: Left | Non
             link.tx_errors,
         ),
         ecn_marked_packets=marks.marked_packets,
-        is_crowded=sent.crowded_packets > was_sent.crowded_packets,
+        is_crowded=sent.crowded_packets > sent_before.crowded_packets,
         mac=link.mac,
         queue_packets=sent.packets,
         queue_bytes=sent.bytes,

@@ -1,4 +1,4 @@
-"""What the nodes of a lab share: the hardware model, the traffic between hosts, and the lab's own deviations."""
+"""What the nodes of a lab share: the hardware model, the traffic between hosts, and the faults."""
 
 import time
 from collections.abc import Mapping
@@ -31,7 +31,7 @@ class LabServices:
         self.model = Model(fabric, self.faults, time.monotonic())
         self.bfd_interval_ms = BFD_MS if len(fabric.switches) <= SMALL_LAB else LARGE_BFD_MS
         self._traffic: TrafficProcess | None = None
-        self._counted: tuple[float, Mapping[FlowEnd, NicTraffic]] = (-FRESH_S, {})
+        self._counters: tuple[float, Mapping[FlowEnd, NicTraffic]] = (-FRESH_S, {})
         self._configs: dict[FlowEnd, NicConfig] = {}
 
     def start_traffic(self, namespaces: Mapping[str, str]) -> None:
@@ -68,7 +68,7 @@ class LabServices:
         """Return the nftables ruleset that marks congestion on a switch."""
         return marking.ruleset(state, kernel_names)
 
-    def left(self, namespace: str, kernel_names: Mapping[str, str]) -> Mapping[str, tuple[PortMarks, Sent]]:
+    def egress_counters(self, namespace: str, kernel_names: Mapping[str, str]) -> Mapping[str, tuple[PortMarks, Sent]]:
         """Return per port of a switch: packets marked, and packets sent by class."""
         counts = netlink.counters(namespace, marking.TABLE)
         marks = marking.marks(counts, kernel_names)
@@ -79,22 +79,22 @@ class LabServices:
         """Return the counters of each NIC of a host, at most half a second old."""
         if self._traffic is None:
             return {}
-        counted_s, counted = self._counted
-        if time.monotonic() - counted_s >= FRESH_S:
-            counted = self._traffic.all_traffic()
-            self._counted = (time.monotonic(), counted)
-        return {end.interface: traffic for end, traffic in counted.items() if end.host == host}
+        read_s, counters = self._counters
+        if time.monotonic() - read_s >= FRESH_S:
+            counters = self._traffic.all_traffic()
+            self._counters = (time.monotonic(), counters)
+        return {end.interface: traffic for end, traffic in counters.items() if end.host == host}
 
-    def told(self, device: str, state: SwitchState) -> None:
-        self.model.told(device, state, time.monotonic())
+    def configure_switch(self, device: str, state: SwitchState) -> None:
+        self.model.configure_switch(device, state, time.monotonic())
 
-    def host_told(self, host: Host, settings: Mapping[str, NicSettings], data_tos: Mapping[str, int]) -> None:
+    def configure_host(self, host: Host, settings: Mapping[str, NicSettings], data_tos: Mapping[str, int]) -> None:
         """Pass the settings of a host's NICs to the model and to the traffic."""
-        self.model.host_told(host.name, settings, time.monotonic())
-        for interface, one in settings.items():
+        self.model.configure_host(host.name, settings, time.monotonic())
+        for interface, nic_settings in settings.items():
             end = FlowEnd(host.name, interface)
-            loses = loss(self.faults, host.name, interface)
-            config = NicConfig(one, data_tos[interface], loses_cnps=loses)
+            lost = loss(self.faults, host.name, interface)
+            config = NicConfig(nic_settings, data_tos[interface], loses_cnps=lost)
             if self._configs.get(end) != config:
                 self._configs[end] = config
                 if self._traffic is not None:

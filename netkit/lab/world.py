@@ -1,4 +1,4 @@
-"""Everything one running lab consists of."""
+"""The parts of one running lab."""
 
 import secrets
 import socket
@@ -30,9 +30,9 @@ class World:
     layout: LabLayout
     block: str
     claim: socket.socket
-    """Holds the loopback network for as long as it is open."""
+    """Reserves the loopback network while it is open."""
     low_port_shift: int
-    """What is added to ports that only root may take."""
+    """Added to privileged ports if the keeper may not bind them."""
     password: str
     services: LabServices
     incidents: Incidents
@@ -48,15 +48,15 @@ class World:
     def settings(self, host: str) -> Mapping[str, NicSettings]:
         node, nos = self.nodes[host], self.personalities[host]
         nics = node.device.nics if isinstance(node.device, Host) else ()
-        found = {nic.interface: nos.settings(nic.interface) for nic in nics}
-        return {name: one for name, one in found.items() if one is not None}
+        found = ((nic.interface, nos.settings(nic.interface)) for nic in nics)
+        return {interface: settings for interface, settings in found if settings is not None}
 
     def apply_nic_settings(self, node: LiveNode) -> None:
         """Pass the settings of a host's NICs to the model and to the traffic."""
         if isinstance(node.device, Host):
             nos = self.personalities[node.name]
             tos = {nic.interface: nos.data_tos(nic.interface) for nic in node.device.nics}
-            self.services.host_told(node.device, self.settings(node.name), tos)
+            self.services.configure_host(node.device, self.settings(node.name), tos)
 
 
 def begin(fabric: Fabric, fabric_folder: str, folder: LabFolder) -> World:

@@ -56,10 +56,10 @@ class Bed:
         self.model = Model(self.fabric, self.faults, STARTED_S)
         for switch in self.fabric.switches:
             state = designed_state(self.fabric, switch.name, has_watchdog=self.has_watchdog)
-            self.model.told(switch.name, state, STARTED_S)
+            self.model.configure_switch(switch.name, state, STARTED_S)
         for host in self.fabric.hosts:
             settings = {nic.interface: designed_nic(self.fabric) for nic in host.nics}
-            self.model.host_told(host.name, settings, STARTED_S)
+            self.model.configure_host(host.name, settings, STARTED_S)
 
     def break_(self, name: str, place: str, since_s: float, **options: str | float) -> InjectedFault:
         device, _, port = place.partition(":")
@@ -73,7 +73,7 @@ class Bed:
         ports = tuple(
             replace(each, qos=replace(each.qos, **changes)) if each.name in others else each for each in state.ports
         )
-        self.model.told(name, replace(state, ports=ports), now_s)
+        self.model.configure_switch(name, replace(state, ports=ports), now_s)
 
     def ports(self, device: str, now_s: float) -> dict[str, SwitchPortReading]:
         given = {

@@ -32,8 +32,8 @@ def session(port: str, map_name: str, *, group: str = "SPINES") -> str:
 
 def test_a_spine_that_shuts_down_drains_every_port() -> None:
     config = "router bgp 65001\n bgp graceful-shutdown\nexit\n"
-    assert live.ports(config, SPINE, names("spine01")) == frozenset(names("spine01"))
-    assert live.ports(config, LEAF, names("leaf01")) == frozenset()
+    assert live.drained_ports(config, SPINE, names("spine01")) == frozenset(names("spine01"))
+    assert live.drained_ports(config, LEAF, names("leaf01")) == frozenset()
 
 
 @pytest.mark.parametrize(
@@ -46,7 +46,7 @@ def test_a_spine_that_shuts_down_drains_every_port() -> None:
     ],
 )
 def test_a_leaf_drains_single_sessions_but_never_all(sessions: str, expected: set[str]) -> None:
-    assert live.ports(f"{MAPS}router bgp 65002\n{sessions}exit\n", LEAF, names("leaf01")) == expected
+    assert live.drained_ports(f"{MAPS}router bgp 65002\n{sessions}exit\n", LEAF, names("leaf01")) == expected
 
 
 def test_a_group_drains_its_members_and_what_goes_in_drains_nothing() -> None:
@@ -54,4 +54,4 @@ def test_a_group_drains_its_members_and_what_goes_in_drains_nothing() -> None:
     config = f"{MAPS}router bgp 1\n neighbor {ports[0]} interface peer-group LEAVES\n"
     config += "  neighbor LEAVES route-map LEAVE out\n"
     config += f" neighbor {ports[1]} interface remote-as external\n  neighbor {ports[1]} route-map LEAVE in\n"
-    assert live.ports(config, SPINE, names("spine01")) == {ports[0]}
+    assert live.drained_ports(config, SPINE, names("spine01")) == {ports[0]}

@@ -59,7 +59,8 @@ REFUSED = {
     "break": "what shall break, and where?; netkit lab break FAULT DEVICE[:PORT]; --list explains",
     "up": "Missing option '--fabric'; see netkit --help",
     "up --fabric missing": "no fabric folder missing; check --fabric, or start one with `netkit init`",
-    "up --fabric inventory/reference --lab ../x": "'../x' is no name for a lab; use letters, digits, dots and dashes",
+    "up --fabric inventory/reference --lab ../x": "'../x' is not a valid name for a lab;"
+    " use letters, digits, dots and dashes",
     "up --fabric inventory/reference --patience 0": "Invalid value for '--patience': it must be greater than or equal"
     " to 1; see netkit --help",
     "up --fabric inventory/reference --configs missing": "missing has no files of leaf01; netkit render --out writes"
@@ -112,7 +113,7 @@ def test_a_folder_too_deep_for_a_socket_is_refused(tmp_path: Path) -> None:
     deep = tmp_path / ("d" * 100)
     done = netkit_lab(deep, "up", "--fabric", "inventory/reference")
     assert done.returncode == 3
-    assert "is too long for a socket; set NETKIT_LAB_DIR to a shorter folder" in done.stderr
+    assert "is too long for the path of a socket; set NETKIT_LAB_DIR to a shorter folder" in done.stderr
 
 
 def test_missing_packages_are_named_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -131,7 +132,7 @@ def test_a_user_without_a_range_of_accounts_is_told_how_to_get_one(tmp_path: Pat
     with pytest.raises(LabError) as refused:
         detach._range(file, "me", 1000)  # noqa: SLF001 - the real files are not the test's
     assert str(refused.value) == (
-        f"{file} sets no 65535 accounts aside for me; "
+        f"{file} does not assign 65535 subordinate IDs to me; "
         "as root: usermod --add-subuids 100000-165535 me, or another range that is free"
     )
 

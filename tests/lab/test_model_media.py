@@ -75,7 +75,7 @@ def test_a_port_that_is_off_is_dark_and_so_is_what_the_far_end_receives() -> Non
     bed = Bed(fabric)
     state = designed_state(fabric, "leaf01")
     ports = tuple(replace(port, is_enabled=port.name != "swp1s0") for port in state.ports)
-    bed.model.told("leaf01", replace(state, ports=ports), STARTED_S + 1)
+    bed.model.configure_switch("leaf01", replace(state, ports=ports), STARTED_S + 1)
     near, far = bed.ports("leaf01", STARTED_S + 9)["swp1s0"], bed.nics("gpu01", STARTED_S + 9)["rail0"]
     assert near.module is not None
     assert far.module is not None

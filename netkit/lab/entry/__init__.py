@@ -1,1 +1,1 @@
-"""The ways in to a node, and between a command on it and the lab's keeper."""
+"""Management access to a node: SSH, HTTPS, and the socket between its commands and the keeper."""

@@ -1,8 +1,9 @@
-"""Commands typed on the nodes: each comes over a socket, frame by frame, and the personality answers it."""
+"""Commands typed on the nodes: each arrives over a socket in frames, and the personality answers it."""
 
 import socket
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path, PurePosixPath
 
 from netkit.lab.live import LiveNode
@@ -98,21 +99,15 @@ def serve(node: LiveNode, personality: Personality, answer: Answer) -> None:
     listener = socket.socket(socket.AF_UNIX)
     listener.bind(str(path))
     listener.listen(128)
-    threading.Thread(
-        target=_accept, args=(listener, node, personality, answer), name=f"commands-{node.name}", daemon=True
-    ).start()
 
-
-def _accept(listener: socket.socket, node: LiveNode, personality: Personality, answer: Answer) -> None:
-    while True:
-        line, _ = listener.accept()
-        threading.Thread(target=_answer, args=(line, node, personality, answer), daemon=True).start()
-
-
-def _answer(line: socket.socket, node: LiveNode, personality: Personality, answer: Answer) -> None:
-    with line:
-        try:
+    def answer_one(line: socket.socket) -> None:
+        with line, suppress(HungUpError):
             call = WireCall(line, Path(node.holder.root))
             call.end(answer(node, personality, call))
-        except HungUpError:
-            return
+
+    def accept() -> None:
+        while True:
+            line, _ = listener.accept()
+            threading.Thread(target=answer_one, args=(line,), daemon=True).start()
+
+    threading.Thread(target=accept, name=f"commands-{node.name}", daemon=True).start()

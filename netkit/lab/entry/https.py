@@ -1,4 +1,4 @@
-"""The HTTPS side of a node, eAPI or NVUE's REST interface, on its loopback address and behind the lab's password."""
+"""The HTTPS server of a node, for eAPI or NVUE's REST API, on its loopback address and with the lab's password."""
 
 import base64
 import hashlib
@@ -20,7 +20,7 @@ LONGEST_BODY = 64 << 20
 IDLE_S = 60.0
 CERTIFICATE, KEY = "https.pem", "https.key"
 Gate = Callable[[str], float]
-"""Node → seconds to wait before its answer; raises ConnectionError when it must not answer at all."""
+"""Node → seconds to delay its answer; raises ConnectionError if it must not answer."""
 
 
 def make_certificate(node: LiveNode) -> str:
@@ -36,7 +36,7 @@ def make_certificate(node: LiveNode) -> str:
 
 
 Cut = Callable[[LiveNode, int], bool]
-"""Node, and how often it had changed before a request → whether nobody is to hear of the answer."""
+"""Node, and its number of changes before a request → whether a fault cuts the answer off."""
 
 
 def serve(node: LiveNode, personality: Personality, port: int, password: str, gate: Gate, cut: Cut) -> None:

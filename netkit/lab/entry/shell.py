@@ -1,4 +1,4 @@
-"""The way into a node: one sshd on its loopback address, which enters the node's network after login."""
+"""SSH access to a node: an sshd on its loopback address, whose login shell enters the node's network."""
 
 import subprocess
 from collections.abc import Sequence
@@ -30,8 +30,8 @@ done
 exec "$@"
 """
 DF = """#!/bin/sh
-# A node has no disk but what it writes to: the rest of its tree is the machine's, and how full that is tells nothing of
-# the node. For folders there stands what its settings are on.
+# A node has its own file systems only where it writes: the rest of its tree is the machine's, whose usage does not
+# concern the node. Folders there are replaced by /etc.
 own= any= takes=
 while read -r source place _; do
   case "$source $place" in
@@ -100,7 +100,7 @@ def host_key(root: Path, seed: Path) -> str:
     return key.with_name("ssh_host_key.pub").read_text(encoding="utf-8").strip()
 
 
-# A login at a hundred nodes at once is what a lab is for: sshd's own curve arithmetic takes a third of each.
+# For logins at a hundred nodes at once: sshd's default key exchange takes a third of the time of each.
 KEY_EXCHANGES = "ecdh-sha2-nistp256,ecdh-sha2-nistp384,ecdh-sha2-nistp521,diffie-hellman-group16-sha512"
 
 

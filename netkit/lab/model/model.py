@@ -188,14 +188,14 @@ class Model:
         """NICs that everybody sends to, and until when."""
         self._seen = 0
 
-    def told(self, device: str, state: SwitchState, now_s: float) -> None:
+    def configure_switch(self, device: str, state: SwitchState, now_s: float) -> None:
         """Apply the configuration of a switch; ports missing from it take no part in PFC."""
         with self._lock:
             self._catch_up(now_s)
             sides = {LinkEnd(device, port.name): of_port(port, self._fabric.lossless) for port in state.ports}
             self._plant.tell({end: sides.get(end) for end in self._plant.wiring.ends[device]}, now_s)
 
-    def host_told(self, host: str, settings: Mapping[str, NicSettings], now_s: float) -> None:
+    def configure_host(self, host: str, settings: Mapping[str, NicSettings], now_s: float) -> None:
         """Apply the settings of a host's NICs by interface; others keep theirs."""
         with self._lock:
             self._catch_up(now_s)

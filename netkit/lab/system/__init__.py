@@ -1,1 +1,1 @@
-"""What the kernel is asked for: namespaces, links, loopback networks, processes that end together."""
+"""Kernel interfaces: namespaces, links, loopback networks, and the process tree of a lab."""

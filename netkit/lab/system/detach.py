@@ -1,7 +1,7 @@
-"""Starts a lab's keeper so that it outlives the command, and so that the end of one process is the end of the lab.
+"""Starts a lab's keeper in the background, so that it outlives the command.
 
-The keeper lives in a process namespace of its own, and its mounts in another: when the first process there ends, the
-kernel ends all others, and with them go their network namespaces and mounts.
+The keeper runs in its own PID and mount namespaces: when the init process there ends, the kernel kills all others, and
+their network namespaces and mounts go with them.
 """
 
 import os
@@ -25,18 +25,18 @@ ACCOUNTS = 65535
 def start(job: LabJob, run: Callable[[LabJob], None]) -> None:
     """Start the keeper of a lab in the background, as the second process of its own PID namespace."""
     is_root = os.geteuid() == 0
-    ready, told = os.pipe()
-    mapped, map_now = os.pipe()
+    ready, ready_write = os.pipe()
+    mapped, mapped_write = os.pipe()
     pid = os.fork()
     if pid == 0:
         os.close(ready)
-        os.close(map_now)
-        _detach(job, run, told, mapped, is_root=is_root)
-    os.close(told)
+        os.close(mapped_write)
+        _detach(job, run, ready_write, mapped, is_root=is_root)
+    os.close(ready_write)
     os.close(mapped)
-    with os.fdopen(ready, "rb") as pipe, os.fdopen(map_now, "wb") as mapping:
+    with os.fdopen(ready, "rb") as pipe, os.fdopen(mapped_write, "wb") as mapping:
         if pipe.read(1) == b"u" and not is_root:
-            # Give an unprivileged lab the accounts FRR and sshd want, from the range set aside for this user.
+            # Map the accounts FRR and sshd need in an unprivileged lab, from this user's subordinate IDs.
             name = pwd.getpwuid(os.getuid()).pw_name
             for tool, own, file in (
                 ("newuidmap", os.getuid(), "/etc/subuid"),
@@ -47,7 +47,7 @@ def start(job: LabJob, run: Callable[[LabJob], None]) -> None:
                 done = subprocess.run(words, env=without_secrets(), capture_output=True, text=True, check=False)  # noqa: S603
                 if done.returncode != 0:
                     raise LabError(
-                        Problem(f"{tool} gives {name} no accounts: {done.stderr.strip()}", f"look at {file}")
+                        Problem(f"{tool} maps no accounts for {name}: {done.stderr.strip()}", f"check {file}")
                     )
         mapping.write(b"m")
         mapping.flush()
@@ -55,7 +55,7 @@ def start(job: LabJob, run: Callable[[LabJob], None]) -> None:
     os.waitpid(pid, 0)
 
 
-def _detach(job: LabJob, run: Callable[[LabJob], None], told: int, mapped: int, *, is_root: bool) -> None:
+def _detach(job: LabJob, run: Callable[[LabJob], None], ready: int, mapped: int, *, is_root: bool) -> None:
     """Become the lab's own process tree; never returns."""
     try:
         os.setsid()
@@ -67,24 +67,24 @@ def _detach(job: LabJob, run: Callable[[LabJob], None], told: int, mapped: int, 
         os.environ["PATH"] = os.pathsep.join([os.environ.get("PATH", os.defpath), FIND_ON])
         if not is_root:
             namespace_holder.unshare(namespace_holder.CLONE_NEWUSER)
-        os.write(told, b"u")
+        os.write(ready, b"u")
         os.read(mapped, 1)
         if not is_root:
             os.setresgid(0, 0, 0)
             os.setresuid(0, 0, 0)
         namespace_holder.unshare(namespace_holder.CLONE_NEWPID | namespace_holder.CLONE_NEWNS)
-        written, write_now = os.pipe()
+        recorded, recorded_write = os.pipe()
         init = os.fork()
         if init == 0:
-            os.close(told)
-            os.close(write_now)
-            if os.read(written, 1):  # it is written down, and /proc may show other numbers from here on
+            os.close(ready)
+            os.close(recorded_write)
+            if os.read(recorded, 1):  # the pid is recorded as the outer namespace sees it
                 _be_init(job, run)
-            os._exit(1)  # a lab that cannot be found must not live
+            os._exit(1)  # a lab without a record could not be ended
         (job.folder.path / INIT).write_text(f"{init} {began_at(init)}\n", encoding="ascii")
-        os.write(write_now, b"w")
+        os.write(recorded_write, b"w")
         os._exit(0)
-    except BaseException:  # a child must not run on into its parent's code
+    except BaseException:  # a child must not continue in its parent's code
         traceback.print_exc()
         os._exit(1)
 
@@ -96,7 +96,7 @@ def _range(file: Path, name: str, uid: int) -> tuple[int, int]:
             return int(first), ACCOUNTS
     option = f"--add-{file.name}s"  # --add-subuids, --add-subgids
     remedy = f"as root: usermod {option} 100000-{100000 + ACCOUNTS} {name}, or another range that is free"
-    raise LabError(Problem(f"{file} sets no {ACCOUNTS} accounts aside for {name}", remedy))
+    raise LabError(Problem(f"{file} does not assign {ACCOUNTS} subordinate IDs to {name}", remedy))
 
 
 def _be_init(job: LabJob, run: Callable[[LabJob], None]) -> None:

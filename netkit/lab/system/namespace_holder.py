@@ -1,4 +1,4 @@
-"""The process that holds a node's namespaces, and the kernel calls it needs that Python 3.11 has no function for."""
+"""The process that holds a node's namespaces, and system calls that Python 3.11 does not wrap."""
 
 import contextlib
 import ctypes
@@ -124,33 +124,37 @@ class Holder:
 
 def hold(name: str, *, is_host: bool) -> Holder:
     """Create the namespaces of a device, and wait until they are set up."""
-    ready, told = os.pipe()
+    ready, ready_write = os.pipe()
     pid = os.fork()
     if pid == 0:
         os.close(ready)
-        _be_holder(name, told, is_host=is_host)
-    os.close(told)
+        _be_holder(name, ready_write, is_host=is_host)
+    os.close(ready_write)
     with os.fdopen(ready, "rb") as pipe:
         answer = pipe.read()
     if answer != b"ready":
         os.waitpid(pid, 0)
-        raise OSError(f"{name}: {answer.decode(errors='replace') or 'its namespaces could not be made'}")
+        raise OSError(f"{name}: {answer.decode(errors='replace') or 'cannot create its namespaces'}")
     return Holder(name, pid)
 
 
-def _be_holder(name: str, told: int, *, is_host: bool) -> None:
-    """Never returns."""
+def _be_holder(name: str, ready: int, *, is_host: bool) -> None:
+    """Create the namespaces, then become a sleeping process. Never returns."""
     try:
         unshare(CLONE_NEWNET | CLONE_NEWNS | CLONE_NEWUTS)
         set_hostname(name)
         _furnish(name)
-        _tune(HOST_SYSCTLS if is_host else SYSCTLS)
-        os.write(told, b"ready")
-        os.close(told)
+        for key, value in (HOST_SYSCTLS if is_host else SYSCTLS).items():
+            try:
+                Path("/proc/sys", key).write_text(value, encoding="ascii")
+            except OSError as error:
+                sys.stderr.write(f"sysctl {key}: {error.strerror}\n")
+        os.write(ready, b"ready")
+        os.close(ready)
         os.execve("/bin/sleep", [f"lab:{name}", "infinity"], ENVIRONMENT)  # noqa: S606
-    except BaseException as error:  # whatever it was, the parent must hear of it
+    except BaseException as error:  # the parent waits for an answer
         traceback.print_exc()
-        os.write(told, f"{type(error).__name__}: {error}".encode())
+        os.write(ready, f"{type(error).__name__}: {error}".encode())
         os._exit(1)
 
 
@@ -208,11 +212,3 @@ def _own_accounts() -> None:
     Path("/etc/shadow").write_text("".join(f"{account}:*:19000:0:99999:7:::\n" for account in ACCOUNTS), "utf-8")
     for account in ACCOUNTS:
         Path("/home", account).mkdir()
-
-
-def _tune(values: Mapping[str, str]) -> None:
-    for key, value in values.items():
-        try:
-            Path("/proc/sys", key).write_text(value, encoding="ascii")
-        except OSError as error:
-            sys.stderr.write(f"sysctl {key}: {error.strerror}\n")

@@ -1,7 +1,7 @@
-"""What the kernel tells over netlink of a network namespace: its links, and the named counters of an nftables table.
+"""Links and nftables counters of a network namespace over netlink, `ip -batch` input, and loopback networks.
 
-A look at a node would otherwise start two programs, `ip` and `nft`, and read their JSON; a look at many nodes at once
-was mostly that. Numbers are those of the kernel's headers rtnetlink.h, if_link.h and nf_tables.h.
+Netlink replaces running `ip` and `nft` and parsing their JSON, which dominated the time of reading many nodes at once.
+Constants are those of the kernel's headers rtnetlink.h, if_link.h and nf_tables.h.
 """
 
 import fcntl
@@ -69,28 +69,28 @@ def links(namespace: str) -> Mapping[str, KernelLink]:
     found = {}
     for body in _dumped(namespace, _ROUTE, _GET_LINK, _LINK.pack(socket.AF_UNSPEC, 0, 0, 0, 0)):
         _, _, _, flags, _ = _LINK.unpack_from(body)
-        told = dict(_attributes(body[_LINK.size :]))
-        name = told.get(_NAME, b"").rstrip(b"\0").decode(errors="replace")
+        attributes = dict(_attributes(body[_LINK.size :]))
+        name = attributes.get(_NAME, b"").rstrip(b"\0").decode(errors="replace")
         found[name] = KernelLink(
             bool(flags & _IFF_UP),
             bool(flags & _IFF_LOWER_UP),
-            told.get(_ADDRESS, b"").hex(":"),
-            _number(told.get(_MTU)),
-            _number(told.get(_CARRIER_CHANGES)),
-            *_STATS.unpack_from(told.get(_STATS64, bytes(_STATS.size))),
+            attributes.get(_ADDRESS, b"").hex(":"),
+            _unpacked(_NUMBER, attributes.get(_MTU)),
+            _unpacked(_NUMBER, attributes.get(_CARRIER_CHANGES)),
+            *_STATS.unpack_from(attributes.get(_STATS64, bytes(_STATS.size))),
         )
     return found
 
 
 def counters(namespace: str, table: str) -> Mapping[str, tuple[int, int]]:
     """Return packets and bytes of each named counter in a netdev table; empty without the table."""
-    asked = _attribute(_OBJECT_TABLE, table.encode() + b"\0") + _attribute(_OBJECT_TYPE, _COUNTER.to_bytes(4, "big"))
+    request = _attribute(_OBJECT_TABLE, table.encode() + b"\0") + _attribute(_OBJECT_TYPE, _COUNTER.to_bytes(4, "big"))
     found = {}
-    for body in _dumped(namespace, _NETFILTER, _GET_OBJECT, _FAMILY.pack(_NETDEV, 0, 0) + asked):
-        told = dict(_attributes(body[_FAMILY.size :]))
-        data = dict(_attributes(told.get(_OBJECT_DATA, b"")))
-        packets, size = (_count(data.get(kind)) for kind in (_COUNTER_PACKETS, _COUNTER_BYTES))
-        found[told[_OBJECT_NAME].rstrip(b"\0").decode()] = (packets, size)
+    for body in _dumped(namespace, _NETFILTER, _GET_OBJECT, _FAMILY.pack(_NETDEV, 0, 0) + request):
+        attributes = dict(_attributes(body[_FAMILY.size :]))
+        data = dict(_attributes(attributes.get(_OBJECT_DATA, b"")))
+        packets, size = (_unpacked(_COUNT, data.get(kind)) for kind in (_COUNTER_PACKETS, _COUNTER_BYTES))
+        found[attributes[_OBJECT_NAME].rstrip(b"\0").decode()] = (packets, size)
     return found
 
 
@@ -99,19 +99,19 @@ def _dumped(namespace: str, protocol: int, kind: int, body: bytes) -> list[bytes
     with _opened(namespace, protocol) as line:
         for sequence in range(1, _TRIES + 1):
             line.send(_HEAD.pack(_HEAD.size + len(body), kind, _REQUEST | _DUMP, sequence, 0) + body)
-            told = list(_messages(line))
-            if not any(flags & _INTERRUPTED for flags, _ in told):
-                return [message for _, message in told]
+            messages = list(_messages(line))
+            if not any(flags & _INTERRUPTED for flags, _ in messages):
+                return [body for _, body in messages]
     raise InterruptedDumpError(namespace)
 
 
 def _messages(line: socket.socket) -> Iterator[tuple[int, bytes]]:
     """Yield flags and body of each message until the last."""
     while True:
-        told, at = line.recv(_MOST_BYTES), 0
-        while at < len(told):
-            size, kind, flags, _, _ = _HEAD.unpack_from(told, at)
-            body = told[at + _HEAD.size : at + size]
+        datagram, at = line.recv(_MOST_BYTES), 0
+        while at < len(datagram):
+            size, kind, flags, _, _ = _HEAD.unpack_from(datagram, at)
+            body = datagram[at + _HEAD.size : at + size]
             if kind == _ERROR:
                 number = -int.from_bytes(body[:4], "little", signed=True)
                 raise OSError(number, os.strerror(number))
@@ -126,23 +126,23 @@ def _opened(namespace: str, protocol: int) -> socket.socket:
 
     A separate thread enters the namespace and ends: without root a thread cannot return to the machine's network.
     """
+
+    def inside() -> socket.socket:
+        with Path(namespace).open("rb") as file:
+            namespace_holder.setns(file.fileno(), namespace_holder.CLONE_NEWNET)
+        line = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, protocol)
+        line.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _MOST_BYTES)
+        return line
+
     with ThreadPoolExecutor(1) as pool:
-        return pool.submit(_open, namespace, protocol).result()
+        return pool.submit(inside).result()
 
 
-def _open(namespace: str, protocol: int) -> socket.socket:
-    with Path(namespace).open("rb") as there:
-        namespace_holder.setns(there.fileno(), namespace_holder.CLONE_NEWNET)
-    line = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, protocol)
-    line.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _MOST_BYTES)
-    return line
-
-
-def _attributes(told: bytes) -> Iterator[tuple[int, bytes]]:
+def _attributes(payload: bytes) -> Iterator[tuple[int, bytes]]:
     at = 0
-    while at + _ATTRIBUTE.size <= len(told):
-        size, kind = _ATTRIBUTE.unpack_from(told, at)
-        yield kind & _KIND, told[at + _ATTRIBUTE.size : at + size]
+    while at + _ATTRIBUTE.size <= len(payload):
+        size, kind = _ATTRIBUTE.unpack_from(payload, at)
+        yield kind & _KIND, payload[at + _ATTRIBUTE.size : at + size]
         at += _aligned(max(size, _ATTRIBUTE.size))
 
 
@@ -155,12 +155,8 @@ def _aligned(size: int) -> int:
     return size + 3 & ~3
 
 
-def _number(told: bytes | None) -> int:
-    return _NUMBER.unpack(told)[0] if told else 0
-
-
-def _count(told: bytes | None) -> int:
-    return _COUNT.unpack(told)[0] if told else 0
+def _unpacked(number: struct.Struct, payload: bytes | None) -> int:
+    return int(number.unpack(payload)[0]) if payload else 0
 
 
 DOWN_MTU = 1500
@@ -187,12 +183,12 @@ class KernelState:
 def wanted(state: SwitchState, kernel_names: Mapping[str, str]) -> KernelState:
     """Return the kernel state that implements a switch's configuration."""
     bridge_of = {vlan.number: vlan.interface for vlan in state.vlans}
-    told = {port.name: port for port in state.ports}
+    configured = {port.name: port for port in state.ports}
     links = {"lo": LinkState(is_up=True, mtu_bytes=0, addresses=frozenset(state.loopback_addresses))}
     for vlan in state.vlans:
         links[vlan.interface] = LinkState(vlan.is_enabled, vlan.mtu_bytes, frozenset(vlan.addresses))
     for name, interface in kernel_names.items():
-        port = told.get(name)
+        port = configured.get(name)
         if port is None:
             links[interface] = LinkState()
             continue
@@ -249,7 +245,7 @@ def claim(lab: str) -> tuple[str, socket.socket]:
         except OSError:
             continue
         return f"127.{number}", holder
-    raise LabError(Problem("every loopback network for labs is taken", "end a lab: netkit lab down"))
+    raise LabError(Problem("every loopback network for labs is in use", "end a lab: netkit lab down"))
 
 
 @contextmanager
