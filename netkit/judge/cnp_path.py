@@ -1,6 +1,6 @@
 """The way of CNPs hop by hop: where they leave their queue, and where they are lost."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from netkit.design import Switch
@@ -136,7 +136,8 @@ def _odd(context: CheckContext, device: DeviceContext, port: str) -> str:
 def strays(context: CheckContext) -> tuple[Stray, ...]:
     """Return the cables that CNPs leave in their queue and behind which they are in it no more."""
     found = [one for device in context.switches for one in _of_switch(context, device)]
-    found += [one for device in context.hosts for nic in device.nics for one in _of_nic(context, device, nic)]
+    missing = {rail.number: _missing(context, rail.number) for rail in context.fabric.rails}
+    found += [one for device in context.hosts for nic in device.nics for one in _of_nic(context, device, nic, missing)]
     known = {end.device for one in found if not one.others for end in (one.sender, one.receiver)}
     return tuple(one for one in found if not (one.others and known & {end.device for end in (one.sender, *one.others)}))
 
@@ -188,12 +189,12 @@ def _of_switch(context: CheckContext, device: DeviceContext) -> Iterator[Stray]:
             yield from _stray(context, CableEnd(device.name, port), count, kept if others else 0, others)
 
 
-def _of_nic(context: CheckContext, device: DeviceContext, nic: str) -> Iterator[Stray]:
+def _of_nic(context: CheckContext, device: DeviceContext, nic: str, missing: Mapping[int, int]) -> Iterator[Stray]:
     """Yield what a NIC takes for CNPs and receives on another priority than theirs."""
     kept = device.delta("priority_rx_packets", place(nic, context.fabric.lossless.cnp.priority))
     heard = _total(device.delta(name, nic) for name in HEARD)
     sent = sent_to(context, device.name, nic)
-    count = heard if sent is None else min(heard + _missing(context, device.nics[nic].rail), sent.value)
+    count = heard if sent is None else min(heard + missing[device.nics[nic].rail], sent.value)
     if kept.is_known and most(kept.value, count) < HALF:
         yield from _stray(context, CableEnd(device.name, nic), count if sent is None else sent.value, kept.value)
 
