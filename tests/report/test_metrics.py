@@ -14,7 +14,8 @@ from netkit.facts.counter import place
 from netkit.facts.device import Interface
 from netkit.facts.optic import Lane, Limits, Module
 from netkit.facts.qos import Buffer
-from netkit.judge import CheckContext, catalog
+from netkit.judge import CheckContext, Verdict, catalog
+from netkit.judge.silence import Silence, Subject, silenced
 from netkit.project.judging import judged_of
 from netkit.report.metrics import COUNTED, GAUGES, metrics
 from netkit.serve.metrics import OWN
@@ -130,6 +131,24 @@ def test_what_was_not_told_is_absent_and_what_was_not_reached_is_down() -> None:
     assert up.count("1") == 2
     skipped = f'check="bgp.sessions",node="{built.tier("spine")[0].name}"'
     assert skipped not in found
+
+
+def test_what_is_silenced_is_named_and_does_not_count_for_the_status_that_alerts_ask() -> None:
+    broken = seen()
+    judged = judged_of(broken, list(catalog.load().values()))
+    lost = [one for one in judged.judgement.findings if (one.check, one.verdict) == ("load.lossless", Verdict.FAIL)]
+    (leaf,) = {one.device for one in lost}
+    entry = Silence("s", ("load.lossless",), (Subject.of(leaf),), "alice", "known", until_s=judged.taken_s + 60)
+    quiet = replace(judged, judgement=silenced(judged.judgement, [entry], judged.taken_s, judged.layers))
+    status, named = f'check="load.lossless",node="{leaf}"', "netkit_finding_silenced"
+    loud_text, quiet_text = metrics(broken, judged), metrics(broken, quiet)
+    assert f"netkit_check_status{{{OF}{status}}} 2" in loud_text
+    assert f"netkit_check_status{{{OF}{status}}} 2" not in quiet_text
+    ports = sorted({one.place.partition("/")[0] for one in lost})
+    assert [line for line in quiet_text.splitlines() if line.startswith(f"{named}{{") and "load.lossless" in line] == [
+        f'{named}{{{OF}{status},port="{port}"}} 2' for port in ports
+    ]
+    assert f"{named}{{" not in loud_text
 
 
 def test_a_name_cannot_break_out_of_its_label() -> None:
