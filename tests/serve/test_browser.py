@@ -3,7 +3,9 @@
 import time
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
+from shutil import copytree
 
 import pytest
 
@@ -142,3 +144,61 @@ def test_the_page_takes_up_what_is_new_and_leaves_the_reader_where_they_are(
             server.end()
             shown.run(AGAIN)
             until(lambda: shown.text("#unrefreshed").startswith("Not refreshed since"), "silence is not health")
+
+
+def fill(shown: Browser, **fields: str) -> None:
+    """Type into fields of a form, as a user does."""
+    for name, text in fields.items():
+        shown.click(f"#{name}")
+        shown.press(*text)
+        until(
+            partial(
+                lambda id_, text: shown.run("return document.getElementById(arguments[0]).value", id_) == text,
+                name,
+                text,
+            ),
+            f"{name} is typed",
+        )
+
+
+def test_a_silence_is_added_and_ended_on_its_page(places: tuple[Path, Path], tmp_path: Path) -> None:
+    fabric = tmp_path / "fabric"
+    copytree(places[0], fabric)
+    options = ("--from", places[1], "--every=1d", "--allow-silences")
+    with serving(fabric, tmp_path / "state", *options) as server:
+        until(lambda: any(one["run"] for one in server.diary["rounds"]), "the first round is over")
+        address = f"http://127.0.0.1:{server.port}"
+        with browser(tmp_path, f"127.0.0.1:{server.port}") as shown:
+            shown.complaints()
+            shown.requests()
+            shown.go(f"{address}/silences")
+            log_in(shown)
+            shown.go(f"{address}/silences")
+            assert shown.text("main > section:first-child") == "Silences and acknowledgements\n  Nothing is silenced."
+            fill(shown, check="load.eror", where="leaf01:swp1s0", until="2d", by="alice", why="spare comes")
+            shown.click("form.silence button")
+            assert "did you mean load.errors?" in shown.text("#complaint")
+            assert shown.run("return document.getElementById('where').value") == "leaf01:swp1s0", "what was typed stays"
+            assert not (fabric / "silences.yaml").exists()
+            (refused,) = shown.complaints()
+            assert refused.endswith("status of 400 (Bad Request)")
+            ids = shown.run("return [...document.querySelectorAll('[id]')].map((one) => one.id)")
+            assert len(ids) == len(set(ids)), "a label leads to one field"
+            shown.run("document.getElementById('check').value = ''")
+            fill(shown, check="load.errors")
+            shown.click("form.silence button")
+            assert "load.errors on leaf01:swp1s0" in shown.text(".rows li strong")
+            assert "alice: spare comes" in shown.text(".rows li")
+            assert "by: alice" in (fabric / "silences.yaml").read_text(encoding="utf-8")
+            shown.command("Emulation.setDeviceMetricsOverride", width=360, height=800, deviceScaleFactor=1, mobile=True)
+            assert shown.run("return [innerWidth, document.documentElement.scrollWidth]") == [360, 360]
+            assert shown.run(WIDE) == [], "whatever is wider than the window is cut"
+            assert shown.run(SMALL) == [], "what is smaller than a finger cannot be tapped"
+            shown.picture(OUT / "silences-phone.png")
+            shown.command("Emulation.clearDeviceMetricsOverride")
+            shown.click(".rows li input[name=by]")
+            shown.press(*"bob")
+            shown.click(".rows li button")
+            until(lambda: shown.count(".rows li") == 0, "it is ended")
+            assert "load.errors" not in (fabric / "silences.yaml").read_text(encoding="utf-8")
+            quiet(shown, server)
