@@ -1,4 +1,4 @@
-"""`nv show`, `nv set`, `nv unset` and `nv action`: the words of a command line told apart, completed and answered."""
+"""`nv show`, `nv set`, `nv unset` and `nv action`, and the parsing of command lines."""
 
 import json
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -18,25 +18,23 @@ USAGE_EXIT = 2
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """One command line."""
+    """A parsed command line."""
 
     places: tuple[str, ...]
     flags: frozenset[str]
     options: Mapping[str, str]
 
     def flag(self, *names: str) -> bool:
-        """Whether one of some flags was given."""
         return bool(self.flags & set(names))
 
     def option(self, *names: str, default: str = "") -> str:
-        """Return the value of an option by any of its names."""
         return next((self.options[name] for name in names if name in self.options), default)
 
 
-def words(given: Sequence[str], flags: Collection[str], options: Collection[str], maybe: str = "") -> Words:
-    """Return a command line; `maybe` is an option whose value may be left out."""
+def words(arguments: Sequence[str], flags: Collection[str], options: Collection[str], maybe: str = "") -> Words:
+    """Parse a command line; `maybe` names an option with an optional value."""
     places, seen, values = [], set(), {}
-    rest = list(given)
+    rest = list(arguments)
     while rest:
         name, equals, value = rest.pop(0).partition("=")
         if not name.startswith("-"):
@@ -59,14 +57,18 @@ TYPES = {"eth0": "eth", "lo": "loopback"}
 
 
 def completed(known: NvueSchemaNode, chassis: CumulusSwitch, typed: Tree) -> Tree:
-    """Return what was typed with what NVUE adds."""
+    """Add what NVUE derives from a typed line: types, VLAN numbers, RoCE and watchdog defaults."""
     added: Tree = {}
-    interfaces = {name: _interface(name) for name in child(typed, "interface")}
+    interfaces: Tree = {}
     for name, value in child(typed, "interface").items():
+        derived: Tree = {"type": TYPES.get(name, "swp")}
+        if SVI.fullmatch(name):
+            derived = {"type": "svi", "vlan": int(name.removeprefix("vlan"))}
         if isinstance(value, dict) and child(value, "qos").get("pfc-watchdog") == {}:
-            interfaces[name]["qos"] = {"pfc-watchdog": {"state": "enable"}}
+            derived["qos"] = {"pfc-watchdog": {"state": "enable"}}
+        interfaces[name] = derived
     if interfaces:
-        added["interface"] = dict(interfaces)
+        added["interface"] = interfaces
     neighbors = child(typed, "vrf", "default", "router", "bgp", "neighbor")
     kinds: Tree = {name: {"type": "unnumbered" if PORT.fullmatch(name) else "numbered"} for name in neighbors}
     if kinds:
@@ -78,27 +80,20 @@ def completed(known: NvueSchemaNode, chassis: CumulusSwitch, typed: Tree) -> Tre
     return merged(known, added, typed)
 
 
-def _interface(name: str) -> Tree:
-    if SVI.fullmatch(name):
-        return {"type": "svi", "vlan": int(name.removeprefix("vlan"))}
-    return {"type": TYPES.get(name, "swp")}
-
-
 REVISIONS = ("--applied", "--operational", "--pending", "--startup")
 INCLUDE = "include="
 INCLUDE_SINCE = (5, 13)
 FORMS = ("auto", "json", "yaml", "native")
 
 
-def show(system: NvueSystem, call: Call, given: Sequence[str]) -> int:
-    """Answer one `nv show` command."""
-    line = words(given, (*REVISIONS, "--expand"), ("-o", "--output", "--rev", "--view"))
+def show(system: NvueSystem, call: Call, arguments: Sequence[str]) -> int:
+    line = words(arguments, (*REVISIONS, "--expand"), ("-o", "--output", "--rev", "--view"))
     form = line.option("-o", "--output", default="auto")
     if form not in FORMS:
         raise NvueCommandError(f"Error: argument -o/--output: invalid choice: '{form}'\n", USAGE_EXIT)
-    chosen = line.option("--rev") or next((flag[2:] for flag in REVISIONS if line.flag(flag)), "operational")
+    revision = line.option("--rev") or next((flag[2:] for flag in REVISIONS if line.flag(flag)), "operational")
     try:
-        found = look_up(system, line.places, chosen, line.option("--view"), call.user)
+        found = look_up(system, line.places, revision, line.option("--view"), call.user)
     except UnknownRevisionError as error:
         raise NvueCommandError(f"Error: revision {error} does not exist\n") from error
     if form == "json":
@@ -111,7 +106,7 @@ def show(system: NvueSystem, call: Call, given: Sequence[str]) -> int:
 
 
 def look_up(system: NvueSystem, path: Sequence[str], revision: str, view: str, user: str) -> object:
-    """Return what stands at a path; raises CommandError when nothing can."""
+    """Return the value at a path; raise NvueCommandError if there is none."""
     if view.startswith(INCLUDE) and system.chassis.version >= INCLUDE_SINCE:
         patterns = view.removeprefix(INCLUDE).split(",")
         return included(system, path, patterns, lambda: look_up(system, path, revision, "", user))
@@ -123,37 +118,29 @@ def look_up(system: NvueSystem, path: Sequence[str], revision: str, view: str, u
     if found:
         answer, names = found
         return answer(NvueShowContext(system, names, view))
-    below = found_below(system, path)
-    if below is not None:
-        return below
+    shown = found_below(system, path)
+    if shown is not None:
+        return shown
     return _configured(system, hidden(system.applied), path)
 
 
 def _configured(system: NvueSystem, tree: Tree, path: Sequence[str]) -> object:
-    """Return what is configured at a path the release knows; nothing configured is an empty object."""
-    known = system.known
+    """Return the configuration at a path; an empty object where the schema has one but nothing is set."""
+    if not path:
+        return tree
+    parent = known = system.known
     for word in path:
         step = known.step(word)
         if step is None:
             raise NvueCommandError(MISSING)
-        known = step[1]
-    if not path:
-        return tree
+        parent, known = known, step[1]
     found = child(tree, *path[:-1]).get(path[-1])
-    if found is None and not known.kinds and not _is_named(system, path):
-        return {}
-    if found is None:
+    if found is not None:
+        return found
+    is_instance = path[-1] not in parent.children
+    if known.kinds or is_instance:
         raise NvueCommandError(MISSING)
-    return found
-
-
-def _is_named(system: NvueSystem, path: Sequence[str]) -> bool:
-    """Whether a path ends in the name of a thing, which then must be there."""
-    known = system.known
-    for word in path[:-1]:
-        step = known.step(word)
-        known = step[1] if step else known
-    return path[-1] not in known.children
+    return {}
 
 
 def _lines(found: object, indent: str = "") -> Iterator[str]:
@@ -170,10 +157,10 @@ def _lines(found: object, indent: str = "") -> Iterator[str]:
 
 
 def change(verb: str) -> Callable[[NvueSystem, Call, Sequence[str]], int]:
-    """Return the command that sets or unsets."""
+    """Return the handler of `nv set` or `nv unset`."""
 
-    def run(system: NvueSystem, call: Call, given: Sequence[str]) -> int:
-        changes = document.change(system.known, verb, given)
+    def run(system: NvueSystem, call: Call, arguments: Sequence[str]) -> int:
+        changes = document.change(system.known, verb, arguments)
         typed = document.opened(system, changes.set)
         revision, is_new = system.open_revision(call.user)
         patch = completed(system.known, system.chassis, typed) if typed else changes.unset
@@ -194,15 +181,14 @@ CLEARED = (
 )
 
 
-def action(system: NvueSystem, call: Call, given: Sequence[str]) -> int:
-    """Answer one `nv action` command."""
-    if tuple(given) == ("clear", "interface", "counters"):
+def action(system: NvueSystem, call: Call, arguments: Sequence[str]) -> int:
+    if tuple(arguments) == ("clear", "interface", "counters"):
         system.node.clear_counters()
-    elif tuple(given[:2]) == ("clear", "interface") and " ".join(given[3:]) in CLEARED:
-        if given[2] not in NvueShowContext(system).ports:
+    elif tuple(arguments[:2]) == ("clear", "interface") and " ".join(arguments[3:]) in CLEARED:
+        if arguments[2] not in NvueShowContext(system).ports:
             raise NvueCommandError(MISSING)
-        system.node.clear_counters(given[2])
+        system.node.clear_counters(arguments[2])
     else:
-        raise NvueCommandError(f"Error: invalid choice: '{' '.join(given)}'\n", USAGE_EXIT)
+        raise NvueCommandError(f"Error: invalid choice: '{' '.join(arguments)}'\n", USAGE_EXIT)
     call.out("Action succeeded\n")
     return 0

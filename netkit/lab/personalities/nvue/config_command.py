@@ -1,7 +1,7 @@
 """`nv config …`: staging, comparing, applying and saving the configuration.
 
-Not seen on a switch, and so not to be relied on: what is printed while a revision waits to be confirmed, when exactly
-`apply` asks (here always), and the JSON of `history`.
+Unverified, as no switch output was available: the text printed while a revision waits for its confirmation, when
+exactly `apply` asks (here always), and the JSON of `history`.
 """
 
 import json
@@ -24,9 +24,8 @@ MESSAGES = ("-m", "--message")
 WARNING = "Warning: applying this can interrupt traffic.\n"
 
 
-def config(system: NvueSystem, call: Call, given: Sequence[str]) -> int:
-    """Answer one `nv config` command."""
-    verb, rest = (given[0], given[1:]) if given else ("", ())
+def config(system: NvueSystem, call: Call, arguments: Sequence[str]) -> int:
+    verb, rest = (arguments[0], arguments[1:]) if arguments else ("", ())
     if verb not in VERBS:
         raise NvueCommandError(f"Error: invalid choice: '{verb}' (choose from {', '.join(VERBS)})\n", USAGE_EXIT)
     try:
@@ -35,31 +34,27 @@ def config(system: NvueSystem, call: Call, given: Sequence[str]) -> int:
         raise NvueCommandError(f"Error: revision {error} does not exist\n") from error
 
 
-def _patch(system: NvueSystem, call: Call, given: Sequence[str]) -> int:
-    changes = read(system, _file(call, given))
+def _patch(system: NvueSystem, call: Call, arguments: Sequence[str]) -> int:
+    changes = read(system, _file(call, arguments))
     revision, is_new = system.open_revision(call.user)
     changed = system.store.change(system.store.change(revision, changes.unset), changes.set)
-    _say_created(call, changed, is_new=is_new)
+    if is_new:
+        call.out(f"created [rev_id: {changed.number}]\n")
     return 0
 
 
-def _replace(system: NvueSystem, call: Call, given: Sequence[str]) -> int:
-    changes = read(system, _file(call, given))
+def _replace(system: NvueSystem, call: Call, arguments: Sequence[str]) -> int:
+    changes = read(system, _file(call, arguments))
     revision, _ = system.open_revision(call.user)
     changed = system.store.change(revision, changes.set, from_empty=True)
-    _say_created(call, changed, is_new=True)
+    call.out(f"created [rev_id: {changed.number}]\n")
     return 0
 
 
-def _say_created(call: Call, revision: NvueRevision, *, is_new: bool) -> None:
-    if is_new:
-        call.out(f"created [rev_id: {revision.number}]\n")
-
-
-def _file(call: Call, given: Sequence[str]) -> str:
-    places = words(given, (), ()).places
+def _file(call: Call, arguments: Sequence[str]) -> str:
+    places = words(arguments, (), ()).places
     if len(places) != 1:
-        raise NvueCommandError("Error: give one file\n", USAGE_EXIT)
+        raise NvueCommandError("Error: one file is required\n", USAGE_EXIT)
     try:
         return call.stdin() if places[0] == "-" else call.file(places[0]).read_text(encoding="utf-8")
     except OSError as error:
@@ -68,10 +63,10 @@ def _file(call: Call, given: Sequence[str]) -> str:
         raise NvueCommandError(f"Error: {places[0]} is not text\n") from error
 
 
-def _diff(system: NvueSystem, call: Call, given: Sequence[str]) -> int:
-    line = words(given, ("--expand", "--verbose"), OUTPUTS)
+def _diff(system: NvueSystem, call: Call, arguments: Sequence[str]) -> int:
+    line = words(arguments, ("--expand", "--verbose"), OUTPUTS)
     if len(line.places) > 2:
-        raise NvueCommandError("Error: give at most two revisions\n", USAGE_EXIT)
+        raise NvueCommandError("Error: at most two revisions can be compared\n", USAGE_EXIT)
     left, right = (*line.places, *("applied", "pending")[len(line.places) :])
     running, intended = (hidden(system.store.tree(name, call.user)) for name in (left, right))
     found = difference(running, intended)
@@ -80,8 +75,8 @@ def _diff(system: NvueSystem, call: Call, given: Sequence[str]) -> int:
     return 0
 
 
-def _show(system: NvueSystem, call: Call, given: Sequence[str]) -> int:
-    line = words(given, ("--all", "--expand"), (*OUTPUTS, "-r", "--rev"))
+def _show(system: NvueSystem, call: Call, arguments: Sequence[str]) -> int:
+    line = words(arguments, ("--all", "--expand"), (*OUTPUTS, "-r", "--rev"))
     if line.places:
         raise NvueCommandError(f"Error: unrecognized arguments: {' '.join(line.places)}\n", USAGE_EXIT)
     tree = hidden(system.store.tree(line.option("-r", "--rev", default="applied"), call.user))
@@ -117,7 +112,7 @@ def _commands(verb: str, tree: Tree) -> str:
 
 
 def duration_s(text: str) -> float:
-    """Return the seconds a duration such as 3m stands for."""
+    """Parse a duration such as 3m."""
     found = re.fullmatch(r"(\d{1,6})([smh]?)", text)
     if not found or int(found[1]) == 0:
         raise NvueCommandError(
@@ -126,24 +121,27 @@ def duration_s(text: str) -> float:
     return float(int(found[1]) * UNITS[found[2]])
 
 
-def _apply(system: NvueSystem, call: Call, given: Sequence[str]) -> int:
+def _apply(system: NvueSystem, call: Call, arguments: Sequence[str]) -> int:
     flags = ("-y", "--assume-yes", "--assume-no", "--confirm-yes", "--confirm-no", "--confirm-status")
-    line = words(given, flags, MESSAGES, maybe="--confirm")
+    line = words(arguments, flags, MESSAGES, maybe="--confirm")
     if line.flag("--confirm-yes", "--confirm-no", "--confirm-status"):
         return _answer_confirmation(system, call, line)
     if len(line.places) > 1:
-        raise NvueCommandError("Error: give at most one revision\n", USAGE_EXIT)
-    revision = _to_apply(system, call.user, line.places[0] if line.places else "pending")
-    asks = line.option("--confirm", default="-")
-    confirm_s = 0 if asks == "-" else duration_s(asks) if asks else DEFAULT_CONFIRM_S
-    if not _is_sure(call, line):
-        call.err(f"Aborted apply after warnings [rev_id: {revision.number}]\n")
-        return 1
-    ended = system.applier.apply(revision, line.option(*MESSAGES), confirm_s)
-    return _tell(system, call, ended)
+        raise NvueCommandError("Error: only one revision can be applied\n", USAGE_EXIT)
+    revision = _find_or_begin(system, call.user, line.places[0] if line.places else "pending")
+    confirm_s = 0.0
+    if "--confirm" in line.options:
+        duration = line.options["--confirm"]
+        confirm_s = duration_s(duration) if duration else DEFAULT_CONFIRM_S
+    if not line.flag("-y", "--assume-yes"):
+        call.out(WARNING)
+        if line.flag("--assume-no") or call.ask("Are you sure? [y/N] ").strip().lower() not in {"y", "yes"}:
+            call.err(f"Aborted apply after warnings [rev_id: {revision.number}]\n")
+            return 1
+    return _print_outcome(system, call, system.applier.apply(revision, line.option(*MESSAGES), confirm_s))
 
 
-def _to_apply(system: NvueSystem, user: str, name: str) -> NvueRevision:
+def _find_or_begin(system: NvueSystem, user: str, name: str) -> NvueRevision:
     found = system.store.find(name, user)
     if found and name != "applied":
         return found
@@ -154,77 +152,68 @@ def _to_apply(system: NvueSystem, user: str, name: str) -> NvueRevision:
     return system.store.change(fresh, tree, from_empty=True)
 
 
-def _is_sure(call: Call, line: Words) -> bool:
-    if line.flag("-y", "--assume-yes"):
-        return True
-    call.out(WARNING)
-    if line.flag("--assume-no"):
-        return False
-    return call.ask("Are you sure? [y/N] ").strip().lower() in {"y", "yes"}
-
-
-def _tell(system: NvueSystem, call: Call, ended: NvueRevision) -> int:
-    tag = f"[rev_id: {ended.number}]"
-    if ended.state == "invalid":
-        call.err(f"Invalid config {tag}\n" + "".join(f"  {issue.message}\n" for issue in ended.issues))
+def _print_outcome(system: NvueSystem, call: Call, revision: NvueRevision) -> int:
+    tag = f"[rev_id: {revision.number}]"
+    issues = "".join(f"  {issue.message}\n" for issue in revision.issues)
+    if revision.state == "invalid":
+        call.err(f"Invalid config {tag}\n{issues}")
         return 1
-    if ended.state == "ignore_fail":
-        call.out(f"Failure during apply {tag}\n" + "".join(f"  {issue.message}\n" for issue in ended.issues))
+    if revision.state == "ignore_fail":
+        call.out(f"Failure during apply {tag}\n{issues}")
         return 0 if system.applier.fails_quietly else 1
-    if ended.state == "ays" and system.applier.confirmation:
+    if revision.state == "ays" and system.applier.confirmation:
         left = system.applier.confirmation.left_s
         call.out(
-            f"applied {tag}\nThe revision is taken back in {left} s unless confirmed: nv config apply --confirm-yes\n"
+            f"applied {tag}\nThe revision is reverted in {left} s unless confirmed: nv config apply --confirm-yes\n"
         )
         return 0
-    call.out(f"{ended.state} {tag}\n")
+    call.out(f"{revision.state} {tag}\n")
     return 0
 
 
 def _answer_confirmation(system: NvueSystem, call: Call, line: Words) -> int:
     waiting = system.applier.confirmation
-    if not waiting:
-        raise NvueCommandError("Error: no revision waits to be confirmed\n")
-    if line.flag("--confirm-status"):
-        call.out(f"revision {waiting.number} is taken back in {waiting.left_s} s\n")
+    if waiting and line.flag("--confirm-status"):
+        call.out(f"revision {waiting.number} is reverted in {waiting.left_s} s\n")
         return 0
-    ended = system.applier.confirm() if line.flag("--confirm-yes") else system.applier.revert()
-    if not ended:
-        raise NvueCommandError("Error: no revision waits to be confirmed\n")
-    call.out(f"{ended.state if line.flag('--confirm-yes') else 'reverted'} [rev_id: {ended.number}]\n")
+    revision = system.applier.confirm() if line.flag("--confirm-yes") else system.applier.revert()
+    if not revision:
+        raise NvueCommandError("Error: no revision waits for confirmation\n")
+    call.out(f"{revision.state if line.flag('--confirm-yes') else 'reverted'} [rev_id: {revision.number}]\n")
     return 0
 
 
-def _save(system: NvueSystem, call: Call, given: Sequence[str]) -> int:
-    words(given, (), ())
+def _save(system: NvueSystem, call: Call, arguments: Sequence[str]) -> int:
+    words(arguments, (), ())
     if system.applier.confirmation:
-        raise NvueCommandError(f"Error: revision {system.applier.confirmation.number} waits to be confirmed\n")
+        raise NvueCommandError(f"Error: revision {system.applier.confirmation.number} waits for confirmation\n")
     system.applier.save()
     call.out(f"saved [rev_id: {system.store.applied}]\n")
     return 0
 
 
-def _detach(system: NvueSystem, call: Call, given: Sequence[str]) -> int:
-    words(given, (), ())
+def _detach(system: NvueSystem, call: Call, arguments: Sequence[str]) -> int:
+    words(arguments, (), ())
     system.store.pending.pop(call.user, None)
     return 0
 
 
-def _verify(system: NvueSystem, call: Call, given: Sequence[str]) -> int:
+def _verify(system: NvueSystem, call: Call, arguments: Sequence[str]) -> int:
     if system.chassis.version < (5, 17):
         raise NvueCommandError("Error: invalid choice: 'verify'\n", USAGE_EXIT)
-    words(given, (), ())
-    revision = _to_apply(system, call.user, "pending")
+    words(arguments, (), ())
+    revision = _find_or_begin(system, call.user, "pending")
     issues = broken(system.store.rebased(revision), system.chassis)
     if issues:
-        call.err(f"Invalid config [rev_id: {revision.number}]\n" + "".join(f"  {one.message}\n" for one in issues))
+        text = "".join(f"  {issue.message}\n" for issue in issues)
+        call.err(f"Invalid config [rev_id: {revision.number}]\n{text}")
         return 1
     call.out(f"dry_run_complete [rev_id: {revision.number}]\n")
     return 0
 
 
-def _history(system: NvueSystem, call: Call, given: Sequence[str]) -> int:
-    line = words(given, (), OUTPUTS)
+def _history(system: NvueSystem, call: Call, arguments: Sequence[str]) -> int:
+    line = words(arguments, (), OUTPUTS)
     call.out(revision.shown(system.store, line.option(*OUTPUTS), line.places[0] if line.places else ""))
     return 0
 

@@ -1,4 +1,4 @@
-"""Changes as they are handed in: a YAML list of `set` and `unset`, or lines of `nv set` and `nv unset`."""
+"""Patches: a YAML list of `set` and `unset`, or lines of `nv set` and `nv unset`."""
 
 import re
 import shlex
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from netkit.lab.personalities.nvue.schema import Issue, NvueSchemaNode, checked, merged
 from netkit.lab.personalities.nvue.system import NvueCommandError, NvueSystem, complaint
-from netkit.lab.personalities.nvue.tree import Path, Tree, Value, leaves, load, revealed
+from netkit.lab.personalities.nvue.tree import Path, Tree, Value, leaves, load, overlay, revealed
 
 COMMANDS = re.compile(r"(?:\s*(?:#[^\n]*)?\n)*\s*nv ")
 LINES_SINCE = (5, 13)
@@ -16,14 +16,14 @@ BOTH_SINCE = (5, 16)
 
 @dataclass(frozen=True, slots=True)
 class DocumentChanges:
-    """What to take away, and then what to set."""
+    """Changes to a configuration: `unset` is applied before `set`."""
 
     unset: Tree
     set: Tree
 
 
 def read(system: NvueSystem, text: str) -> DocumentChanges:
-    """Return the changes a file holds; raises CommandError with all that is not accepted."""
+    """Parse a patch file; raise NvueCommandError with every problem."""
     if COMMANDS.match(text):
         if system.chassis.version < LINES_SINCE:
             raise NvueCommandError("Error: a file of commands needs Cumulus Linux 5.13\n")
@@ -31,9 +31,9 @@ def read(system: NvueSystem, text: str) -> DocumentChanges:
     else:
         changes = _document(system.known, text)
     if system.chassis.version < BOTH_SINCE:
-        gone = {path for path, _ in leaves(changes.unset)}
+        unset = {path for path, _ in leaves(changes.unset)}
         for path, _ in leaves(changes.set):
-            if any(path[: len(other)] == other or other[: len(path)] == path for other in gone):
+            if any(path[: len(other)] == other or other[: len(path)] == path for other in unset):
                 where = " ".join(path)
                 raise NvueCommandError(
                     f"Error: set and unset of the same object in one patch is not supported: {where}\n"
@@ -42,7 +42,7 @@ def read(system: NvueSystem, text: str) -> DocumentChanges:
 
 
 def opened(system: NvueSystem, tree: Tree) -> Tree:
-    """Return a tree with the secrets its tokens stand for."""
+    """Replace the tokens in a tree by their secrets."""
     unknown: list[str] = []
     result = revealed(tree, system.secrets(), unknown)
     if unknown:
@@ -68,29 +68,27 @@ def _document(known: NvueSchemaNode, text: str) -> DocumentChanges:
 
 def _with_item(known: NvueSchemaNode, changes: DocumentChanges, item: object, issues: list[Issue]) -> DocumentChanges:
     if not isinstance(item, dict) or len(item) != 1 or not set(item) <= {"set", "unset", "header"}:
-        issues.append(Issue("", "each item of the list is one of 'set', 'unset' and 'header'", "schema"))
+        issues.append(Issue("", "each item of the list must be one of 'set', 'unset' and 'header'", "schema"))
         return changes
-    for verb, below in item.items():
-        given = (
-            checked(known, _unsetting(known, below) if verb == "unset" else below, issues) if verb != "header" else {}
-        )
-        tree = given if isinstance(given, dict) else {}
-        if verb == "set":
-            return DocumentChanges(changes.unset, merged(known, changes.set, tree))
-        return DocumentChanges({**changes.unset, **tree}, changes.set)
+    if "set" in item:
+        tree = checked(known, item["set"], issues)
+        return DocumentChanges(changes.unset, merged(known, changes.set, tree if isinstance(tree, dict) else {}))
+    if "unset" in item:
+        tree = checked(known, _nulls(known, item["unset"]), issues)
+        return DocumentChanges({**changes.unset, **(tree if isinstance(tree, dict) else {})}, changes.set)
     return changes
 
 
-def _unsetting(known: NvueSchemaNode, given: object) -> object:
-    """Return what an `unset` names with null at each end."""
-    if isinstance(given, str) and not known.kinds:
-        return {given: None}
-    if not isinstance(given, dict) or not given:
+def _nulls(known: NvueSchemaNode, value: object) -> object:
+    """Convert an `unset` to a tree with null at each end."""
+    if isinstance(value, str) and not known.kinds:
+        return {value: None}
+    if not isinstance(value, dict) or not value:
         return None
     result: dict[object, object] = {}
-    for key, below in given.items():
+    for key, below in value.items():
         step = known.step(key) if isinstance(key, str) else None
-        result[key] = _unsetting(step[1], below) if step else below
+        result[key] = _nulls(step[1], below) if step else below
     return result
 
 
@@ -105,50 +103,40 @@ def _lines(system: NvueSystem, text: str) -> DocumentChanges:
             continue
         if words[0] != "nv" or words[1:2] not in (["set"], ["unset"]):
             raise NvueCommandError(f"Error: line {number}: only nv set and nv unset are accepted\n")
-        made = change(system.known, words[1], words[2:])
-        changes = DocumentChanges(
-            _joined(changes.unset, made.unset), merged(system.known, changes.set, made.set) if made.set else changes.set
-        )
+        more = change(system.known, words[1], words[2:])
+        changes = DocumentChanges(overlay(changes.unset, more.unset), merged(system.known, changes.set, more.set))
     return changes
 
 
-def _joined(left: Tree, right: Tree) -> Tree:
-    result = dict(left)
-    for key, value in right.items():
-        before = result.get(key)
-        result[key] = _joined(before, value) if isinstance(before, dict) and isinstance(value, dict) else value
-    return result
-
-
 def change(known: NvueSchemaNode, verb: str, words: Sequence[str]) -> DocumentChanges:
-    """Return what one nv set or nv unset says."""
+    """Parse the path of one `nv set` or `nv unset`."""
     if not words:
         raise NvueCommandError(f"Error: nv {verb} needs a path\n")
     issues: list[Issue] = []
-    given = _walk(known, list(words), verb == "unset", (), issues)
-    tree = given if isinstance(given, dict) else {}
+    value = _value(known, list(words), verb == "unset", (), issues)
+    tree = value if isinstance(value, dict) else {}
     if issues:
         raise complaint(issues)
     return DocumentChanges(tree, {}) if verb == "unset" else DocumentChanges({}, tree)
 
 
-def _walk(known: NvueSchemaNode, words: list[str], is_unset: bool, path: Path, issues: list[Issue]) -> Value:
+def _value(known: NvueSchemaNode, words: list[str], is_unset: bool, path: Path, issues: list[Issue]) -> Value:
     if known.kinds:
-        return _end(known, words, is_unset=is_unset, path=path, issues=issues)
+        return _leaf(known, words, is_unset=is_unset, path=path, issues=issues)
     if not words:
         return None if is_unset else {}
     steps = known.steps(words[0])
     if not steps:
         checked(known, {words[0]: {}}, issues, path)
-    return {name: _walk(below, words[1:], is_unset, (*path, name), issues) for name, below in steps}
+    return {name: _value(below, words[1:], is_unset, (*path, name), issues) for name, below in steps}
 
 
-def _end(known: NvueSchemaNode, words: list[str], *, is_unset: bool, path: Path, issues: list[Issue]) -> Value:
-    where = ".".join(path)
+def _leaf(known: NvueSchemaNode, words: list[str], *, is_unset: bool, path: Path, issues: list[Issue]) -> Value:
     if is_unset and not words:
         return None
     if len(words) != 1:
-        issues.append(Issue(where, "takes one value" if not words else f"'{words[1]}' is one word too many", "schema"))
+        reason = f"'{words[1]}' is one word too many" if words else "takes one value"
+        issues.append(Issue(".".join(path), reason, "schema"))
         return None
     value = checked(known, words[0], issues, path)
     return None if is_unset else value

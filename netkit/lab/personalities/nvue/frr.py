@@ -1,4 +1,4 @@
-"""BGP neighbours and peer groups in FRR's language."""
+"""Translates the routing configuration to FRR."""
 
 import ipaddress
 from collections.abc import Iterator
@@ -12,7 +12,6 @@ DIRECTIONS = (("inbound", "in"), ("outbound", "out"))
 
 
 def group_lines(bgp: Tree) -> Iterator[str]:
-    """Yield what peer groups say of all their members."""
     groups = child(bgp, "peer-group")
     for name in groups:
         group = child(groups, name)
@@ -23,7 +22,6 @@ def group_lines(bgp: Tree) -> Iterator[str]:
 
 
 def neighbor_lines(bgp: Tree) -> Iterator[str]:
-    """Yield the neighbours."""
     groups, neighbors = child(bgp, "peer-group"), child(bgp, "neighbor")
     for name in neighbors:
         neighbor = child(neighbors, name)
@@ -45,10 +43,10 @@ def neighbor_lines(bgp: Tree) -> Iterator[str]:
 def _session(name: str, session: Tree, profile: str) -> Iterator[str]:
     if text(session, "description"):
         yield f" neighbor {name} description {text(session, 'description')}"
-    chosen = text(session, "bfd", "profile") or (profile if is_on(session, "bfd") else "")
-    if chosen:
+    bfd_profile = text(session, "bfd", "profile") or (profile if is_on(session, "bfd") else "")
+    if bfd_profile:
         yield f" neighbor {name} bfd"
-        yield f" neighbor {name} bfd profile {chosen}"
+        yield f" neighbor {name} bfd profile {bfd_profile}"
     timers = child(session, "timers")
     if has(timers, "keepalive") or has(timers, "hold"):
         yield f" neighbor {name} timers {number(timers, 'keepalive', default=3)} {number(timers, 'hold', default=9)}"
@@ -57,7 +55,7 @@ def _session(name: str, session: Tree, profile: str) -> Iterator[str]:
 
 
 def group_profiles(bgp: Tree) -> Tree:
-    """Return the BFD timers that older releases keep with the session, as profiles."""
+    """Return the BFD timers that older releases keep per session, as profiles."""
     profiles: Tree = {}
     for kind, label in (("peer-group", "group"), ("neighbor", "neighbor")):
         for name in child(bgp, kind):
@@ -68,7 +66,6 @@ def group_profiles(bgp: Tree) -> Tree:
 
 
 def address_family(bgp: Tree) -> Iterator[str]:
-    """Yield the IPv4 address family."""
     family = child(bgp, *FAMILY)
     yield " !"
     yield " address-family ipv4 unicast"
@@ -98,38 +95,36 @@ def _activation(bgp: Tree, name: str, session: Tree) -> Iterator[str]:
         times = text(family, "aspath", "allow-my-asn", "occurrences")
         yield f"  neighbor {name} allowas-in" + (f" {times}" if times else "")
     for direction, short in DIRECTIONS:
-        chosen = applied_map(bgp, session, direction)
+        route_map = applied_map(bgp, session, direction)
         if is_drained(bgp, session):
-            yield f"  neighbor {name} route-map {drained_name(chosen, short)} {short}"
+            yield f"  neighbor {name} route-map {drained_name(route_map, short)} {short}"
         elif text(family, "policy", direction, "route-map"):
-            yield f"  neighbor {name} route-map {chosen} {short}"
+            yield f"  neighbor {name} route-map {route_map} {short}"
 
 
 def applied_map(bgp: Tree, session: Tree, direction: str) -> str:
-    """Return the route map of a session, its own or its group's."""
+    """Return the route map of a session, its own or that of its group."""
     own = text(session, *FAMILY, "policy", direction, "route-map")
     group = text(session, "peer-group") or "-"
     return own or text(bgp, "peer-group", group, *FAMILY, "policy", direction, "route-map")
 
 
 def is_drained(bgp: Tree, session: Tree) -> bool:
-    """Whether one session is to be left by traffic, by its own word or its group's."""
+    """Whether graceful-shutdown is set for a session, its own or that of its group."""
     group = child(bgp, "peer-group", text(session, "peer-group") or "-")
-    asked = text(session, "graceful-shutdown") or text(group, "graceful-shutdown")
-    return asked in {"on", "enabled"}
+    word = text(session, "graceful-shutdown") or text(group, "graceful-shutdown")
+    return word in {"on", "enabled"}
 
 
-def drained_name(chosen: str, short: str) -> str:
-    """Return the name of the map that also makes traffic leave."""
-    return f"{chosen or 'ANY'}-drained-{short}"
+def drained_name(route_map: str, short: str) -> str:
+    return f"{route_map or 'ANY'}-drained-{short}"
 
 
 BANDWIDTH = {"multipaths": "num-multipaths", "cumulative": "cumulative"}
-LEAVE = {"in": " set local-preference 0", "out": " set community graceful-shutdown additive"}
+DRAIN_SETS = {"in": " set local-preference 0", "out": " set community graceful-shutdown additive"}
 
 
 def prefix_lists(tree: Tree) -> Iterator[str]:
-    """Yield the prefix lists."""
     lists = child(tree, "router", "policy", "prefix-list")
     for name in lists:
         rules = child(lists, name, "rule")
@@ -139,35 +134,33 @@ def prefix_lists(tree: Tree) -> Iterator[str]:
                 match = child(rules, rank, "match", prefix)
                 own = ipaddress.IPv4Interface(prefix).network.prefixlen
                 low, high = text(match, "min-prefix-len"), text(match, "max-prefix-len")
-                longer = f" ge {low}" if low and int(low) > own else ""
-                shorter = f" le {high}" if high and int(high) > own else ""
-                lengths = longer + shorter
-                yield f"ip prefix-list {name} seq {rank} {action} {prefix}{lengths}"
+                bounds = f" ge {low}" if low and int(low) > own else ""
+                bounds += f" le {high}" if high and int(high) > own else ""
+                yield f"ip prefix-list {name} seq {rank} {action} {prefix}{bounds}"
         yield "!"
 
 
 def route_maps(tree: Tree) -> Iterator[str]:
-    """Yield the route maps."""
     for name in child(tree, "router", "policy", "route-map"):
         yield from _map(tree, name, name, "")
 
 
 def drained_maps(tree: Tree) -> Iterator[str]:
-    """Yield the copies that make traffic leave single sessions."""
+    """Yield a copy of each route map used by a drained session, with the drain's set clause added."""
     bgp = child(tree, "vrf", "default", "router", "bgp")
-    wanted: dict[str, tuple[str, str]] = {}
+    needed: dict[str, tuple[str, str]] = {}
     for kind in ("peer-group", "neighbor"):
         for name in child(bgp, kind):
             session = child(bgp, kind, name)
             if is_drained(bgp, session):
                 for direction, short in DIRECTIONS:
-                    chosen = applied_map(bgp, session, direction)
-                    wanted[drained_name(chosen, short)] = (chosen, short)
-    for name, (chosen, short) in wanted.items():
-        if chosen:
-            yield from _map(tree, chosen, name, LEAVE[short])
+                    route_map = applied_map(bgp, session, direction)
+                    needed[drained_name(route_map, short)] = (route_map, short)
+    for name, (route_map, short) in needed.items():
+        if route_map:
+            yield from _map(tree, route_map, name, DRAIN_SETS[short])
         else:
-            yield from (f"route-map {name} permit 10", LEAVE[short], "exit", "!")
+            yield from (f"route-map {name} permit 10", DRAIN_SETS[short], "exit", "!")
 
 
 def _map(tree: Tree, source: str, name: str, extra: str) -> Iterator[str]:
@@ -190,15 +183,16 @@ def _map(tree: Tree, source: str, name: str, extra: str) -> Iterator[str]:
 
 
 BGP: Path = ("vrf", "default", "router", "bgp")
-# After a link flap FRR 8.4 takes a group of next hops for installed that the kernel has dropped, and ECMP is lost.
+# After a link flap FRR 8.4 believes that a nexthop group the kernel has dropped is still installed, and loses ECMP.
 HEAD = ("log syslog informational", "no zebra nexthop kernel enable")
-DEFAULT_MULTIPLIER = 3  # FRR does not show it, so that saying it would be a difference at every reload
+DEFAULT_MULTIPLIER = 3  # FRR does not print its default, so setting it would differ at every reload
 
 
 def frr_text(tree: Tree) -> str:
-    """Return the routing configuration of a switch."""
     lines = ["frr defaults datacenter", f"hostname {text(tree, 'system', 'hostname') or 'cumulus'}", *HEAD, "!"]
-    lines += _static(tree)
+    static = child(tree, "vrf", "default", "router", "static")
+    lines += [f"ip route {prefix} {via}" for prefix in static for via in child(static, prefix, "via")]
+    lines += ["!"] if static else []
     if is_on(tree, *BGP):
         lines += _bgp(tree)
     lines += prefix_lists(tree)
@@ -206,14 +200,6 @@ def frr_text(tree: Tree) -> str:
     lines += drained_maps(tree)
     lines += _bfd(tree)
     return "\n".join(lines) + "\n"
-
-
-def _static(tree: Tree) -> Iterator[str]:
-    routes = child(tree, "vrf", "default", "router", "static")
-    for prefix in routes:
-        yield from (f"ip route {prefix} {via}" for via in child(routes, prefix, "via"))
-    if routes:
-        yield "!"
 
 
 def _bgp(tree: Tree) -> Iterator[str]:
@@ -235,7 +221,7 @@ def _bgp(tree: Tree) -> Iterator[str]:
 
 
 def is_draining(tree: Tree) -> bool:
-    """Whether the whole switch asks its neighbours to leave."""
+    """Whether the whole switch is in graceful shutdown."""
     in_maintenance = text(tree, "maintenance", "unit", "all-protocols", "mode") == "enabled"
     return is_set(tree, "router", "bgp", "graceful-shutdown") or in_maintenance
 

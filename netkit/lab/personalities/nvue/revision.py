@@ -1,7 +1,6 @@
-"""Revisions of the configuration: pending ones by user, the applied one, and the saved one, on flash."""
+"""Revisions of the configuration: pending ones per user, the applied one and the saved one."""
 
 import json
-from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Literal
@@ -11,16 +10,16 @@ from netkit.lab.personalities.nvue.tree import Tree, difference
 
 KEPT = 100
 State = Literal["pending", "applied", "applied_and_saved", "invalid", "ignore_fail", "ays", "ays_fail"]
-"""`ays` waits to be confirmed, `ays_fail` was not."""
+"""`ays` waits for confirmation; `ays_fail` was not confirmed."""
 
 
 class UnknownRevisionError(Exception):
-    """There is no such revision."""
+    """The revision does not exist."""
 
 
 @dataclass(frozen=True, slots=True)
 class NvueRevision:
-    """One version of the whole configuration, and what became of it."""
+    """One version of the whole configuration and its state."""
 
     number: int
     tree: Tree
@@ -35,7 +34,6 @@ class NvueRevision:
 
     @property
     def apply_id(self) -> str:
-        """Return the name of its last application."""
         return f"rev_{self.number}_apply_{self.applies}" if self.applies else ""
 
 
@@ -51,9 +49,14 @@ class RevisionStore:
     startup: Tree = field(default_factory=dict)
 
     def load(self, factory: Tree) -> None:
-        """Read what is on flash; a new switch has the factory's configuration as its first revision."""
+        """Read the revisions from flash; a new switch starts with the factory configuration."""
         self.pending.clear()
-        self.revisions = {revision.number: revision for revision in self._read()}
+        self.revisions = {}
+        for file in (self.folder / "revisions").glob("*.json"):
+            found = json.loads(file.read_text(encoding="utf-8"))
+            found["issues"] = tuple(Issue(**issue) for issue in found["issues"])
+            found["state"] = "ays_fail" if found["state"] == "ays" else found["state"]
+            self.revisions[found["number"]] = NvueRevision(**found)
         saved = self.folder / "startup.json"
         if not saved.exists():
             self.revisions = {1: NvueRevision(1, factory, {}, "root", state="applied_and_saved", message="Factory")}
@@ -66,60 +69,52 @@ class RevisionStore:
             self.applied = self.next_number()
             self.put(NvueRevision(self.applied, self.startup, {}, "root", state="applied_and_saved", message="Startup"))
 
-    def _read(self) -> Iterator[NvueRevision]:
-        for file in (self.folder / "revisions").glob("*.json"):
-            found = json.loads(file.read_text(encoding="utf-8"))
-            found["issues"] = tuple(Issue(**issue) for issue in found["issues"])
-            found["state"] = "ays_fail" if found["state"] == "ays" else found["state"]
-            yield NvueRevision(**found)
-
     def save(self) -> None:
-        """Make the applied configuration the one the switch boots with."""
+        """Save the applied configuration as the startup configuration."""
         self.startup = self.tree("applied")
         self._write("startup.json", {"revision": self.applied, "tree": self.startup})
         self.put(replace(self.revisions[self.applied], state="applied_and_saved"))
 
     def provision(self, tree: Tree) -> None:
-        """Make a configuration the saved one without applying it."""
+        """Save a configuration without applying it."""
         self.applied = self.next_number()
         self.revisions[self.applied] = NvueRevision(self.applied, tree, {}, "root", message="Startup")
         self.save()
 
     def put(self, revision: NvueRevision) -> None:
-        """Keep a revision; one that was applied goes to flash."""
+        """Store a revision, on flash once it has been applied."""
         self.revisions[revision.number] = revision
         if revision.applies or revision.number == self.applied:
-            # Its trees are not copied: that would take longer than all else of an apply.
-            issues = [asdict(issue) for issue in revision.issues]
-            plain = {item.name: getattr(revision, item.name) for item in fields(revision)} | {"issues": issues}
-            self._write(f"revisions/{revision.number}.json", plain)
+            # Not asdict(revision): copying the trees would take most of the time of an apply.
+            values = {item.name: getattr(revision, item.name) for item in fields(revision)}
+            values["issues"] = [asdict(issue) for issue in revision.issues]
+            self._write(f"revisions/{revision.number}.json", values)
         for number in sorted(self.revisions)[:-KEPT]:
             if number != self.applied:
                 del self.revisions[number]
                 (self.folder / f"revisions/{number}.json").unlink(missing_ok=True)
 
     def check_room(self, tree: Tree) -> None:
-        """Raise OSError while there is still nothing to undo, when flash cannot take what an apply will write."""
+        """Raise OSError if flash has no space for what an apply writes, before anything changes."""
         self._write("next.json", [tree, tree])
         (self.folder / "next.json").unlink()
 
     def _write(self, name: str, content: object) -> None:
         file = self.folder / name
         file.parent.mkdir(parents=True, exist_ok=True)
-        fresh = file.with_suffix(".new")
+        new = file.with_suffix(".new")
         try:
-            fresh.write_text(json.dumps(content), encoding="utf-8")
-            fresh.rename(file)
+            new.write_text(json.dumps(content), encoding="utf-8")
+            new.rename(file)
         except OSError:
-            fresh.unlink(missing_ok=True)
+            new.unlink(missing_ok=True)
             raise
 
     def next_number(self) -> int:
-        """Return the number of the next revision."""
         return max(self.revisions, default=0) + 1
 
     def begin(self, user: str, kind: str = "CLI") -> NvueRevision:
-        """Return a new pending revision of a user, which starts as what is applied."""
+        """Create a pending revision based on the applied one."""
         tree = self.tree("applied")
         revision = NvueRevision(self.next_number(), tree, tree, user, kind)
         self.put(revision)
@@ -130,7 +125,7 @@ class RevisionStore:
         return self.revisions.get(self.pending.get(user, 0))
 
     def find(self, name: str, user: str = "") -> NvueRevision | None:
-        """Return a revision by number, or the applied or pending one by name."""
+        """Find a revision by number, or by the names `applied` and `pending`."""
         if name == "applied":
             return self.revisions[self.applied]
         if name == "pending":
@@ -138,7 +133,7 @@ class RevisionStore:
         return self.revisions.get(int(name)) if name.isdigit() else None
 
     def tree(self, name: str, user: str = "") -> Tree:
-        """Return a configuration by number or name; raises UnknownRevisionError."""
+        """Return a configuration by number or name; raise UnknownRevisionError."""
         if name in {"startup", "empty"}:
             return self.startup if name == "startup" else {}
         found = self.find(name, user)
@@ -149,31 +144,33 @@ class RevisionStore:
         return self.rebased(found) if name == "pending" else found.tree
 
     def change(self, revision: NvueRevision, patch: Tree, *, from_empty: bool = False) -> NvueRevision:
-        """Return a revision with changes made to it; it is pending again."""
+        """Change a revision, which becomes pending again."""
         tree = merged(self.node, {} if from_empty else revision.tree, patch)
         changed = replace(revision, tree=tree, state="pending", issues=())
         self.put(changed)
         return changed
 
     def rebased(self, revision: NvueRevision) -> Tree:
-        """Return what a revision makes of what is applied now, which others may have changed since it began."""
+        """Apply a revision's changes to the applied configuration, which others may have changed since."""
         applied = self.tree("applied")
         if revision.base == applied or revision.state != "pending":
             return revision.tree
-        made = difference(revision.base, revision.tree)
-        return merged(self.node, merged(self.node, applied, made.removed), made.added)
+        changes = difference(revision.base, revision.tree)
+        return merged(self.node, merged(self.node, applied, changes.removed), changes.added)
 
 
 COLUMNS = ("Rev ID", "State", "Apply ID", "Apply Date", "Type", "User", "Reason", "Message")
+JSON_KEYS = ("state", "apply-id", "apply-date", "type", "user", "reason", "message")
 
 
 def shown(store: RevisionStore, form: str, number: str = "") -> str:
-    """Return the revisions, or one."""
+    """Print all revisions or one."""
     if number and not (number.isdigit() and int(number) in store.revisions):
         raise UnknownRevisionError(number)
     found = [store.revisions[key] for key in sorted(store.revisions) if not number or key == int(number)]
     if form == "json":
-        return json.dumps({str(revision.number): _object(revision) for revision in found}, indent=2) + "\n"
+        objects = {str(one.number): dict(zip(JSON_KEYS, _row(one)[1:], strict=True)) for one in found}
+        return json.dumps(objects, indent=2) + "\n"
     rows = [COLUMNS, *(tuple(map(str, _row(revision))) for revision in found)]
     widths = [max(len(row[at]) for row in rows) for at in range(len(COLUMNS))]
     rows.insert(1, tuple("-" * width for width in widths))
@@ -186,8 +183,3 @@ def _row(revision: NvueRevision) -> tuple[object, ...]:
     reason = "Config update" if revision.applies else ""
     state, date = revision.state, revision.date
     return (revision.number, state, revision.apply_id, date, revision.kind, revision.user, reason, revision.message)
-
-
-def _object(revision: NvueRevision) -> dict[str, object]:
-    names = ("state", "apply-id", "apply-date", "type", "user", "reason", "message")
-    return dict(zip(names, _row(revision)[1:], strict=True))

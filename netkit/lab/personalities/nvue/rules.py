@@ -1,4 +1,4 @@
-"""What must hold within the routing of a configuration: every reference leads somewhere."""
+"""Validation of a configuration: references, breakouts, QoS and routing."""
 
 import ipaddress
 from collections.abc import Iterator
@@ -21,7 +21,7 @@ BGP = "vrf.default.router.bgp"
 
 
 def broken_policy(tree: Tree) -> Iterator[Issue]:
-    """Yield every reason the routing cannot be applied."""
+    """Yield every problem of the routing configuration."""
     yield from _bgp(tree)
     yield from _sessions(tree)
     yield from _prefix_lists(child(tree, "router", "policy", "prefix-list"))
@@ -31,14 +31,14 @@ def broken_policy(tree: Tree) -> Iterator[Issue]:
 
 
 def _bgp(tree: Tree) -> Iterator[Issue]:
-    bgp, everywhere = child(tree, *BGP.split(".")), child(tree, "router", "bgp")
+    bgp, global_bgp = child(tree, *BGP.split(".")), child(tree, "router", "bgp")
     if not is_on(bgp):
         return
-    if not is_on(everywhere):
+    if not is_on(global_bgp):
         yield Issue(f"{BGP}.enable", "BGP is not enabled under router")
-    if not (text(bgp, "router-id") or text(everywhere, "router-id")):
+    if not (text(bgp, "router-id") or text(global_bgp, "router-id")):
         yield Issue("router.bgp.enable", "BGP requires router-id to be set globally or in the VRF.")
-    if not (text(bgp, "autonomous-system") or text(everywhere, "autonomous-system")):
+    if not (text(bgp, "autonomous-system") or text(global_bgp, "autonomous-system")):
         yield Issue("router.bgp.enable", "BGP requires autonomous-system to be set globally or in the VRF.")
     families = child(bgp, "address-family", "ipv4-unicast", "redistribute")
     for source in families:
@@ -123,7 +123,7 @@ LOSSLESS_MODES = ("", "lossless", "lossless-single-ipool")
 
 
 def broken_qos(tree: Tree) -> Iterator[Issue]:
-    """Yield every reason the QoS cannot be applied."""
+    """Yield every problem of the QoS configuration."""
     qos = child(tree, "qos")
     yield from _pools(qos)
     yield from _schedulers(child(qos, "egress-scheduler"))
@@ -135,19 +135,23 @@ def broken_qos(tree: Tree) -> Iterator[Issue]:
             if low and high and low >= high:
                 where = f"qos.congestion-control.{profile}.traffic-class.{name}"
                 yield Issue(where, f"min-threshold {low} is not below max-threshold {high}")
-    yield from _profiles(tree)
+    for name in child(tree, "interface"):
+        for kind in PROFILES:
+            profile = text(tree, "interface", name, "qos", kind, "profile")
+            if profile and profile not in child(qos, kind):
+                yield Issue(f"interface.{name}.qos.{kind}.profile", f"qos {kind} has no profile {profile}")
     yield from _watchdogs(tree)
 
 
 def is_lossless(qos: Tree) -> bool:
-    """Whether the RoCE mode is on and lossless."""
+    """Whether RoCE is enabled in a lossless mode."""
     return is_on(qos, "roce") and text(qos, "roce", "mode") in LOSSLESS_MODES
 
 
 def _pools(qos: Tree) -> Iterator[Issue]:
     here = "qos.traffic-pool"
     pools = child(qos, "traffic-pool")
-    # default-lossy owns the whole buffer until it is given less.
+    # default-lossy has the whole buffer unless it is configured.
     total = 100 if "default-lossy" not in pools else 0
     total += sum(number(pools, name, "memory-percent") for name in pools)
     if pools and total > 100:
@@ -173,14 +177,6 @@ def _schedulers(schedulers: Tree) -> Iterator[Issue]:
             yield Issue(here, f"the weights make {total} %")
 
 
-def _profiles(tree: Tree) -> Iterator[Issue]:
-    for name in child(tree, "interface"):
-        for kind in PROFILES:
-            profile = text(tree, "interface", name, "qos", kind, "profile")
-            if profile and profile not in child(tree, "qos", kind):
-                yield Issue(f"interface.{name}.qos.{kind}.profile", f"qos {kind} has no profile {profile}")
-
-
 def _watchdogs(tree: Tree) -> Iterator[Issue]:
     qos = child(tree, "qos")
     if is_lossless(qos) or child(qos, "pfc", "default-global", "switch-priority"):
@@ -195,7 +191,7 @@ TYPES = {"eth0": "eth", "lo": "loopback"}
 
 
 def broken(tree: Tree, chassis: CumulusSwitch) -> list[Issue]:
-    """Return every reason a configuration cannot be applied."""
+    """Return every reason why a configuration cannot be applied."""
     return [
         *_interfaces(child(tree, "interface"), chassis),
         *_vlans(tree),
@@ -219,10 +215,10 @@ def _interfaces(interfaces: Tree, chassis: CumulusSwitch) -> Iterator[Issue]:
                 yield Issue(f"{here}.link.breakout", "only a whole port can be broken out")
         if PORT.fullmatch(name):
             yield from _speed(interfaces, name, chassis)
-        wanted = TYPES.get(name, "svi" if SVI.fullmatch(name) else "swp")
+        expected = TYPES.get(name, "svi" if SVI.fullmatch(name) else "swp")
         kind = text(interfaces, name, "type")
-        if kind and kind != wanted:
-            yield Issue(f"{here}.type", f"{name} is of type {wanted}, not {kind}")
+        if kind and kind != expected:
+            yield Issue(f"{here}.type", f"{name} is of type {expected}, not {kind}")
     for cage, cause in blocked_cages(interfaces, chassis):
         if breakout(interfaces, cage) != "disabled":
             yield Issue(f"interface.{cage}.link.breakout", f"must be disabled, as {cause} uses its lanes")
@@ -283,14 +279,14 @@ def _addresses(interfaces: Tree) -> Iterator[Issue]:
 
 def _adaptive_routing(tree: Tree, chassis: CumulusSwitch) -> Iterator[Issue]:
     here = "router.adaptive-routing"
-    is_everywhere = is_on(tree, *here.split("."))
-    if is_everywhere and not chassis.model.adaptive_routing:
+    is_enabled = is_on(tree, *here.split("."))
+    if is_enabled and not chassis.model.adaptive_routing:
         yield Issue(here, f"adaptive routing is not supported on {chassis.model.name}")
     for name in child(tree, "interface"):
         interface = child(tree, "interface", name)
         if not is_on(interface, "router", "adaptive-routing"):
             continue
-        if not is_everywhere:
+        if not is_enabled:
             yield Issue(f"interface.{name}.{here}", "adaptive routing is not enabled under router")
         if text(interface, "bridge", "domain", "br_default", "access"):
             yield Issue(f"interface.{name}.{here}", "adaptive routing needs a routed port")
@@ -300,12 +296,14 @@ def _adaptive_routing(tree: Tree, chassis: CumulusSwitch) -> Iterator[Issue]:
 
 
 def port_speed_gbps(interfaces: Tree, name: str, chassis: CumulusSwitch) -> int:
-    """Return the speed a port runs at: what it is set to, or the fastest its breakout has."""
+    """Return the configured speed of a port, or the highest of its breakout."""
     speed = text(interfaces, name, "link", "speed").removesuffix("G")
+    if speed.isdigit():
+        return int(speed)
     split = chassis.split(ways(breakout(interfaces, cage_of(name))))
-    return int(speed) if speed.isdigit() else split.speed_gbps if split else 0
+    return split.speed_gbps if split else 0
 
 
 def is_negotiating(interface: Tree) -> bool:
-    """Whether a port negotiates its speed, which it does unless told not to."""
+    """Whether a port negotiates its speed, which is the default."""
     return not has(interface, "link", "auto-negotiate") or is_set(interface, "link", "auto-negotiate")

@@ -1,4 +1,4 @@
-"""The kinds of words and numbers a configuration holds, and how each is recognised."""
+"""The schema of each release: types of leaves, the tree, breakouts of a switch; normalising and merging of trees."""
 
 import difflib
 import ipaddress
@@ -21,27 +21,31 @@ VRFS = ("default", "mgmt")
 
 @dataclass(frozen=True, slots=True)
 class NvueLeafKind:
-    """What a leaf or key may be: `wanted` says it to people, `read` returns the value as it is kept, or None."""
+    """A type of leaf or key. `read` returns the normalised value, or None if it is invalid."""
 
-    wanted: str
+    description: str
     read: Callable[[str], str | int | None]
 
 
-def kind(said: str) -> NvueLeafKind:
-    """Return the kind a schema names, such as `int 1 8`."""
-    name, *rest = said.split()
+def kind(name: str) -> NvueLeafKind:
+    """Return the type that the schema names, such as `int 1 8`."""
+    name, *rest = name.split()
     if name == "words":
-        return NvueLeafKind("one of " + ", ".join(rest), lambda given: given if given in rest else None)
+        return NvueLeafKind("one of " + ", ".join(rest), lambda value: value if value in rest else None)
     if name == "int":
         low, high = int(rest[0]), int(rest[1])
-        return NvueLeafKind(f"a number from {low} to {high}", lambda given: _whole(given, low, high))
+
+        def read(value: str) -> int | None:
+            return int(value) if re.fullmatch(r"\d{1,12}", value) and low <= int(value) <= high else None
+
+        return NvueLeafKind(f"a number from {low} to {high}", read)
     return KINDS[name]
 
 
-def ranges(given: str) -> Iterator[str]:
-    """Yield the names a range such as swp1-3,swp5s0-1 stands for."""
+def ranges(text: str) -> Iterator[str]:
+    """Expand a range such as swp1-3,swp5s0-1."""
     stem = ""
-    for part in given.split(","):
+    for part in text.split(","):
         found = re.fullmatch(r"(|[a-z]+(?:\d+s)?)(\d+)(?:-(\d+))?", part)
         if not found:
             yield part
@@ -51,58 +55,38 @@ def ranges(given: str) -> Iterator[str]:
         yield from (f"{stem}{at}" for at in range(first, min(last, first + 4095) + 1))
 
 
-def _whole(given: str, low: int, high: int) -> int | None:
-    if not re.fullmatch(r"\d{1,12}", given):
-        return None
-    return int(given) if low <= int(given) <= high else None
-
-
-def _text(given: str) -> str | None:
-    return given if given and given.isprintable() else None
-
-
-def _name(given: str) -> str | None:
-    return given if NAME.fullmatch(given) and given not in RESERVED else None
-
-
-def _address(given: str) -> str | None:
+def _is_address(value: str) -> bool:
     try:
-        return str(ipaddress.IPv4Address(given))
+        return str(ipaddress.IPv4Address(value)) == value
     except ValueError:
-        return None
+        return False
 
 
-def _prefix(given: str) -> str | None:
+def _is_prefix(value: str) -> bool:
     try:
-        ipaddress.IPv4Interface(given)
+        ipaddress.IPv4Interface(value)
     except ValueError:
-        return None
-    return given if "/" in given else None
+        return False
+    return "/" in value
 
 
-def _matching(pattern: re.Pattern[str]) -> Callable[[str], str | None]:
-    return lambda given: given if pattern.fullmatch(given) else None
-
-
-def _interface(given: str) -> str | None:
-    return given if PORT.fullmatch(given) or SVI.fullmatch(given) or given in {"lo", "eth0"} else None
-
-
-def _peer(given: str) -> str | None:
-    return given if PORT.fullmatch(given) else _address(given)
+def _matching(description: str, is_valid: Callable[[str], object]) -> NvueLeafKind:
+    return NvueLeafKind(description, lambda value: value if is_valid(value) else None)
 
 
 KINDS = {
-    "text": NvueLeafKind("printable text", _text),
-    "name": NvueLeafKind("a name", _name),
-    "secret": NvueLeafKind("printable text", _text),
-    "address": NvueLeafKind("an IPv4 address", _address),
-    "prefix": NvueLeafKind("an IPv4 address with its length", _prefix),
-    "port": NvueLeafKind("a port such as swp1 or swp1s0", _matching(PORT)),
-    "svi": NvueLeafKind("a VLAN interface such as vlan10", _matching(SVI)),
-    "interface": NvueLeafKind("an interface", _interface),
-    "peer": NvueLeafKind("a port or an IPv4 address", _peer),
-    "vrf": NvueLeafKind("one of " + ", ".join(VRFS), lambda given: given if given in VRFS else None),
+    "text": _matching("printable text", lambda value: value and value.isprintable()),
+    "name": _matching("a name", lambda value: NAME.fullmatch(value) and value not in RESERVED),
+    "secret": _matching("printable text", lambda value: value and value.isprintable()),
+    "address": _matching("an IPv4 address", _is_address),
+    "prefix": _matching("an IPv4 address with its length", _is_prefix),
+    "port": _matching("a port such as swp1 or swp1s0", PORT.fullmatch),
+    "svi": _matching("a VLAN interface such as vlan10", SVI.fullmatch),
+    "interface": _matching(
+        "an interface", lambda value: PORT.fullmatch(value) or SVI.fullmatch(value) or value in {"lo", "eth0"}
+    ),
+    "peer": _matching("a port or an IPv4 address", lambda value: PORT.fullmatch(value) or _is_address(value)),
+    "vrf": _matching("one of " + ", ".join(VRFS), VRFS.__contains__),
 }
 
 
@@ -113,7 +97,7 @@ COMPARISONS: Mapping[str, Callable[[tuple[int, ...], tuple[int, ...]], bool]] = 
 
 @dataclass(frozen=True, slots=True)
 class NvueSchemaNode:
-    """One place of the tree: an object with known children, or a leaf of one of some kinds."""
+    """An object with known children, or a leaf of one of several types."""
 
     children: Mapping[str, "NvueSchemaNode"]
     patterns: tuple[tuple[NvueLeafKind, "NvueSchemaNode"], ...]
@@ -121,7 +105,7 @@ class NvueSchemaNode:
     is_exclusive: bool
 
     def step(self, key: str) -> tuple[str, "NvueSchemaNode"] | None:
-        """Return what a key is kept as and where it leads; None when it is not known here."""
+        """Return the normalised key and its child; None if it is unknown."""
         if key in self.children:
             return key, self.children[key]
         for pattern, node in self.patterns:
@@ -131,7 +115,7 @@ class NvueSchemaNode:
         return None
 
     def steps(self, key: str) -> list[tuple[str, "NvueSchemaNode"]]:
-        """Return the same for a key that may be a range."""
+        """Return the children for a key that may be a range."""
         found = self.step(key)
         if found:
             return [found]
@@ -141,7 +125,7 @@ class NvueSchemaNode:
 
 @dataclass(frozen=True, slots=True)
 class Issue:
-    """What is wrong with a configuration, and where."""
+    """A problem of a configuration and its location."""
 
     location: str
     reason: str
@@ -149,29 +133,28 @@ class Issue:
 
     @property
     def message(self) -> str:
-        """Return both in one line."""
         return f"Config invalid at {self.location}: {self.reason}" if self.location else self.reason
 
 
 def version_key(version: str) -> tuple[int, ...]:
-    """Return a version such as 5.16.1 as numbers to compare."""
+    """Split a version such as 5.16.1 into numbers."""
     return tuple(int(part) for part in re.findall(r"\d+", version)[:2])
 
 
 @cache
 def schema(version: tuple[int, ...]) -> NvueSchemaNode:
-    """Return what a release knows."""
+    """Load the schema of a release."""
     return _node(load(SOURCE.read_text(encoding="utf-8")), version)
 
 
-def _node(said: object, version: tuple[int, ...]) -> NvueSchemaNode:
-    if isinstance(said, str) and said != "node":
+def _node(definition: object, version: tuple[int, ...]) -> NvueSchemaNode:
+    if isinstance(definition, str) and definition != "node":
         toggle = "words enabled disabled" if version >= BREAK else "words on off"
-        kinds = tuple(kind(toggle if one == "toggle" else one) for one in said.split(" | "))
+        kinds = tuple(kind(toggle if name == "toggle" else name) for name in definition.split(" | "))
         return NvueSchemaNode({}, (), kinds, is_exclusive=False)
     children: dict[str, NvueSchemaNode] = {}
     patterns: list[tuple[NvueLeafKind, NvueSchemaNode]] = []
-    items = said if isinstance(said, dict) else {}
+    items = definition if isinstance(definition, dict) else {}
     for key, below in items.items():
         name, *limits = str(key).split(" @", 1)
         words = limits[0].split() if limits else []
@@ -187,31 +170,31 @@ def _node(said: object, version: tuple[int, ...]) -> NvueSchemaNode:
 
 
 def is_within(version: tuple[int, ...], limit: str) -> bool:
-    """Whether a release is within a limit such as >=5.15."""
+    """Whether a release satisfies a limit such as >=5.15."""
     word = limit.lstrip("@")
     sign = ">=" if word.startswith(">=") else "<"
     return COMPARISONS[sign](version, version_key(word))
 
 
-def checked(node: NvueSchemaNode, given: object, issues: list[Issue], path: Path = ()) -> Value:
-    """Return what was given as it is kept, ranges spelled out; what is not known is added to the issues."""
-    if given is None:
+def checked(node: NvueSchemaNode, value: object, issues: list[Issue], path: Path = ()) -> Value:
+    """Normalise a value and expand ranges; add unknown keys and invalid values to the issues."""
+    if value is None:
         return None
     if node.kinds:
-        return _leaf(node, given, issues, path)
-    if not isinstance(given, dict):
-        issues.append(Issue(".".join(path), f"'{given}' stands where an object is expected", "schema"))
+        return _leaf(node, value, issues, path)
+    if not isinstance(value, dict):
+        issues.append(Issue(".".join(path), f"expected an object, not '{value}'", "schema"))
         return {}
     kept: Tree = {}
-    for key, below in given.items():
+    for key, below in value.items():
         if not isinstance(key, str):
             issues.append(Issue(".".join(path), f"the key {key!r} must be quoted", "schema"))
             continue
         steps = node.steps(key)
         if not steps:
             close = difflib.get_close_matches(key, node.children, 1)
-            nearest = f"; did you mean '{close[0]}'?" if close else ""
-            issues.append(Issue(".".join(path), f"'{key}' is not known here{nearest}", "schema"))
+            hint = f"; did you mean '{close[0]}'?" if close else ""
+            issues.append(Issue(".".join(path), f"unknown key '{key}'{hint}", "schema"))
         for name, subtree in steps:
             kept[name] = checked(subtree, below, issues, (*path, name))
     if node.is_exclusive and len(kept) > 1:
@@ -219,20 +202,20 @@ def checked(node: NvueSchemaNode, given: object, issues: list[Issue], path: Path
     return kept
 
 
-def _leaf(node: NvueSchemaNode, given: object, issues: list[Issue], path: Path) -> Value:
-    if isinstance(given, str | int):
+def _leaf(node: NvueSchemaNode, value: object, issues: list[Issue], path: Path) -> Value:
+    if isinstance(value, str | int):
         for one in node.kinds:
-            kept = one.read(str(given))
-            if kept is not None:
-                return kept
-    wanted = " or ".join(one.wanted for one in node.kinds)
-    shown = given if isinstance(given, str | int) else "an object"
-    issues.append(Issue(".".join(path), f"'{shown}' is not {wanted}", "schema"))
+            normalised = one.read(str(value))
+            if normalised is not None:
+                return normalised
+    expected = " or ".join(one.description for one in node.kinds)
+    shown = value if isinstance(value, str | int) else "an object"
+    issues.append(Issue(".".join(path), f"'{shown}' is not {expected}", "schema"))
     return None
 
 
 def merged(node: NvueSchemaNode, base: Tree, patch: Tree) -> Tree:
-    """Return a tree with changes: null takes away, an object that holds one child at a time is replaced."""
+    """Apply changes to a tree: null removes, and an object that allows one child at a time is replaced."""
     result = dict(base)
     for key, value in patch.items():
         step = node.step(key)
@@ -251,13 +234,13 @@ def merged(node: NvueSchemaNode, base: Tree, patch: Tree) -> Tree:
 
 
 def paths(node: NvueSchemaNode, path: Path = ()) -> Iterator[Path]:
-    """Yield every leaf a release knows, patterns by what they want."""
+    """Yield every leaf of the schema, patterns by their description."""
     if not node.children and not node.patterns:
         yield path
     for name, below in node.children.items():
         yield from paths(below, (*path, name))
     for pattern, below in node.patterns:
-        yield from paths(below, (*path, f"<{pattern.wanted}>"))
+        yield from paths(below, (*path, f"<{pattern.description}>"))
 
 
 CAGE = re.compile(r"swp(\d+)")
@@ -266,59 +249,52 @@ SUBPORT = re.compile(r"swp(\d+)s(\d)")
 
 @dataclass(frozen=True, slots=True)
 class CumulusSwitch:
-    """A switch model with a release of Cumulus Linux on it."""
+    """A switch model with a release of Cumulus Linux."""
 
     model: SwitchModel
     release: str
 
     @property
     def version(self) -> tuple[int, ...]:
-        """Return the release as numbers to compare."""
         return version_key(self.release)
 
     def split(self, ways: int, speed_gbps: int = 0) -> Split | None:
-        """Return how the model splits a cage this many ways; without a speed, the fastest way."""
+        """Return the split of a cage into this many ports, the fastest unless a speed is given."""
         found = [split for split in self.model.splits if split.ports == ways and speed_gbps in {0, split.speed_gbps}]
         return max(found, key=lambda split: split.speed_gbps, default=None)
 
     def speeds(self, ways: int) -> frozenset[int]:
-        """Return the speeds ports have when a cage is split this many ways."""
         return frozenset(split.speed_gbps for split in self.model.splits if split.ports == ways)
 
 
 def breakout(interfaces: Tree, cage: str) -> str:
-    """Return the breakout a cage is configured for: 1x when there is none."""
+    """Return the configured breakout of a cage; 1x by default."""
     return next(iter(child(interfaces, cage, "link", "breakout")), "1x")
 
 
 def ways(mode: str) -> int:
-    """Return how many ports a breakout makes; none when the cage is disabled."""
+    """Return the number of ports of a breakout; 0 for a disabled cage."""
     return 0 if mode == "disabled" else int(mode.removesuffix("x"))
 
 
 def port_ways(interfaces: Tree, chassis: CumulusSwitch) -> Mapping[str, int]:
-    """Return every port the switch has with this configuration, and how many ways its cage is split."""
-    return dict(_ports(interfaces, chassis))
-
-
-def _ports(interfaces: Tree, chassis: CumulusSwitch) -> Iterator[tuple[str, int]]:
+    """Return every port of the switch with the number of ports of its cage."""
+    found: dict[str, int] = {}
     for number in range(1, chassis.model.cages + 1):
         cage = f"swp{number}"
         count = ways(breakout(interfaces, cage))
-        if count == 1:
-            yield cage, 1
-        else:
-            yield from ((f"{cage}s{sub}", count) for sub in range(count))
+        names = [cage] if count == 1 else [f"{cage}s{sub}" for sub in range(count)]
+        found |= dict.fromkeys(names, count)
+    return found
 
 
 def cage_of(port: str) -> str:
-    """Return the cage a port is in."""
     found = CAGE.match(port)
     return found[0] if found else port
 
 
 def blocked_cages(interfaces: Tree, chassis: CumulusSwitch) -> Iterator[tuple[str, str]]:
-    """Yield each cage that a neighbour's breakout needs disabled, and that neighbour."""
+    """Yield each cage that must be disabled, and the neighbour whose breakout uses its lanes."""
     for name in interfaces:
         found = CAGE.fullmatch(name)
         split = chassis.split(ways(breakout(interfaces, name))) if found else None

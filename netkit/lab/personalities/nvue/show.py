@@ -1,4 +1,4 @@
-"""`nv show`: which view answers which path, by release; BGP, BFD and routes from FRR."""
+"""`nv show`: the view of each path by release; BGP, BFD and routes from FRR."""
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -13,9 +13,9 @@ from netkit.lab.personalities.nvue.tree import child, is_set, text
 DETAIL_UNTIL = (5, 12)
 
 
-def _asked(look: NvueShowContext, command: str, daemon: str = "bgpd") -> object:
+def _vty_json(context: NvueShowContext, command: str, daemon: str) -> object:
     try:
-        found: object = json.loads(look.system.node.vty(command, daemon) or "{}")
+        found: object = json.loads(context.system.node.vty(command, daemon) or "{}")
     except (OSError, json.JSONDecodeError):
         return {}
     return found
@@ -29,44 +29,43 @@ def _int(value: object) -> int:
     return value if isinstance(value, int) else 0
 
 
-def neighbors(look: NvueShowContext) -> Shown:
-    """Return the neighbours; up to 5.11 in detail, later in brief unless asked otherwise."""
-    is_detailed = look.view == "detail" or not look.is_since(*DETAIL_UNTIL)
-    one = _detail if is_detailed else _brief
-    found = _object(_asked(look, "show bgp neighbors json"))
-    return {name: one(look, name, _object(value)) for name, value in found.items() if isinstance(value, dict)}
+def neighbors(context: NvueShowContext) -> Shown:
+    """Return the BGP neighbours: in detail up to 5.11, in brief from 5.12 unless asked otherwise."""
+    is_detailed = context.view == "detail" or not context.is_since(*DETAIL_UNTIL)
+    show = _detail if is_detailed else _brief
+    found = _object(_vty_json(context, "show bgp neighbors json", "bgpd"))
+    return {name: show(context, name, _object(value)) for name, value in found.items() if isinstance(value, dict)}
 
 
-def _family(found: Mapping[str, object]) -> Shown:
-    family = _object(_object(found.get("addressFamilyInfo")).get("ipv4Unicast"))
-    received, sent = _int(family.get("acceptedPrefixCounter")), _int(family.get("sentPrefixCounter"))
-    return {
-        "ipv4-unicast": {"rx-prefix": received, "tx-prefix": sent, "update-group": _int(family.get("updateGroupId"))}
-    }
-
-
-def _brief(look: NvueShowContext, name: str, found: Mapping[str, object]) -> Shown:
+def _brief(context: NvueShowContext, name: str, found: Mapping[str, object]) -> Shown:
     stats = _object(found.get("messageStats"))
+    family = _object(_object(found.get("addressFamilyInfo")).get("ipv4Unicast"))
     shown: dict[str, object] = {
-        "address-family": _family(found),
+        "address-family": {
+            "ipv4-unicast": {
+                "rx-prefix": _int(family.get("acceptedPrefixCounter")),
+                "tx-prefix": _int(family.get("sentPrefixCounter")),
+                "update-group": _int(family.get("updateGroupId")),
+            }
+        },
         "message-stats": {"rx-total": _int(stats.get("totalRecv")), "tx-total": _int(stats.get("totalSent"))},
         "remote-as": str(_int(found.get("remoteAs"))),
         "session-state": str(found.get("bgpState", "")).lower(),
         "uptime": _int(found.get("bgpTimerUpMsec")) // 1000,
     }
-    group = text(look.tree, "vrf", "default", "router", "bgp", "neighbor", name, "peer-group")
+    group = text(context.tree, "vrf", "default", "router", "bgp", "neighbor", name, "peer-group")
     return {**shown, "peer-group": group} if group else shown
 
 
-def _detail(look: NvueShowContext, name: str, found: Mapping[str, object]) -> Shown:
-    configured = child(look.tree, "vrf", "default", "router", "bgp", "neighbor", name)
+def _detail(context: NvueShowContext, name: str, found: Mapping[str, object]) -> Shown:
+    configured = child(context.tree, "vrf", "default", "router", "bgp", "neighbor", name)
     return {
-        **_brief(look, name, found),
+        **_brief(context, name, found),
         "type": text(configured, "type") or "numbered",
         "bgp-version": _int(found.get("bgpVersion")),
         "connections-dropped": _int(found.get("connectionsDropped")),
         "connections-established": _int(found.get("connectionsEstablished")),
-        "graceful-shutdown": look.word(is_on=is_set(configured, "graceful-shutdown")),
+        "graceful-shutdown": context.word(is_on=is_set(configured, "graceful-shutdown")),
         "last-reset-reason": str(found.get("lastResetDueTo", "")),
         "last-reset-time": _int(found.get("lastResetTimerMsecs")),
         "local-as": {"asn": _int(found.get("localAs"))},
@@ -80,9 +79,9 @@ def _detail(look: NvueShowContext, name: str, found: Mapping[str, object]) -> Sh
     }
 
 
-def bfd_peers(look: NvueShowContext) -> Shown:
+def bfd_peers(context: NvueShowContext) -> Shown:
     """Return the BFD sessions by local discriminator."""
-    found = _asked(look, "show bfd peers json", "bfdd")
+    found = _vty_json(context, "show bfd peers json", "bfdd")
     peers = [_object(peer) for peer in found] if isinstance(found, list) else []
     return {
         str(_int(peer.get("id"))): {
@@ -99,20 +98,21 @@ def bfd_peers(look: NvueShowContext) -> Shown:
     }
 
 
-def table(look: NvueShowContext) -> Shown:
+def table(context: NvueShowContext) -> Shown:
     """Return every route to each prefix."""
-    try:
-        found = json.loads(look.system.node.vty("show ip route json", "zebra") or "{}")
-    except (OSError, json.JSONDecodeError):
-        return {}
-    routes = found.items() if isinstance(found, dict) else ()
-    return {prefix: {"route-entry": dict(_entries(entries))} for prefix, entries in routes}
+    found = _object(_vty_json(context, "show ip route json", "zebra"))
+    return {prefix: {"route-entry": dict(_entries(entries))} for prefix, entries in found.items()}
 
 
 def _entries(entries: object) -> Iterator[tuple[str, Shown]]:
     rows = [entry for entry in entries if isinstance(entry, dict)] if isinstance(entries, list) else []
     for at, entry in enumerate(rows, 1):
         flags: dict[str, Shown] = {flag: {} for flag in ("selected", "installed") if entry.get(flag)}
+        vias: dict[str, Shown] = {}
+        for hop in entry.get("nexthops") or ():
+            if isinstance(hop, dict) and hop.get("interfaceName"):
+                kind = "ip-address" if hop.get("ip") else "interface"
+                vias[str(hop.get("ip") or hop["interfaceName"])] = {"type": kind, "interface": hop["interfaceName"]}
         yield (
             str(at),
             {
@@ -120,16 +120,9 @@ def _entries(entries: object) -> Iterator[tuple[str, Shown]]:
                 "distance": entry.get("distance", 0),
                 "metric": entry.get("metric", 0),
                 "flags": flags,
-                "via-entry": dict(_ways(entry.get("nexthops"))),
+                "via-entry": vias,
             },
         )
-
-
-def _ways(ways: object) -> Iterator[tuple[str, Shown]]:
-    for way in ways if isinstance(ways, list) else ():
-        if isinstance(way, dict) and way.get("interfaceName"):
-            kind = "ip-address" if way.get("ip") else "interface"
-            yield str(way.get("ip") or way["interfaceName"]), {"type": kind, "interface": way["interfaceName"]}
 
 
 View = Callable[[NvueShowContext], Shown]
@@ -156,19 +149,19 @@ VIEWS: tuple[tuple[str, View], ...] = (
     ("vrf default router bgp neighbor", neighbors),
     ("vrf default router rib ipv4 route", table),
 )
-"""What lies below a view is found in what the view shows."""
+"""A path below a view is looked up in the view's result."""
 
 ASPECTS: Mapping[str, frozenset[str]] = {
     "interface": frozenset({*show_ports.PER_PORT, "lldp"}),
     "vrf default router bgp neighbor": frozenset({"brief", "detail"}),
 }
-"""What `--view` may ask of a path."""
+"""The values of `--view` per path."""
 
 
 def find(words: Sequence[str], version: tuple[int, ...]) -> tuple[View, tuple[str, ...]] | None:
-    """Return the view of a path and the names the path holds."""
-    for said, view in VIEWS:
-        pattern, *limits = said.split(" @")
+    """Return the view of a path and the names in the path."""
+    for form, view in VIEWS:
+        pattern, *limits = form.split(" @")
         steps = pattern.split()
         if len(steps) != len(words) or not all(is_within(version, limit) for limit in limits):
             continue
@@ -178,7 +171,7 @@ def find(words: Sequence[str], version: tuple[int, ...]) -> tuple[View, tuple[st
 
 
 def found_below(system: NvueSystem, path: Sequence[str]) -> object:
-    """Return what the nearest view above a path shows there; None when none shows it."""
+    """Return the part of the nearest enclosing view; None if no view shows it."""
     for length in range(len(path) - 1, 0, -1):
         found = find(path[:length], system.chassis.version)
         if found:
@@ -193,27 +186,28 @@ Steps = tuple[str, ...]
 
 
 def included(system: NvueSystem, path: Sequence[str], patterns: Sequence[str], whole: Callable[[], object]) -> object:
-    """Return the parts of an object that some patterns name; a part of ports that has a view is told by that view."""
-    look, result = NvueShowContext(system), dict[str, object]()
+    """Return the parts of an object that match patterns; a part of all ports comes from its own view if it has one."""
+    context, result = NvueShowContext(system), dict[str, object]()
     for steps in _steps(patterns):
-        own = dict(_parts(look, steps[1:])) if tuple(path) == ("interface",) and steps[:1] == ("*",) else {}
-        _add(result, own or _only(whole(), [steps]))
+        is_of_ports = tuple(path) == ("interface",) and steps[:1] == ("*",)
+        parts = dict(_parts(context, steps[1:])) if is_of_ports else {}
+        _add(result, parts or _only(whole(), [steps]))
     return result
 
 
-def _parts(look: NvueShowContext, steps: Steps) -> Iterator[tuple[str, object]]:
-    """Yield what each port tells by the view of one part, in its place in the tree."""
-    found = find(("interface", "*", *steps), look.system.chassis.version)
-    for name in look.interfaces if found else ():
-        with suppress(NvueCommandError):  # of what has no such part
-            part: object = found[0](look.at(name)) if found else {}
+def _parts(context: NvueShowContext, steps: Steps) -> Iterator[tuple[str, object]]:
+    """Yield each port with the part its view shows, at its place in the tree."""
+    found = find(("interface", "*", *steps), context.system.chassis.version)
+    for name in context.interfaces if found else ():
+        with suppress(NvueCommandError):  # an interface without this part
+            part: object = found[0](context.at(name)) if found else {}
             for word in reversed(steps):
                 part = {word: part}
             yield name, part
 
 
 def _add(result: dict[str, object], more: object) -> None:
-    """Add parts to others."""
+    """Merge parts into the result."""
     for key, value in more.items() if isinstance(more, Mapping) else ():
         before = result.setdefault(key, value)
         if before is not value and isinstance(before, Mapping):
@@ -222,7 +216,7 @@ def _add(result: dict[str, object], more: object) -> None:
 
 
 def only(found: object, patterns: Sequence[str]) -> object:
-    """Return the parts that one of some patterns names; all of it when there are none."""
+    """Return the parts that match one of the patterns; everything without patterns."""
     return _only(found, list(_steps(patterns)))
 
 
@@ -235,8 +229,8 @@ def _only(found: object, patterns: Sequence[Steps]) -> object:
         return found
     result: dict[str, object] = {}
     for key, value in found.items():
-        rest_of = [pattern[1:] for pattern in patterns if pattern[0] in {"*", key}]
-        kept = _only(value, rest_of) if rest_of else {}
-        if rest_of and (kept != {} or value == {}):
-            result[key] = kept
+        below = [pattern[1:] for pattern in patterns if pattern[0] in {"*", key}]
+        part = _only(value, below) if below else {}
+        if below and (part != {} or value == {}):
+            result[key] = part
     return result

@@ -1,4 +1,4 @@
-"""One look at the switch: what was asked for, and the sources that answer it."""
+"""The state that an `nv show` command reads."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -16,13 +16,13 @@ MISSING = "Error: The requested item does not exist.\n"
 
 @dataclass(frozen=True)
 class NvueShowContext:
-    """What one command sees. Nothing is read before a view needs it."""
+    """The state one command reads. Nothing is read before a view needs it."""
 
     system: NvueSystem
     names: tuple[str, ...] = ()
     view: str = ""
     whole: "NvueShowContext | None" = None
-    """The look at all names that this one is a part of; what was read for one is read for all."""
+    """The context of all interfaces, whose readings those of one interface share."""
 
     @cached_property
     def tree(self) -> Tree:
@@ -31,27 +31,27 @@ class NvueShowContext:
 
     @cached_property
     def state(self) -> SwitchState:
-        """Return what the applied configuration makes of the switch."""
+        """Return the switch state of the applied configuration."""
         return self.whole.state if self.whole else self.system.state
 
     @cached_property
     def states(self) -> Mapping[str, PortState]:
-        """Return what each configured port is told to be."""
+        """Return the state of each configured port."""
         return self.whole.states if self.whole else {port.name: port for port in self.state.ports}
 
     @cached_property
     def readings(self) -> Mapping[str, SwitchPortReading]:
-        """Return what each port with a cable shows."""
+        """Return the readings of each port with a cable."""
         return self.whole.readings if self.whole else {port.name: port for port in self.system.node.ports()}
 
     @cached_property
     def ports(self) -> tuple[str, ...]:
-        """Return every port the switch has as it is broken out."""
+        """Return every port of the current breakouts."""
         return self.whole.ports if self.whole else tuple(port_ways(child(self.tree, "interface"), self.system.chassis))
 
     @cached_property
     def interfaces(self) -> tuple[str, ...]:
-        """Return every interface: management, loopback, ports, cages that are split, and VLANs."""
+        """Return every interface: management, loopback, ports, split cages and VLANs."""
         if self.whole:
             return self.whole.interfaces
         configured = child(self.tree, "interface")
@@ -60,14 +60,14 @@ class NvueShowContext:
 
     @property
     def name(self) -> str:
-        """Return the name the path holds; it must be an interface."""
+        """Return the interface in the path."""
         if self.names[0] not in self.interfaces:
             raise NvueCommandError(MISSING)
         return self.names[0]
 
     @property
     def port(self) -> SwitchPortReading:
-        """Return what the port the path names shows."""
+        """Return the readings of the port in the path."""
         found = self.readings.get(self.name)
         if found is None:
             raise NvueCommandError(MISSING)
@@ -75,20 +75,19 @@ class NvueShowContext:
 
     @property
     def port_state(self) -> PortState:
-        """Return what the port the path names is told to be; an unconfigured one is down."""
+        """Return the state of the port in the path; an unconfigured one is down."""
         if self.name not in self.ports:
             raise NvueCommandError(MISSING)
         return self.states.get(self.name, PortState(self.name, is_enabled=False))
 
     def at(self, name: str) -> "NvueShowContext":
-        """Return the same look at another name."""
+        """Return the context of another interface."""
         return NvueShowContext(self.system, (name,), self.view, self.whole or self)
 
     def is_since(self, *version: int) -> bool:
-        """Whether the switch runs a release or a later one."""
         return self.system.chassis.version >= version
 
     def word(self, *, is_on: bool) -> str:
-        """Return on or off in the words of the release."""
+        """Return on or off in the release's words."""
         words = ("disabled", "enabled") if self.system.chassis.version >= BREAK else ("off", "on")
         return words[is_on]

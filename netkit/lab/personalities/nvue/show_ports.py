@@ -1,4 +1,4 @@
-"""`nv show` of ports and of the switch: links, neighbours, bit errors, and optics by the keys of their text."""
+"""`nv show` of ports and of the switch: links, LLDP, bit errors and transceivers."""
 
 import hashlib
 import json
@@ -13,17 +13,17 @@ from netkit.lab.personalities.nvue.rules import is_negotiating
 from netkit.lab.personalities.nvue.schema import PORT
 from netkit.lab.personalities.nvue.show_context import NvueShowContext, Shown
 from netkit.lab.personalities.nvue.tree import Tree, child, copy, hidden
-from netkit.lab.reading import LaneReading, ModuleThresholds, SwitchPortReading, TransceiverReading
+from netkit.lab.reading import ModuleThresholds, SwitchPortReading, TransceiverReading
 
 COMMAND = ("lldpcli", "-f", "json0", "show", "neighbors", "details")
 CAPABILITIES = {"Bridge": "is-bridge", "Router": "is-router", "Station": "is-station"}
 
 
-def neighbors(look: NvueShowContext) -> Mapping[str, Mapping[str, Shown]]:
-    """Return the neighbours of each interface, by system name."""
-    done = look.system.node.run(*COMMAND)
+def neighbors(context: NvueShowContext) -> Mapping[str, Mapping[str, Shown]]:
+    """Return the LLDP neighbours of each interface, by system name."""
+    result = context.system.node.run(*COMMAND)
     try:
-        found = json.loads(done.stdout or "{}")
+        found = json.loads(result.stdout or "{}")
     except json.JSONDecodeError:
         return {}
     shown: dict[str, dict[str, Shown]] = {}
@@ -35,17 +35,19 @@ def neighbors(look: NvueShowContext) -> Mapping[str, Mapping[str, Shown]]:
 
 
 def _neighbor(entry: Shown, chassis: Shown, port: Shown) -> Shown:
-    able: dict[str, Shown] = {
+    capabilities: dict[str, Shown] = {
         CAPABILITIES[str(one.get("type"))]: {}
         for one in _items(chassis, "capability")
         if one.get("enabled") and one.get("type") in CAPABILITIES
     }
-    ident = _first(port, "id")
+    port_id, ttl = _first(port, "id"), _text(port, "ttl")
+    age = re.fullmatch(r"(\d+) days?, (\d+):(\d+):(\d+)", str(entry.get("age", "")))
+    days, hours, minutes, seconds = map(int, age.groups()) if age else (0, 0, 0, 0)
     return {
-        "age": str(_seconds(str(entry.get("age", "")))),
+        "age": str(((days * 24 + hours) * 60 + minutes) * 60 + seconds),
         "bridge": {"vlan": {}},
         "chassis": {
-            "capability": able,
+            "capability": capabilities,
             "chassis-id": _text(chassis, "id"),
             "management-address-ipv4": _text(chassis, "mgmt-ip"),
             "system-name": _text(chassis, "name"),
@@ -54,9 +56,9 @@ def _neighbor(entry: Shown, chassis: Shown, port: Shown) -> Shown:
         "lldp-med": {},
         "port": {
             "description": _text(port, "descr"),
-            "name": str(ident.get("value", "")),
-            "ttl": _int(_text(port, "ttl")),
-            "type": str(ident.get("type", "")),
+            "name": str(port_id.get("value", "")),
+            "ttl": int(ttl) if ttl.isdigit() else 0,
+            "type": str(port_id.get("type", "")),
         },
     }
 
@@ -74,90 +76,83 @@ def _text(found: object, key: str) -> str:
     return str(_first(found, key).get("value", ""))
 
 
-def _int(text: str) -> int:
-    return int(text) if text.isdigit() else 0
-
-
-def _seconds(age: str) -> int:
-    parts = re.fullmatch(r"(\d+) days?, (\d+):(\d+):(\d+)", age)
-    days, hours, minutes, seconds = map(int, parts.groups()) if parts else (0, 0, 0, 0)
-    return ((days * 24 + hours) * 60 + minutes) * 60 + seconds
-
-
-def all_ports(look: NvueShowContext) -> Shown:
-    """Return the interfaces that have neighbours."""
-    return {name: {"lldp": {"neighbor": found}} for name, found in neighbors(look).items()}
+def all_ports(context: NvueShowContext) -> Shown:
+    """Return the LLDP neighbours of all interfaces."""
+    return {name: {"lldp": {"neighbor": found}} for name, found in neighbors(context).items()}
 
 
 STATUS_SINCE = (5, 11)
 
 
-def interfaces(look: NvueShowContext) -> Shown:
-    """Return all interfaces, or one aspect of the ports."""
-    if look.view == "lldp":
-        return all_ports(look)
-    if look.view in PER_PORT:
-        return aspect(look.view)(look)
-    return {name: interface(look.at(name)) for name in look.interfaces}
+def interfaces(context: NvueShowContext) -> Shown:
+    """Return all interfaces, or one aspect of all ports."""
+    if context.view == "lldp":
+        return all_ports(context)
+    if context.view in PER_PORT:
+        return aspect(context.view)(context)
+    return {name: interface(context.at(name)) for name in context.interfaces}
 
 
 def aspect(name: str) -> Callable[[NvueShowContext], Shown]:
-    """Return the view of one aspect of the ports."""
-    return lambda look: {port: PER_PORT[name](look.at(port)) for port in look.ports if port in look.readings}
+    """Return the view of one aspect of all ports."""
+
+    def view(context: NvueShowContext) -> Shown:
+        return {port: PER_PORT[name](context.at(port)) for port in context.ports if port in context.readings}
+
+    return view
 
 
-def interface(look: NvueShowContext) -> Shown:
-    """Return one interface: its configuration, with what the link shows and whether it routes adaptively over it."""
-    name = look.name
-    shown: dict[str, object] = dict(hidden(child(look.tree, "interface", name)))
+def interface(context: NvueShowContext) -> Shown:
+    """Return one interface: configuration, link and adaptive routing."""
+    name = context.name
+    shown: dict[str, object] = dict(hidden(child(context.tree, "interface", name)))
     shown.setdefault("type", "swp" if PORT.fullmatch(name) else {"eth0": "eth", "lo": "loopback"}.get(name, "svi"))
-    address = "ipv4" if look.is_since(5, 15) else "ip"
+    address = "ipv4" if context.is_since(5, 15) else "ip"
     shown.setdefault(address, {"address": {}})
-    shown["link"] = link(look)
-    if name in look.readings:
-        routing = child(look.tree, "interface", name, "router")
-        shown["router"] = {**routing, "adaptive-routing": adaptive_routing(look)}
+    shown["link"] = link(context)
+    if name in context.readings:
+        routing = child(context.tree, "interface", name, "router")
+        shown["router"] = {**routing, "adaptive-routing": adaptive_routing(context)}
     return shown
 
 
-def link(look: NvueShowContext) -> Shown:
-    """Return the link of one interface."""
-    configured: Tree = child(look.tree, "interface", look.name, "link")
-    reading = look.readings.get(look.name)
-    if look.name not in look.ports or reading is None:
-        return _unread(look, configured)
+def link(context: NvueShowContext) -> Shown:
+    configured: Tree = child(context.tree, "interface", context.name, "link")
+    reading = context.readings.get(context.name)
+    if context.name not in context.ports or reading is None:
+        return _link_without_cable(context, configured)
     shown: dict[str, object] = {
-        "auto-negotiate": look.word(is_on=is_negotiating(child(look.tree, "interface", look.name))),
-        "mac-address" if look.is_since(5, 15) else "mac": reading.mac,
+        "auto-negotiate": context.word(is_on=is_negotiating(child(context.tree, "interface", context.name))),
+        "mac-address" if context.is_since(5, 15) else "mac": reading.mac,
         "mtu": reading.mtu_bytes,
         "speed": f"{reading.speed_gbps}G",
         "fec": reading.fec.mode or "auto",
         "state": {"up" if reading.is_up else "down": {}},
-        "stats": stats(look),
+        "stats": stats(context),
     }
-    if look.is_since(*STATUS_SINCE):
+    if context.is_since(*STATUS_SINCE):
         shown["admin-status"] = "up" if reading.is_enabled else "down"
         shown["oper-status"] = "up" if reading.is_up else "down"
     return shown
 
 
-def _unread(look: NvueShowContext, configured: Tree) -> Shown:
-    """Return the link of what has no cable: the management port, the loopback, VLANs, free ports, split cages."""
-    if PORT.fullmatch(look.name) and look.name not in look.ports:
+def _link_without_cable(context: NvueShowContext, configured: Tree) -> Shown:
+    """Return the link of an interface without a cable: management, loopback, VLANs, free ports and split cages."""
+    name = context.name
+    if PORT.fullmatch(name) and name not in context.ports:
         return dict(configured)
-    is_up = look.name in {"eth0", "lo"} or ("down" not in child(configured, "state") and look.name not in look.ports)
+    is_up = name in {"eth0", "lo"} or ("down" not in child(configured, "state") and name not in context.ports)
     shown: dict[str, object] = {key: copy(value) for key, value in configured.items()}
     shown["state"] = {"up" if is_up else "down": {}}
-    if look.is_since(*STATUS_SINCE):
-        state = look.states.get(look.name)
+    if context.is_since(*STATUS_SINCE):
+        state = context.states.get(name)
         shown["admin-status"] = "up" if is_up or (state and state.is_enabled) else "down"
         shown["oper-status"] = "up" if is_up else "down"
     return shown
 
 
-def stats(look: NvueShowContext) -> Shown:
-    """Return the counters of a port's link."""
-    reading = look.port
+def stats(context: NvueShowContext) -> Shown:
+    reading = context.port
     traffic, changes = reading.traffic, reading.carrier_changes
     shown: dict[str, object] = {
         "carrier-transitions": changes,
@@ -170,16 +165,15 @@ def stats(look: NvueShowContext) -> Shown:
         "out-errors": traffic.tx_errors,
         "out-pkts": traffic.tx_packets,
     }
-    if look.is_since(5, 15):
+    if context.is_since(5, 15):
         shown |= {"carrier-up-count": (changes + 1) // 2, "carrier-down-count": changes // 2}
     return shown
 
 
-def adaptive_routing(look: NvueShowContext) -> Shown:
-    """Return whether a port takes part in adaptive routing."""
-    configured = child(look.tree, "interface", look.name, "router", "adaptive-routing")
-    key = "state" if look.is_since(5, 15) else "enable"
-    return {**configured, key: look.word(is_on=look.port.adaptive_routing)}
+def adaptive_routing(context: NvueShowContext) -> Shown:
+    configured = child(context.tree, "interface", context.name, "router", "adaptive-routing")
+    key = "state" if context.is_since(5, 15) else "enable"
+    return {**configured, key: context.word(is_on=context.port.adaptive_routing)}
 
 
 PER_PORT: Mapping[str, Callable[[NvueShowContext], Shown]] = {
@@ -187,62 +181,58 @@ PER_PORT: Mapping[str, Callable[[NvueShowContext], Shown]] = {
     "qos-roce-counters": show_qos.roce_counters,
     "qos-roce-status": show_qos.port_roce,
 }
-"""The aspects of all ports that `--view` shows at once."""
+"""Views of all ports for `--view`."""
 
 
 def serial_number(name: str) -> str:
-    """Return a serial number: invented, but always the same for a name."""
+    """Return an invented serial number that is stable for a name."""
     return "MT" + hashlib.sha256(name.encode()).hexdigest()[:10].upper()
 
 
-def platform(look: NvueShowContext) -> Shown:
-    """Return what the switch is made of."""
-    model, device = look.system.chassis.model, look.system.node.device
+def platform(context: NvueShowContext) -> Shown:
+    model, device = context.system.chassis.model, context.system.node.device
     return {
         "asic-model": model.asic,
         "manufacturer": model.vendor,
         "product-name": model.name,
-        "serial-number": serial_number(look.system.node.name),
+        "serial-number": serial_number(context.system.node.name),
         "system-mac": device.system_mac if isinstance(device, Switch) else "",
         "system-type": f"{model.cages} x {model.cage_form}",
     }
 
 
-def system(look: NvueShowContext) -> Shown:
-    """Return the system: its configuration, release and uptime."""
-    release = look.system.chassis.release
-    shown: dict[str, object] = dict(hidden(child(look.tree, "system")))
+def system(context: NvueShowContext) -> Shown:
+    """Return the system: configuration, release and uptime."""
+    release = context.system.chassis.release
+    shown: dict[str, object] = dict(hidden(child(context.tree, "system")))
     shown |= {
         "build": f"Cumulus Linux {release}",
         "product-name": "Cumulus Linux",
-        "platform": look.system.chassis.model.name,
-        "uptime": uptime_s(look),
-        "hostname": look.state.hostname,
+        "platform": context.system.chassis.model.name,
+        "uptime": int(time.monotonic() - context.system.applier.booted_s),
+        "hostname": context.state.hostname,
     }
-    return shown | ({"version": {"product-release": release}} if look.is_since(5, 14) else {"product-release": release})
-
-
-def uptime_s(look: NvueShowContext) -> int:
-    """Return the seconds since the switch booted."""
-    return int(time.monotonic() - look.system.applier.booted_s)
+    product: dict[str, object] = {"product-release": release}
+    return shown | ({"version": product} if context.is_since(5, 14) else product)
 
 
 NO_ERRORS = "15E-255"
 CODEWORD_BITS = 5440
+CABLE_TYPES = {"copper": "Passive copper cable", "active": "Active cable", "optic": "Optical module"}
 Form = Callable[[float], str]
 
 
 def ber(rate: float) -> str:
-    """Return a bit error rate as the switch writes it; 15E-255 means none."""
+    """Format a bit error rate as the switch does; 15E-255 means no errors."""
     if rate <= 0:
         return NO_ERRORS
     magnitude = 1 - math.floor(math.log10(rate))
     return f"{round(rate * 10**magnitude)}E-{magnitude}"
 
 
-def health(look: NvueShowContext) -> Shown:
-    """Return the bit errors of a port, and how many symbols were wrong in its codewords; lanes are not modelled."""
-    fec = look.port.fec
+def health(context: NvueShowContext) -> Shown:
+    """Return the bit errors and FEC histogram of a port; lanes are not modelled."""
+    fec = context.port.fec
     codewords = sum(fec.histogram) + fec.uncorrectable_codewords
     return {
         "phy-received-bits": codewords * CODEWORD_BITS,
@@ -256,13 +246,10 @@ def health(look: NvueShowContext) -> Shown:
 
 
 def _identity(reading: SwitchPortReading, module: TransceiverReading) -> dict[str, object]:
-    has_diagnostics = module.kind != "copper"
     return {
-        "cable-type": {"copper": "Passive copper cable", "active": "Active cable", "optic": "Optical module"}[
-            module.kind
-        ],
+        "cable-type": CABLE_TYPES[module.kind],
         "cable-length": f"{module.length_m:g}m",
-        "diagnostics-status": "Diagnostic Data Available" if has_diagnostics else "No Diagnostic Data",
+        "diagnostics-status": "No Diagnostic Data" if module.kind == "copper" else "Diagnostic Data Available",
         "status": "plugged_enabled" if reading.is_enabled else "plugged_disabled",
         "error-status": "N/A",
         "revision-compliance": module.revision,
@@ -274,51 +261,45 @@ def _identity(reading: SwitchPortReading, module: TransceiverReading) -> dict[st
     }
 
 
-def all_modules(look: NvueShowContext) -> Shown:
-    """Return every module with its limits."""
-    return {name: with_limits(look.at(name)) for name in look.ports if name in look.readings}
+def all_modules(context: NvueShowContext) -> Shown:
+    return {name: with_limits(context.at(name)) for name in context.ports if name in context.readings}
 
 
-def with_limits(look: NvueShowContext) -> Shown:
-    """Return a module with its own limits, and which of them are passed."""
-    reading = look.port
+def with_limits(context: NvueShowContext) -> Shown:
+    """Return a module with its thresholds and alarms."""
+    reading = context.port
     module = reading.module
     if module is None:
         return {"status": "unplugged"}
     shown = _identity(reading, module)
     if module.temperature_limits:
-        shown["temperature"] = _judged("temperature", module.temperature_c, module.temperature_limits, celsius)
+        shown["temperature"] = _measured("temperature", module.temperature_c, module.temperature_limits, celsius)
     if module.voltage_limits:
-        shown["voltage"] = _judged("voltage", module.voltage_v, module.voltage_limits, volts)
-    lanes = {f"channel-{at}": _lane(module, lane) for at, lane in enumerate(module.lanes, module.first_lane)}
+        shown["voltage"] = _measured("voltage", module.voltage_v, module.voltage_limits, volts)
+    lanes = {
+        f"channel-{at}": {
+            "rx-power": _measured("power", lane.rx_dbm, module.rx_limits, power),
+            "tx-power": _measured("power", lane.tx_dbm, module.tx_limits, power),
+            "tx-bias-current": _measured("current", lane.bias_ma, module.bias_limits, current),
+        }
+        for at, lane in enumerate(module.lanes, module.first_lane)
+    }
     if lanes:
         shown["channel"] = lanes
     return shown
 
 
-def _lane(module: TransceiverReading, lane: LaneReading) -> Shown:
+def _measured(name: str, value: float, limits: ModuleThresholds | None, form: Form) -> Shown:
+    if limits is None:
+        return {name: form(value)}
     return {
-        "rx-power": _judged("power", lane.rx_dbm, module.rx_limits, power),
-        "tx-power": _judged("power", lane.tx_dbm, module.tx_limits, power),
-        "tx-bias-current": _judged("current", lane.bias_ma, module.bias_limits, current),
+        name: form(value),
+        "high-alarm-threshold": form(limits.alarm_high),
+        "high-warning-threshold": form(limits.warning_high),
+        "low-warning-threshold": form(limits.warning_low),
+        "low-alarm-threshold": form(limits.alarm_low),
+        "alarm": _alarm(value, limits),
     }
-
-
-def _named(limits: ModuleThresholds) -> tuple[tuple[str, float], ...]:
-    return (
-        ("high-alarm", limits.alarm_high),
-        ("high-warning", limits.warning_high),
-        ("low-warning", limits.warning_low),
-        ("low-alarm", limits.alarm_low),
-    )
-
-
-def _judged(name: str, value: float, limits: ModuleThresholds | None, form: Form) -> Shown:
-    shown: dict[str, object] = {name: form(value)}
-    if limits:
-        shown |= {f"{label}-threshold": form(limit) for label, limit in _named(limits)}
-        shown["alarm"] = _alarm(value, limits)
-    return shown
 
 
 def _alarm(value: float, limits: ModuleThresholds) -> str:
@@ -332,20 +313,16 @@ def _alarm(value: float, limits: ModuleThresholds) -> str:
 
 
 def power(dbm: float) -> str:
-    """Return light in both units."""
     return f"{10 ** (dbm / 10):.4f} mW / {dbm:.2f} dBm"
 
 
 def current(milliampere: float) -> str:
-    """Return a bias current."""
     return f"{milliampere:.3f} mA"
 
 
 def celsius(degrees: float) -> str:
-    """Return a temperature in both units."""
     return f"{degrees:.2f} degrees C / {degrees * 9 / 5 + 32:.2f} degrees F"
 
 
 def volts(value: float) -> str:
-    """Return a voltage."""
     return f"{value:.4f} V"

@@ -1,6 +1,6 @@
-"""QoS as it works now, and what ports count of queues, buffers, pauses and the PFC watchdog."""
+"""`nv show` of QoS: effective settings, and counters of queues, buffers, PFC and its watchdog."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from netkit.lab.personalities.nvue.show_context import NvueShowContext, Shown
 from netkit.lab.personalities.nvue.state import POLL_MS, ROBUSTNESS, port_qos
@@ -9,9 +9,9 @@ from netkit.lab.reading import BufferReading, PriorityReading, QueueReading
 from netkit.lab.state import QosState, SchedulerState
 
 
-def qos_counters(look: NvueShowContext) -> Shown:
-    """Return all that a port counts per queue and priority."""
-    port = look.port
+def qos_counters(context: NvueShowContext) -> Shown:
+    """Return the counters of a port per queue and priority."""
+    port = context.port
     return {
         "egress-queue-stats": {
             str(at): {
@@ -47,9 +47,9 @@ def qos_counters(look: NvueShowContext) -> Shown:
     }
 
 
-def roce_counters(look: NvueShowContext) -> Shown:
-    """Return what a port counts of RoCE and its congestion notifications."""
-    port, qos = look.port, look.port_state.qos
+def roce_counters(context: NvueShowContext) -> Shown:
+    """Return the RoCE and CNP counters of a port."""
+    port, qos = context.port, context.port_state.qos
     lossless = sorted(qos.pfc_priorities)
     classes = sorted({qos.class_of_priority[priority] for priority in lossless})
     data = [port.queues[at] for at in classes if at < len(port.queues)]
@@ -98,9 +98,9 @@ def _roce_sent(paused: Sequence[PriorityReading], data: Sequence[QueueReading], 
     }
 
 
-def watchdog(look: NvueShowContext) -> Shown:
-    """Return the PFC watchdog of a port, with the state of each lossless traffic class."""
-    port, qos = look.port, look.port_state.qos
+def watchdog(context: NvueShowContext) -> Shown:
+    """Return the PFC watchdog of a port and the state of each lossless traffic class."""
+    port, qos = context.port, context.port_state.qos
     if qos.watchdog is None:
         return {"state": "disabled"}
     classes = sorted({qos.class_of_priority[priority] for priority in qos.pfc_priorities})
@@ -115,52 +115,44 @@ def watchdog(look: NvueShowContext) -> Shown:
     return {"state": "enabled", "status": status}
 
 
-def _blocks(priority: int, qos: QosState) -> str:
-    return ",".join(str(dscp) for dscp, owner in enumerate(qos.priority_of_dscp) if owner == priority)
+def _comma_list(numbers: Iterable[int]) -> str:
+    return ",".join(map(str, sorted(numbers)))
 
 
-def _word(scheduler: SchedulerState | None) -> str:
-    if scheduler is None:
-        return "DWRR-0%"
-    return "strict-priority" if scheduler.mode == "strict" else f"DWRR-{scheduler.weight_percent}%"
-
-
-def _listed(numbers: object) -> str:
-    return ",".join(map(str, sorted(numbers))) if isinstance(numbers, list) else ""
-
-
-def roce(look: NvueShowContext) -> Shown:
-    """Return the RoCE mode and all that follows from it."""
-    qos = port_qos(look.tree, {})
-    configured = child(look.tree, "qos", "roce")
-    toggle = "state" if look.is_since(5, 15) else "enable"
-    shown: dict[str, object] = {toggle: look.word(is_on=is_on(configured))}
+def roce(context: NvueShowContext) -> Shown:
+    """Return the RoCE mode and the settings it implies."""
+    qos = port_qos(context.tree, {})
+    configured = child(context.tree, "qos", "roce")
+    toggle = "state" if context.is_since(5, 15) else "enable"
+    shown: dict[str, object] = {toggle: context.word(is_on=is_on(configured))}
     if not is_on(configured):
         return shown
     shown |= {"mode": text(configured, "mode") or "lossless", "pfc": _pfc(qos), "congestion-control": _ecn(qos)}
     shown["cable-length"] = number(configured, "cable-length", default=100)
     shown["trust"] = {"trust-mode": "pcp,dscp" if qos.priority_of_dscp else "pcp"}
     shown["lldp-app-tlv"] = {"priority": 3, "protocol-id": 4791, "selector": "UDP"}
-    served = [priority for priority in range(8) if qos.class_of_priority[priority] in {3, 6}]
-    shown["prio-map"] = {
-        str(at): {"pcp": str(at), "dscp": _blocks(at, qos), "switch-priority": str(at)} for at in served
-    }
-    shown["sp-map"] = {
-        str(at): {
-            "switch-priority": str(at),
-            "traffic-class": str(qos.class_of_priority[at]),
-            "scheduler-weight": _word(qos.schedulers.get(qos.class_of_priority[at])),
+    prio_map, sp_map = {}, {}
+    for priority, traffic_class in enumerate(qos.class_of_priority):
+        if traffic_class not in {3, 6}:
+            continue
+        number_ = str(priority)
+        dscps = _comma_list(dscp for dscp, owner in enumerate(qos.priority_of_dscp) if owner == priority)
+        prio_map[number_] = {"pcp": number_, "dscp": dscps, "switch-priority": number_}
+        served = qos.schedulers.get(traffic_class, SchedulerState("weighted", 0))
+        weight = "strict-priority" if served.mode == "strict" else f"DWRR-{served.weight_percent}%"
+        sp_map[number_] = {
+            "switch-priority": number_,
+            "traffic-class": str(traffic_class),
+            "scheduler-weight": weight,
         }
-        for at in served
-    }
-    shown["pool-map"] = _pools(look)
+    shown |= {"prio-map": prio_map, "sp-map": sp_map, "pool-map": _pools(context)}
     return shown
 
 
 def _pfc(qos: QosState) -> Shown:
     enabled = "enabled" if qos.pfc_priorities else "disabled"
     return {
-        "pfc-priority": _listed(list(qos.pfc_priorities)) or "-",
+        "pfc-priority": _comma_list(qos.pfc_priorities) or "-",
         "rx-enabled": enabled,
         "tx-enabled": enabled,
         "cable-length": qos.cable_length_m,
@@ -173,15 +165,15 @@ def _ecn(qos: QosState) -> Shown:
     first = qos.ecn[max(qos.ecn)]
     return {
         "congestion-mode": "ECN",
-        "enabled-tc": _listed(list(qos.ecn)),
+        "enabled-tc": _comma_list(qos.ecn),
         "min-threshold": first.min_bytes,
         "max-threshold": first.max_bytes,
         "probability": first.probability_percent,
     }
 
 
-def _pools(look: NvueShowContext) -> Shown:
-    pools = child(look.tree, "qos", "traffic-pool")
+def _pools(context: NvueShowContext) -> Shown:
+    pools = child(context.tree, "qos", "traffic-pool")
     lossy = number(pools, "default-lossy", "memory-percent", default=50)
     lossless = number(pools, "roce-lossless", "memory-percent", default=100 - lossy)
     rows = (
@@ -193,20 +185,18 @@ def _pools(look: NvueShowContext) -> Shown:
     return {str(at): {"name": name, "mode": "Dynamic", "size": size} for at, (name, size) in enumerate(rows)}
 
 
-def port_roce(look: NvueShowContext) -> Shown:
-    """Return how one port does RoCE."""
-    qos = look.port_state.qos
+def port_roce(context: NvueShowContext) -> Shown:
+    qos = context.port_state.qos
     ecn = dict(_ecn(qos))
     ecn["congestion-mode"] = "ecn, absolute" if qos.ecn else "-"
     shown: dict[str, object] = {"pfc": dict(_pfc(qos)), "congestion-control": ecn}
     shown["trust"] = {"trust-mode": "pcp,dscp" if qos.priority_of_dscp else "pcp"}
-    shown["mode"] = text(look.tree, "qos", "roce", "mode") or "lossless"
+    shown["mode"] = text(context.tree, "qos", "roce", "mode") or "lossless"
     return shown
 
 
-def port_ecn(look: NvueShowContext) -> Shown:
-    """Return the ECN of one port."""
-    on, off = ("enabled", "disabled") if look.is_since(5, 17) else ("enable", "disable")
+def port_ecn(context: NvueShowContext) -> Shown:
+    on, off = ("enabled", "disabled") if context.is_since(5, 17) else ("enable", "disable")
     rows = {
         str(traffic_class): {
             "ecn": on,
@@ -215,14 +205,14 @@ def port_ecn(look: NvueShowContext) -> Shown:
             "max-threshold": ecn.max_bytes,
             "probability": ecn.probability_percent,
         }
-        for traffic_class, ecn in look.port_state.qos.ecn.items()
+        for traffic_class, ecn in context.port_state.qos.ecn.items()
     }
     return {"traffic-class": rows}
 
 
-def scheduler(look: NvueShowContext) -> Shown:
-    """Return how ports without a profile of their own serve their traffic classes."""
-    qos = port_qos(look.tree, {})
+def scheduler(context: NvueShowContext) -> Shown:
+    """Return the scheduler of ports without a profile of their own."""
+    qos = port_qos(context.tree, {})
     rows: dict[str, object] = {}
     for traffic_class, served in qos.schedulers.items():
         is_strict = served.mode == "strict"
@@ -232,24 +222,25 @@ def scheduler(look: NvueShowContext) -> Shown:
     return {"traffic-class": rows}
 
 
-def mapping(look: NvueShowContext) -> Shown:
-    """Return which priority each DSCP gets on ports without a profile of their own."""
-    qos = port_qos(look.tree, {})
+def mapping(context: NvueShowContext) -> Shown:
+    """Return the DSCP mapping of ports without a profile of their own."""
+    qos = port_qos(context.tree, {})
     priorities = qos.priority_of_dscp
-    trust = "both" if priorities and is_on(look.tree, "qos", "roce") else "l3" if priorities else "l2"
+    trust = "l2"
+    if priorities:
+        trust = "both" if is_on(context.tree, "qos", "roce") else "l3"
     return {"trust": trust, "dscp": {str(dscp): {"switch-priority": owner} for dscp, owner in enumerate(priorities)}}
 
 
-def queue_mapping(look: NvueShowContext) -> Shown:
-    """Return which traffic class each priority is in."""
-    classes = port_qos(look.tree, {}).class_of_priority
-    return {"switch-priority": {str(at): {"traffic-class": chosen} for at, chosen in enumerate(classes)}}
+def queue_mapping(context: NvueShowContext) -> Shown:
+    classes = port_qos(context.tree, {}).class_of_priority
+    return {"switch-priority": {str(priority): {"traffic-class": one} for priority, one in enumerate(classes)}}
 
 
-def whole(look: NvueShowContext) -> Shown:
-    """Return all of QoS: what is configured, and what works for ports without profiles of their own."""
-    configured = child(look.tree, "qos")
-    timing = {"polling-interval": POLL_MS, "robustness": ROBUSTNESS, **child(configured, "pfc-watchdog")}
-    working = {"egress-queue-mapping": queue_mapping, "egress-scheduler": scheduler, "mapping": mapping}
-    profiles = {name: {**child(configured, name), "default-global": view(look)} for name, view in working.items()}
-    return {**configured, **profiles, "pfc-watchdog": timing, "roce": roce(look)}
+def whole(context: NvueShowContext) -> Shown:
+    """Return all of QoS: the configuration, and the effective settings of ports without profiles."""
+    configured = child(context.tree, "qos")
+    watchdog_times = {"polling-interval": POLL_MS, "robustness": ROBUSTNESS, **child(configured, "pfc-watchdog")}
+    effective = {"egress-queue-mapping": queue_mapping, "egress-scheduler": scheduler, "mapping": mapping}
+    profiles = {name: {**child(configured, name), "default-global": view(context)} for name, view in effective.items()}
+    return {**configured, **profiles, "pfc-watchdog": watchdog_times, "roce": roce(context)}

@@ -1,4 +1,4 @@
-"""Configuration → how ports treat traffic: what the RoCE mode sets, and what is configured over it."""
+"""The switch state of a configuration: QoS with the defaults of the RoCE mode, ports, VLANs and services."""
 
 from collections.abc import Iterator, Mapping
 
@@ -21,7 +21,7 @@ from netkit.lab.state import (
     WatchdogState,
 )
 
-# What the mode sets by itself: Cumulus Linux user guide, RDMA over Converged Ethernet.
+# Defaults of the RoCE mode: Cumulus Linux user guide, RDMA over Converged Ethernet.
 ROCE_PRIORITY, CNP_PRIORITY, BEST_EFFORT_CLASS = 3, 6, 0
 ROCE_CLASS_OF = {ROCE_PRIORITY: 3, CNP_PRIORITY: 6}
 ROCE_SCHEDULERS = {0: SchedulerState("weighted", 50), 3: SchedulerState("weighted", 50), 6: SchedulerState("strict")}
@@ -32,11 +32,15 @@ POLL_MS, ROBUSTNESS = 100, 3
 
 
 def port_qos(tree: Tree, interface: Tree) -> QosState:
-    """Return how one port treats traffic."""
     qos, own = child(tree, "qos"), child(interface, "qos")
     lossless, cable_m = _pfc(qos, own)
+    dscp_map = _profile(qos, own, "mapping")
+    trust = text(dscp_map, "trust") or ("both" if is_on(qos, "roce") else "l2")
+    priorities = (
+        number(dscp_map, "dscp", str(dscp), "switch-priority", default=dscp // 8) for dscp in range(CODE_POINTS)
+    )
     return QosState(
-        priority_of_dscp=_priorities(qos, own),
+        priority_of_dscp=tuple(priorities) if trust in {"l3", "both"} else (),
         class_of_priority=_classes(qos),
         pfc_priorities=lossless,
         ecn=_ecn(qos, own),
@@ -50,26 +54,13 @@ def _profile(qos: Tree, own: Tree, kind: str) -> Tree:
     return child(qos, kind, text(own, kind, "profile") or "default-global")
 
 
-def _priorities(qos: Tree, own: Tree) -> tuple[int, ...]:
-    mapping = _profile(qos, own, "mapping")
-    trust = text(mapping, "trust") or ("both" if is_on(qos, "roce") else "l2")
-    if trust not in {"l3", "both"}:
-        return ()
-    moved = child(mapping, "dscp")
-    return tuple(number(moved, str(dscp), "switch-priority", default=dscp // 8) for dscp in range(CODE_POINTS))
-
-
 def _classes(qos: Tree) -> tuple[int, ...]:
-    moved = child(qos, "egress-queue-mapping", "default-global", "switch-priority")
-    is_roce = is_on(qos, "roce")
+    configured = child(qos, "egress-queue-mapping", "default-global", "switch-priority")
+    defaults = list(range(PRIORITIES))
+    if is_on(qos, "roce"):
+        defaults = [ROCE_CLASS_OF.get(priority, BEST_EFFORT_CLASS) for priority in range(PRIORITIES)]
     return tuple(
-        number(
-            moved,
-            str(priority),
-            "traffic-class",
-            default=ROCE_CLASS_OF.get(priority, BEST_EFFORT_CLASS) if is_roce else priority,
-        )
-        for priority in range(PRIORITIES)
+        number(configured, str(priority), "traffic-class", default=default) for priority, default in enumerate(defaults)
     )
 
 
@@ -77,8 +68,8 @@ def _pfc(qos: Tree, own: Tree) -> tuple[frozenset[int], float]:
     profile = _profile(qos, own, "pfc")
     configured = frozenset(map(int, child(profile, "switch-priority")))
     if configured:
-        both = {"rx", "tx"} <= {way for way in ("rx", "tx") if text(profile, way) != "disable"}
-        return configured if both else frozenset(), number(profile, "cable-length", default=PFC_CABLE_M)
+        is_enabled = text(profile, "rx") != "disable" and text(profile, "tx") != "disable"
+        return configured if is_enabled else frozenset(), number(profile, "cable-length", default=PFC_CABLE_M)
     if is_lossless(qos):
         return frozenset({ROCE_PRIORITY}), number(qos, "roce", "cable-length", default=ROCE_CABLE_M)
     return frozenset(), 0
@@ -90,13 +81,13 @@ def _ecn(qos: Tree, own: Tree) -> Mapping[int, EcnState]:
     if text(own, "congestion-control", "profile"):
         marked = {}
     for name in classes:
-        wanted = child(classes, name)
+        configured = child(classes, name)
         marked[int(name)] = EcnState(
-            number(wanted, "min-threshold", default=DEFAULT_ECN.min_bytes),
-            number(wanted, "max-threshold", default=DEFAULT_ECN.max_bytes),
-            number(wanted, "probability", default=DEFAULT_ECN.probability_percent),
+            number(configured, "min-threshold", default=DEFAULT_ECN.min_bytes),
+            number(configured, "max-threshold", default=DEFAULT_ECN.max_bytes),
+            number(configured, "probability", default=DEFAULT_ECN.probability_percent),
         )
-        if text(wanted, "ecn") in {"disable", "disabled"}:
+        if text(configured, "ecn") in {"disable", "disabled"}:
             del marked[int(name)]
     return dict(sorted(marked.items()))
 
@@ -129,8 +120,11 @@ DEFAULT_HOSTNAME = "cumulus"
 
 
 def switch_state(tree: Tree, chassis: CumulusSwitch) -> SwitchState:
-    """Return the state an accepted configuration asks for."""
-    lldp = child(tree, "system", "lldp")
+    """Return the state of a valid configuration."""
+    lldp, server = child(tree, "system", "lldp"), child(tree, "system", "gnmi-server")
+    gnmi = None
+    if is_on(server) and child(server, "listening-address"):
+        gnmi = GnmiState(number(server, "port", default=GNMI_PORT), is_cumulus=True)
     return SwitchState(
         hostname=text(tree, "system", "hostname") or DEFAULT_HOSTNAME,
         ports=tuple(_ports(tree, chassis)),
@@ -138,24 +132,24 @@ def switch_state(tree: Tree, chassis: CumulusSwitch) -> SwitchState:
         loopback_addresses=addresses(child(tree, "interface", "lo")),
         frr=frr_text(tree),
         snmp=_snmp(tree),
-        gnmi=_gnmi(tree),
+        gnmi=gnmi,
         has_lldp=is_on(lldp, default=True),
         adaptive_routing=is_on(tree, "router", "adaptive-routing"),
     )
 
 
-class Made:
-    """What the configuration that runs makes of a switch: worked out anew only when another one runs."""
+class StateCache:
+    """Caches the state of the applied configuration."""
 
     def __init__(self) -> None:
-        self._known: tuple[Tree, SwitchState] | None = None
+        self._cached: tuple[Tree, SwitchState] | None = None
 
     def of(self, tree: Tree, chassis: CumulusSwitch) -> SwitchState:
-        """Return the state of a configuration; trees are never changed, so the same tree means the same."""
-        known = self._known
-        if known is None or known[0] is not tree:
-            known = self._known = (tree, switch_state(tree, chassis))
-        return known[1]
+        """Return the state of a configuration. Trees are immutable, so the same tree has the same state."""
+        cached = self._cached
+        if cached is None or cached[0] is not tree:
+            cached = self._cached = (tree, switch_state(tree, chassis))
+        return cached[1]
 
 
 def _ports(tree: Tree, chassis: CumulusSwitch) -> Iterator[PortState]:
@@ -179,7 +173,7 @@ def _ports(tree: Tree, chassis: CumulusSwitch) -> Iterator[PortState]:
 
 
 def is_up(tree: Tree, interface: Tree) -> bool:
-    """Whether an interface is administratively up: one that is configured is, unless told otherwise."""
+    """Whether an interface is administratively up, which is the default for a configured one."""
     in_maintenance = text(tree, "maintenance", "unit", "all-interfaces", "mode") == "enabled"
     return not (has(interface, "link", "state", "down") or in_maintenance)
 
@@ -204,7 +198,7 @@ def _vlans(tree: Tree) -> Iterator[VlanState]:
 
 
 def snmp_tree(tree: Tree) -> Tree:
-    """Return the SNMP agent's configuration, wherever the release keeps it."""
+    """Return the configuration of the SNMP agent at the release's path."""
     return child(tree, "system", "snmp-server") or child(tree, "service", "snmp-server")
 
 
@@ -224,10 +218,3 @@ def _snmp(tree: Tree) -> SnmpState | None:
         location=text(agent, "system-location"),
         contact=text(agent, "system-contact"),
     )
-
-
-def _gnmi(tree: Tree) -> GnmiState | None:
-    server = child(tree, "system", "gnmi-server")
-    if not is_on(server) or not child(server, "listening-address"):
-        return None
-    return GnmiState(number(server, "port", default=GNMI_PORT), is_cumulus=True)

@@ -1,4 +1,4 @@
-"""A switch that runs NVUE: what it boots with, its commands, and what it streams over gNMI."""
+"""The NVUE personality: factory configuration, `nv`, REST and gNMI."""
 
 import os
 from collections.abc import Iterator, Mapping
@@ -23,32 +23,27 @@ SOURCE = Path(__file__).with_name("factory.yaml")
 
 
 def factory(known: NvueSchemaNode, chassis: CumulusSwitch) -> Tree:
-    """Return the factory's configuration of a release."""
+    """Return the factory configuration of a release."""
     items = load(SOURCE.read_text(encoding="utf-8"))
-    given = items[0]["set"] if isinstance(items, list) else {}
+    base = items[0]["set"] if isinstance(items, list) else {}
     on: Tree = {"state": "enabled"} if chassis.version >= BREAK else {"enable": "on"}
     dhcp: Tree = (
         {"ipv4": {"dhcp-client": {"state": "enabled", "set-hostname": "enabled"}}, "vrf": "mgmt"}
         if chassis.version >= BREAK
         else {"ip": {"address": {"dhcp": {}}, "vrf": "mgmt"}}
     )
-    words: Tree = {
+    of_release: Tree = {
         "interface": {"eth0": dhcp},
         "system": {"api": on, "config": {"auto-save": on}, "ssh-server": on},
     }
     issues: list[Issue] = []
-    tree = checked(known, given, issues)
+    tree = checked(known, base, issues)
     if issues or not isinstance(tree, dict):
         raise ValueError(f"{SOURCE.name}: {'; '.join(issue.message for issue in issues)}")
-    return merged(known, tree, words)
+    return merged(known, tree, of_release)
 
 
-def told(node: Node, path: tuple[Elem, ...]) -> Iterator[Told]:
-    """Yield all leaves below a path; LookupError when there are none."""
-    yield from gnmi.below((one for reading in node.ports() for one in _of_port(reading)), path)
-
-
-def _of_port(reading: SwitchPortReading) -> Iterator[Told]:
+def _port_leaves(reading: SwitchPortReading) -> Iterator[Told]:
     name, traffic = reading.name, reading.traffic
     packets = {"in-pkts": traffic.rx_packets, "out-pkts": traffic.tx_packets, "out-discards": traffic.tx_dropped}
     counters = {**gnmi.counters(reading), **packets}
@@ -58,8 +53,8 @@ def _of_port(reading: SwitchPortReading) -> Iterator[Told]:
     blocks = {"rs-fec-uncorrectable-blocks": reading.fec.uncorrectable_codewords}
     yield from gnmi.leaves(gnmi.interface(name, "ethernet", "phy", "state"), blocks)
     for number, queue in enumerate(reading.queues):
-        beside = {"ecn-marked-pkts": queue.ecn_marked_packets, "no-buffer-uc-dropped-pkts": queue.dropped_packets}
-        yield from gnmi.leaves(gnmi.queue(name, number), {**gnmi.queue_counters(queue), **beside})
+        more = {"ecn-marked-pkts": queue.ecn_marked_packets, "no-buffer-uc-dropped-pkts": queue.dropped_packets}
+        yield from gnmi.leaves(gnmi.queue(name, number), {**gnmi.queue_counters(queue), **more})
     for number, priority in enumerate(reading.priorities):
         at: Elem = ("switch-priority", {"name": str(number)})
         path = gnmi.qos_interface(name, ("state", {}), at, ("counters", {}))
@@ -71,7 +66,7 @@ VERBS = {"action": action, "config": config, "set": change("set"), "show": show,
 
 
 class Nvue(Personality):
-    """Cumulus Linux as NVUE presents it."""
+    """Cumulus Linux with NVUE."""
 
     programs = ("nv",)
     login = "cumulus"
@@ -90,17 +85,17 @@ class Nvue(Personality):
 
     @property
     def fail_apply_quietly(self) -> bool:
-        """Whether an apply fails and still exits with 0, as switches have done."""
+        """Lab fault: an apply fails but exits with 0, as real switches have done."""
         return self.system.applier.fails_quietly
 
     @fail_apply_quietly.setter
-    def fail_apply_quietly(self, is_wanted: bool) -> None:
-        self.system.applier.fails_quietly = is_wanted
+    def fail_apply_quietly(self, is_on: bool) -> None:
+        self.system.applier.fails_quietly = is_on
 
     def provision(self, files: Mapping[str, str]) -> None:
-        """Make startup.yaml, over what the factory set, the saved configuration.
+        """Save startup.yaml over the factory configuration.
 
-        Such a switch was set up before: of eth0 it keeps nothing of the factory's, which had it ask a DHCP server.
+        The factory's DHCP client on eth0 is dropped if the file configures eth0, as on a switch that was set up before.
         """
         system = self.system
         system.store.load(self.factory)
@@ -108,8 +103,9 @@ class Nvue(Personality):
             changes = read(system, files["startup.yaml"])
         except NvueCommandError as error:
             raise ConfigRefusedError(str(error).strip()) from error
-        is_given = bool(child(changes.set, "interface", "eth0"))
-        base: Tree = {**self.factory, **({"interface": {"eth0": {"type": "eth"}}} if is_given else {})}
+        base = dict(self.factory)
+        if child(changes.set, "interface", "eth0"):
+            base["interface"] = {"eth0": {"type": "eth"}}
         tree = merged(system.known, base, changes.set)
         issues = broken(tree, system.chassis)
         if issues:
@@ -117,12 +113,10 @@ class Nvue(Personality):
         system.store.provision(tree)
 
     def boot(self) -> None:
-        """Run what is saved."""
         self.system.store.load(self.factory)
         self.system.applier.boot()
 
     def run(self, call: Call) -> int:
-        """Answer `nv`."""
         verb, rest = (call.arguments[0], call.arguments[1:]) if call.arguments else ("", ())
         if verb not in VERBS:
             call.err(f"usage: nv {{{','.join(VERBS)}}} …\nError: invalid choice: '{verb}'\n")
@@ -139,14 +133,12 @@ class Nvue(Personality):
     def https(
         self, method: str, path: str, headers: Mapping[str, str], body: bytes, user: str = ""
     ) -> tuple[int, Mapping[str, str], bytes]:
-        """Answer a request to the REST interface."""
         return answer(self.system, method, path, headers, body, user or self.login)
 
     def gnmi(self, target: str, path: tuple[Elem, ...]) -> Iterator[Told]:
-        """Yield what is streamed below a path."""
         del target  # there is one tree
-        yield from told(self.node, path)
+        yield from gnmi.below((leaf for reading in self.node.ports() for leaf in _port_leaves(reading)), path)
 
     def stop(self) -> None:
-        """Forget a pending confirmation, as a switch that goes down does."""
+        """Cancel a pending confirmation, as a power-off does."""
         self.system.applier.stop()

@@ -1,4 +1,4 @@
-"""What every `nv` command works on: the switch, its revisions, and how one is applied."""
+"""A switch with NVUE: applying, confirming and reverting revisions."""
 
 import threading
 import time
@@ -7,9 +7,8 @@ from dataclasses import dataclass, field, replace
 from netkit.lab.node import ConfigRefusedError, Node
 from netkit.lab.personalities.nvue.revision import NvueRevision, RevisionStore, State
 from netkit.lab.personalities.nvue.rules import broken
-from netkit.lab.personalities.nvue.schema import CumulusSwitch, Issue
-from netkit.lab.personalities.nvue.schema import NvueSchemaNode as Known
-from netkit.lab.personalities.nvue.state import Made, switch_state
+from netkit.lab.personalities.nvue.schema import CumulusSwitch, Issue, NvueSchemaNode
+from netkit.lab.personalities.nvue.state import StateCache, switch_state
 from netkit.lab.personalities.nvue.tree import Tree, child, is_on, known
 from netkit.lab.state import SwitchState
 
@@ -17,25 +16,25 @@ LOGIN = "cumulus"
 PASSWD, DELETED = "/etc/passwd", "passwd.deleted"
 
 
-def exists(tree: Tree) -> bool:
-    """Whether a configuration keeps the account."""
+def has_account(tree: Tree) -> bool:
+    """Whether the configuration has the default account."""
     return LOGIN in child(tree, "system", "aaa", "user")
 
 
-def keep(node: Node, tree: Tree) -> None:
-    """Make the account of a node what a configuration says; connections that are open stay."""
+def update_account(node: Node, tree: Tree) -> None:
+    """Create or delete the account as configured; open connections stay."""
     file, deleted = node.file(PASSWD), node.saved / DELETED
     if not file.is_file():
         return
     lines = file.read_text(encoding="utf-8").splitlines()
     own = [line for line in lines if line.startswith(f"{LOGIN}:")]
-    if own and not exists(tree):
+    if own and not has_account(tree):
         deleted.write_text("\n".join(own) + "\n", encoding="utf-8")
         file.write_text("\n".join(line for line in lines if line not in own) + "\n", encoding="utf-8")
-    elif not own and exists(tree) and deleted.is_file():
-        # After root: all accounts of a node are root, which is who `ls` is to name.
-        kept = deleted.read_text(encoding="utf-8").splitlines()
-        file.write_text("\n".join([*lines[:1], *kept, *lines[1:]]) + "\n", encoding="utf-8")
+    elif not own and has_account(tree) and deleted.is_file():
+        # After root: all accounts have UID 0, and `ls` prints the first name.
+        restored = deleted.read_text(encoding="utf-8").splitlines()
+        file.write_text("\n".join([*lines[:1], *restored, *lines[1:]]) + "\n", encoding="utf-8")
 
 
 FRR_FAILED = "Unable to reload-or-restart services (frr): Job for frr.service failed."
@@ -43,7 +42,7 @@ FRR_FAILED = "Unable to reload-or-restart services (frr): Job for frr.service fa
 
 @dataclass(frozen=True, slots=True)
 class Confirmation:
-    """A revision that goes away again unless it is confirmed."""
+    """A revision that is reverted unless it is confirmed."""
 
     number: int
     previous: int
@@ -52,7 +51,6 @@ class Confirmation:
 
     @property
     def left_s(self) -> int:
-        """Return the seconds left."""
         return max(0, int(self.deadline_s - time.monotonic()))
 
 
@@ -66,44 +64,43 @@ class Applier:
         self.confirmation: Confirmation | None = None
         self.fails_quietly = False
         self.booted_s = time.monotonic()
-        self._turn = threading.RLock()
+        self._lock = threading.RLock()
 
     def state(self, tree: Tree) -> SwitchState:
-        """Return what a configuration makes of this switch: only ports with a cable exist in the lab."""
-        made = switch_state(tree, self.chassis)
-        return replace(made, ports=tuple(port for port in made.ports if port.name in self.node.kernel_names))
+        """Return the state of a configuration, without ports that have no cable in the lab."""
+        state = switch_state(tree, self.chassis)
+        return replace(state, ports=tuple(port for port in state.ports if port.name in self.node.kernel_names))
 
     def boot(self) -> None:
-        """Run what is saved."""
         self.booted_s = time.monotonic()
         self._resume()
 
     def _resume(self) -> None:
-        with self._turn:
+        with self._lock:
             self._become(self.store.tree("applied"))
 
     def _become(self, tree: Tree) -> None:
         self.node.realise(self.state(tree))
-        keep(self.node, tree)
+        update_account(self.node, tree)
 
     def apply(self, revision: NvueRevision, message: str, confirm_s: float = 0) -> NvueRevision:
-        """Apply a revision and return what became of it."""
-        with self._turn:
+        """Apply a revision and return it with its new state."""
+        with self._lock:
             tree = self.store.rebased(revision)
             issues = broken(tree, self.chassis)
             if self.confirmation and self.confirmation.number != revision.number:
-                reason = f"Revision {self.confirmation.number} waits to be confirmed"
+                reason = f"Revision {self.confirmation.number} waits for confirmation"
                 issues = [Issue("", reason, "confirm_pending")]
             if issues:
-                return self._ended(revision, "invalid", tuple(issues))
+                return self._set_state(revision, "invalid", tuple(issues))
             self.store.check_room(tree)
-            refusal = self._realise(tree)
-            if refusal:
-                return self._ended(revision, "ignore_fail", (Issue("", refusal, "systemctl"),))
+            failure = self._realise(tree)
+            if failure:
+                return self._set_state(revision, "ignore_fail", (Issue("", failure, "systemctl"),))
             return self._applied(replace(revision, tree=tree, message=message or "Config update"), confirm_s)
 
     def _realise(self, tree: Tree) -> str:
-        """Make a configuration real; return why not, after going back to the one before."""
+        """Apply a configuration; after a failure restore the previous one and return the reason."""
         if self.fails_quietly:
             return FRR_FAILED
         try:
@@ -128,24 +125,23 @@ class Applier:
             self.store.save()
         return self.store.revisions[applied.number]
 
-    def _ended(self, revision: NvueRevision, state: State, issues: tuple[Issue, ...]) -> NvueRevision:
-        ended = replace(revision, state=state, issues=issues)
-        self.store.put(ended)
-        return ended
+    def _set_state(self, revision: NvueRevision, state: State, issues: tuple[Issue, ...]) -> NvueRevision:
+        changed = replace(revision, state=state, issues=issues)
+        self.store.put(changed)
+        return changed
 
     def _expire(self, number: int) -> None:
-        with self._turn:
+        with self._lock:
             if self.confirmation and self.confirmation.number == number:
                 self.node.log(f"revision {number} was not confirmed in time")
-                # Go back; nobody is there to tell when that fails, so the log is told.
                 try:
                     self.revert()
                 except (OSError, ConfigRefusedError, RuntimeError) as error:
-                    self.node.log(f"going back failed: {error}")
+                    self.node.log(f"revision {number} could not be reverted: {error}")
 
     def confirm(self) -> NvueRevision | None:
-        """Keep the revision that waits, and save it unless told not to; None when none waits."""
-        with self._turn:
+        """Confirm the pending revision, and save it if auto-save is on; None if none is pending."""
+        with self._lock:
             waiting = self._end_wait()
             if not waiting:
                 return None
@@ -155,14 +151,14 @@ class Applier:
             return self.store.revisions[waiting.number]
 
     def revert(self) -> NvueRevision | None:
-        """Go back to before the revision that waits; None when none waits."""
-        with self._turn:
+        """Revert the pending revision; None if none is pending."""
+        with self._lock:
             waiting = self._end_wait()
             if not waiting:
                 return None
             self.store.applied = waiting.previous
             self._resume()
-            return self._ended(self.store.revisions[waiting.number], "ays_fail", ())
+            return self._set_state(self.store.revisions[waiting.number], "ays_fail", ())
 
     def _end_wait(self) -> Confirmation | None:
         waiting, self.confirmation = self.confirmation, None
@@ -171,64 +167,58 @@ class Applier:
         return waiting
 
     def save(self) -> None:
-        """Make what runs what the switch boots with."""
-        with self._turn:
+        with self._lock:
             self.store.save()
 
     def stop(self) -> None:
-        """Forget the timer, as a switch that goes down does."""
-        with self._turn:
+        with self._lock:
             self._end_wait()
 
 
 class NvueCommandError(Exception):
-    """A command cannot be done; the text is what the switch says."""
+    """A command that failed, with the switch's message."""
 
-    def __init__(self, said: str, exit_code: int = 1) -> None:
-        super().__init__(said)
+    def __init__(self, message: str, exit_code: int = 1) -> None:
+        super().__init__(message)
         self.exit_code = exit_code
 
 
 @dataclass(frozen=True, slots=True)
 class NvueSystem:
-    """One switch."""
+    """A switch with its configuration."""
 
     node: Node
     chassis: CumulusSwitch
-    known: Known
+    known: NvueSchemaNode
     store: RevisionStore
     applier: Applier
-    _made: Made = field(default_factory=Made)
+    _states: StateCache = field(default_factory=StateCache)
 
     @property
     def state(self) -> SwitchState:
-        """Return what the configuration the switch runs makes of it."""
-        return self._made.of(self.applied, self.chassis)
+        return self._states.of(self.applied, self.chassis)
 
     @property
     def applied(self) -> Tree:
-        """Return the configuration the switch runs."""
         return self.store.tree("applied")
 
     def open_revision(self, user: str) -> tuple[NvueRevision, bool]:
-        """Return the pending revision of a user, and whether it was begun just now."""
+        """Return the pending revision of a user, and whether it is new."""
         found = self.store.current(user)
         if found:
             return found, False
-        fresh = self.store.begin(user)
-        self.store.pending[user] = fresh.number
-        return fresh, True
+        revision = self.store.begin(user)
+        self.store.pending[user] = revision.number
+        return revision, True
 
     def secrets(self) -> dict[str, str]:
-        """Return what each secret's token stands for."""
+        """Return the secret of each token."""
         trees = [self.store.startup, *(revision.tree for revision in self.store.revisions.values())]
         return dict(known(trees))
 
 
 def complaint(issues: list[Issue]) -> NvueCommandError:
-    """Return the error of changes that are not accepted."""
-    return NvueCommandError("".join(f"Error: {_place(issue)}{issue.reason}\n" for issue in issues))
-
-
-def _place(issue: Issue) -> str:
-    return f"at {issue.location}: " if issue.location else ""
+    """Return the error for rejected changes."""
+    places = [f"at {issue.location}: " if issue.location else "" for issue in issues]
+    lines = (f"Error: {place}{issue.reason}\n" for place, issue in zip(places, issues, strict=True))
+    return NvueCommandError("".join(lines))

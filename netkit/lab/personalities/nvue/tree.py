@@ -1,23 +1,23 @@
-"""Configuration as NVUE keeps it: a tree of objects whose leaves are text or numbers."""
+"""NVUE configurations: a tree of objects whose leaves are text or numbers."""
 
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import yaml
 
 Value = dict[str, "Value"] | str | int | None
-"""Null stands only in changes: it takes away what it is set on."""
+"""Null occurs only in changes and removes the value."""
 Tree = dict[str, Value]
 Path = tuple[str, ...]
 
 
 class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
-    """YAML in which `on` is the word on, as NVUE reads it, and only numbers and null are anything else."""
+    """YAML as NVUE reads it: only numbers and null are not strings, so `on` is a word."""
 
 
 class _Dumper(getattr(yaml, "CSafeDumper", yaml.SafeDumper)):  # type: ignore[misc]
-    """The same on the way out: `on` needs no quotes."""
+    """YAML as NVUE writes it: `on` is not quoted."""
 
 
 _KEPT = ("tag:yaml.org,2002:int", "tag:yaml.org,2002:null", "tag:yaml.org,2002:merge")
@@ -29,7 +29,7 @@ for _tool in (_Loader, _Dumper):
 
 
 def load(text: str) -> object:
-    """Return what a YAML text holds; raises ValueError with where it is wrong."""
+    """Parse YAML; raise ValueError with the location of the error."""
     try:
         found: object = yaml.load(text, _Loader)  # noqa: S506 - a safe loader, with fewer kinds of scalar
     except yaml.YAMLError as error:
@@ -38,12 +38,11 @@ def load(text: str) -> object:
 
 
 def dump(value: object) -> str:
-    """Return a value as YAML."""
     return str(yaml.dump(value, Dumper=_Dumper, sort_keys=False, default_flow_style=False, width=200))
 
 
 def child(tree: Tree, *path: str) -> Tree:
-    """Return the object at a path; empty when there is none."""
+    """Return the object at a path; empty if there is none."""
     found: Value = tree
     for key in path:
         if not isinstance(found, dict):
@@ -53,42 +52,56 @@ def child(tree: Tree, *path: str) -> Tree:
 
 
 def has(tree: Tree, *path: str) -> bool:
-    """Whether there is anything at a path, an empty object included."""
+    """Whether a path exists, even as an empty object."""
     return path[-1] in child(tree, *path[:-1])
 
 
 def text(tree: Tree, *path: str) -> str:
-    """Return the leaf at a path as text; empty when there is none."""
+    """Return the leaf at a path as text; empty if there is none."""
     found = child(tree, *path[:-1]).get(path[-1])
     return "" if found is None or isinstance(found, dict) else str(found)
 
 
 def number(tree: Tree, *path: str, default: int = 0) -> int:
-    """Return the leaf at a path as a number."""
     found = child(tree, *path[:-1]).get(path[-1])
     return found if isinstance(found, int) else default
 
 
 def is_on(tree: Tree, *path: str, default: bool = False) -> bool:
-    """Whether an object is switched on, in the words of any release."""
+    """Whether an object is enabled, in the words of any release."""
     found = child(tree, *path)
     word = found.get("state", found.get("enable"))
     return default if word is None else word in {"on", "enabled", "enable"}
 
 
 def is_set(tree: Tree, *path: str) -> bool:
-    """Whether an on/off leaf says on."""
+    """Whether an on/off leaf is on."""
     return text(tree, *path) in {"on", "enabled", "enable"}
 
 
 def addresses(interface: Tree) -> tuple[str, ...]:
-    """Return the addresses of an interface, wherever the release keeps them."""
+    """Return the static addresses of an interface, at the path of any release."""
     found = (*child(interface, "ip", "address"), *child(interface, "ipv4", "address"))
     return tuple(address for address in found if address != "dhcp")
 
 
+def nested(path: Sequence[str], value: object) -> object:
+    """Return a tree with a value at a path."""
+    for key in reversed(path):
+        value = {key: value}
+    return value
+
+
+def overlay(base: Tree, patch: Tree) -> Tree:
+    """Merge two trees; the values of the second win."""
+    result = dict(base)
+    for key, value in patch.items():
+        before = result.get(key)
+        result[key] = overlay(before, value) if isinstance(before, dict) and isinstance(value, dict) else value
+    return result
+
+
 def copy(value: Value) -> Value:
-    """Return a tree that shares nothing with another."""
     return {key: copy(below) for key, below in value.items()} if isinstance(value, dict) else value
 
 
@@ -102,7 +115,7 @@ def leaves(tree: Tree, path: Path = ()) -> Iterator[tuple[Path, Value]]:
 
 
 def without(tree: Tree, path: Path) -> Tree:
-    """Return a tree without what stands at a path; objects that this leaves empty go with it."""
+    """Return a tree without a path; parents that become empty are removed too."""
     kept = dict(tree)
     below = kept.get(path[0])
     if len(path) == 1:
@@ -117,7 +130,7 @@ def without(tree: Tree, path: Path) -> Tree:
 
 @dataclass(frozen=True, slots=True)
 class TreeDifference:
-    """What to set and what to take away to get from one tree to another."""
+    """The values to set and to remove to get from one tree to another."""
 
     added: Tree
     removed: Tree
@@ -127,7 +140,6 @@ class TreeDifference:
 
 
 def difference(running: Tree, intended: Tree) -> TreeDifference:
-    """Return what makes the intended tree of the running one."""
     added: Tree = {}
     removed: Tree = {}
     for key, value in intended.items():
@@ -144,16 +156,16 @@ def difference(running: Tree, intended: Tree) -> TreeDifference:
 
 MARK = "$nvsec$"
 HIDDEN = frozenset({"auth-sha", "encrypt-aes"})
-"""Objects whose names are secrets."""
+"""Objects whose keys are secrets."""
 
 
 def token(secret: str) -> str:
-    """Return what stands for a secret."""
+    """Return the token that replaces a secret."""
     return MARK + hashlib.sha256(secret.encode()).hexdigest()[:32]
 
 
 def hidden(tree: Tree, *, is_secret: bool = False) -> Tree:
-    """Return a tree without secrets."""
+    """Replace the secrets in a tree by tokens."""
     return {
         token(key) if is_secret else key: hidden(below, is_secret=key in HIDDEN) if isinstance(below, dict) else below
         for key, below in tree.items()
@@ -161,7 +173,7 @@ def hidden(tree: Tree, *, is_secret: bool = False) -> Tree:
 
 
 def known(trees: Iterable[Tree]) -> Mapping[str, str]:
-    """Return what each token of some trees stands for."""
+    """Return the secret of each token in some trees."""
     return {token(secret): secret for tree in trees for secret in _secrets(tree)}
 
 
@@ -173,7 +185,7 @@ def _secrets(tree: Tree) -> Iterator[str]:
 
 
 def revealed(tree: Tree, secrets: Mapping[str, str], unknown: list[str]) -> Tree:
-    """Return a tree with its secrets back; where tokens are of another switch, their object is added to the unknown."""
+    """Replace tokens by their secrets; add objects with tokens of another switch to `unknown`."""
     result: Tree = {}
     for key, value in tree.items():
         if isinstance(value, dict):
