@@ -48,7 +48,7 @@ def test_every_fault_can_be_made_where_it_says_and_healed(lab: RunningLab, name:
         assert f"active: {name} at {place}\n" in lab.lab("break", "--list").stdout
         again = lab.lab("break", name, place)
         assert again.returncode == 3
-        assert again.stderr == f"error: {name} at {place} is there already; heal it first\n"
+        assert again.stderr == f"error: {name} at {place} is active already; heal it first\n"
         healed = lab.lab("heal", place, name)
         assert (healed.returncode, healed.stdout) == (0, f"{name} at {place} is healed\n"), healed.stderr
 

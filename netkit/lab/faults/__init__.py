@@ -1,4 +1,4 @@
-"""Faults to inject: what each stands for and where it belongs, which are active, and how to make and heal them."""
+"""Faults to inject: their catalogue, where each applies, which are active, and how they are injected and healed."""
 
 from netkit.lab.faults.catalog import CATALOG, check, known, locate, parse_options
 from netkit.lab.faults.fault import FaultChange, FaultKind, Faults, InjectedFault, Maker, Option, Target, Value

@@ -1,4 +1,4 @@
-"""The steps that break a running node and heal it, on cables and on NICs."""
+"""Commands that inject and heal faults on a running node: single steps, swapped cables, and NIC settings."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
@@ -58,10 +58,10 @@ def step(text: str) -> BreakStep:
 def do(node: RunningNode, steps: Iterable[BreakStep]) -> str:
     """Run steps on a node and return their output; raise LabError if one fails."""
     printed = ""
-    for one in steps:
-        done = node.run(*one.command, stdin=one.stdin)
+    for next_step in steps:
+        done = node.run(*next_step.command, stdin=next_step.stdin)
         if done.exit_code != 0:
-            what = f"{node.name}: {' '.join(one.command)} failed: {done.stderr.strip() or done.exit_code}"
+            what = f"{node.name}: {' '.join(next_step.command)} failed: {done.stderr.strip() or done.exit_code}"
             raise LabError(Problem(what, "see netkit lab logs"))
         printed += done.stdout
     return printed
@@ -71,7 +71,7 @@ def note(node: RunningNode, fault: InjectedFault, steps: Iterable[BreakStep]) ->
     """Save on the node the steps that heal a fault; a restart discards both."""
     file = _file(node, fault)
     file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text(json.dumps([list(one) for one in steps]), encoding="utf-8")
+    file.write_text(json.dumps(list(steps)), encoding="utf-8")
 
 
 def noted(node: RunningNode, fault: InjectedFault) -> list[BreakStep]:
@@ -96,7 +96,7 @@ def _file(node: RunningNode, fault: InjectedFault) -> Path:
 
 ASIDE = "nkswap"
 OUT_S = 2
-"""How long the cables are out: long enough for daemons to see it."""
+"""How long the cables are unplugged: long enough for daemons to notice."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,49 +111,51 @@ class Jack:
 
 def swap(fault: InjectedFault, fabric: Fabric, nodes: Mapping[str, RunningNode]) -> None:
     """Swap the cables of the fault's two ports; doing it again restores them."""
-    _exchange(*_jacks(fault, fabric, nodes))
-
-
-def _exchange(one: Jack, other: Jack) -> None:
-    marking = {jack.node.name: (jack.node, _marking(jack.node)) for jack in (one, other)}
-    for jack in (one, other):
-        do(jack.node, _pull(jack))
-    do(one.node, [step(f"sleep {OUT_S}")])
-    for jack, source in ((one, other), (other, one)):
+    first, second = jacks = _jacks(fault, fabric, nodes)
+    rulesets = {}
+    for jack in jacks:
+        # The ruleset that marks congestion is bound to the ports about to move.
+        listed = jack.node.run("nft", "list", "table", "netdev", TABLE)
+        delete = f"delete table netdev {TABLE}\n"
+        rulesets[jack.node.name] = delete + listed.stdout if listed.exit_code == 0 else ""
+    for jack in jacks:
+        interface = jack.interface
+        do(
+            jack.node,
+            [
+                step(f"ip link set dev {interface} down"),
+                step(f"ip link set dev {interface} nomaster"),
+                step(f"ip addr flush dev {interface}"),
+                step(f"ip link set dev {interface} name {jack.aside}"),
+            ],
+        )
+    do(first.node, [step(f"sleep {OUT_S}")])
+    for jack, source in ((first, second), (second, first)):
         move = "" if source.node is jack.node else f" netns {jack.node.holder.network}"
-        plug = step(f"ip link set dev {source.aside}{move} name {jack.interface}")
-        do(source.node, [plug])
-    for jack in (one, other):
-        do(jack.node, _settle(jack))
-    for node, text in marking.values():
-        do(node, [BreakStep(("nft", "-f", "-"), text)])
+        do(source.node, [step(f"ip link set dev {source.aside}{move} name {jack.interface}")])
+    for jack in jacks:
+        do(jack.node, _restored(jack))
+    for name, ruleset in rulesets.items():
+        do(nodes[name], [BreakStep(("nft", "-f", "-"), ruleset)])
 
 
-def _jacks(fault: InjectedFault, fabric: Fabric, nodes: Mapping[str, RunningNode]) -> tuple[Jack, Jack]:
+def _jacks(fault: InjectedFault, fabric: Fabric, nodes: Mapping[str, RunningNode]) -> list[Jack]:
     device = fabric.device(fault.device)
     names = (fault.port, other_port(fabric, fault))
     ends = [(fault.device, name) for name in names]
     if isinstance(device, Host):
         nics = {nic.interface: nic for nic in device.nics}
         ends = [(nics[name].leaf, nics[name].leaf_port) for name in names]
-    one, other = (_jack(nodes[switch], port, index) for index, (switch, port) in enumerate(ends))
-    return one, other
+    jacks = []
+    for index, (switch, port) in enumerate(ends):
+        node = nodes[switch]
+        interface = node.kernel_names[port]
+        (settings,) = json.loads(do(node, [step(f"ip -j addr show dev {interface}")]))
+        jacks.append(Jack(node, interface, settings, f"{ASIDE}{index}"))
+    return jacks
 
 
-def _jack(node: RunningNode, port: str, index: int) -> Jack:
-    interface = node.kernel_names[port]
-    (settings,) = json.loads(do(node, [step(f"ip -j addr show dev {interface}")]))
-    return Jack(node, interface, settings, f"{ASIDE}{index}")
-
-
-def _pull(jack: Jack) -> Iterable[BreakStep]:
-    yield step(f"ip link set dev {jack.interface} down")
-    yield step(f"ip link set dev {jack.interface} nomaster")
-    yield step(f"ip addr flush dev {jack.interface}")
-    yield step(f"ip link set dev {jack.interface} name {jack.aside}")
-
-
-def _settle(jack: Jack) -> Iterable[BreakStep]:
+def _restored(jack: Jack) -> Iterable[BreakStep]:
     name, settings = jack.interface, jack.settings
     yield step(f"ip link set dev {name} address {settings['address']}")
     yield step(f"ip link set dev {name} mtu {settings['mtu']}")
@@ -164,12 +166,6 @@ def _settle(jack: Jack) -> Iterable[BreakStep]:
     for address in settings["addr_info"]:
         if address["scope"] != "link":
             yield step(f"ip addr replace {address['local']}/{address['prefixlen']} dev {name}")
-
-
-def _marking(node: RunningNode) -> str:
-    """Return the ruleset that marks congestion, which is bound to the ports about to move."""
-    done = node.run("nft", "list", "table", "netdev", TABLE)
-    return f"delete table netdev {TABLE}\n{done.stdout}" if done.exit_code == 0 else ""
 
 
 PRIORITIES = 8

@@ -1,19 +1,18 @@
-"""Acts out the faults that are real in the kernel and FRR, and turns faults of a lab on and off."""
+"""Injects and heals the faults of a lab, those that exist in the kernel and in FRR by commands on the nodes."""
 
 import json
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from netkit.design.fabric import Fabric, Host
 from netkit.errors import LabError, Problem
 from netkit.lab import faults
 from netkit.lab.faults import bench
-from netkit.lab.faults import bench as nic_faults
 from netkit.lab.faults.bench import BreakStep, RunningNode, do, label, note, noted, step
 from netkit.lab.faults.fault import InjectedFault, other_port, port_of
 from netkit.lab.model.wiring import NicSettings
-from netkit.lab.traffic.marking import UNHEEDED_MARK
+from netkit.lab.traffic.marking import EXEMPT_MARK
 from netkit.lab.world import World
 
 Nodes = Mapping[str, RunningNode]
@@ -22,9 +21,9 @@ Plan = tuple[list[BreakStep], list[BreakStep]]
 BGP_PORT = 179
 ROCE_PORT = 4791
 SWAP_S = 1
-"""How long a module that is well takes to come up, and how long daemons have to see what was before."""
+"""How long a healthy module takes to come up, and how long daemons have to notice a state."""
 SETTLED_S = 2
-"""After so long networkd has done what a link that came back asks for."""
+"""How long networkd takes to react to a link that came back."""
 
 
 def make(fault: InjectedFault, fabric: Fabric, nodes: Nodes) -> None:
@@ -51,14 +50,13 @@ def heal(fault: InjectedFault, fabric: Fabric, nodes: Nodes) -> None:
         node.end(label(fault))
     do(node, noted(node, fault))
     if fault.name in CARRIER:
-        # Have a host set up its NIC anew: networkd loses routes for good when a link is back before it let go of
-        # them.
+        # Reconfigure a host's NIC: networkd loses routes for good if a link comes back before it has removed them.
         port = port_of(fabric, fault)
         if port.role == "host":
             command = f"sleep {SETTLED_S}; networkctl reconfigure {port.peer_port} || :"
             do(nodes[port.peer], [BreakStep(("sh", "-c", command))])
     if fault.name == "wrong-mtu":
-        # Let hosts forget what a router told them of a smaller MTU; by themselves they remember for ten minutes.
+        # Flush path MTUs that routers reported to hosts, which would be kept for ten minutes.
         for host in fabric.hosts:
             do(nodes[host.name], [step("ip route flush cache")])
 
@@ -95,9 +93,9 @@ def _train(fault: InjectedFault, fabric: Fabric, node: RunningNode) -> None:
     Host NICs report how long the link took, so healing replaces nothing there.
     """
     interface = node.kernel_names[_carrier_end(fault, fabric)[1]]
-    down, up = (f"ip link set dev {interface} {way}" for way in ("down", "up"))
+    down, up = f"ip link set dev {interface} down", f"ip link set dev {interface} up"
     swap = () if port_of(fabric, fault).role == "host" else (f"sleep {SWAP_S}", down, f"sleep {SWAP_S}", up)
-    note(node, fault, [step(one) for one in (up, *swap)])
+    note(node, fault, [step(command) for command in (up, *swap)])
     node.spawn(label(fault), "/bin/sh", "-c", f"{down}; sleep {fault.number('seconds'):g}; {up}")
 
 
@@ -108,30 +106,19 @@ def _wrong_mtu(fault: InjectedFault, _fabric: Fabric, node: RunningNode) -> Plan
     return [step(f"{command} {int(fault.number('bytes'))}")], [step(f"{command} {link['mtu']}")]
 
 
-def _lossy(fault: InjectedFault, _fabric: Fabric, node: RunningNode) -> Plan:
-    last = max(1, round(10 * fault.number("percent"))) - 1
-    rule = f"ip length > {int(fault.number('above_bytes'))} numgen random mod 1000 <= {last} drop"
-    return _filter(fault, node, "egress", 20, rule)
-
-
 def _missing_host_route(fault: InjectedFault, fabric: Fabric, node: RunningNode) -> Plan:
+    """Delete the routes to a prefix, or to the first one with a gateway, in every table."""
     names = [fault.port] if fault.port else [nic.interface for nic in _host(fabric, fault).nics]
-    lost = [
-        f"{route} dev {name}"
-        for name in names
-        for route in _routes(node, node.kernel_names[name], fault.text("prefix"))
-    ]
-    if not lost:
+    deleted = []
+    for name in names:
+        lines = do(node, [step(f"ip -4 route show table all dev {node.kernel_names[name]}")]).splitlines()
+        routes = [line.split() for line in lines if " via " in line]
+        prefix = fault.text("prefix") or (routes[0][0] if routes else "")
+        deleted += [f"{' '.join(words)} dev {name}" for words in routes if words[0] == prefix]
+    if not deleted:
         raise LabError(Problem(f"{fault.place} has no such route with a gateway", "give prefix=, as ip route shows it"))
-    return [step(f"ip route del {route}") for route in lost], [step(f"ip route replace {route}") for route in lost]
-
-
-def _routes(node: RunningNode, interface: str, prefix: str) -> list[str]:
-    """Return the routes to a prefix, or to the first one with a gateway, in every table."""
-    lines = do(node, [step(f"ip -4 route show table all dev {interface}")]).splitlines()
-    routes = [line.split() for line in lines if " via " in line]
-    wanted = prefix or (routes[0][0] if routes else "")
-    return [" ".join(words) for words in routes if words[0] == wanted]
+    heal_steps = [step(f"ip route replace {route}") for route in deleted]
+    return [step(f"ip route del {route}") for route in deleted], heal_steps
 
 
 def _wrong_source_route(fault: InjectedFault, fabric: Fabric, node: RunningNode) -> Plan:
@@ -141,7 +128,7 @@ def _wrong_source_route(fault: InjectedFault, fabric: Fabric, node: RunningNode)
     found = [rule for rule in rules if rule.get("src") == own.address]
     if not found:
         raise LabError(
-            Problem(f"{fault.place} has no rule by its source", "only hosts that route by source can lose it")
+            Problem(f"{fault.place} has no source-based rule", "only hosts with source-based routing have this fault")
         )
     breaking, healing = [], []
     for rule in found:
@@ -152,34 +139,37 @@ def _wrong_source_route(fault: InjectedFault, fabric: Fabric, node: RunningNode)
     return breaking, healing
 
 
-def _ecn_unmarked(fault: InjectedFault, _fabric: Fabric, node: RunningNode) -> Plan:
-    """Set a packet mark that exempts from ECN, just before the decision whether to set CE."""
-    return _filter(fault, node, "egress", -10, f"meta mark set meta mark or {UNHEEDED_MARK}")
-
-
-def _cnp_remarked(fault: InjectedFault, fabric: Fabric, node: RunningNode) -> Plan:
-    dscp, other = fabric.lossless.cnp_dscp, int(fault.number("dscp"))
-    return _filter(fault, node, "egress", 10, f"udp dport {ROCE_PORT} ip dscp {dscp} ip dscp set {other}")
-
-
-def _bgp_session_down(fault: InjectedFault, _fabric: Fabric, node: RunningNode) -> Plan:
-    return _filter(fault, node, "ingress", -10, f"tcp dport {BGP_PORT} drop", f"tcp sport {BGP_PORT} drop")
-
-
-def _filter(fault: InjectedFault, node: RunningNode, hook: str, priority: int, *rules: str) -> Plan:
-    """Return steps that add and remove rules on one port or on all, in a table of the fault's own."""
+def _filter(fault: InjectedFault, fabric: Fabric, node: RunningNode) -> Plan:
+    """Return steps that add and remove rules on one port or on all, in an nftables table of the fault's own."""
+    hook, priority, rules = _rules(fault, fabric)
     table = label(fault)
-    ports = [fault.port] if fault.port else list(node.kernel_names)
-    lines = [line for port in ports for line in _chain(node.kernel_names[port], hook, priority, rules)]
-    text = "\n".join([f"table netdev {table} {{", *lines, "}", ""])
-    gone = f"table netdev {table} {{ }}\ndelete table netdev {table}\n"
-    return [BreakStep(("nft", "-f", "-"), gone + text)], [BreakStep(("nft", "-f", "-"), gone)]
+    lines = [f"table netdev {table} {{"]
+    for port in [fault.port] if fault.port else list(node.kernel_names):
+        name = node.kernel_names[port]
+        lines.append(
+            f'  chain at_{name} {{ type filter hook {hook} device "{name}" priority {priority}; policy accept;'
+        )
+        lines += [*(f"    {rule}" for rule in rules), "  }"]
+    remove = f"table netdev {table} {{ }}\ndelete table netdev {table}\n"
+    add = "\n".join([*lines, "}", ""])
+    return [BreakStep(("nft", "-f", "-"), remove + add)], [BreakStep(("nft", "-f", "-"), remove)]
 
 
-def _chain(interface: str, hook: str, priority: int, rules: tuple[str, ...]) -> Iterator[str]:
-    yield f'  chain at_{interface} {{ type filter hook {hook} device "{interface}" priority {priority}; policy accept;'
-    yield from (f"    {rule}" for rule in rules)
-    yield "  }"
+def _rules(fault: InjectedFault, fabric: Fabric) -> tuple[str, int, list[str]]:
+    """Return hook, priority and rules. Marking decides at priority 0; a mark before that exempts a packet from it."""
+    match fault.name:
+        case "lossy":
+            last = max(1, round(10 * fault.number("percent"))) - 1
+            length = int(fault.number("above_bytes"))
+            return "egress", 20, [f"ip length > {length} numgen random mod 1000 <= {last} drop"]
+        case "ecn-unmarked":
+            return "egress", -10, [f"meta mark set meta mark or {EXEMPT_MARK}"]
+        case "cnp-remarked":
+            dscp, other = fabric.lossless.cnp_dscp, int(fault.number("dscp"))
+            return "egress", 10, [f"udp dport {ROCE_PORT} ip dscp {dscp} ip dscp set {other}"]
+        case "bgp-session-down":
+            return "ingress", -10, [f"tcp dport {BGP_PORT} drop", f"tcp sport {BGP_PORT} drop"]
+    raise ValueError(fault.name)
 
 
 def _host(fabric: Fabric, fault: InjectedFault) -> Host:
@@ -193,15 +183,15 @@ CARRIER: Mapping[str, Callable[[InjectedFault, Fabric, RunningNode], None]] = {
     "link-flap": _flap,
     "slow-link-up": _train,
 }
-"""Faults that go on by themselves, in a process that ends with the fault or with the lab."""
+"""Faults that run in a process, which ends with the fault or with the lab."""
 PLANS: Mapping[str, Callable[[InjectedFault, Fabric, RunningNode], Plan]] = {
     "wrong-mtu": _wrong_mtu,
-    "lossy": _lossy,
+    "lossy": _filter,
     "missing-host-route": _missing_host_route,
     "wrong-source-route": _wrong_source_route,
-    "ecn-unmarked": _ecn_unmarked,
-    "cnp-remarked": _cnp_remarked,
-    "bgp-session-down": _bgp_session_down,
+    "ecn-unmarked": _filter,
+    "cnp-remarked": _filter,
+    "bgp-session-down": _filter,
 }
 
 
@@ -220,13 +210,13 @@ class Breaker:
         active = self._world.services.faults
         with self._lock:
             if active.of(fault.name, fault.device, fault.port):
-                raise LabError(Problem(f"{fault.name} at {fault.place} is there already", "heal it first"))
+                raise LabError(Problem(f"{fault.name} at {fault.place} is active already", "heal it first"))
             active.add(fault)
         try:
-            self._act(fault)
+            self._inject(fault)
         except (RuntimeError, LabError, OSError) as error:
             active.heal(fault.name, fault.device, fault.port, now_s=time.monotonic())
-            raise LabError(Problem(f"{fault.name} at {fault.place} could not be made: {error}")) from error
+            raise LabError(Problem(f"cannot inject {fault.name} at {fault.place}: {error}")) from error
         return fault
 
     def heal(self, name: str, place: str) -> tuple[faults.InjectedFault, ...]:
@@ -234,12 +224,12 @@ class Breaker:
         device, port = faults.locate(self._world.fabric, place)
         if name:
             faults.known(name)
-        gone = self._world.services.faults.heal(name, device, port, now_s=time.monotonic())
-        for fault in reversed(gone):
+        healed = self._world.services.faults.heal(name, device, port, now_s=time.monotonic())
+        for fault in reversed(healed):
             self._undo(fault)
-        return gone
+        return healed
 
-    def _act(self, fault: faults.InjectedFault) -> None:
+    def _inject(self, fault: faults.InjectedFault) -> None:
         maker = faults.known(fault.name).maker
         if maker == "management":
             self._world.incidents.begin(fault)
@@ -248,8 +238,8 @@ class Breaker:
             self._announce(fault)
         elif maker == "nic" and isinstance(host := self._world.nodes[fault.device].device, Host):
             self._before[fault.name, fault.place] = self._world.settings(host.name)
-            for words in nic_faults.commands(fault, self._world.fabric, host):
-                nic_faults.run(self._world.nodes[host.name], words)
+            for words in bench.commands(fault, self._world.fabric, host):
+                bench.run(self._world.nodes[host.name], words)
             self._world.apply_nic_settings(self._world.nodes[host.name])
 
     def _undo(self, fault: faults.InjectedFault) -> None:
@@ -261,8 +251,8 @@ class Breaker:
             self._announce(fault)
         elif maker == "nic" and isinstance(host := self._world.nodes[fault.device].device, Host):
             before = self._before.pop((fault.name, fault.place), {})
-            for words in nic_faults.remedies(fault, self._world.fabric, host, before):
-                nic_faults.run(self._world.nodes[host.name], words)
+            for words in bench.remedies(fault, self._world.fabric, host, before):
+                bench.run(self._world.nodes[host.name], words)
             self._world.apply_nic_settings(self._world.nodes[host.name])
 
     def _announce(self, fault: faults.InjectedFault) -> None:

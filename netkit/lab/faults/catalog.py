@@ -1,4 +1,4 @@
-"""All faults of the lab by name: those of hardware, of the network, of access, and those of other modules."""
+"""All faults of the lab by name: those of hardware, of the network, and of management access."""
 
 import difflib
 from collections.abc import Iterable, Iterator, Mapping
@@ -16,7 +16,6 @@ from netkit.lab.faults.fault import (
     FaultKind,
     InjectedFault,
     Option,
-    Target,
     Value,
     unfit,
 )
@@ -27,8 +26,8 @@ ACCESS = (
         "management",
         DEVICES,
         "Nothing answers at the device's management address: connections are refused, or silently time out. "
-        "Data goes on.",
-        (Option("manner", "refuses", "how it does not answer", choices=("refuses", "silently")),),
+        "Data traffic continues.",
+        (Option("manner", "refuses", "refuse connections, or drop silently", choices=("refuses", "silently")),),
     ),
     FaultKind(
         "slow",
@@ -37,14 +36,14 @@ ACCESS = (
         "Every command takes longer, as on a loaded control CPU.",
         (Option("seconds", 5.0, "how much longer", 0.1, 600),),
     ),
-    FaultKind("refuses-auth", "management", DEVICES, "The device takes no login: keys and passwords are refused."),
+    FaultKind("refuses-auth", "management", DEVICES, "The device rejects every login: keys and passwords are refused."),
     FaultKind(
         "drops-after-commit",
         "management",
         (SWITCH,),
         "The connection is cut the moment a change takes effect, before the answer, and cannot be opened again for a "
-        "while. A change that waits for confirmation goes back by itself. On a Linux switch: a change of ports or "
-        "services; one of frr.conf alone is between FRR's own programs, and nothing is cut.",
+        "while. A change that waits for confirmation rolls back by itself. On a Linux switch: a change of ports or "
+        "services; one of frr.conf alone stays between FRR's own programs, and nothing is cut.",
         (Option("seconds", 30.0, "how long the device stays away", 0.1, 3600),),
     ),
     FaultKind(
@@ -52,27 +51,27 @@ ACCESS = (
         "management",
         DEVICES,
         "Nothing can be written: saving a configuration, a checkpoint or an uploaded file fails as it does on a full "
-        "disk. The running configuration is not touched. `df` and EOS's `show file systems` tell it.",
+        "disk. The running configuration is not touched. `df` and EOS's `show file systems` show it.",
     ),
     FaultKind(
         "hangs",
         "management",
         DEVICES,
-        "A command begins and never ends, until its caller gives up. Logging in still works.",
+        "A command starts and never ends, until its caller gives up. Logging in still works.",
         (Option("after", 0, "how many commands answer before one hangs", 0, 1000),),
     ),
     FaultKind(
         "garbage",
         "management",
         DEVICES,
-        "Commands exit with 0 but print something that is not what they should, cut off in the middle.",
+        "Commands exit with 0 but print garbage, cut off in the middle.",
     ),
     FaultKind(
         "apply-fails-quietly",
         "management",
         (SWITCH,),
-        "A change is taken and the command ends with exit code 0, but the change does not take effect; a line in the "
-        "output tells. On a Linux switch: what frr-reload.py, netplan and restarts of services should do.",
+        "A change is accepted and the command ends with exit code 0, but the change does not take effect; a line in "
+        "the output says so. On a Linux switch: what frr-reload.py, netplan and restarts of services should do.",
     ),
 )
 
@@ -86,12 +85,12 @@ HARDWARE = (
         "model",
         PORTS,
         "A receiver that cannot keep up. A host NIC sends thousands of pauses a second to its leaf, as when its PCIe "
-        "bus or GPU is slow; a switch port is an egress that more flows meet in than it can carry. Queues fill and "
+        "bus or GPU is slow; a switch port is an egress where more flows meet than it can carry. Queues fill and "
         "pauses spread against the data, hop by hop, to the NICs that send there: those are victims. Only the origin "
         "sends pauses, or has a full egress queue, without receiving any there.",
         (
             PAUSES,
-            Option("share", 0.6, "part of the time traffic is held up at the origin", 0.01, 1),
+            Option("share", 0.6, "share of time traffic is paused at the origin", 0.01, 1),
             Option("burst_ms", 50, "longest pause without a gap; a watchdog that detects sooner trips", 0.01, 1e6),
         ),
     ),
@@ -100,9 +99,9 @@ HARDWARE = (
         "model",
         PORTS,
         "A pause that never ends: a host NIC that hangs, or for a switch port, whatever is at its other end. The "
-        "watchdog of the switch port that receives it detects a storm, stops heeding pauses there and drops what the "
-        "queue holds, until the fault is healed and the restoration time is over. Where no watchdog is configured "
-        "the pauses spread instead.",
+        "watchdog of the switch port that receives it detects a storm, ignores pauses there and drops what the queue "
+        "holds, until the fault is healed and the restoration time is over. Where no watchdog is configured the "
+        "pauses spread instead.",
         (PAUSES,),
     ),
     FaultKind(
@@ -110,15 +109,15 @@ HARDWARE = (
         "nic",
         PORTS,
         "PFC is off at one end of a cable. On a host NIC its settings say so; a switch port does it against its "
-        "configuration. The end neither sends pauses nor heeds them: where congestion would have paused, the lossless "
-        "class loses packets, on the way into this end and into the other one.",
+        "configuration. The end neither sends nor respects pauses: where congestion would have paused, the lossless "
+        "class loses packets, in both directions of the cable.",
     ),
     FaultKind(
         "dim-optic",
         "model",
         PORTS,
-        "The lasers of a module grow weak. It sends less light at a higher bias current, the other end of the fibre "
-        "receives less, and its bit error rate rises. Only modules that tell their light can show it.",
+        "The lasers of a module grow weak. It transmits less optical power at a higher bias current, the other end of "
+        "the fibre receives less, and its bit error rate rises. Only modules that report optical power can show it.",
         (Option("db", 8.0, "how much weaker", 0.1, 35), LANE),
     ),
     FaultKind(
@@ -132,11 +131,11 @@ HARDWARE = (
         "dirty-lane",
         "model",
         PORTS,
-        "Dirt on one fibre of the connector at this end. The lane receives less light than its neighbours while the "
-        "far end sends as much as ever; bit errors before correction rise by orders of magnitude, and the histogram "
-        "of corrected symbols grows a tail. Copper has no light to lose but shows the errors.",
+        "Dirt on one fibre of the connector at this end. The lane receives less optical power than its neighbours "
+        "while the far end transmits as before; bit errors before correction rise by orders of magnitude, and the "
+        "histogram of corrected symbols grows a tail. Copper has no optical power to lose but shows the errors.",
         (
-            Option("db", 4.5, "light lost on the lane", 0.1, 35),
+            Option("db", 4.5, "optical power lost on the lane", 0.1, 35),
             Option("lane", 2, "the lane, from 1", 1, 8),
             Option("ber", 5e-5, "bit error rate before correction", 1e-12, 1e-2),
         ),
@@ -145,14 +144,15 @@ HARDWARE = (
         "mixed-optic-firmware",
         "model",
         PORTS,
-        "One module runs other firmware than all its kind. Both ports of a module that serves two show it.",
+        "One module runs different firmware from all others of its kind. Both ports of a module that serves two show "
+        "it.",
         (Option("firmware", "46.110.8", "the version it shows"),),
     ),
     FaultKind(
         "mixed-nic-firmware",
         "model",
         (HOST_NIC,),
-        "A NIC runs other firmware than all its kind, as one that was swapped and not updated.",
+        "A NIC runs different firmware from all others of its kind, like one that was replaced and not updated.",
         (Option("firmware", "28.39.3560", "the version it shows"),),
     ),
     FaultKind(
@@ -166,18 +166,18 @@ HARDWARE = (
         "counter-reset",
         "model",
         (*DEVICES, *PORTS),
-        "Counters begin from zero again, once, as when somebody clears them or a driver is loaded again.",
+        "Counters restart from zero, once, as when somebody clears them or a driver is reloaded.",
     ),
     FaultKind(
         "counter-wrap",
         "model",
         (*DEVICES, *PORTS),
-        "Counters that ever counted stand just below the end of their range, and soon begin from zero without "
-        "anything being wrong. Bytes at line rate run over 32 bits several times a second, as they do where a device "
-        "counts so narrowly. It stays so after healing, until they are cleared.",
+        "Non-zero counters stand just below the end of their range, and soon restart from zero without anything being "
+        "wrong. Bytes at line rate wrap 32 bits several times a second, as they do on a device with counters of that "
+        "width. Healing does not undo it; clearing the counters does.",
         (
-            Option("bits", 64, "how wide they are", choices=(32, 64)),
-            Option("left", 20, "how many counts are left", 1, 1e9),
+            Option("bits", 64, "the width of the counters", choices=(32, 64)),
+            Option("left", 20, "counts left before they wrap", 1, 1e9),
         ),
     ),
     FaultKind(
@@ -195,7 +195,7 @@ NETWORK = (
         "kernel",
         PORTS,
         "A link that goes down and comes back, again and again, as with a module that is not seated well. Sessions "
-        "over it go with it, and carrier changes add up at both ends.",
+        "over it go down with it, and carrier changes add up at both ends.",
         (
             Option("up_s", 8.0, "how long it stays up", 0.2, 3600),
             Option("down_s", 2.0, "how long it stays down", 0.2, 3600),
@@ -205,9 +205,9 @@ NETWORK = (
         "slow-link-up",
         "kernel",
         PORTS,
-        "A module whose equalizer does not settle begins anew, once: the link is gone until it has come up. Then all "
-        "is well again; a NIC tells how long it took, a switch when its link went and came. Healing swaps the module: "
-        "between switches the link goes once more, and comes quickly.",
+        "A module whose equalizer does not settle retrains, once: the link is down until it has come up. Then all is "
+        "well again; a NIC reports how long it took, a switch when its link went down and came up. Healing replaces "
+        "the module: between switches the link goes down once more, and comes up quickly.",
         (Option("seconds", 45.0, "how long the link takes to come up", 0.1, 3600),),
     ),
     FaultKind(
@@ -221,11 +221,11 @@ NETWORK = (
         "lossy",
         "kernel",
         PORTS,
-        "A port loses some of what it sends without counting it, as bits do that go wrong on the way: the longer a "
-        "packet, the likelier. Small packets pass, and sessions stay up.",
+        "A port loses some of what it sends without counting it, like bit errors on the cable: the longer a packet, "
+        "the likelier. Small packets pass, and sessions stay up.",
         (
-            Option("percent", 60.0, "how many of the packets are lost", 0.1, 100),
-            Option("above_bytes", 4000, "longer than this a packet must be to be lost; 0 loses some of all", 0, 9216),
+            Option("percent", 60.0, "share of packets lost", 0.1, 100),
+            Option("above_bytes", 4000, "only longer packets are lost; 0 loses some of all", 0, 9216),
         ),
     ),
     FaultKind(
@@ -241,15 +241,15 @@ NETWORK = (
         "kernel",
         (HOST, HOST_NIC),
         "Static routes of a host are gone, as when a network daemon did not finish. Without a NIC every rail loses "
-        "one, with a NIC that rail. What the route led to falls to the unreachable route, or to another NIC.",
+        "one, with a NIC that rail. Its destinations match the unreachable route, or another NIC's.",
         (Option("prefix", "", "the destination; by default the first one with a gateway"),),
     ),
     FaultKind(
         "wrong-source-route",
         "kernel",
         (HOST_NIC,),
-        "The rule that sends a rail's own traffic to its own table leads to the table of another rail. Packets leave "
-        "on the wrong NIC, with a source address that does not belong to it.",
+        "The rule that selects a rail's own routing table selects the table of another rail. Packets leave on the "
+        "wrong NIC, with a source address that does not belong to it.",
         (Option("as", "", "the interface whose table it uses; by default the next rail"),),
     ),
     FaultKind(
@@ -257,38 +257,38 @@ NETWORK = (
         "kernel",
         (SWITCH, SWITCH_PORT),
         "A switch does not mark congestion, whatever its configuration says. No packet leaves it with CE set, so "
-        "receivers behind it send no CNPs and nobody slows down: where many send to one, pauses are all that is left.",
+        "receivers behind it send no CNPs and no sender slows down: an incast is held by pauses alone.",
     ),
     FaultKind(
         "cnp-remarked",
         "kernel",
         (SWITCH, SWITCH_PORT),
-        "A switch gives CNPs another DSCP on their way out. Further on they ride in a queue that is not theirs.",
-        (Option("dscp", 4, "what they leave with", 0, 63),),
+        "A switch rewrites the DSCP of CNPs at egress. Downstream they use the wrong queue.",
+        (Option("dscp", 4, "the DSCP they leave with", 0, 63),),
     ),
     FaultKind(
         "bgp-session-down",
         "kernel",
         (SWITCH_PORT,),
-        "What BGP sends over one link is lost, as when a control-plane policer eats it. The link stays up; the session "
-        "falls when its hold time is over, and half or all of the paths behind it with it.",
+        "BGP packets on one link are lost, as when a control-plane policer drops them. The link stays up; the session "
+        "goes down when its hold time is over, and half or all of the paths behind it with it.",
     ),
     FaultKind(
         "cnp-loss",
         "nic",
         (HOST_NIC,),
-        "A NIC swallows CNPs: those that arrive are neither handled nor ignored, or those it counts as sent never "
-        "leave. The sums of sent and of received CNPs of its rail part.",
+        "A NIC loses CNPs: those that arrive are neither handled nor ignored, or those it counts as sent never leave. "
+        "The sums of sent and received CNPs of its rail diverge.",
         (Option("direction", "received", "which CNPs are lost", choices=("received", "sent")),),
     ),
     FaultKind(
         "wrong-dscp-map",
         "nic",
         (HOST, HOST_NIC),
-        "A host maps the DSCP of RoCE to another priority than its leaf does, as after a firmware update that brought "
-        "the defaults back. What arrives fills a buffer that nothing protects, and pauses from the leaf hold up a "
-        "priority that RoCE does not use.",
-        (Option("priority", 0, "where RoCE lands instead", 0, 7),),
+        "A host maps the DSCP of RoCE to a different priority than its leaf does, as after a firmware update that "
+        "restored the defaults. Received data fills a buffer without PFC, and pauses from the leaf stop a priority "
+        "that RoCE does not use.",
+        (Option("priority", 0, "the priority RoCE is mapped to", 0, 7),),
     ),
 )
 
@@ -303,7 +303,10 @@ def check(
     """Validate a fault with its options; raise LabError with the valid choices."""
     kind = known(name)
     device, port = locate(fabric, place)
-    target = _target(fabric, device, port)
+    if isinstance(fabric.device(device), Switch):
+        target = SWITCH_PORT if port else SWITCH
+    else:
+        target = HOST_NIC if port else HOST
     if target not in kind.targets:
         raise LabError(Problem(f"{name} does not apply to a {target}", f"name {_any_of(kind.targets)}"))
     fault = InjectedFault(name, device, port, since_s, dict(_options(kind, options or {})))
@@ -325,34 +328,24 @@ def locate(fabric: Fabric, place: str) -> tuple[str, str]:
     device = fabric.device(name)
     if device is None:
         raise LabError(Problem(f"no device {name!r}", _instead(name, fabric.names)))
-    ports = _ports(device)
+    if isinstance(device, Host):
+        what, ports = "interface", [nic.interface for nic in device.nics]
+    else:
+        what, ports = "port in use", [port.name for port in device.ports]
     if ":" in place and port not in ports:
-        what = "interface" if isinstance(device, Host) else "port in use"
         raise LabError(Problem(f"{name} has no {what} {port!r}", _instead(port, ports)))
     return name, port
 
 
 def parse_options(words: Iterable[str]) -> dict[str, str]:
     """Parse `NAME=VALUE` words."""
-    found = {}
+    options = {}
     for word in words:
         name, equals, value = word.partition("=")
         if not equals or not name:
             raise LabError(Problem(f"{word!r} is not an option", "write NAME=VALUE"))
-        found[name] = value
-    return found
-
-
-def _target(fabric: Fabric, device: str, port: str) -> Target:
-    if isinstance(fabric.device(device), Switch):
-        return SWITCH_PORT if port else SWITCH
-    return HOST_NIC if port else HOST
-
-
-def _ports(device: Switch | Host) -> tuple[str, ...]:
-    if isinstance(device, Switch):
-        return tuple(port.name for port in device.ports)
-    return tuple(nic.interface for nic in device.nics)
+        options[name] = value
+    return options
 
 
 def _options(kind: FaultKind, given: Mapping[str, str]) -> Iterator[tuple[str, Value]]:
@@ -394,8 +387,10 @@ def _instead(name: str, names: Iterable[str]) -> str:
     if not choices:
         return "there is none"
     close = difflib.get_close_matches(name, choices, 1, 0.5)
-    shown = ", ".join(choices[:MOST_NAMED]) + (f" and {len(choices) - MOST_NAMED} more" * (len(choices) > MOST_NAMED))
-    return f"did you mean {close[0]}? there are {shown}" if close else f"there are {shown}"
+    valid = ", ".join(choices[:MOST_NAMED])
+    if len(choices) > MOST_NAMED:
+        valid += f" and {len(choices) - MOST_NAMED} more"
+    return f"did you mean {close[0]}? there are {valid}" if close else f"there are {valid}"
 
 
 def _any_of(choices: Iterable[Value]) -> str:

@@ -1,4 +1,4 @@
-"""Faults: of which kind, where they fit, and which are active since when."""
+"""Faults: their kinds, where each applies, and which have been active when."""
 
 import threading
 from collections.abc import Callable, Iterable, Mapping
@@ -94,14 +94,14 @@ class Faults:
     def heal(self, name: str, device: str, port: str = "", *, now_s: float) -> tuple[InjectedFault, ...]:
         """End faults and return them; without a name all of the device's, without a port those of every port."""
         with self._lock:
-            gone = tuple(
+            healed = tuple(
                 fault
                 for fault in self._active
                 if fault.device == device and name in {"", fault.name} and port in {"", fault.port}
             )
-            if gone:
-                self._note(now_s, tuple(fault for fault in self._active if fault not in gone))
-            return gone
+            if healed:
+                self._note(now_s, tuple(fault for fault in self._active if fault not in healed))
+            return healed
 
     def _note(self, at_s: float, active: tuple[InjectedFault, ...]) -> None:
         self._active = active
@@ -113,7 +113,7 @@ class Faults:
 
 Target = Literal["switch", "switch port", "host", "host NIC"]
 Maker = Literal["model", "kernel", "nic", "management"]
-"""Who acts it out: the hardware model, the node's kernel, the NIC and its traffic, or the way in to the device."""
+"""What implements it: the hardware model, the node's kernel, the NIC and its traffic, or the management access."""
 SWITCH: Target = "switch"
 SWITCH_PORT: Target = "switch port"
 HOST: Target = "host"
@@ -142,15 +142,12 @@ class FaultKind:
     maker: Maker
     targets: tuple[Target, ...]
     text: str
-    """What it stands for, and what one sees."""
+    """What it stands for, and its symptoms."""
     options: tuple[Option, ...] = ()
 
 
-Judge = Callable[[Fabric, InjectedFault], Problem | None]
-
-
 NO_PFC = "a Linux switch has no PFC"
-NO_OPTICS = "a Linux switch tells no optics"
+NO_OPTICS = "a Linux switch exposes no optics"
 OWN_COUNTERS = "a Linux switch shows the kernel's own counters"
 NO_MARKS = "a Linux switch marks no congestion in a lab"
 UNSEEN: Mapping[str, Mapping[str, str]] = {
@@ -170,21 +167,21 @@ UNSEEN: Mapping[str, Mapping[str, str]] = {
         "cnp-remarked": NO_MARKS,
         "cnp-loss": NO_MARKS,
     },
-    "sonic": {"adaptive-routing-half-on": "SONiC does not tell on which ports adaptive routing works"},
+    "sonic": {"adaptive-routing-half-on": "SONiC does not expose on which ports adaptive routing works"},
 }
-"""What nobody could see of a fault, by the platform of the switch."""
+"""Why a fault is invisible, by the platform of the switch."""
 OF_LEAVES = frozenset({"cnp-loss"})
-"""Faults of hosts that show only what leaves do."""
+"""Faults of hosts that are visible only through their leaves."""
 OF_BOTH_ENDS = frozenset({"dim-optic", "dirty-lane"})
-"""Faults that the other end tells, too."""
+"""Faults that the far end reports, too."""
 
 
 def unfit(fabric: Fabric, fault: InjectedFault) -> Problem | None:
     """Return why a fault would have no effect, or None."""
     if reason := _unseen(fabric, fault):
         return Problem(f"{reason}: {fault.name} at {fault.place} would not show", "see docs/faults.md for what does")
-    judge = JUDGES.get(fault.name)
-    return judge(fabric, fault) if judge else None
+    requirement = REQUIREMENTS.get(fault.name)
+    return requirement(fabric, fault) if requirement else None
 
 
 def _unseen(fabric: Fabric, fault: InjectedFault) -> str:
@@ -216,7 +213,7 @@ def port_of(fabric: Fabric, fault: InjectedFault) -> Port:
 def _needs_light(fabric: Fabric, fault: InjectedFault) -> Problem | None:
     cable = port_of(fabric, fault).profile.cable
     if cable.kind != "optical":
-        return _wrong_media(fault, cable, "tells no light by lane", "with an optical module")
+        return _wrong_media(fault, cable, "does not report optical power by lane", "with an optical module")
     return _needs_lane(fabric, fault)
 
 
@@ -240,18 +237,22 @@ def _needs_session(fabric: Fabric, fault: InjectedFault) -> Problem | None:
     return Problem(f"{fault.place} leads to a host", "name a port to another switch")
 
 
-def _needs_other(fabric: Fabric, fault: InjectedFault) -> Problem | None:
-    other = other_port(fabric, fault)
-    if other and other != fault.port:
-        return None
-    return Problem(f"{fault.place} cannot be swapped", "give with=PORT, another port of the same device")
+SECOND_PORT: Mapping[str, tuple[str, str, str]] = {
+    "wrong-cable": ("with", "cannot be swapped", "give with=PORT, another port of the same device"),
+    "wrong-source-route": (
+        "as",
+        "cannot use another rail's table",
+        "give as=INTERFACE, another NIC of the host",
+    ),
+}
+"""Faults between two ports of a device: the option that names the second, and the error and remedy without one."""
 
 
-def _needs_rail(fabric: Fabric, fault: InjectedFault) -> Problem | None:
-    other = other_port(fabric, fault, "as")
-    if other and other != fault.port:
+def _needs_second_port(fabric: Fabric, fault: InjectedFault) -> Problem | None:
+    option, what, remedy = SECOND_PORT[fault.name]
+    if other_port(fabric, fault, option) not in {"", fault.port}:
         return None
-    return Problem(f"{fault.place} cannot use another rail's table", "give as=INTERFACE, another NIC of the host")
+    return Problem(f"{fault.place} {what}", remedy)
 
 
 def other_port(fabric: Fabric, fault: InjectedFault, option: str = "with") -> str:
@@ -263,9 +264,9 @@ def other_port(fabric: Fabric, fault: InjectedFault, option: str = "with") -> st
         known = [port.name for port in device.ports]
     else:
         names = known = [nic.interface for nic in device.nics] if device else []
-    given = fault.text(option)
-    if given:
-        return given if given in known else ""
+    chosen = fault.text(option)
+    if chosen:
+        return chosen if chosen in known else ""
     return names[(names.index(fault.port) + 1) % len(names)]
 
 
@@ -275,13 +276,13 @@ def _wrong_media(fault: InjectedFault, cable: Cable, what: str, where: str) -> P
     )
 
 
-JUDGES: Mapping[str, Judge] = {
+REQUIREMENTS: Mapping[str, Callable[[Fabric, InjectedFault], Problem | None]] = {
     "dim-optic": _needs_light,
     "dirty-lane": _needs_lane,
     "hot-optic": _needs_power,
     "mixed-optic-firmware": _needs_power,
     "adaptive-routing-half-on": _needs_session,
     "bgp-session-down": _needs_session,
-    "wrong-cable": _needs_other,
-    "wrong-source-route": _needs_rail,
+    "wrong-cable": _needs_second_port,
+    "wrong-source-route": _needs_second_port,
 }

@@ -1,4 +1,4 @@
-"""Acts out the faults on the way in to a device: its sshd, its sessions, its disk, and how its commands answer."""
+"""Faults of a device's management: its sshd, its sessions, its disk, and the answers of its commands."""
 
 import os
 import select
@@ -19,11 +19,11 @@ from netkit.lab.system.namespace_holder import OWN
 REFRESH = ".refresh"
 PULSE_S = 0.2
 UNSETTLED_S = 0.3
-"""What was written to files without a command is noticed after so long, at the next one."""
+"""A change of files without a command is noticed at the first command after this time."""
 REST = 4
-"""So many times as long as it took to refresh the files of all hosts nobody does so again."""
+"""The pause between two refreshes is at least this many times their duration."""
 VISIT_S = 60.0
-"""How long after a login files below /sys go on moving."""
+"""How long after a login files below /sys are kept up to date."""
 NONSENSE = "\x1b[?1049h\ufffd\x00{{%!#"
 WELCOME = Path(OWN.lstrip("/")) / "welcome"
 BABBLE = f'[ $# -eq 0 ] || {{ nsenter --net={OWN}/net -- /bin/sh "$@" | head -c 20 | rev; exit 0; }}\n'
@@ -40,17 +40,17 @@ class ManagedNode:
     node: LiveNode
     personality: Personality
     restart_sshd: Callable[[LiveNode], None]
-    settle: Callable[[LiveNode], None]
-    """Tells model and traffic how a host is set, after anything may have set it."""
+    apply_nic_settings: Callable[[LiveNode], None]
+    """Passes a host's NIC settings to model and traffic, after anything may have changed them."""
     answered: int = 0
     away_until_s: float = 0.0
-    visited_s: float = -VISIT_S
-    settled_s: float = -UNSETTLED_S
-    settled_changes: int = 0
-    """How often a command had set a NIC by then."""
+    login_s: float = -VISIT_S
+    applied_s: float = -UNSETTLED_S
+    applied_changes: int = 0
+    """The number of NIC changes by commands at that time."""
     sizes: dict[str, int] = field(default_factory=dict)
-    door: threading.Lock = field(default_factory=threading.Lock)
-    """Who opens or closes its sshd: of two that start at once one is never ended."""
+    sshd_lock: threading.Lock = field(default_factory=threading.Lock)
+    """Held to start or stop sshd: of two started at once, one would never be stopped."""
 
 
 class BufferedCall(WireCall):
@@ -83,7 +83,7 @@ class Incidents:
             time.sleep(max(1.0, REST * took_s))
             began_s = time.monotonic()
             for managed in tuple(self._nodes.values()):
-                if time.monotonic() - managed.visited_s < VISIT_S:
+                if time.monotonic() - managed.login_s < VISIT_S:
                     self._refresh(managed)
             took_s = time.monotonic() - began_s
 
@@ -92,7 +92,7 @@ class Incidents:
         with managed.node.lock:
             try:
                 managed.personality.refresh()
-                managed.settle(managed.node)
+                managed.apply_nic_settings(managed.node)
             except (OSError, RuntimeError) as error:
                 managed.node.log(f"files below /sys: {error}")
 
@@ -103,18 +103,17 @@ class Incidents:
 
     def begin(self, fault: InjectedFault) -> None:
         """Apply a fault that has just become active."""
-        managed = self._nodes[fault.device]
-        self._turn(managed, fault, is_on=True)
+        self._switch(self._nodes[fault.device], fault, is_on=True)
 
     def end(self, fault: InjectedFault) -> None:
         """Undo `begin`."""
-        self._turn(self._nodes[fault.device], fault, is_on=False)
+        self._switch(self._nodes[fault.device], fault, is_on=False)
 
     def answer(self, node: LiveNode, personality: Personality, call: WireCall) -> int:
         """Answer a command, subject to the device's faults."""
         managed = self._nodes[node.name]
         if call.program == REFRESH:
-            managed.visited_s = time.monotonic()
+            managed.login_s = time.monotonic()
             self._refresh(managed)
             return 0
         managed.answered += 1
@@ -122,23 +121,23 @@ class Incidents:
             time.sleep(slow.number("seconds"))
         hangs = self._faults.of("hangs", node.name)
         if hangs and managed.answered > hangs.number("after"):
-            # Say nothing until the fault is healed or the caller has gone; then the command never was.
+            # Hang until the fault is healed or the caller leaves; the command is never run.
             while self._faults.of("hangs", node.name):
                 readable, _, _ = select.select([call.line], [], [], PULSE_S)
                 if readable and not call.line.recv(1, socket.MSG_PEEK):
                     break
             raise HungUpError
         if self._faults.of("garbage", node.name):
-            kept = BufferedCall(call)
-            self._run(node, personality, kept)
-            call.out(NONSENSE + kept.text[: len(kept.text) // 2][::-1])
+            buffered = BufferedCall(call)
+            self._run(node, personality, buffered)
+            call.out(NONSENSE + buffered.text[: len(buffered.text) // 2][::-1])
             return 0
         before = node.changes
         code = self._run(node, personality, call)
         changes, now_s = personality.nic_changes, time.monotonic()
-        if changes != managed.settled_changes or now_s - managed.settled_s >= UNSETTLED_S:
-            managed.settled_changes, managed.settled_s = changes, now_s
-            managed.settle(node)
+        if changes != managed.applied_changes or now_s - managed.applied_s >= UNSETTLED_S:
+            managed.applied_changes, managed.applied_s = changes, now_s
+            managed.apply_nic_settings(node)
         if self.cut(node, before):
             raise HungUpError
         return code
@@ -169,12 +168,12 @@ class Incidents:
                 return personality.run(call)
             except HungUpError:
                 raise
-            except Exception as error:  # a flaw in a personality must not end the lab
+            except Exception as error:  # a bug in a personality must not end the lab
                 node.log(f"{call.program} {' '.join(call.arguments)}: {type(error).__name__}: {error}")
                 call.err(f"{call.program}: {error}\n")
                 return 1
 
-    def _turn(self, managed: ManagedNode, fault: InjectedFault, *, is_on: bool) -> None:
+    def _switch(self, managed: ManagedNode, fault: InjectedFault, *, is_on: bool) -> None:
         node = managed.node
         if fault.name == "unreachable":
             if fault.text("manner") == "silently":
@@ -183,15 +182,16 @@ class Incidents:
             elif is_on:
                 self._close(managed)
             else:
-                with managed.door:
+                with managed.sshd_lock:
                     managed.restart_sshd(node)
         elif fault.name == "refuses-auth":
             keys = node.file(f"{OWN}/authorized_keys")
-            here, there = (keys, keys.with_suffix(".away")) if is_on else (keys.with_suffix(".away"), keys)
-            if here.exists():
-                here.replace(there)
+            source, target = (keys, keys.with_suffix(".away")) if is_on else (keys.with_suffix(".away"), keys)
+            if source.exists():
+                source.replace(target)
         elif fault.name == "disk-full":
-            self._fill(managed) if is_on else self._empty(managed)
+            self._resize_folders(managed, is_full=is_on)
+            node.fill_flash(is_full=is_on)
         elif fault.name == "apply-fails-quietly" and hasattr(managed.personality, "fail_apply_quietly"):
             managed.personality.fail_apply_quietly = is_on
         elif fault.name == "hangs":
@@ -221,18 +221,18 @@ class Incidents:
         managed.away_until_s = time.monotonic() + seconds
         self._close(managed)
 
-        def return_() -> None:
-            with managed.door:
+        def reopen() -> None:
+            with managed.sshd_lock:
                 is_cut_again = time.monotonic() < managed.away_until_s
                 if not is_cut_again and not self._faults.of("unreachable", managed.node.name):
                     managed.restart_sshd(managed.node)
 
-        timer = threading.Timer(seconds, return_)
+        timer = threading.Timer(seconds, reopen)
         timer.daemon = True
         timer.start()
 
     def _close(self, managed: ManagedNode) -> None:
-        with managed.door:
+        with managed.sshd_lock:
             managed.node.end("sshd")
             self._cut_sessions(managed.node)
 
@@ -249,19 +249,15 @@ class Incidents:
                 os.kill(pid, signal.SIGKILL)
 
     @staticmethod
-    def _fill(managed: ManagedNode) -> None:
-        """Fill every folder the device may write to."""
+    def _resize_folders(managed: ManagedNode, *, is_full: bool) -> None:
+        """Shrink every folder the device may write to down to its content, or restore the sizes."""
+        if not is_full:
+            for folder, size in managed.sizes.items():
+                managed.node.run("mount", "-o", f"remount,size={size}", folder)
+            managed.sizes.clear()
+            return
         for folder in PRIVATE:
-            place = str(managed.node.file(folder))
-            held = os.statvfs(place)
-            managed.sizes[folder] = held.f_blocks * held.f_frsize
-            used = max((held.f_blocks - held.f_bfree) * held.f_frsize, held.f_frsize)
+            usage = os.statvfs(managed.node.file(folder))
+            managed.sizes[folder] = usage.f_blocks * usage.f_frsize
+            used = max((usage.f_blocks - usage.f_bfree) * usage.f_frsize, usage.f_frsize)
             managed.node.run("mount", "-o", f"remount,size={used}", folder)
-        managed.node.fill_flash(is_full=True)
-
-    @staticmethod
-    def _empty(managed: ManagedNode) -> None:
-        for folder, size in managed.sizes.items():
-            managed.node.run("mount", "-o", f"remount,size={size}", folder)
-        managed.sizes.clear()
-        managed.node.fill_flash(is_full=False)

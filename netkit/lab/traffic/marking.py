@@ -24,8 +24,8 @@ USUAL_SPEED_GBPS = 400
 _BYTES_PER_BURST_PACKET = 64 * 1024
 _BURSTS = (5, 64)
 _LLDP = "0x88cc"
-_UNHEEDED = 16
-UNHEEDED_MARK = f"{_UNHEEDED:#x}"
+_EXEMPT = 16
+EXEMPT_MARK = f"{_EXEMPT:#x}"
 """A bit of the packet mark: congestion is not to be marked, whatever the priority beside it says."""
 
 
@@ -156,7 +156,7 @@ def _exit(
                 f"    meta mark {{ {_marks(members)} }} {past} "
                 f"ip ecn vmap {{ ect0 : jump {decide}_mark, not-ect : jump {decide}_drop }}"
             )
-            yield f'    meta mark {{ {_marks(members, _UNHEEDED)} }} {past} counter name "{unmarked}"'
+            yield f'    meta mark {{ {_marks(members, _EXEMPT)} }} {past} counter name "{unmarked}"'
     if fault.remarks:
         pairs = ", ".join(f"{dscp} : jump remark_{other}" for dscp, other in sorted(fault.remarks.items()))
         yield f"    ip dscp vmap {{ {pairs} }}"
@@ -170,7 +170,7 @@ def _marks(members: Iterable[int], bit: int = 0) -> str:
 def _class_of_mark(interface: str, qos: QosState) -> str:
     """Return the map from packet marks to counters; packets of the switch itself have no mark, and priority 0."""
     marks = {0: qos.class_of_priority[0], **{at + 1: of for at, of in enumerate(qos.class_of_priority)}}
-    marks |= {mark + _UNHEEDED: of for mark, of in marks.items()}
+    marks |= {mark + _EXEMPT: of for mark, of in marks.items()}
     return ", ".join(f'{mark} : "{_class(interface, of)}"' for mark, of in marks.items())
 
 
