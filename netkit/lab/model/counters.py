@@ -1,4 +1,4 @@
-"""Counts of one direction: rates while nothing changes, added up at each change, and what each end makes of them."""
+"""Counters of one cable direction: constant rates, accumulated at each change, and how each end displays them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -22,7 +22,7 @@ class EndCounters(Generic[Reading]):
         self.is_to_wrap = False
         self.is_stuck = False
         self.kept: Reading | None = None
-        """What a stuck end showed when it got stuck."""
+        """The reading of a stuck end when it got stuck."""
 
     def wrap(self, bits: int, left: int) -> None:
         """At the next read, put every non-zero counter `left` below the end of its range."""
@@ -48,11 +48,11 @@ PACKET_BYTES = 4158
 BITS = 8
 GIGA = 1e9
 PAUSE_S = 8e-6
-"""How long one pause of a healthy fabric holds traffic up."""
+"""How long one pause of a healthy fabric stops traffic."""
 IGNORED_REPEATS = 3
-"""A pause nobody respects is sent again and again."""
+"""A pause that is ignored is repeated."""
 MARKED_FILL, MARKS_PS = 0.3, 0.8
-"""From which fill on a queue marks, and how much: enough to be seen, far too little to call for CNPs of its own."""
+"""The fill from which a queue marks, and the rate: enough to be visible, too little to cause CNPs of its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ class Pressure:
 
     pauses_ps: float = 0
     share: float = 0
-    """Part of the time a pause is asked for, 0 to 1."""
+    """Share of time the receiver requests a pause, 0 to 1."""
     queue_fill: float = 0
     headroom_fill: float = 0
     burst_ms: float = 0
@@ -76,12 +76,12 @@ class TrafficLoad:
     bytes_ps: float = 0
     pauses_ps: float = 0
     asked_share: float = 0
-    """Part of the time the receiver asks for a pause."""
+    """Share of time the receiver requests a pause."""
     held_share: float = 0
-    """Part of the time the sender stands still."""
+    """Share of time the sender is paused."""
     drops_ps: float = 0
     lossy_drops_ps: float = 0
-    """Those of a receiver that has no PFC for the data, which drops on its way out as well."""
+    """Drops of a receiver without PFC for the data, which also drops at egress."""
     watchdog_drops_ps: float = 0
     queue_fill: float = 0
     headroom_fill: float = 0
@@ -90,36 +90,32 @@ class TrafficLoad:
     marks_ps: float = 0
 
 
-def quiet(way: CableDirection) -> Pressure:
+def quiet(direction: CableDirection) -> Pressure:
     """Return the low background pressure of a healthy fabric, similar in both directions."""
-    name = str(min(way.sender, way.receiver, key=str))
-    pauses = between(0.4, 2.5, "pauses", name) * between(0.9, 1.1, "pauses", str(way.sender))
-    fill = between(0.005, 0.02, "queue", str(way.sender))
-    return Pressure(pauses, pauses * PAUSE_S, fill, between(0.01, 0.04, "headroom", str(way.receiver)))
+    name = str(min(direction.sender, direction.receiver, key=str))
+    pauses = between(0.4, 2.5, "pauses", name) * between(0.9, 1.1, "pauses", str(direction.sender))
+    fill = between(0.005, 0.02, "queue", str(direction.sender))
+    return Pressure(pauses, pauses * PAUSE_S, fill, between(0.01, 0.04, "headroom", str(direction.receiver)))
 
 
-def load(way: CableDirection) -> float:
+def load(direction: CableDirection) -> float:
     """Return the share of bandwidth the modelled job uses: a steady, evenly spread load."""
-    return between(0.30, 0.32, "load", str(way.sender))
+    return between(0.30, 0.32, "load", str(direction.sender))
 
 
 def flow(
-    way: CableDirection, sender: LinkSide | None, receiver: LinkSide | None, pressure: Pressure, *, is_up: bool
+    direction: CableDirection, sender: LinkSide | None, receiver: LinkSide | None, pressure: Pressure, *, is_up: bool
 ) -> TrafficLoad:
     """Return the traffic under some pressure, given how both ends are set; an end not yet configured takes no part."""
     if not is_up or not all(side is None or side.is_enabled for side in (sender, receiver)):
         return TrafficLoad(priority=receiver.data_priority if receiver else 0)
-    bytes_ps = load(way) * way.speed_gbps * GIGA / BITS
+    bytes_ps = load(direction) * direction.speed_gbps * GIGA / BITS
     if sender is None or receiver is None:
         return _moving(TrafficLoad(queue_fill=pressure.queue_fill), bytes_ps)
-    if receiver.is_lossless and sender.respects(receiver):
-        return _marked(sender, _paused(bytes_ps, sender, receiver, pressure))
-    return _marked(sender, _unheeded(bytes_ps, sender, receiver, pressure))
-
-
-def _marked(sender: LinkSide, shown: TrafficLoad) -> TrafficLoad:
-    is_marking = sender.is_marking and shown.queue_fill >= MARKED_FILL
-    return replace(shown, marks_ps=MARKS_PS) if is_marking else shown
+    is_paused = receiver.is_lossless and sender.respects(receiver)
+    traffic = (_paused if is_paused else _unpaused)(bytes_ps, sender, receiver, pressure)
+    is_marking = sender.is_marking and traffic.queue_fill >= MARKED_FILL
+    return replace(traffic, marks_ps=MARKS_PS) if is_marking else traffic
 
 
 def has_tripped(sender: LinkSide, pressure: Pressure) -> bool:
@@ -130,7 +126,7 @@ def has_tripped(sender: LinkSide, pressure: Pressure) -> bool:
 def _paused(bytes_ps: float, sender: LinkSide, receiver: LinkSide, pressure: Pressure) -> TrafficLoad:
     share = min(pressure.share, 1.0)
     tripped = has_tripped(sender, pressure)
-    shown = TrafficLoad(
+    traffic = TrafficLoad(
         pauses_ps=pressure.pauses_ps,
         asked_share=share,
         held_share=0.0 if tripped else share,
@@ -140,34 +136,33 @@ def _paused(bytes_ps: float, sender: LinkSide, receiver: LinkSide, pressure: Pre
         priority=receiver.data_priority,
         has_tripped=tripped,
     )
-    return _moving(shown, bytes_ps * (1 - share))
+    return _moving(traffic, bytes_ps * (1 - share))
 
 
-def _unheeded(bytes_ps: float, sender: LinkSide, receiver: LinkSide, pressure: Pressure) -> TrafficLoad:
+def _unpaused(bytes_ps: float, sender: LinkSide, receiver: LinkSide, pressure: Pressure) -> TrafficLoad:
     """Return the flow where at most one end has PFC for the data: congestion drops what PFC would have paused."""
     share = min(pressure.share, 1.0)
-    asks = receiver.is_lossless
-    lost_ps = bytes_ps / PACKET_BYTES * share if asks or sender.is_lossless else 0.0
-    shown = TrafficLoad(
-        pauses_ps=pressure.pauses_ps * IGNORED_REPEATS if asks else 0.0,
-        asked_share=share if asks else 0.0,
+    is_pausing = receiver.is_lossless
+    lost_ps = bytes_ps / PACKET_BYTES * share if is_pausing or sender.is_lossless else 0.0
+    traffic = TrafficLoad(
+        pauses_ps=pressure.pauses_ps * IGNORED_REPEATS if is_pausing else 0.0,
+        asked_share=share if is_pausing else 0.0,
         drops_ps=lost_ps,
-        lossy_drops_ps=0.0 if asks else lost_ps,
+        lossy_drops_ps=0.0 if is_pausing else lost_ps,
         queue_fill=pressure.queue_fill,
-        headroom_fill=1.0 if asks else 0.0,
+        headroom_fill=1.0 if is_pausing else 0.0,
         priority=receiver.data_priority,
     )
-    return _moving(shown, bytes_ps)
+    return _moving(traffic, bytes_ps)
 
 
-def _moving(shown: TrafficLoad, bytes_ps: float) -> TrafficLoad:
-    packets_ps = bytes_ps / PACKET_BYTES
-    return replace(shown, packets_ps=packets_ps, bytes_ps=bytes_ps)
+def _moving(traffic: TrafficLoad, bytes_ps: float) -> TrafficLoad:
+    return replace(traffic, packets_ps=bytes_ps / PACKET_BYTES, bytes_ps=bytes_ps)
 
 
 MICRO = 1e6
 STALL_SHARE = 0.05
-"""A receiver that asks for pauses longer than this part of the time is stalled: a NIC waits for its PCIe bus."""
+"""A receiver that requests pauses for a larger share of time is stalled: a NIC waits for its PCIe bus."""
 
 
 class Totals(NamedTuple):
@@ -182,7 +177,7 @@ class Totals(NamedTuple):
     lossy_drops: float = 0
     watchdog_drops: float = 0
     stalled_s: float = 0
-    """How long the receiver asked for pauses much of the time."""
+    """How long the receiver was stalled."""
     marks: float = 0
 
 
@@ -197,7 +192,7 @@ class CounterMeter:
         self._rates = Totals()
         self.flow = TrafficLoad()
         self.priority = 0
-        """The priority that was last paused on this way."""
+        """The priority that was last paused in this direction."""
         self.queue_peak = 0.0
         self.headroom_peak = 0.0
 

@@ -1,4 +1,4 @@
-"""From the plant and the kernel to what one port or NIC shows."""
+"""Readings of ports and NICs, computed from the plant and the kernel, and the model of a whole lab."""
 
 import threading
 from collections.abc import Mapping, Sequence
@@ -31,8 +31,8 @@ def port_reading(
     now_s: float,
 ) -> SwitchPortReading:
     """Return a switch port's reading, before faults that freeze its counters."""
-    way = plant.wiring.way_out[end]
-    out, in_ = plant.meters[way.index], plant.meters[way.opposite]
+    direction = plant.wiring.outgoing[end]
+    out, in_ = plant.meters[direction.index], plant.meters[direction.opposite]
     side = plant.side(end)
     watched = plant.watches.get(end, UNWATCHED).counts(now_s)
     shown: Sequence[int] = ports.counts(out.at(now_s), in_.at(now_s), watched, kernel)
@@ -57,7 +57,7 @@ def port_reading(
         queues=ports.queues(shown, side, best_effort, gauge),
         buffers=ports.buffers(shown, side, gauge),
         watchdogs=ports.watchdogs(shown, side, is_stormed=watched[0] > watched[1]),
-        fec=plant.lines[way.opposite].reading(fec, now_s),
+        fec=plant.lines[direction.opposite].reading(fec, now_s),
         module=plant.module(end),
         adaptive_routing=side.adaptive_routing if side else False,
         mac=kernel.mac,
@@ -87,9 +87,9 @@ def nic_reading(
     account: EndCounters[NicReading] | None,
     now_s: float,
 ) -> NicReading:
-    way = plant.wiring.way_out[end]
+    direction = plant.wiring.outgoing[end]
     if account is not None and account.is_to_reset:
-        plant.clear(end, now_s)  # before its line is read, or what the line forgets would be taken off twice
+        plant.clear(end, now_s)  # before reading the line, or its counters would be subtracted twice
     state = _nic_state(plant, end, kernel, traffic, now_s)
     groups = [nics.hw_counters(state), nics.port_counters(state), nics.ethtool(state)]
     if account is not None:
@@ -103,7 +103,7 @@ def nic_reading(
         pci=nic.pci,
         mac=kernel.mac or nic.mac,
         is_up=kernel.is_up,
-        speed_gbps=way.speed_gbps,
+        speed_gbps=direction.speed_gbps,
         mtu_bytes=kernel.mtu_bytes,
         carrier_changes=kernel.carrier_changes,
         link_up_s=plant.link_up_s(end),
@@ -135,8 +135,8 @@ def stuck_nic(account: EndCounters[NicReading], reading: NicReading) -> NicReadi
 def _nic_state(
     plant: Plant, end: LinkEnd, kernel: KernelPort, traffic: NicTraffic, now_s: float
 ) -> nics.NicCounterInputs:
-    way = plant.wiring.way_out[end]
-    out, in_, line = plant.meters[way.index], plant.meters[way.opposite], plant.lines[way.opposite]
+    direction = plant.wiring.outgoing[end]
+    out, in_, line = plant.meters[direction.index], plant.meters[direction.opposite], plant.lines[direction.opposite]
     received = in_.at(now_s)
     share = in_.flow.asked_share
     return nics.NicCounterInputs(
@@ -185,8 +185,8 @@ class Model:
         self._nics: dict[LinkEnd, EndCounters[NicReading]] = {}
         self._active: tuple[InjectedFault, ...] = ()
         self._incasts: dict[LinkEnd, float] = {}
-        """NICs that everybody sends to, and until when."""
-        self._seen = 0
+        """Targets of incasts, and when each ends."""
+        self._replayed = 0
 
     def configure_switch(self, device: str, state: SwitchState, now_s: float) -> None:
         """Apply the configuration of a switch; ports missing from it take no part in PFC."""
@@ -211,13 +211,13 @@ class Model:
             self._catch_up(now_s)
             ports = self._fabric.switch(device).ports
             best_effort = self._fabric.lossless.best_effort.priority
-            found = []
+            readings = []
             for end, port in zip(self._plant.wiring.ends[device], ports, strict=True):
                 own, account = kernel.get(port.name, ABSENT), self._ports.get(end)
                 self._plant.carry(end, now_s, is_up=own.is_up)
                 reading = port_reading(self._plant, end, port, best_effort, own, account, now_s)
-                found.append(stuck_port(account, reading) if account and account.is_stuck else reading)
-            return tuple(found)
+                readings.append(stuck_port(account, reading) if account and account.is_stuck else reading)
+            return tuple(readings)
 
     def nic_readings(
         self,
@@ -230,7 +230,9 @@ class Model:
         """Read the NICs of a host, or only one, given the counters of kernel and traffic process."""
         with self._lock:
             self._catch_up(now_s)
-            device, found = self._host(host), []
+            device, readings = self._fabric.device(host), []
+            if not isinstance(device, Host):
+                raise TypeError(f"{host} is not a host")
             for end, nic in zip(self._plant.wiring.ends[host], device.nics, strict=True):
                 if only not in {"", nic.interface}:
                     continue
@@ -238,8 +240,8 @@ class Model:
                 self._plant.carry(end, now_s, is_up=own.is_up)
                 counted = traffic.get(nic.interface, IDLE)
                 reading = nic_reading(self._plant, end, nic, own, counted, account, now_s)
-                found.append(stuck_nic(account, reading) if account and account.is_stuck else reading)
-            return tuple(found)
+                readings.append(stuck_nic(account, reading) if account and account.is_stuck else reading)
+            return tuple(readings)
 
     def avoid(self, device: str, ports: frozenset[str], now_s: float) -> None:
         """Set the ports of a switch that traffic avoids in both directions."""
@@ -297,9 +299,9 @@ class Model:
     def _catch_up(self, now_s: float) -> None:
         """Replay faults and incasts up to now, each at its own moment."""
         history = self._faults.history
-        while self._seen < len(history) and history[self._seen].at_s <= now_s:
-            change = history[self._seen]
-            self._seen += 1
+        while self._replayed < len(history) and history[self._replayed].at_s <= now_s:
+            change = history[self._replayed]
+            self._replayed += 1
             self._end_incasts(change.at_s)
             before, self._active = self._active, change.active
             self._plant.suffer(change.active, change.at_s)
@@ -313,7 +315,7 @@ class Model:
         self._end_incasts(now_s)
 
     def _end_incasts(self, now_s: float) -> None:
-        for target, end_s in sorted(self._incasts.items(), key=lambda one: one[1]):
+        for target, end_s in sorted(self._incasts.items(), key=lambda incast: incast[1]):
             if end_s <= now_s:
                 del self._incasts[target]
                 self._plant.crowd(frozenset(self._incasts), end_s)
@@ -335,9 +337,3 @@ class Model:
         if isinstance(self._fabric.device(device), Host):
             return [self._nics.setdefault(end, EndCounters()) for end in ends]
         return [self._ports.setdefault(end, EndCounters()) for end in ends]
-
-    def _host(self, name: str) -> Host:
-        device = self._fabric.device(name)
-        if not isinstance(device, Host):
-            raise TypeError(f"{name} is not a host")
-        return device

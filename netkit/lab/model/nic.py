@@ -1,4 +1,4 @@
-"""Counters of the real NIC driver that the model leaves at zero: they are there, and in a healthy host they rest."""
+"""Counters of a host NIC by the names of the real driver; those the model does not compute stay zero."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -182,19 +182,16 @@ def ethtool(state: NicCounterInputs) -> dict[str, int]:
         "rx_discards_phy": discards,
         "link_down_events_phy": state.kernel.carrier_changes // 2,
         **line,
-        **_priorities(state, discards),
+        **{
+            name: count
+            for priority in range(PRIORITIES)
+            for name, count in _priority(state, priority, discards).items()
+        },
         "outbound_pci_stalled_wr": state.stalled_percent,
         "outbound_pci_stalled_wr_events": state.stalled_s,
         "tx_pause_storm_warning_events": int(state.is_storming),
         **dict.fromkeys(UNUSED_ETHTOOL, 0),
     }
-
-
-def _priorities(state: NicCounterInputs, discards: int) -> dict[str, int]:
-    found: dict[str, int] = {}
-    for priority in range(PRIORITIES):
-        found |= _priority(state, priority, discards)
-    return found
 
 
 def _priority(state: NicCounterInputs, priority: int, discards: int) -> dict[str, int]:

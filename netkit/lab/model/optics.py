@@ -1,11 +1,11 @@
-"""Transceivers and cables: healthy light, the module's own limits, and what a fault does to one end."""
+"""Transceivers and cables: healthy optical power, the module's own thresholds, and the effect of faults."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Literal
 
-from netkit.design.fabric import Cable, Fabric, Host, Nic
+from netkit.design.fabric import Cable, Fabric
 from netkit.hardware import Catalog, module_for
 from netkit.lab.faults.fault import InjectedFault
 from netkit.lab.model.wiring import FabricWiring, LinkEnd, between, number
@@ -32,21 +32,17 @@ def of_module(faults: Iterable[InjectedFault]) -> Ailment:
     """Combine the faults of one end into the state of its module."""
     ailment = HEALTHY
     for fault in faults:
-        ailment = _with(ailment, fault)
-    return ailment
-
-
-def _with(ailment: Ailment, fault: InjectedFault) -> Ailment:
-    match fault.name:
-        case "dim-optic":
-            return replace(ailment, tx_loss_db=fault.number("db"), tx_lane=int(fault.number("lane")))
-        case "dirty-lane":
-            lane, ber = int(fault.number("lane")), fault.number("ber")
-            return replace(ailment, rx_loss_db=fault.number("db"), rx_lane=lane, rx_ber=ber)
-        case "hot-optic":
-            return replace(ailment, temperature_c=fault.number("celsius"))
-        case "mixed-optic-firmware":
-            return replace(ailment, firmware=fault.text("firmware"))
+        match fault.name:
+            case "dim-optic":
+                lane = int(fault.number("lane"))
+                ailment = replace(ailment, tx_loss_db=fault.number("db"), tx_lane=lane)
+            case "dirty-lane":
+                lane, ber = int(fault.number("lane")), fault.number("ber")
+                ailment = replace(ailment, rx_loss_db=fault.number("db"), rx_lane=lane, rx_ber=ber)
+            case "hot-optic":
+                ailment = replace(ailment, temperature_c=fault.number("celsius"))
+            case "mixed-optic-firmware":
+                ailment = replace(ailment, firmware=fault.text("firmware"))
     return ailment
 
 
@@ -64,7 +60,7 @@ class Optics:
     """Optical properties of one kind of lane."""
 
     tx_dbm: tuple[float, float]
-    """What a healthy lane sends."""
+    """Transmit power of a healthy lane, lowest and highest."""
     bias_ma: tuple[float, float]
     loss_db_per_km: float
     tx_limits: ModuleThresholds
@@ -164,7 +160,7 @@ class CagePosition:
     form: str
     first_lane: int
     lanes_shown: int
-    """Lanes a module reports for this port; those beyond the part's own stay dark."""
+    """Lanes a module reports for this port; those beyond its own are dark."""
     part: PluggedPart
     cable: Cable
 
@@ -183,18 +179,15 @@ def places(fabric: Fabric, wiring: FabricWiring) -> dict[LinkEnd, CagePosition]:
     for host in fabric.hosts:
         for nic in host.nics:
             end = LinkEnd(host.name, nic.interface)
-            if end in wiring.way_out:
-                found[end] = _of_nic(host, nic, wiring.way_out[end].cable)
+            if end not in wiring.outgoing:
+                continue
+            cable = wiring.outgoing[end].cable
+            rail = next((rail for rail in host.model.rails if rail.pci == nic.pci), None)
+            plugged = part(cable, host.model.ports_per_cage or 1, 4)
+            cage = rail.cage if rail and rail.cage else nic.interface
+            position = (rail.cage_port or 1) - 1 if rail else 0
+            found[end] = _place(host.name, cage, host.model.cage_form, position, plugged, cable)
     return found
-
-
-def _of_nic(host: Host, nic: Nic, cable: Cable) -> CagePosition:
-    place = next((rail for rail in host.model.rails if rail.pci == nic.pci), None)
-    width = host.model.ports_per_cage or 1
-    plugged = part(cable, width, 4)
-    cage = place.cage if place and place.cage else nic.interface
-    position = (place.cage_port or 1) - 1 if place else 0
-    return _place(host.name, cage, host.model.cage_form, position, plugged, cable)
 
 
 def _place(device: str, cage: str, form: str, position: int, plugged: PluggedPart, cable: Cable) -> CagePosition:
@@ -208,9 +201,9 @@ DARK = LaneReading(DARK_DBM, DARK_DBM, 0.0)
 DIGITS = "0123456789ABCDEFGHJKLMNPQRSTUVWXYZ"
 HEALTHY_BER = {"optic": (-9.6, -8.2), "active": (-9.6, -8.2), "copper": (-10.5, -9.0)}
 AGEING_MA_PER_DB = 2.5
-"""A laser that grows weak is driven harder by its module."""
+"""A module raises the bias current of a weak laser."""
 DIM_BER_PER_DB = 0.12
-"""How many decades the bit error rate rises by a dB of light that is missing."""
+"""Decades of bit error rate per dB of missing optical power."""
 
 
 def module(
@@ -228,7 +221,7 @@ def module(
     is_powered = place.part.kind != "copper"
     return TransceiverReading(
         kind=place.part.kind,
-        identifier=place.form.removesuffix("-RHS"),  # a flat top is no other kind of module
+        identifier=place.form.removesuffix("-RHS"),  # a flat top is not a different kind of module
         vendor=place.part.vendor,
         part=place.part.number,
         serial=_serial(place),
@@ -262,23 +255,24 @@ def _lanes(
     is_sending, is_receiving = lit
     lanes = []
     for lane in range(1, place.part.lanes + 1):
-        weak, far_weak = _loss(own.tx_loss_db, own.tx_lane, lane), _loss(far.tx_loss_db, far.tx_lane, lane)
-        fibre = place.cable.length_m / 1000 * optics.loss_db_per_km
-        lost = fibre + between(0.5, 1.1, "connectors", str(end), str(peer), lane)
-        light = _sent(optics, peer, lane) - far_weak - lost
-        light -= _loss(own.rx_loss_db, own.rx_lane, lane)
-        bias = between(*optics.bias_ma, "bias", str(end), lane) + weak * AGEING_MA_PER_DB * optics.bias_ma[1] / 92
+        tx_loss, far_tx_loss = _loss(own.tx_loss_db, own.tx_lane, lane), _loss(far.tx_loss_db, far.tx_lane, lane)
+        fibre_loss = place.cable.length_m / 1000 * optics.loss_db_per_km
+        connector_loss = between(0.5, 1.1, "connectors", str(end), str(peer), lane)
+        rx = _tx_dbm(optics, peer, lane) - far_tx_loss - (fibre_loss + connector_loss)
+        rx -= _loss(own.rx_loss_db, own.rx_lane, lane)
+        tx = _tx_dbm(optics, end, lane) - tx_loss
+        bias = between(*optics.bias_ma, "bias", str(end), lane) + tx_loss * AGEING_MA_PER_DB * optics.bias_ma[1] / 92
         lanes.append(
             LaneReading(
-                rx_dbm=round(max(light + _error("rx", end, lane), DARK_DBM), 2) if is_receiving else DARK_DBM,
-                tx_dbm=round(_sent(optics, end, lane) - weak + _error("tx", end, lane), 2) if is_sending else DARK_DBM,
+                rx_dbm=round(max(rx + _error("rx", end, lane), DARK_DBM), 2) if is_receiving else DARK_DBM,
+                tx_dbm=round(tx + _error("tx", end, lane), 2) if is_sending else DARK_DBM,
                 bias_ma=round(bias, 2) if is_sending else 0.0,
             )
         )
     return (*lanes, *(DARK for _ in range(place.lanes_shown - place.part.lanes)))
 
 
-def _sent(optics: Optics, end: LinkEnd, lane: int) -> float:
+def _tx_dbm(optics: Optics, end: LinkEnd, lane: int) -> float:
     return between(*optics.tx_dbm, "tx", str(end), lane)
 
 
@@ -287,8 +281,8 @@ def _error(what: str, end: LinkEnd, lane: int) -> float:
     return between(-0.25, 0.25, "error", what, str(end), lane)
 
 
-def _loss(db: float, ailing: int, lane: int) -> float:
-    return db if ailing in {0, lane} else 0.0
+def _loss(db: float, faulty_lane: int, lane: int) -> float:
+    return db if faulty_lane in {0, lane} else 0.0
 
 
 def _serial(place: CagePosition) -> str:

@@ -1,4 +1,4 @@
-"""The cables of a fabric at work: how both ends are set, what moves on each way, and what it has counted."""
+"""The cables of a fabric in operation: the settings of both ends, the traffic in each direction, and its counters."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -22,17 +22,17 @@ class Plant:
     def __init__(self, fabric: Fabric, started_s: float) -> None:
         self.wiring = FabricWiring(fabric)
         self.places = places(fabric, self.wiring)
-        self.meters = [CounterMeter(started_s) for _ in self.wiring.ways]
-        self.lines = [FecReceiver(way.speed_gbps, started_s) for way in self.wiring.ways]
+        self.meters = [CounterMeter(started_s) for _ in self.wiring.directions]
+        self.lines = [FecReceiver(direction.speed_gbps, started_s) for direction in self.wiring.directions]
         self.watches: dict[LinkEnd, Watch] = {}
         self._sides: dict[LinkEnd, LinkSide] = {}
         self._down: dict[int, float] = {}
-        """Cables without a carrier, by the index of their first way, and when that was last seen."""
+        """Cables without carrier, by the index of their first direction, and when that was last seen."""
         self._avoided: frozenset[LinkEnd] = frozenset()
-        """Ends that traffic goes around."""
+        """Ends that traffic avoids."""
         self._is_loaded = True
         self._crowded: frozenset[LinkEnd] = frozenset()
-        """NICs that several others send to at line rate."""
+        """Targets of incasts."""
         self._active: tuple[InjectedFault, ...] = ()
         self._weather = Weather(fabric, self.wiring, self.side)
         self._pressure: Mapping[int, Pressure] = {}
@@ -46,9 +46,9 @@ class Plant:
             for name in switches
             for end in [end for end in self.wiring.ends[name] if self.wiring.peer(end).device in switches][::2]
         )
-        self._link_up_s = {end: round(between(*LINK_UP_S, "link-up", str(end)), 2) for end in self.wiring.way_out}
-        for way in self.wiring.ways:
-            self._refresh(way, started_s)
+        self._link_up_s = {end: round(between(*LINK_UP_S, "link-up", str(end)), 2) for end in self.wiring.outgoing}
+        for direction in self.wiring.directions:
+            self._refresh(direction, started_s)
 
     def side(self, end: LinkEnd) -> LinkSide | None:
         """Return how an end is set, or None if it is not configured yet."""
@@ -91,12 +91,19 @@ class Plant:
         """Replace the active faults."""
         before, self._active = self._active, active
         differing = [fault for fault in (*before, *active) if (fault in before) != (fault in active)]
-        self._turn([end for fault in differing for end in self._ends_of(fault)], now_s)
+        ends: list[LinkEnd] = []
+        for fault in differing:
+            end = LinkEnd(fault.device, fault.port)
+            if not fault.port:
+                ends += self.wiring.ends.get(fault.device, ())
+            elif end in self.wiring.outgoing:
+                ends.append(end)
+        self._turn(ends, now_s)
 
     def carry(self, end: LinkEnd, now_s: float, *, is_up: bool) -> None:
         """Set whether a cable has carrier. One that is back came back when it was last seen down."""
-        way = self.wiring.way_out[end]
-        cable = min(way.index, way.opposite)
+        direction = self.wiring.outgoing[end]
+        cable = min(direction.index, direction.opposite)
         if not is_up:
             was_down = cable in self._down
             self._down[cable] = now_s
@@ -107,11 +114,11 @@ class Plant:
 
     def avoid(self, device: str, ports: frozenset[str], now_s: float) -> None:
         """Set the ports of a device that traffic avoids."""
-        was = frozenset(end for end in self._avoided if end.device == device)
-        now = frozenset(end for end in self.wiring.ends[device] if end.port in ports)
-        if was != now:
-            self._avoided = self._avoided - was | now
-            self._turn(was ^ now, now_s)
+        before = frozenset(end for end in self._avoided if end.device == device)
+        after = frozenset(end for end in self.wiring.ends[device] if end.port in ports)
+        if before != after:
+            self._avoided = self._avoided - before | after
+            self._turn(before ^ after, now_s)
 
     def set_load(self, now_s: float, *, is_on: bool) -> None:
         """Start or stop the job; without it nothing moves, and nothing is paused."""
@@ -127,10 +134,10 @@ class Plant:
 
     def clear(self, end: LinkEnd, now_s: float) -> None:
         """Reset the peak values of an end, and what its line corrected."""
-        way = self.wiring.way_out[end]
-        sent, received = self.meters[way.index], self.meters[way.opposite]
+        direction = self.wiring.outgoing[end]
+        sent, received = self.meters[direction.index], self.meters[direction.opposite]
         sent.queue_peak, received.headroom_peak = sent.flow.queue_fill, received.flow.headroom_fill
-        self.lines[way.opposite].clear(now_s)
+        self.lines[direction.opposite].clear(now_s)
 
     def module(self, end: LinkEnd) -> TransceiverReading | None:
         """Return what is plugged in at an end."""
@@ -152,27 +159,33 @@ class Plant:
         """Recompute the flows after a change at some ends; storms may carry it far."""
         self._modules.clear()
         before, self._pressure = self._pressure, self._weather.under(self._active, self._crowded)
-        indices = {way for way in (*before, *self._pressure) if before.get(way) != self._pressure.get(way)}
+        indices = {
+            direction
+            for direction in (*before, *self._pressure)
+            if before.get(direction) != self._pressure.get(direction)
+        }
         for end in ends:
-            way = self.wiring.way_out[end]
-            indices |= {way.index, way.opposite}
+            direction = self.wiring.outgoing[end]
+            indices |= {direction.index, direction.opposite}
         for index in sorted(indices):
-            self._refresh(self.wiring.ways[index], now_s)
+            self._refresh(self.wiring.directions[index], now_s)
 
-    def _refresh(self, way: CableDirection, now_s: float) -> None:
-        sender = self.side(way.sender)
-        is_up = min(way.index, way.opposite) not in self._down
-        pressure = merged(self._pressure.get(way.index), quiet(way))
-        is_taken = is_up and self._is_loaded and not self._avoided & {way.sender, way.receiver}
-        moving = flow(way, sender, self.side(way.receiver), pressure, is_up=is_taken)
-        self.meters[way.index].turn(moving, now_s)
-        is_lit = is_up and self._is_enabled(way.sender) and self._is_enabled(way.receiver)
-        own, far = self._ailment(way.receiver), self._ailment(way.sender)
-        kind = self.places[way.receiver].part.kind
-        self.lines[way.index].turn(error_rate(way.receiver, kind, own, far) if is_lit else 0.0, own.rx_lane, now_s)
-        if moving.has_tripped or way.sender in self.watches:
+    def _refresh(self, direction: CableDirection, now_s: float) -> None:
+        sender = self.side(direction.sender)
+        is_up = min(direction.index, direction.opposite) not in self._down
+        pressure = merged(self._pressure.get(direction.index), quiet(direction))
+        is_taken = is_up and self._is_loaded and not self._avoided & {direction.sender, direction.receiver}
+        moving = flow(direction, sender, self.side(direction.receiver), pressure, is_up=is_taken)
+        self.meters[direction.index].turn(moving, now_s)
+        is_lit = is_up and self._is_enabled(direction.sender) and self._is_enabled(direction.receiver)
+        own, far = self._ailment(direction.receiver), self._ailment(direction.sender)
+        kind = self.places[direction.receiver].part.kind
+        self.lines[direction.index].turn(
+            error_rate(direction.receiver, kind, own, far) if is_lit else 0.0, own.rx_lane, now_s
+        )
+        if moving.has_tripped or direction.sender in self.watches:
             times = sender.watchdog if sender and moving.has_tripped else None
-            self.watches.setdefault(way.sender, Watch()).note(times, now_s)
+            self.watches.setdefault(direction.sender, Watch()).note(times, now_s)
 
     def _is_enabled(self, end: LinkEnd) -> bool:
         side = self._sides.get(end)
@@ -197,9 +210,3 @@ class Plant:
             if mate != end and fault.name in OF_THE_WHOLE_MODULE
         ]
         return of_module((*shared, *self._faults_at(end)))
-
-    def _ends_of(self, fault: InjectedFault) -> tuple[LinkEnd, ...]:
-        end = LinkEnd(fault.device, fault.port)
-        if fault.port:
-            return (end,) if end in self.wiring.way_out else ()
-        return self.wiring.ends.get(fault.device, ())

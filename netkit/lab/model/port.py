@@ -1,4 +1,4 @@
-"""What a switch port shows: its FEC, its counters, its queues and buffers."""
+"""The readings of a switch port: its FEC, its counters, its queues and buffers."""
 
 import math
 from collections.abc import Sequence
@@ -16,7 +16,8 @@ SYMBOL_BITS = 10
 CORRECTABLE = 15
 CODEWORDS_PER_GBPS_S = 1e9 * 544 / 514 * 257 / 256 / (SYMBOLS * SYMBOL_BITS)
 GIGA = 1e9
-AILING_SHARE = 0.97
+FAULTY_SHARE = 0.97
+"""The share of bit errors on a faulty lane."""
 WITHOUT = frozenset({"", "off", "none", "disabled"})
 
 
@@ -67,10 +68,10 @@ class FecReceiver:
     def wrong_bits(self, lanes: int, now_s: float) -> tuple[int, ...]:
         """Return the number of bits corrected on each lane."""
         found = [0.0] * lanes
-        for (ber, ailing), seconds in self._seconds(now_s).items():
+        for (ber, faulty), seconds in self._seconds(now_s).items():
             wrong = seconds * self._speed_gbps * GIGA * ber
             for lane in range(lanes):
-                found[lane] += wrong * _share(lane + 1, ailing, lanes)
+                found[lane] += wrong * _share(lane + 1, faulty, lanes)
         return tuple(map(int, found))
 
     def _seconds(self, now_s: float) -> dict[tuple[float, int], float]:
@@ -99,15 +100,15 @@ def effective(ber: float) -> float:
     return left if left > 1e-20 else 0.0
 
 
-def _share(lane: int, ailing: int, lanes: int) -> float:
+def _share(lane: int, faulty: int, lanes: int) -> float:
     """Return the share of wrong bits that falls on a lane."""
-    if not 1 <= ailing <= lanes or lanes == 1:
+    if not 1 <= faulty <= lanes or lanes == 1:
         return 1 / lanes
-    return AILING_SHARE if lane == ailing else (1 - AILING_SHARE) / (lanes - 1)
+    return FAULTY_SHARE if lane == faulty else (1 - FAULTY_SHARE) / (lanes - 1)
 
 
 QUEUE_BYTES = 4_000_000
-"""What a congested egress queue holds."""
+"""The content of a congested egress queue."""
 PEAK = 1.4
 SWING_S = 7.0
 Item = TypeVar("Item")
@@ -117,7 +118,7 @@ MARKED = 11
 TRAFFIC = slice(12, 20)
 TX_BYTES, TX_PACKETS = 16, 17
 KERNEL_PACKETS, KERNEL_BYTES = slice(20, 28), slice(28, 36)
-"""Where in the row of counts what stands."""
+"""Positions in the row of counters."""
 NONE = (0,) * PRIORITIES
 NO_PRIORITIES = (PriorityReading(),) * PRIORITIES
 NO_QUEUES = (QueueReading(),) * PRIORITIES

@@ -19,14 +19,14 @@ SENDERS_PER_LEAF = 2
 class Hop(NamedTuple):
     """A paused direction, and how many hops its receiver is from the origin."""
 
-    way: CableDirection
+    direction: CableDirection
     depth: int
 
 
 class _Step(NamedTuple):
     device: str
     is_downward: bool
-    """Whether the data leaves this switch downwards, so that it may have come from above."""
+    """Whether the data leaves this switch towards hosts, so that it may have come from above."""
 
 
 @dataclass(frozen=True)
@@ -42,22 +42,21 @@ class Spread:
         """Every direction a storm may reach, nearest first; whether it does depends on PFC along the path."""
         steps = self._steps()
         found = [
-            Hop(self.wiring.way_in(LinkEnd(step.device, port.name)), depth)
+            Hop(self.wiring.incoming(LinkEnd(step.device, port.name)), depth)
             for step, depth in steps.items()
             for port in self._ingress(step)
             if (port.peer, port.peer_port) in self._senders
             or steps.get(_Step(port.peer, port.role == "up")) == depth + 1
         ]
-        return tuple(sorted(self._leading(found), key=lambda hop: (hop.depth, hop.way.index)))
-
-    def _leading(self, hops: list[Hop]) -> Iterator[Hop]:
-        """Yield the hops that lead back to a sender: nothing else holds data for the origin."""
-        useful: set[str] = set()
-        for hop in sorted(hops, key=lambda hop: -hop.depth):
-            sender = hop.way.sender
-            if sender.device in useful or (sender.device, sender.port) in self._senders:
-                useful.add(hop.way.receiver.device)
-                yield hop
+        # Keep the hops that lead back to a sender: nothing else holds data for the origin.
+        on_path: set[str] = set()
+        kept = []
+        for hop in sorted(found, key=lambda hop: -hop.depth):
+            sender = hop.direction.sender
+            if sender.device in on_path or (sender.device, sender.port) in self._senders:
+                on_path.add(hop.direction.receiver.device)
+                kept.append(hop)
+        return tuple(sorted(kept, key=lambda hop: (hop.depth, hop.direction.index)))
 
     def _steps(self) -> dict[_Step, int]:
         """Return which switches the data may cross, and how many hops before the egress."""
@@ -76,7 +75,7 @@ class Spread:
         return steps
 
     def _ingress(self, step: _Step) -> Iterator[Port]:
-        """Yield the ports data may enter by on its way through a switch."""
+        """Yield the ports data may enter by on its path through a switch."""
         target = self._port(self.egress).peer if step.device == self.egress.device else ""
         for port in self.fabric.switch(step.device).ports:
             if port.peer != target and (step.is_downward or port.role != "up"):
@@ -90,14 +89,14 @@ class Spread:
         reachable = {step.device for step in self._steps()} - {target}
         leaves = [leaf for leaf in self.fabric.tier("leaf") if leaf.name in reachable and leaf is not own]
         rail = self._rail(own, target)
-        alike = [leaf for leaf in leaves if rail < 0 or rail in self._rails(leaf)]
-        if not alike and self.fabric.cross_rail == "routed":
-            alike = leaves
-        alike.sort(key=lambda leaf: draw("drawn-in", str(self.egress), leaf.name))
-        chosen = ([own] if own.role == "leaf" else []) + alike[:LEAVES_DRAWN_IN]
-        return frozenset(sender for leaf in chosen for sender in self._some_of(leaf, rail))
+        same_rail = [leaf for leaf in leaves if rail < 0 or rail in self._rails(leaf)]
+        if not same_rail and self.fabric.cross_rail == "routed":
+            same_rail = leaves
+        same_rail.sort(key=lambda leaf: draw("drawn-in", str(self.egress), leaf.name))
+        chosen = ([own] if own.role == "leaf" else []) + same_rail[:LEAVES_DRAWN_IN]
+        return frozenset(sender for leaf in chosen for sender in self._senders_at(leaf, rail))
 
-    def _some_of(self, leaf: Switch, rail: int) -> list[tuple[str, str]]:
+    def _senders_at(self, leaf: Switch, rail: int) -> list[tuple[str, str]]:
         own = {(self.egress.device, self.egress.port)}
         ports = [port for port in leaf.host_ports if (leaf.name, port.name) not in own]
         nics = {(port.peer, port.peer_port): self._rail_of(port) for port in ports}
@@ -130,7 +129,7 @@ class Spread:
 STORMS = frozenset({"pause-storm", "watchdog-trip"})
 RATE_LEFT = 0.8
 SHARE_LEFT = 0.7
-"""What is left of the pauses, and of the time they take, one hop further from the origin."""
+"""The remaining share of the pauses, and of their duration, one hop further from the origin."""
 HEADROOM_IN_STORM = 0.6
 ENDLESS_MS = 1e9
 INCAST_BURST_MS = 20.0
@@ -151,8 +150,8 @@ class Weather:
         """Return the pressure by direction, from the storms among the active faults and from incasts."""
         found: dict[int, Pressure] = {}
         storms = [self._of(fault) for fault in active if fault.name in STORMS]
-        for way, pressure in chain(*storms, *(self._of_incast(self.wiring.peer(target)) for target in crowded)):
-            found[way.index] = merged(found.get(way.index), pressure)
+        for direction, pressure in chain(*storms, *(self._of_incast(self.wiring.peer(target)) for target in crowded)):
+            found[direction.index] = merged(found.get(direction.index), pressure)
         return found
 
     def _of_incast(self, egress: LinkEnd) -> Iterator[tuple[CableDirection, Pressure]]:
@@ -160,7 +159,7 @@ class Weather:
         side = self.side_of(egress)
         if side is None or side.is_marking or not side.is_lossless:
             return
-        yield self.wiring.way_out[egress], Pressure(queue_fill=1.0)
+        yield self.wiring.outgoing[egress], Pressure(queue_fill=1.0)
         yield from self._upstream(egress, INCAST)
 
     def _of(self, fault: InjectedFault) -> Iterator[tuple[CableDirection, Pressure]]:
@@ -171,36 +170,33 @@ class Weather:
         asked = Pressure(fault.number("pauses_per_s"), share, 1.0, HEADROOM_IN_STORM, burst_ms)
         is_host = isinstance(self.fabric.device(end.device), Host)
         egress = self.wiring.peer(end) if is_host else end
-        way = self.wiring.way_out[egress]
+        direction = self.wiring.outgoing[egress]
         if is_host or is_endless:
-            yield way, asked
-            if not self._is_held(way, asked):
+            yield direction, asked
+            if not self._is_held(direction, asked):
                 return
         else:
-            yield way, Pressure(queue_fill=1.0)
+            yield direction, Pressure(queue_fill=1.0)
         yield from self._upstream(egress, asked)
 
     def _upstream(self, egress: LinkEnd, asked: Pressure) -> Iterator[tuple[CableDirection, Pressure]]:
         congested = {egress.device}
-        for hop in self._hops(egress):
-            if hop.way.receiver.device not in congested:
+        if egress not in self._spreads:
+            self._spreads[egress] = Spread(self.fabric, self.wiring, egress).hops
+        for hop in self._spreads[egress]:
+            if hop.direction.receiver.device not in congested:
                 continue
             pressure = _weaker(asked, hop.depth + 1)
-            yield hop.way, pressure
-            if self._is_held(hop.way, pressure):
-                congested.add(hop.way.sender.device)
+            yield hop.direction, pressure
+            if self._is_held(hop.direction, pressure):
+                congested.add(hop.direction.sender.device)
 
-    def _is_held(self, way: CableDirection, pressure: Pressure) -> bool:
+    def _is_held(self, direction: CableDirection, pressure: Pressure) -> bool:
         """Whether the sender pauses, so that its own queue fills."""
-        sender, receiver = self.side_of(way.sender), self.side_of(way.receiver)
+        sender, receiver = self.side_of(direction.sender), self.side_of(direction.receiver)
         if sender is None or receiver is None or not (sender.is_enabled and receiver.is_enabled):
             return False
         return receiver.is_lossless and sender.respects(receiver) and not has_tripped(sender, pressure)
-
-    def _hops(self, egress: LinkEnd) -> tuple[Hop, ...]:
-        if egress not in self._spreads:
-            self._spreads[egress] = Spread(self.fabric, self.wiring, egress).hops
-        return self._spreads[egress]
 
 
 def _weaker(pressure: Pressure, hops: int) -> Pressure:
@@ -257,10 +253,10 @@ class Watch:
 
     def note(self, times: WatchdogState | None, now_s: float) -> None:
         """Record that a storm is active, with the watchdog's times, or that none is."""
-        raging = self.trips[-1] if self.trips and self.trips[-1].ended_s is None else None
-        if times is None and raging:
-            raging.ended_s = now_s
-        elif times is not None and not raging:
+        current = self.trips[-1] if self.trips and self.trips[-1].ended_s is None else None
+        if times is None and current:
+            current.ended_s = now_s
+        elif times is not None and not current:
             self.trips.append(QueueStorm(now_s, times))
 
     def counts(self, now_s: float) -> tuple[int, int]:

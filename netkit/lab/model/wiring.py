@@ -1,4 +1,4 @@
-"""The cables of a fabric by their ends, and what is real and goes into the model at each."""
+"""The cables of a fabric by their ends, and the real input of the model at each."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -7,7 +7,7 @@ from hashlib import blake2b
 from netkit.design.fabric import Cable, Fabric
 from netkit.design.traffic import LosslessProfile
 from netkit.lab.reading import TrafficReading
-from netkit.lab.state import PRIORITIES, PortState, QosState, WatchdogState
+from netkit.lab.state import PRIORITIES, PortState, WatchdogState
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,12 +20,12 @@ class KernelPort:
     carrier_changes: int = 0
     traffic: TrafficReading = field(default_factory=TrafficReading)
     ecn_marked_packets: int = 0
-    """Packets nftables marked CE on the way out; all of them belong to the RoCE queue."""
+    """Packets nftables marked CE at egress; all of them belong to the RoCE queue."""
     is_crowded: bool = False
-    """Whether more RoCE packets leave just now than stand for the speed of the port."""
+    """Whether more RoCE packets leave now than the port's speed allows."""
     mac: str = ""
     queue_packets: tuple[int, ...] = ()
-    """Packets nftables saw leave by each of the eight queues; none of a port without rules, such as a host's."""
+    """Packets nftables counted at egress by queue; empty for a port without rules, such as a host's."""
     queue_bytes: tuple[int, ...] = ()
 
 
@@ -43,15 +43,15 @@ class NicTraffic:
     tx_roce_packets: int = 0
     tx_roce_bytes: int = 0
     rx_cnp_packets: int = 0
-    """CNPs that arrived, whatever became of them."""
+    """CNPs that arrived, handled or not."""
     out_of_sequence: int = 0
     """Gaps in the packet sequence numbers this NIC received."""
     packet_seq_err: int = 0
-    """Negative acknowledgements that came back to this NIC."""
+    """Negative acknowledgements that this NIC received."""
     duplicate_requests: int = 0
     rx_priority_packets: tuple[int, ...] = ()
     tx_priority_packets: tuple[int, ...] = ()
-    """Packets per priority, all eight or none, when the programs tell them apart."""
+    """Packets by priority, eight entries, or none if not counted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ class NicSettings:
 
     pfc_priorities: frozenset[int] = frozenset()
     priority_of_dscp: tuple[int, ...] = ()
-    """64 entries, or none when the NIC trusts the priority tag instead of the DSCP."""
+    """64 entries, or none if the NIC trusts the priority tag instead of the DSCP."""
     np_enabled: frozenset[int] = frozenset()
     """Priorities on which CE marks are answered with CNPs."""
     rp_enabled: frozenset[int] = frozenset()
@@ -102,13 +102,13 @@ class FabricWiring:
     """All cable directions of a fabric, with an index by sending end."""
 
     def __init__(self, fabric: Fabric) -> None:
-        ways: list[CableDirection] = []
+        directions: list[CableDirection] = []
         for link in fabric.links():
             left, right = LinkEnd(link.device, link.port), LinkEnd(link.peer, link.peer_port)
-            ways.append(CableDirection(len(ways), left, right, link.speed_gbps, link.cable))
-            ways.append(CableDirection(len(ways), right, left, link.speed_gbps, link.cable))
-        self.ways = tuple(ways)
-        self.way_out: Mapping[LinkEnd, CableDirection] = {way.sender: way for way in ways}
+            directions.append(CableDirection(len(directions), left, right, link.speed_gbps, link.cable))
+            directions.append(CableDirection(len(directions), right, left, link.speed_gbps, link.cable))
+        self.directions = tuple(directions)
+        self.outgoing: Mapping[LinkEnd, CableDirection] = {direction.sender: direction for direction in directions}
         self.ends: Mapping[str, tuple[LinkEnd, ...]] = {
             **{host.name: tuple(LinkEnd(host.name, nic.interface) for nic in host.nics) for host in fabric.hosts},
             **{
@@ -117,11 +117,11 @@ class FabricWiring:
             },
         }
 
-    def way_in(self, end: LinkEnd) -> CableDirection:
-        return self.ways[self.way_out[end].opposite]
+    def incoming(self, end: LinkEnd) -> CableDirection:
+        return self.directions[self.outgoing[end].opposite]
 
     def peer(self, end: LinkEnd) -> LinkEnd:
-        return self.way_out[end].receiver
+        return self.outgoing[end].receiver
 
 
 RANGE = 2**64
@@ -145,7 +145,7 @@ def number(*names: str | int) -> int:
 
 DETECTION_MS = 300
 RESTORATION_MS = 600
-"""What a switch uses when its configuration leaves the times to it."""
+"""A switch's default times."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +154,7 @@ class LinkSide:
 
     pfc_priorities: frozenset[int]
     data_priority: int
-    """Where RoCE data lands: a port that does not trust the DSCP puts it into priority 0."""
+    """The priority of RoCE data: 0 at a port that does not trust the DSCP."""
     cnp_priority: int
     class_of_priority: tuple[int, ...] = tuple(range(PRIORITIES))
     watchdog: WatchdogState | None = None
@@ -163,7 +163,7 @@ class LinkSide:
     fec: str = ""
     adaptive_routing: bool = False
     is_marking: bool = False
-    """Whether RoCE data that waits here is marked with CE."""
+    """Whether queued RoCE data is marked with CE."""
 
     @property
     def is_lossless(self) -> bool:
@@ -176,18 +176,23 @@ class LinkSide:
 
 
 def of_port(state: PortState, profile: LosslessProfile) -> LinkSide:
-    qos = state.qos
+    qos, watchdog = state.qos, state.qos.watchdog
+    if watchdog is not None:
+        detection_ms = watchdog.detection_ms or DETECTION_MS
+        watchdog = WatchdogState(detection_ms, watchdog.restoration_ms or RESTORATION_MS)
+    data_priority = _priority(qos.priority_of_dscp, profile.data_dscp)
+    ecn = qos.ecn.get(qos.class_of_priority[data_priority])
     return LinkSide(
         pfc_priorities=qos.pfc_priorities,
-        data_priority=_priority(qos.priority_of_dscp, profile.data_dscp),
+        data_priority=data_priority,
         cnp_priority=_priority(qos.priority_of_dscp, profile.cnp_dscp),
         class_of_priority=qos.class_of_priority,
-        watchdog=_timed(qos.watchdog),
+        watchdog=watchdog,
         is_enabled=state.is_enabled,
         speed_gbps=state.speed_gbps,
         fec=state.fec,
         adaptive_routing=state.adaptive_routing,
-        is_marking=_is_marking(qos, _priority(qos.priority_of_dscp, profile.data_dscp)),
+        is_marking=ecn is not None and ecn.probability_percent > 0,
     )
 
 
@@ -201,14 +206,3 @@ def of_nic(settings: NicSettings, profile: LosslessProfile) -> LinkSide:
 
 def _priority(priority_of_dscp: tuple[int, ...], dscp: int) -> int:
     return priority_of_dscp[dscp] if priority_of_dscp else 0
-
-
-def _is_marking(qos: QosState, data_priority: int) -> bool:
-    ecn = qos.ecn.get(qos.class_of_priority[data_priority])
-    return ecn is not None and ecn.probability_percent > 0
-
-
-def _timed(watchdog: WatchdogState | None) -> WatchdogState | None:
-    if watchdog is None:
-        return None
-    return WatchdogState(watchdog.detection_ms or DETECTION_MS, watchdog.restoration_ms or RESTORATION_MS)
