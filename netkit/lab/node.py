@@ -1,4 +1,4 @@
-"""One device of the lab as its personality handles it: its namespaces, files, daemons and hardware."""
+"""A device of the lab as its personality sees it: its namespaces, files, daemons and hardware."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -31,7 +31,7 @@ class Node(Protocol):
     kernel_names: Mapping[str, str]
     """NOS port name → kernel interface name."""
     saved: Path
-    """A folder that survives a restart of the node: flash. Only what is saved belongs here."""
+    """The flash: a folder that survives a restart of the node."""
 
     def file(self, path: str) -> Path:
         """Return the path on this side of a file of the node, such as /etc/frr/frr.conf."""

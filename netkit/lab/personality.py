@@ -1,4 +1,4 @@
-"""What a personality is: a NOS or a host played on a node; and whether this machine can run a lab at all."""
+"""The interface of a personality, the NOS or host simulated on a node; and the requirements of a lab."""
 
 import os
 import shutil
@@ -68,21 +68,21 @@ def missing_packages() -> Iterator[str]:
 def without_root() -> Problem | None:
     """Return why an ordinary user cannot run a lab here, or None."""
     if not shutil.which("newuidmap"):
-        return Problem("without root the lab needs newuidmap", "apt-get install uidmap, or run it as root")
+        return Problem("without root the lab needs newuidmap", "apt-get install uidmap, or run the lab as root")
     words = ["unshare", "-U", "-r", "-n", "true"]
     tried = subprocess.run(words, env=without_secrets(), capture_output=True, check=False)  # noqa: S603
     if tried.returncode == 0:
         return None
     for file, (value, name) in SUDO_SYSCTLS.items():
         if Path(file).exists() and Path(file).read_text(encoding="ascii").strip() != value:
-            return Problem("this kernel keeps users from making namespaces", f"as root: sysctl {name}={value}")
-    return Problem("this kernel keeps users from making namespaces", "run the lab as root")
+            return Problem("this kernel does not let users create namespaces", f"as root: sysctl {name}={value}")
+    return Problem("this kernel does not let users create namespaces", "run the lab as root")
 
 
 Elem = tuple[str, Mapping[str, str]]
-"""A step of a path: a name and keys."""
-Told = tuple[tuple[Elem, ...], object]
-"""A path, and the value there: a number, a word, or a tree."""
+"""An element of a gNMI path: a name and keys."""
+GnmiLeaf = tuple[tuple[Elem, ...], object]
+"""A path and its value: a number, a string, or a tree."""
 
 
 class Call(Protocol):
@@ -114,16 +114,16 @@ class Personality(ABC):
     """The NOS of one node. Every call is made with the node locked, so methods need no lock of their own."""
 
     programs: ClassVar[tuple[str, ...]] = ()
-    """The commands that are answered here; everything else on the node's PATH is the real program."""
+    """The commands that `run` answers; everything else on the node's PATH is the real program."""
     login: ClassVar[str] = "root"
     refreshes: ClassVar[bool] = False
-    """Whether files below /sys are to be brought up to date when somebody logs in."""
+    """Whether files below /sys are updated at login."""
     prompt: ClassVar[str] = "{user}@{host}:~$ "
 
     def __init__(self, node: Node) -> None:
         self.node = node
         self.nic_changes = 0
-        """How often a command has set a NIC."""
+        """The number of NIC changes by commands."""
 
     @abstractmethod
     def provision(self, files: Mapping[str, str]) -> None:
@@ -147,7 +147,7 @@ class Personality(ABC):
         return ROCE_TOS
 
     https_port: ClassVar[int] = 0
-    """Where the NOS takes HTTPS requests; 0 when it takes none."""
+    """The port of the NOS's HTTPS API; 0 if it has none."""
 
     def https(
         self,
@@ -161,7 +161,7 @@ class Personality(ABC):
         del method, path, headers, body, user
         return 404, {}, b""
 
-    def gnmi(self, target: str, path: tuple[Elem, ...]) -> Iterator[Told]:
+    def gnmi(self, target: str, path: tuple[Elem, ...]) -> Iterator[GnmiLeaf]:
         """Yield what a gNMI server exposes below a path; raise LookupError if there is nothing."""
         raise LookupError(f"{target}{path}")
 

@@ -1,4 +1,4 @@
-"""Proofs in a running lab: it is what its design says, who reaches whom, and what calls lose during a change."""
+"""Proofs in a running lab: its state matches the design, hosts reach each other, and what pings lose in a change."""
 
 import json
 import re
@@ -14,7 +14,7 @@ from itertools import pairwise
 from typing import IO, Any
 
 from netkit.design.expectation import Expectation, expectations, ways
-from netkit.design.fabric import Fabric, Host, Nic, Switch
+from netkit.design.fabric import Fabric, Nic, Switch
 from netkit.errors import LabError, Problem
 from netkit.lab.live import LiveNode
 from netkit.lab.system.namespace_holder import ENVIRONMENT
@@ -37,7 +37,7 @@ class Shortfall:
 
 
 def wait(
-    fabric: Fabric, nodes: Mapping[str, LiveNode], patience_s: float, tell: Callable[[int, int], None]
+    fabric: Fabric, nodes: Mapping[str, LiveNode], patience_s: float, progress: Callable[[int, int], None]
 ) -> list[Shortfall]:
     """Poll all switches until nothing is missing or time runs out; return what is still missing."""
     wanted = expectations(fabric)
@@ -46,22 +46,22 @@ def wait(
     with ThreadPoolExecutor(ASKERS) as pool:
         while True:
             answers = pool.map(lambda name: shortfalls(fabric, nodes[name], wanted[name]), open_devices)
-            lacking = dict(zip(open_devices, answers, strict=True))
-            open_devices = [name for name, lacks in lacking.items() if lacks]
-            tell(len(wanted) - len(open_devices), len(wanted))
+            found = dict(zip(open_devices, answers, strict=True))
+            open_devices = [name for name, missing in found.items() if missing]
+            progress(len(wanted) - len(open_devices), len(wanted))
             if not open_devices or time.monotonic() > deadline:
-                return [lack for lacks in lacking.values() for lack in lacks]
+                return [shortfall for missing in found.values() for shortfall in missing]
             time.sleep(PAUSE_S)
 
 
 def missing(fabric: Fabric, nodes: Mapping[str, LiveNode]) -> Mapping[str, list[str]]:
     """Return what each switch lacks now."""
-    wanted = {name: one for name, one in expectations(fabric).items() if name in nodes}
+    wanted = {name: expected for name, expected in expectations(fabric).items() if name in nodes}
     with ThreadPoolExecutor(ASKERS) as pool:
         answers = pool.map(lambda name: shortfalls(fabric, nodes[name], wanted[name]), wanted)
         return {
-            name: [f"{lack.port}: {lack.what}" if lack.port else lack.what for lack in lacks]
-            for name, lacks in zip(wanted, answers, strict=True)
+            name: [f"{found.port}: {found.what}" if found.port else found.what for found in shortfalls]
+            for name, shortfalls in zip(wanted, answers, strict=True)
         }
 
 
@@ -102,8 +102,8 @@ def _reason(fabric: Fabric, node: LiveNode, peer: str, interface: str) -> str:
     if asn and asn != designed:
         return f": AS {asn} is expected there, {peer} is AS {designed} in the design"
     for key in ("lastNotificationReason", "lastResetDueTo"):
-        if said := str(details.get(key, "")).strip():
-            return f": {said}"
+        if reason := str(details.get(key, "")).strip():
+            return f": {reason}"
     return ""
 
 
@@ -112,12 +112,12 @@ def _routes(node: LiveNode, switch: Switch, wanted: Expectation) -> Iterator[Sho
     if not wanted.widths:
         return
     table = json.loads(node.vty("show ip route json", "zebra") or "{}")
-    short = {prefix: installed(table, prefix) for prefix in wanted.widths}
-    short = {prefix: found for prefix, found in short.items() if found < wanted.widths[prefix]}
-    if short:
+    hops = {prefix: installed(table, prefix) for prefix in wanted.widths}
+    too_few = {prefix: count for prefix, count in hops.items() if count < wanted.widths[prefix]}
+    if too_few:
         yield from _without_policy(node, switch, wanted)
-    for prefix, found in short.items():
-        what = f"{found} of {wanted.widths[prefix]} next hops to {prefix}" if found else f"no route to {prefix}"
+    for prefix, count in too_few.items():
+        what = f"{count} of {wanted.widths[prefix]} next hops to {prefix}" if count else f"no route to {prefix}"
         yield Shortfall(switch.name, what)
 
 
@@ -127,9 +127,9 @@ def _without_policy(node: LiveNode, switch: Switch, wanted: Expectation) -> Iter
     for port, peer in wanted.sessions.items():
         families = peers.get(node.kernel_names[port], {}).get("addressFamilyInfo", {})
         family = families.get("ipv4Unicast", {})
-        for way in ("inbound", "outbound"):
-            if family.get(f"{way}EbgpRequiresPolicy"):
-                what = f"no {way} route policy towards {peer}: every route is discarded"
+        for direction in ("inbound", "outbound"):
+            if family.get(f"{direction}EbgpRequiresPolicy"):
+                what = f"no {direction} route policy towards {peer}: every route is discarded"
                 yield Shortfall(switch.name, what, port)
 
 
@@ -144,13 +144,13 @@ def installed(table: Mapping[str, Any], prefix: str) -> int:
 
 ANSWER = re.compile(r"^\[(\d+\.\d+)\] \d+ bytes from .* icmp_seq=(\d+) .*time=([\d.]+) ms")
 UNSENT = re.compile(r"^ping: send(?:msg|to): ")
-"""A host that has no way for a packet; ping neither numbers nor counts those."""
+"""A host without a route for a packet; ping neither numbers nor counts these."""
 SENT = re.compile(r"^(\d+) packets transmitted", re.MULTILINE)
 NUMBERS = 1 << 16
-"""How many packets a ping can tell apart."""
+"""The range of ping's sequence numbers."""
 ENDING_S = 10.0
 IN_FLIGHT = 1
-"""The last packet of a call may have no answer yet when the call ends."""
+"""The last packet of a ping may have no answer yet when the ping ends."""
 Request = Mapping[str, Any]
 Answer = Mapping[str, Any]
 
@@ -176,7 +176,7 @@ class Gap:
 
 
 @dataclass(frozen=True, slots=True)
-class Heard:
+class PingResult:
     """The result of one ping; `problem` says why nothing was sent."""
 
     name: str
@@ -188,7 +188,7 @@ class Heard:
 @dataclass(frozen=True, slots=True)
 class _Running:
     process: subprocess.Popen[bytes]
-    told: IO[bytes]
+    output: IO[bytes]
     began_s: float
 
 
@@ -202,35 +202,32 @@ class Caller:
     def begin(self, request: Request) -> Answer:
         """Start pings, which run until they are ended."""
         if self._running:
-            raise LabError(Problem("the hosts of this lab call each other already", "end that first"))
+            raise LabError(Problem("the hosts of this lab ping each other already", "end the other proof first"))
         interval_s = float(request["interval_s"])
-        for call in (TrafficPair(**one) for one in request["calls"]):
-            self._running[call.name] = self._begun(call, interval_s)
+        for call in (TrafficPair(**fields) for fields in request["calls"]):
+            words = ["ping", "-n", "-D", "-i", f"{interval_s:g}", "-I", call.interface, "-I", call.source]
+            output = tempfile.TemporaryFile()  # noqa: SIM115 (open as long as the ping; a pipe would fill up)
+            process = subprocess.Popen(  # noqa: S603
+                [*self._nodes[call.host].holder.enter(), *words, call.destination],
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                env=ENVIRONMENT,
+            )
+            self._running[call.name] = _Running(process, output, time.time())
         return {}
 
     def end(self, _request: Request) -> Answer:
         """Stop all pings, and return their results."""
         running, self._running = self._running, {}
         ended_s = time.time()
-        for one in running.values():
-            one.process.send_signal(signal.SIGINT)
-        heard = [heard_of(name, _told(one), one.began_s, ended_s) for name, one in running.items()]
-        return {"heard": [asdict(one) for one in heard]}
-
-    def _begun(self, call: TrafficPair, interval_s: float) -> _Running:
-        words = ["ping", "-n", "-D", "-i", f"{interval_s:g}", "-I", call.interface, "-I", call.source]
-        told = tempfile.TemporaryFile()  # noqa: SIM115 (open as long as the call; a pipe would fill up and stop it)
-        process = subprocess.Popen(  # noqa: S603
-            [*self._nodes[call.host].holder.enter(), *words, call.destination],
-            stdin=subprocess.DEVNULL,
-            stdout=told,
-            stderr=told,
-            env=ENVIRONMENT,
-        )
-        return _Running(process, told, time.time())
+        for ping in running.values():
+            ping.process.send_signal(signal.SIGINT)
+        results = [parse_ping(name, _output(ping), ping.began_s, ended_s) for name, ping in running.items()]
+        return {"heard": [asdict(result) for result in results]}
 
 
-def heard_of(name: str, text: str, began_s: float, ended_s: float) -> Heard:
+def parse_ping(name: str, text: str, began_s: float, ended_s: float) -> PingResult:
     """Parse the output of a ping."""
     sent_s = {0: began_s}
     unsent: Counter[int] = Counter()
@@ -245,8 +242,8 @@ def heard_of(name: str, text: str, began_s: float, ended_s: float) -> Heard:
     found = SENT.search(text)
     sent = int(found[1]) if found else max(sent_s)
     if not sent and not unsent:
-        return Heard(name, 0, (), (text.strip().splitlines() or ["it says nothing"])[-1])
-    return Heard(name, sent + unsent.total(), tuple(_gaps(sent_s, unsent, sent, ended_s)))
+        return PingResult(name, 0, (), (text.strip().splitlines() or ["ping printed nothing"])[-1])
+    return PingResult(name, sent + unsent.total(), tuple(_gaps(sent_s, unsent, sent, ended_s)))
 
 
 def _gaps(sent_s: Mapping[int, float], unsent: Mapping[int, int], sent: int, ended_s: float) -> Iterator[Gap]:
@@ -259,13 +256,13 @@ def _gaps(sent_s: Mapping[int, float], unsent: Mapping[int, int], sent: int, end
         yield Gap(sent_s[last], ended_s, lost)
 
 
-def _told(one: _Running) -> str:
+def _output(ping: _Running) -> str:
     try:
-        one.process.wait(ENDING_S)
+        ping.process.wait(ENDING_S)
     except subprocess.TimeoutExpired:
-        one.process.kill()
-        one.process.wait()
-    with one.told as file:
+        ping.process.kill()
+        ping.process.wait()
+    with ping.output as file:
         file.seek(0)
         return file.read().decode(errors="replace")
 
@@ -310,7 +307,7 @@ def some_trips(fabric: Fabric) -> Iterator[NicPing]:
         for place, nic in enumerate(host.nics):
             across = rails[(place + 1) % len(rails)]
             for rail in dict.fromkeys((nic.rail, across if fabric.cross_rail == "routed" else nic.rail)):
-                far = _on_rail(other, rail)
+                far = next((nic for nic in other.nics if nic.rail == rail), None)
                 if other.name != host.name and far and far.leaf in known[nic.leaf]:
                     yield NicPing(host.name, nic, other.name, far)
 
@@ -328,7 +325,7 @@ def unreached(nodes: Mapping[str, LiveNode], trips: Iterable[NicPing], packet_by
     size = f"-M do -s {packet_bytes - HEADERS_BYTES}" if packet_bytes > HEADERS_BYTES else ""
     with ThreadPoolExecutor(ASKERS) as pool:
         answers = pool.map(lambda item: list(_unreached_from(nodes[item[0]], item[1], size)), by_host.items())
-        return [lack for lacks in answers for lack in lacks]
+        return [shortfall for found in answers for shortfall in found]
 
 
 def _unreached_from(node: LiveNode, trips: list[NicPing], size: str) -> Iterator[Shortfall]:
@@ -348,38 +345,34 @@ def _unreached_from(node: LiveNode, trips: list[NicPing], size: str) -> Iterator
         yield Shortfall(node.name, what, trip.nic.interface)
 
 
-def _on_rail(host: Host, rail: int) -> Nic | None:
-    return next((nic for nic in host.nics if nic.rail == rail), None)
-
-
 Nodes = Mapping[str, LiveNode]
 
 
 def check(fabric: Fabric, nodes: Nodes) -> Mapping[str, Any]:
     """Examine the lab as it is now, with a ping between every two NICs that the design connects."""
     found = missing(fabric, nodes)
-    return _tripped(fabric, nodes, [f"{name}: {what}" for name, whats in found.items() for what in whats])
+    return _with_pings(fabric, nodes, [f"{name}: {what}" for name, whats in found.items() for what in whats])
 
 
 def examine(fabric: Fabric, nodes: Nodes, most: int, patience_s: float) -> Mapping[str, Any]:
     """Examine the converged lab, with packets of the hosts' MTU, on a sample of pings."""
-    lacks = wait(fabric, nodes, patience_s, lambda _done, _total: None)
+    shortfalls = wait(fabric, nodes, patience_s, lambda _done, _total: None)
     packet_bytes = min((host.mtu_bytes for host in fabric.hosts), default=0)
-    return _tripped(fabric, nodes, [str(lack) for lack in lacks], most, packet_bytes)
+    return _with_pings(fabric, nodes, [str(shortfall) for shortfall in shortfalls], most, packet_bytes)
 
 
-def _tripped(
-    fabric: Fabric, nodes: Nodes, lacks: list[str], most: int | None = None, packet_bytes: int = 0
+def _with_pings(
+    fabric: Fabric, nodes: Nodes, shortfalls: list[str], most: int | None = None, packet_bytes: int = 0
 ) -> Mapping[str, Any]:
     """Return what is missing, with the pings that fail, or succeed where the design blocks them."""
     every_own = list(every_trip(fabric, is_across=False))
     every_across = list(every_trip(fabric, is_across=True))
     own, across = sampled(every_own, most), sampled(every_across, most)
-    found = [*lacks, *map(str, unreached(nodes, own, packet_bytes))]
-    silent = unreached(nodes, across, packet_bytes)
+    found = [*shortfalls, *map(str, unreached(nodes, own, packet_bytes))]
+    unanswered = unreached(nodes, across, packet_bytes)
     if fabric.cross_rail == "routed":
-        found += map(str, silent)
-    elif passed := len(across) - len(silent):
+        found += map(str, unanswered)
+    elif passed := len(across) - len(unanswered):
         found.append(f"{passed} of {len(across)} trips across rails succeed; the design blocks them")
     return {
         "shortfalls": found,

@@ -1,6 +1,6 @@
-"""What the hardware of a device shows at one moment: the one source behind every NOS view, SNMP table and host tool.
+"""Readings of a device's hardware at one moment: the one source of every NOS command, SNMP table and host tool.
 
-`SOURCES` says of each field whether it was read from the kernel or comes from the model.
+`SOURCES` lists which fields are read from the kernel and which come from the model.
 """
 
 from collections.abc import Mapping
@@ -107,7 +107,7 @@ class TransceiverReading:
     tx_limits: ModuleThresholds | None
     bias_limits: ModuleThresholds | None
     first_lane: int = 1
-    """Where the port's own lanes begin in a module it shares with another port."""
+    """The port's first lane in a module it shares with another port."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,4 +189,4 @@ SOURCES: Mapping[str, Source] = MappingProxyType(
         "module": "model",
     }
 )
-"""Where each field comes from; what is not named is the model's."""
+"""The source of each field; unlisted fields come from the model."""

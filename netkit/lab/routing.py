@@ -1,4 +1,4 @@
-"""FRR in a node: how it is told a configuration, and when it stamped the last change of each link."""
+"""FRR in a node: loading a configuration, and the timestamps of the last change of each link."""
 
 import json
 import re
@@ -13,7 +13,7 @@ from netkit.lab.node import ConfigRefusedError, ProgramResult
 from netkit.lab.system.namespace_holder import OWN
 
 SOCKET = "/run/frr/zebra.vty"
-"""As old as zebra."""
+"""Its modification time is the start time of zebra."""
 STAMP = "%Y/%m/%d %H:%M:%S"
 
 
@@ -40,23 +40,22 @@ NEVER = LinkChange()
 def link_changes(node: RoutingNode) -> Mapping[str, LinkChange]:
     """Return the last changes of each port by its NOS name; empty while zebra does not answer."""
     try:
-        told = json.loads(node.vty("show interface json", "zebra"))
+        interfaces = json.loads(node.vty("show interface json", "zebra"))
         started_s = node.file(SOCKET).stat().st_mtime
     except (OSError, ValueError):
         return {}
-    return {
-        name: _change(told[interface], started_s) for name, interface in node.kernel_names.items() if interface in told
-    }
+    changes = {}
+    for name, kernel_name in node.kernel_names.items():
+        if (interface := interfaces.get(kernel_name)) is None:
+            continue
+        went_s, came_s = _epoch_s(interface.get("lastLinkDown")), _epoch_s(interface.get("lastLinkUp"))
+        if came_s is None and interface.get("operationalStatus") == "up":
+            came_s = started_s  # it was up before zebra
+        changes[name] = LinkChange(went_s, came_s)
+    return changes
 
 
-def _change(told: Mapping[str, str], started_s: float) -> LinkChange:
-    """Return the last changes of one port; a link that was up before zebra counts from zebra's start."""
-    went_s, came_s = (_moment_s(told.get(key)) for key in ("lastLinkDown", "lastLinkUp"))
-    is_up = told.get("operationalStatus") == "up"
-    return LinkChange(went_s, started_s if came_s is None and is_up else came_s)
-
-
-def _moment_s(stamp: str | None) -> float | None:
+def _epoch_s(stamp: str | None) -> float | None:
     """Parse a timestamp in local time, with hundredths of a second."""
     if stamp is None:
         return None
@@ -70,10 +69,10 @@ CONFIG = "/etc/frr/frr.conf"
 RELOAD = (f"{FOLDER}/frr-reload.py", "--reload", "--stdout", CONFIG)
 PATIENCE_S = 60.0
 BOOT_PATIENCE_S = 300.0
-"""For programs that are alive and not ready yet: on a busy machine they take their time."""
-SCRIPT = f"{OWN}/as-told.sed"
+"""For programs that run but are not ready yet; generous, since labs run on busy machines."""
+SCRIPT = f"{OWN}/as-configured.sed"
 VTYSH = f"""#!/bin/sh
-# Timers that the lab runs slower are shown as they were told.
+# Timers that the lab runs slower are shown as configured.
 case "$*" in *"show run"*) [ ! -s {SCRIPT} ] || {{
   shown=$(/usr/bin/vtysh "$@"); code=$?
   printf '%s\\n' "$shown" | sed -f {SCRIPT}
@@ -83,13 +82,13 @@ exec /usr/bin/vtysh "$@"
 """
 NEIGHBOR = re.compile(r"^ *neighbor (\S+) interface\b", re.MULTILINE)
 ROUTER = re.compile(r"^router bgp \d+$", re.MULTILINE)
-TOLD = "! told "
+CONFIGURED = "! configured "
 BFD_DEFAULT_MS = "300"
 TIMER = re.compile(r"^(\s*(?:receive|transmit)-interval )(\d+)$", re.MULTILINE)
 TIMERS = ("transmit-interval", "receive-interval")
 PROFILE = re.compile(r"^ profile \S+$")
 OWNER = re.compile(r"^\s*(?:profile|peer) ")
-SLOWED = re.compile(rf"^{TOLD}(.+): (\S+) (\d+), runs at (\d+)$", re.MULTILINE)
+SLOWED = re.compile(rf"^{CONFIGURED}(.+): (\S+) (\d+), runs at (\d+)$", re.MULTILINE)
 COMPLAINTS = re.compile(r"^(?:%|line \d+:|\[.*?\] %).*$", re.MULTILINE)
 
 
@@ -106,10 +105,10 @@ class Shell(Protocol):
 def load(node: Shell, text: str) -> None:
     """Apply a configuration to the daemons; start them if they do not run yet."""
     node.file(CONFIG).write_text(text, encoding="utf-8")
-    # Have vtysh show slower timers as they were told: they are the lab's own, and no difference from the intent.
-    node.file(SCRIPT).write_text(as_told(text), encoding="utf-8")
+    # Have vtysh show the configured timers: slower ones are the lab's own, not a difference from the intent.
+    node.file(SCRIPT).write_text(as_configured(text), encoding="utf-8")
     program = node.file(f"{OWN}/bin/vtysh")
-    if not program.is_symlink():  # where it is the personality's own, that shows what it was told
+    if not program.is_symlink():  # a personality's own vtysh shows the configuration it was given
         program.write_text(VTYSH, encoding="utf-8")
         program.chmod(0o755)
     if not all(node.is_running(daemon) for daemon in DAEMONS):
@@ -123,8 +122,8 @@ def load(node: Shell, text: str) -> None:
             done = node.run(*RELOAD)
     complaints = COMPLAINTS.findall(done.stdout + done.stderr)
     if complaints or done.exit_code != 0:
-        said = "; ".join(complaints) or (done.stderr or done.stdout).strip()[-500:]
-        raise ConfigRefusedError(f"FRR refuses the configuration: {said}")
+        reason = "; ".join(complaints) or (done.stderr or done.stdout).strip()[-500:]
+        raise ConfigRefusedError(f"FRR refuses the configuration: {reason}")
 
 
 def neighbors(text: str) -> frozenset[str]:
@@ -184,7 +183,7 @@ def _exchange(line: socket.socket, command: str) -> str:
 
 def _listens(node: Shell, daemon: str) -> bool:
     if not node.is_running(daemon):
-        raise ConfigRefusedError(f"{daemon} ended at once; its log says why")
+        raise ConfigRefusedError(f"{daemon} exited at once; see its log")
     try:
         ask(node, daemon, "show version")
     except OSError:
@@ -206,35 +205,32 @@ def slower_bfd(text: str, interval_ms: int) -> str:
 
     A timer that a profile leaves out is at FRR's default, which is too fast as well; FRR has no command to unset it.
     """
-    lines, told, owner = [], [], ""
+    lines, changes, owner = [], [], ""
     missing: list[str] = []
     for line in [*text.splitlines(keepends=True), ""]:
-        given = [line]
-        if not line.startswith("  "):
-            given, missing = [*(f"  {timer} {BFD_DEFAULT_MS}\n" for timer in missing), line], []
-        for one in given:
-            match = TIMER.match(one)
+        expanded = [line]
+        if not line.startswith("  "):  # the profile ends: add the timers it left out
+            expanded, missing = [*(f"  {timer} {BFD_DEFAULT_MS}\n" for timer in missing), line], []
+        for setting in expanded:
+            match = TIMER.match(setting)
             is_fast = match is not None and int(match[2]) < interval_ms
             if match and match[1].strip() in missing:
                 missing.remove(match[1].strip())
             if match and is_fast:
-                told.append(f"{TOLD}{owner}: {match[1].strip()} {match[2]}, runs at {interval_ms}\n")
-            lines.append(f"{match[1]}{interval_ms}\n" if match and is_fast else one)
+                changes.append(f"{CONFIGURED}{owner}: {match[1].strip()} {match[2]}, runs at {interval_ms}\n")
+            lines.append(f"{match[1]}{interval_ms}\n" if match and is_fast else setting)
         if OWNER.match(line):
             owner = line.strip()
             missing = list(TIMERS) if PROFILE.match(line) and int(BFD_DEFAULT_MS) < interval_ms else []
-    return "".join([*told, *lines])
+    return "".join([*changes, *lines])
 
 
-def as_told(text: str) -> str:
+def as_configured(text: str) -> str:
     """Return a `sed` script that shows the original timers, from the comments of a slowed-down configuration."""
-    return "".join(
-        f"/^ *{re.escape(match[1])}$/,/^ *exit$/ {_shown(match[2], match[3], match[4])}\n"
-        for match in SLOWED.finditer(text)
-    )
-
-
-def _shown(timer: str, told: str, runs: str) -> str:
-    if told == BFD_DEFAULT_MS and "echo" not in timer:  # FRR prints no default
-        return f"{{ /^ *{timer} {runs}$/d }}"
-    return f"s/^\\( *{timer} \\){runs}$/\\1{told}/"
+    script = ""
+    for owner, timer, configured, runs in SLOWED.findall(text):
+        command = f"s/^\\( *{timer} \\){runs}$/\\1{configured}/"
+        if configured == BFD_DEFAULT_MS and "echo" not in timer:  # FRR prints no default
+            command = f"{{ /^ *{timer} {runs}$/d }}"
+        script += f"/^ *{re.escape(owner)}$/,/^ *exit$/ {command}\n"
+    return script

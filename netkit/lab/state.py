@@ -1,7 +1,7 @@
-"""What a switch of the lab is told to be, in one shape, whatever the language it was told in.
+"""The configuration of a switch of the lab in one form, independent of its NOS.
 
-A personality reads its own configuration and ends here; `realise` turns it into kernel and FRR state, and the hardware
-model reads from it what namespaces do not have.
+A personality translates its own configuration into it; `realise` applies it to kernel and FRR, and the hardware model
+uses the parts that namespaces lack.
 """
 
 from collections.abc import Mapping
@@ -65,7 +65,7 @@ class PortState:
     adaptive_routing: bool = False
     qos: QosState = QosState()
     alias: str = ""
-    """What SNMP and LLDP call the port, where that is not its name."""
+    """The port's name in SNMP and LLDP, if it differs."""
 
 
 @dataclass(frozen=True, slots=True)

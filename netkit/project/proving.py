@@ -19,7 +19,7 @@ from netkit.design.expectation import expectations, has_drain
 from netkit.design.select import Device
 from netkit.errors import NetkitError
 from netkit.lab.folder import LabFolder, ask_keeper
-from netkit.lab.proof import Gap, Heard
+from netkit.lab.proof import Gap, PingResult
 from netkit.plan import Plan
 from netkit.plan.intent_diff import IntentDiff
 from netkit.platforms.config import Files
@@ -200,7 +200,7 @@ class ProofRun:
         called: Sequence[ProofFlow],
         outcome: Outcome | None,
         turns: Sequence[WaveStart],
-        heard: Sequence[Heard],
+        heard: Sequence[PingResult],
     ) -> Proof:
         """Return what traffic saw of a deploy, and take down what speaks against the change."""
         waves, scopes = by_wave(turns, heard), by_scope(called, heard)
@@ -276,7 +276,7 @@ def _rendered(project: Project, fabric: Fabric) -> Mapping[str, Files]:
     return quietly(project, devices, Engine(project.template_folders))
 
 
-def _heard(found: Mapping[str, object]) -> Heard:
+def _heard(found: Mapping[str, object]) -> PingResult:
     gaps = found["gaps"]
     known = {**found, "gaps": tuple(Gap(**gap) for gap in gaps)} if isinstance(gaps, list) else found
-    return Heard(**known)  # type: ignore[arg-type]
+    return PingResult(**known)  # type: ignore[arg-type]

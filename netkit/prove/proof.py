@@ -8,7 +8,7 @@ from netkit.deploy import DeviceOutcome, Outcome
 from netkit.design.expectation import ways
 from netkit.design.fabric import Fabric, Host, Nic, Switch
 from netkit.errors import LabError, Problem
-from netkit.lab.proof import Gap, Heard, NicPing, TrafficPair, every_trip, sampled
+from netkit.lab.proof import Gap, NicPing, PingResult, TrafficPair, every_trip, sampled
 from netkit.plan import Plan
 from netkit.plan.intent_diff import IntentDiff
 from netkit.platforms.change import Risk
@@ -99,7 +99,7 @@ class ScopeSeen:
     worst: str
 
 
-def by_wave(turns: Sequence[WaveStart], heard: Iterable[Heard]) -> tuple[WaveSeen, ...]:
+def by_wave(turns: Sequence[WaveStart], heard: Iterable[PingResult]) -> tuple[WaveSeen, ...]:
     """Return what each wave cost; a gap belongs to the wave in which it began."""
     began = [WaveStart(BEFORE, (), 0.0), *sorted(turns, key=lambda turn: turn.began_s)]
     gaps: dict[int, list[Gap]] = {turn.number: [] for turn in began}
@@ -112,13 +112,13 @@ def by_wave(turns: Sequence[WaveStart], heard: Iterable[Heard]) -> tuple[WaveSee
     )
 
 
-def since_the_first(turns: Sequence[WaveStart], heard: Iterable[Heard]) -> tuple[Heard, ...]:
+def since_the_first(turns: Sequence[WaveStart], heard: Iterable[PingResult]) -> tuple[PingResult, ...]:
     """Return what was heard without what was lost before anything changed."""
     first_s = min((turn.began_s for turn in turns), default=float("inf"))
     return tuple(replace(one, gaps=tuple(gap for gap in one.gaps if gap.began_s >= first_s)) for one in heard)
 
 
-def by_scope(flows: Sequence[ProofFlow], heard: Iterable[Heard]) -> tuple[ScopeSeen, ...]:
+def by_scope(flows: Sequence[ProofFlow], heard: Iterable[PingResult]) -> tuple[ScopeSeen, ...]:
     """Return what each scope lost."""
     known = {one.name: one for one in heard}
     return tuple(
@@ -128,12 +128,12 @@ def by_scope(flows: Sequence[ProofFlow], heard: Iterable[Heard]) -> tuple[ScopeS
     )
 
 
-def mute(heard: Iterable[Heard]) -> Iterator[str]:
+def mute(heard: Iterable[PingResult]) -> Iterator[str]:
     """Yield the calls that could not even be made."""
     yield from (f"{one.name}: {one.problem}" for one in heard if not one.sent)
 
 
-def _seen_scope(scope: str, heard: Sequence[Heard]) -> ScopeSeen:
+def _seen_scope(scope: str, heard: Sequence[PingResult]) -> ScopeSeen:
     worst = max(heard, key=lambda one: _longest_s(one.gaps))
     gaps = [gap for one in heard for gap in one.gaps]
     sent = sum(one.sent for one in heard)
@@ -376,7 +376,7 @@ def of_outcome(outcome: Outcome) -> Iterator[str]:
         yield f"the deploy ended with {outcome.exit_code}"
 
 
-def of_loss(plan: Plan, flows: Sequence[ProofFlow], heard: Sequence[Heard]) -> Iterator[str]:
+def of_loss(plan: Plan, flows: Sequence[ProofFlow], heard: Sequence[PingResult]) -> Iterator[str]:
     """Yield what was lost although the model of the routing predicted that it is not.
 
     Of changes that lay out buffers again or take down links the model predicts routes, not frames: nothing is held

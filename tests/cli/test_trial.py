@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from netkit.deploy import ConfigState, DeviceOutcome, DeviceResult, Outcome
-from netkit.lab.proof import Gap, Heard
+from netkit.lab.proof import Gap, PingResult
 from netkit.plan import Plan
 from netkit.project.project import Project
 from netkit.project.proving import ProofRun
@@ -22,7 +22,7 @@ DURING, BEFORE = Gap(101.0, 102.0, 9), Gap(99.0, 102.0, 29)
 def trial(outcome: Outcome | None, gaps: Sequence[Gap] = (), sent: int = 50) -> ProofRun:
     """Return a proof after its change was rolled and heard."""
     found = ProofRun(PROJECT, PROJECT, LabPart(PROJECT.fabric), PLAN, 0.0)
-    heard = [Heard(flow.call.name, sent, tuple(gaps)) for flow in CALLED]
+    heard = [PingResult(flow.call.name, sent, tuple(gaps)) for flow in CALLED]
     found.judged(PLAN, CALLED, outcome, TURNS, heard)
     return found
 

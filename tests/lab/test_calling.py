@@ -1,6 +1,6 @@
 """What is read of a call: how much was sent, and when no answers came."""
 
-from netkit.lab.proof import Gap, Heard, heard_of
+from netkit.lab.proof import Gap, PingResult, parse_ping
 
 BEGAN_S = 1000.0
 INTERVAL_S = 0.5
@@ -16,28 +16,28 @@ def told(*numbers: int, sent: int) -> str:
     return "\n".join(["PING 127.0.0.1 (127.0.0.1) 56(84) bytes of data.", *lines, "", tail])
 
 
-def heard(*numbers: int, sent: int) -> Heard:
-    return heard_of("a", told(*numbers, sent=sent), BEGAN_S, BEGAN_S + sent * INTERVAL_S)
+def heard(*numbers: int, sent: int) -> PingResult:
+    return parse_ping("a", told(*numbers, sent=sent), BEGAN_S, BEGAN_S + sent * INTERVAL_S)
 
 
 def test_a_call_that_is_answered_has_no_gaps() -> None:
-    assert heard(1, 2, 3, sent=3) == Heard("a", 3, ())
+    assert heard(1, 2, 3, sent=3) == PingResult("a", 3, ())
 
 
 def test_the_last_packet_may_still_be_on_its_way() -> None:
-    assert heard(1, 2, sent=3) == Heard("a", 3, ())
+    assert heard(1, 2, sent=3) == PingResult("a", 3, ())
 
 
 def test_a_gap_lies_between_the_answered_packets_around_it() -> None:
-    assert heard(1, 4, 5, sent=5) == Heard("a", 5, (Gap(1000.5, 1002.0, 2),))
+    assert heard(1, 4, 5, sent=5) == PingResult("a", 5, (Gap(1000.5, 1002.0, 2),))
 
 
 def test_answers_out_of_order_are_no_gap() -> None:
-    assert heard(2, 1, 4, 3, sent=4) == Heard("a", 4, ())
+    assert heard(2, 1, 4, 3, sent=4) == PingResult("a", 4, ())
 
 
 def test_gaps_at_the_beginning_and_at_the_end_count() -> None:
-    assert heard(3, sent=6) == Heard("a", 6, (Gap(1000.0, 1001.5, 2), Gap(1001.5, 1003.0, 3)))
+    assert heard(3, sent=6) == PingResult("a", 6, (Gap(1000.0, 1001.5, 2), Gap(1001.5, 1003.0, 3)))
 
 
 def test_a_call_goes_on_where_numbers_begin_anew() -> None:
@@ -47,17 +47,17 @@ def test_a_call_goes_on_where_numbers_begin_anew() -> None:
 
 
 def test_a_call_without_any_answer_is_one_gap() -> None:
-    assert heard(sent=4) == Heard("a", 4, (Gap(1000.0, 1002.0, 4),))
+    assert heard(sent=4) == PingResult("a", 4, (Gap(1000.0, 1002.0, 4),))
 
 
 def test_packets_that_a_host_has_no_way_for_count_where_they_were_not_sent() -> None:
     lines = told(1, 2, 4, sent=4).splitlines()
     text = "\n".join([*lines[:3], *["ping: sendmsg: Network is unreachable"] * 3, *lines[3:]])
-    assert heard_of("a", text, BEGAN_S, BEGAN_S + 4) == Heard("a", 7, (Gap(1001.0, 1002.0, 4),))
+    assert parse_ping("a", text, BEGAN_S, BEGAN_S + 4) == PingResult("a", 7, (Gap(1001.0, 1002.0, 4),))
     text = "\n".join([*["ping: sendmsg: Network is unreachable"] * 2, "", "0 packets transmitted, 0 received"])
-    assert heard_of("a", text, BEGAN_S, BEGAN_S + 4) == Heard("a", 2, (Gap(1000.0, 1004.0, 2),))
+    assert parse_ping("a", text, BEGAN_S, BEGAN_S + 4) == PingResult("a", 2, (Gap(1000.0, 1004.0, 2),))
 
 
 def test_a_call_that_cannot_begin_says_why() -> None:
-    found = heard_of("a", "ping: connect: Network is unreachable\n", BEGAN_S, BEGAN_S)
-    assert found == Heard("a", 0, (), "ping: connect: Network is unreachable")
+    found = parse_ping("a", "ping: connect: Network is unreachable\n", BEGAN_S, BEGAN_S)
+    assert found == PingResult("a", 0, (), "ping: connect: Network is unreachable")

@@ -1,13 +1,13 @@
-"""BFD runs slower in a lab than it was told, and is shown as it was told."""
+"""BFD runs slower in a lab than configured, and vtysh shows the configured timers."""
 
 import re
 import subprocess
 from pathlib import Path
 
 from netkit.lab.node import ProgramResult
-from netkit.lab.routing import as_told, neighbors, part, slower_bfd
+from netkit.lab.routing import as_configured, neighbors, part, slower_bfd
 
-TOLD = """frr version 10.2
+CONFIG = """frr version 10.2
 bfd
  profile fabric
   transmit-interval 300
@@ -29,26 +29,26 @@ exit
 
 
 def shown(script: str, text: str, folder: Path) -> str:
-    file = folder / "as-told.sed"
+    file = folder / "as-configured.sed"
     file.write_text(script, encoding="utf-8")
     return subprocess.run(["sed", "-f", file], input=text, capture_output=True, text=True, check=True).stdout
 
 
-def test_faster_timers_run_slower_and_all_are_shown_as_told(tmp_path: Path) -> None:
-    slower = slower_bfd(TOLD, 1000)
-    running = "".join(line for line in slower.splitlines(keepends=True) if not line.startswith("! told"))
+def test_faster_timers_run_slower_and_all_are_shown_as_configured(tmp_path: Path) -> None:
+    slower = slower_bfd(CONFIG, 1000)
+    running = "".join(line for line in slower.splitlines(keepends=True) if not line.startswith("! configured"))
     left_out = " profile plain\n"
     slow = f"{left_out}  transmit-interval 1000\n  receive-interval 1000\n"
-    assert running == TOLD.replace("interval 300", "interval 1000").replace(left_out, slow)
+    assert running == CONFIG.replace("interval 300", "interval 1000").replace(left_out, slow)
     defaults = re.compile(r"^ *(?:receive|transmit)-interval 300\n", re.MULTILINE)
-    assert shown(as_told(slower), running, tmp_path) == defaults.sub("", TOLD)  # FRR prints no default
+    assert shown(as_configured(slower), running, tmp_path) == defaults.sub("", CONFIG)  # FRR prints no default
 
 
 def test_what_is_slow_enough_stays_as_it_is() -> None:
-    slow = TOLD.replace("interval 300", "interval 1000").replace(" profile plain\n exit\n !\n", "")
+    slow = CONFIG.replace("interval 300", "interval 1000").replace(" profile plain\n exit\n !\n", "")
     assert slower_bfd(slow, 1000) == slow
-    assert as_told(slow) == ""
-    assert slower_bfd(TOLD, 300) == TOLD
+    assert as_configured(slow) == ""
+    assert slower_bfd(CONFIG, 300) == CONFIG
     assert slower_bfd("bfd\n profile a\n profile b\n", 400).count("interval 400\n") == 4  # an `exit` may be left out
 
 

@@ -1,6 +1,6 @@
 """What traffic saw: each gap in its wave and in its scope."""
 
-from netkit.lab.proof import Gap, Heard, TrafficPair
+from netkit.lab.proof import Gap, PingResult, TrafficPair
 from netkit.plan import Blast, DevicePlan, Plan
 from netkit.plan.model import ReachabilityLoss, Step
 from netkit.platforms.change import Risk, Strategy
@@ -26,25 +26,28 @@ FLOWS = tuple(
 
 
 def test_a_gap_belongs_to_the_wave_in_which_it_began() -> None:
-    heard = [Heard("a", 50, (Gap(150.0, 150.5, 4), Gap(199.0, 203.0, 39))), Heard("b", 50, (Gap(250.0, 252.0, 19),))]
+    heard = [
+        PingResult("a", 50, (Gap(150.0, 150.5, 4), Gap(199.0, 203.0, 39))),
+        PingResult("b", 50, (Gap(250.0, 252.0, 19),)),
+    ]
     assert by_wave(TURNS, heard) == (WaveSeen(1, ("spine01",), 43, 4.0), WaveSeen(2, ("leaf01", "leaf02"), 19, 2.0))
 
 
 def test_what_is_lost_before_the_first_wave_is_told_apart() -> None:
-    found = by_wave(TURNS, [Heard("a", 50, (Gap(90.0, 91.0, 9),))])
+    found = by_wave(TURNS, [PingResult("a", 50, (Gap(90.0, 91.0, 9),))])
     assert found[0] == WaveSeen(BEFORE, (), 9, 1.0)
     assert [one.lost for one in found[1:]] == [0, 0]
 
 
 def test_what_is_lost_before_the_first_wave_does_not_speak_against_a_change() -> None:
     during = Gap(100.5, 101.0, 4)
-    heard = [Heard("a", 50, (Gap(90.0, 91.0, 9), during)), Heard("b", 50, (Gap(99.0, 99.5, 4),))]
-    assert since_the_first(TURNS, heard) == (Heard("a", 50, (during,)), Heard("b", 50, ()))
+    heard = [PingResult("a", 50, (Gap(90.0, 91.0, 9), during)), PingResult("b", 50, (Gap(99.0, 99.5, 4),))]
+    assert since_the_first(TURNS, heard) == (PingResult("a", 50, (during,)), PingResult("b", 50, ()))
     assert list(of_loss(plan(Risk.LOW), FLOWS, since_the_first(TURNS, heard[1:]))) == []
 
 
 def test_a_scope_names_its_worst_flow() -> None:
-    heard = [Heard("a", 50, ()), Heard("b", 40, (Gap(1.0, 2.5, 14),))]
+    heard = [PingResult("a", 50, ()), PingResult("b", 40, (Gap(1.0, 2.5, 14),))]
     assert by_scope(FLOWS, heard) == (
         ScopeSeen(SAME_LEAF, 1, 50, 0, 0.0, ""),
         ScopeSeen(ACROSS, 1, 40, 14, 1.5, "b"),
@@ -52,7 +55,7 @@ def test_a_scope_names_its_worst_flow() -> None:
 
 
 def test_a_call_that_could_not_be_made_is_no_success() -> None:
-    assert list(mute([Heard("a", 0, (), "ping: no route"), Heard("b", 1, ())])) == ["a: ping: no route"]
+    assert list(mute([PingResult("a", 0, (), "ping: no route"), PingResult("b", 1, ())])) == ["a: ping: no route"]
 
 
 def plan(risk: Risk, lost: ReachabilityLoss | None = None, *gpus: str) -> Plan:
@@ -65,7 +68,7 @@ def test_only_loss_that_the_model_does_not_predict_speaks_against_a_change() -> 
     name = "gpu01:rail0 → gpu02:rail0"
     flows, heard = (
         (ProofFlow(ACROSS, TrafficPair(name, "gpu01", "rail0", "s", "d")),),
-        (Heard(name, 40, (Gap(1.0, 2.5, 14),)),),
+        (PingResult(name, 40, (Gap(1.0, 2.5, 14),)),),
     )
     said = [f"{name}: 14 of 40 packets lost; netkit predicted that none is: a defect of netkit"]
     assert list(of_loss(plan(Risk.LOW), flows, heard)) == said

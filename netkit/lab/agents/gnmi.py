@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from netkit.lab.node import Node
-from netkit.lab.personality import Elem, Told
+from netkit.lab.personality import Elem, GnmiLeaf
 from netkit.lab.reading import QueueReading, SwitchPortReading
 from netkit.lab.state import GnmiState, SwitchState
 from netkit.lab.system.namespace_holder import ACCOUNTS
@@ -35,7 +35,7 @@ def queue(port: str, number: int) -> Steps:
     return qos_interface(port, ("output", {}), ("queues", {}), ("queue", {"name": str(number)}), ("state", {}))
 
 
-def leaves(path: Steps, values: Leaves) -> Iterator[Told]:
+def leaves(path: Steps, values: Leaves) -> Iterator[GnmiLeaf]:
     yield from (((*path, (name, {})), value) for name, value in values.items())
 
 
@@ -70,7 +70,7 @@ def queue_counters(reading: QueueReading) -> Leaves:
     return {"transmit-pkts": reading.tx_packets, "transmit-octets": reading.tx_bytes}
 
 
-def below(tree: Iterable[Told], path: Steps) -> Iterator[Told]:
+def below(tree: Iterable[GnmiLeaf], path: Steps) -> Iterator[GnmiLeaf]:
     """Yield the leaves below a path; raise LookupError if there are none."""
     found = [leaf for leaf in tree if _is_below(leaf[0], path)]
     if not found:
@@ -91,7 +91,7 @@ MOST_CALLS = 16
 SHORTEST_S, PULSE_S = 1.0, 0.2
 NANO = 1_000_000_000
 OPTIONS = (("grpc.so_reuseport", 0),)
-Read = Callable[[str, tuple[Elem, ...]], Iterator[Told]]
+Read = Callable[[str, tuple[Elem, ...]], Iterator[GnmiLeaf]]
 """Target and path → the leaves there; LookupError if there are none."""
 Gate = Callable[[str], float]
 """Node → seconds to delay its answer; raises ConnectionError if it must not answer."""

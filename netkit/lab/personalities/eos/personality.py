@@ -13,17 +13,17 @@ from netkit.lab.personalities.eos.machine import EosMachine
 from netkit.lab.personalities.eos.reply import EosCommandError, NoJsonError
 from netkit.lab.personalities.eos.switch_state import management_vrf
 from netkit.lab.personalities.eos.terminal import Terminal
-from netkit.lab.personality import Call, Elem, Personality, Told
+from netkit.lab.personality import Call, Elem, GnmiLeaf, Personality
 from netkit.lab.reading import SwitchPortReading
 
 
-def openconfig(machine: EosMachine, path: tuple[Elem, ...]) -> Iterator[Told]:
+def openconfig(machine: EosMachine, path: tuple[Elem, ...]) -> Iterator[GnmiLeaf]:
     """Yield the OpenConfig leaves below a path; raise LookupError for an unknown path."""
     leaves = (leaf for reading in machine.node.ports() for leaf in _port_leaves(machine, reading))
     yield from gnmi.below(leaves, path)
 
 
-def _port_leaves(machine: EosMachine, reading: SwitchPortReading) -> Iterator[Told]:
+def _port_leaves(machine: EosMachine, reading: SwitchPortReading) -> Iterator[GnmiLeaf]:
     name, section = reading.name, machine.running.section("interface", reading.name)
     discards = reading.traffic.tx_dropped + sum(queue.dropped_packets for queue in reading.queues)
     state = gnmi.state(reading, section.word("description"))
@@ -204,7 +204,7 @@ class Eos(Personality):
     def stop(self) -> None:
         self.machine.stop()
 
-    def gnmi(self, target: str, path: tuple[Elem, ...]) -> Iterator[Told]:
+    def gnmi(self, target: str, path: tuple[Elem, ...]) -> Iterator[GnmiLeaf]:
         del target  # EOS has one tree
         yield from openconfig(self.machine, path)
 

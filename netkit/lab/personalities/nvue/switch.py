@@ -16,7 +16,7 @@ from netkit.lab.personalities.nvue.rules import broken
 from netkit.lab.personalities.nvue.schema import BREAK, CumulusSwitch, Issue, NvueSchemaNode, checked, merged, schema
 from netkit.lab.personalities.nvue.system import Applier, NvueCommandError, NvueSystem
 from netkit.lab.personalities.nvue.tree import Tree, child, load
-from netkit.lab.personality import Call, Elem, Personality, Told
+from netkit.lab.personality import Call, Elem, GnmiLeaf, Personality
 from netkit.lab.reading import SwitchPortReading
 
 SOURCE = Path(__file__).with_name("factory.yaml")
@@ -43,7 +43,7 @@ def factory(known: NvueSchemaNode, chassis: CumulusSwitch) -> Tree:
     return merged(known, tree, of_release)
 
 
-def _port_leaves(reading: SwitchPortReading) -> Iterator[Told]:
+def _port_leaves(reading: SwitchPortReading) -> Iterator[GnmiLeaf]:
     name, traffic = reading.name, reading.traffic
     packets = {"in-pkts": traffic.rx_packets, "out-pkts": traffic.tx_packets, "out-discards": traffic.tx_dropped}
     counters = {**gnmi.counters(reading), **packets}
@@ -135,7 +135,7 @@ class Nvue(Personality):
     ) -> tuple[int, Mapping[str, str], bytes]:
         return answer(self.system, method, path, headers, body, user or self.login)
 
-    def gnmi(self, target: str, path: tuple[Elem, ...]) -> Iterator[Told]:
+    def gnmi(self, target: str, path: tuple[Elem, ...]) -> Iterator[GnmiLeaf]:
         del target  # there is one tree
         yield from gnmi.below((leaf for reading in self.node.ports() for leaf in _port_leaves(reading)), path)
 

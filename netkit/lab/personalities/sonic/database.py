@@ -21,7 +21,7 @@ from netkit.lab.personalities.sonic.port_tables import (
 from netkit.lab.personalities.sonic.switch import cable_length_m
 from netkit.lab.personalities.sonic.system import SonicSystem
 from netkit.lab.personalities.sonic.tables import SEPARATOR, Tables, natural, parts, text
-from netkit.lab.personality import Call, Elem, Told
+from netkit.lab.personality import Call, Elem, GnmiLeaf
 from netkit.lab.reading import SwitchPortReading, TransceiverReading
 from netkit.lab.routing import NEVER, LinkChange, link_changes
 from netkit.lab.state import PRIORITIES
@@ -373,7 +373,7 @@ COUNTERS, EVERY_PORT, QUEUES = "COUNTERS", "Ethernet*", "Queues"
 SEPARATORS = {"CONFIG_DB": "|", "STATE_DB": "|"}
 
 
-def told(system: SonicSystem, target: str, path: tuple[Elem, ...]) -> Iterator[Told]:
+def told(system: SonicSystem, target: str, path: tuple[Elem, ...]) -> Iterator[GnmiLeaf]:
     """Yield the tree at a path; LookupError when the database has none there."""
     names = [name for name, _ in path]
     if target not in DATABASES or not names:

@@ -11,7 +11,7 @@ from netkit.lab.personalities.sonic.commands import Commands, answer
 from netkit.lab.personalities.sonic.frrcfgd import realisable
 from netkit.lab.personalities.sonic.system import SonicSystem
 from netkit.lab.personalities.sonic.tables import FOLDER, FRR, write
-from netkit.lab.personality import Call, Elem, Told
+from netkit.lab.personality import Call, Elem, GnmiLeaf
 
 CONTAINERS = ("bgp", "database", "lldp", "pmon", "snmp", "swss", "syncd")
 MOUNTED, FRR_FOLDER = "/etc/frr/", f"{FOLDER}/frr"
@@ -112,7 +112,7 @@ class Sonic(SonicSystem):
     programs = (*COMMANDS, *PROGRAMS)
     login = "admin"
 
-    def gnmi(self, target: str, path: tuple[Elem, ...]) -> Iterator[Told]:
+    def gnmi(self, target: str, path: tuple[Elem, ...]) -> Iterator[GnmiLeaf]:
         """Yield what a database has below a path."""
         yield from database.told(self, target, path)
 
