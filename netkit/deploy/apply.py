@@ -1,4 +1,4 @@
-"""The ways into a deploy: do it, finish one that was killed, take one back, or only try it."""
+"""Entry points of a deploy: apply a plan, resume or end an interrupted run, roll one back."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -12,7 +12,7 @@ from netkit.deploy.clock import CLOCK, DeployClock
 from netkit.deploy.connection import close
 from netkit.deploy.fan_out import each, threads
 from netkit.deploy.gate import Gate
-from netkit.deploy.job import Connect, Foreseen, Job, text_of
+from netkit.deploy.job import Connect, Job, PlannedReachability, text_of
 from netkit.deploy.journal import FINISHED, STAGE, Journal, JournalEntry, JournalError, Orders
 from netkit.deploy.lock import lock_fabric
 from netkit.deploy.model import ConfigState, DeployEvent, DeviceOutcome, EventHandler, Options, Outcome, Phase
@@ -29,11 +29,11 @@ ENDED = "ended before its last device, to be taken back"
 
 
 def ignore_event(_event: DeployEvent) -> None:
-    """Show nothing."""
+    """Do nothing: the default `on_event`."""
 
 
 def never() -> bool:
-    """Whether somebody asked the deploy to end: nobody did."""
+    """Return False: the default `is_stopping`."""
     return False
 
 
@@ -54,11 +54,13 @@ def apply(
     is_stopping: Callable[[], bool] = never,
     undoes: str = "",
 ) -> Outcome:
-    """Change the devices of a plan, wave after wave, and return how each came out.
+    """Deploy a plan wave by wave and return the outcome of each device.
 
-    DeployError when the plan must not be deployed, or somebody else deploys on this fabric: then nothing happened.
+    Raise DeployError, before anything is changed, if the plan must not be deployed or another deploy is running.
     """
-    orders = Orders(plan, _of(plan, intended), None if owner is None else _of(plan, owner), options, undoes)
+    orders = Orders(
+        plan, _changed_files(plan, intended), None if owner is None else _changed_files(plan, owner), options, undoes
+    )
     stages = stages_of(plan, orders.intended, orders.owner, options.limit, fabric)
     refusal.check(plan, fabric, intended, stages[0], options)
     job = _job(orders, stages[0], fabric, connect, gate, journal, on_event, runner, clock, is_stopping)
@@ -66,7 +68,7 @@ def apply(
         refuse_unsettled(journal.folder.parent, clock)
         journal.start(orders, provenance)
         try:
-            return _rolled(Rollout(job, stages, _untouched(orders)))
+            return _run(Rollout(job, stages, _untouched(orders)))
         finally:
             journal.close()
 
@@ -83,7 +85,7 @@ def resume(
     clock: DeployClock = CLOCK,
     is_stopping: Callable[[], bool] = never,
 ) -> Outcome:
-    """Finish a run that was killed or interrupted: first the devices it left half done, then those it never came to."""
+    """Finish an interrupted run: first the devices left half done, then those not started."""
     orders = journal.orders()
     stages = stages_of(orders.plan, orders.intended, orders.owner, orders.options.limit, fabric)
     job = _job(orders, stages[0], fabric, connect, gate, journal, on_event, runner, clock, is_stopping)
@@ -94,9 +96,9 @@ def resume(
         if provenance is not None:
             journal.resumed(provenance)
         try:
-            number, earlier = _left_behind(job, stages, journal.entries())
+            number, earlier = _interrupted_state(job, stages, journal.entries())
             found = [*_untouched(orders), *earlier]
-            return _rolled(Rollout(job, stages, found, first=number))
+            return _run(Rollout(job, stages, found, first=number))
         finally:
             journal.close()
 
@@ -112,9 +114,9 @@ def end(
     runner: RunnerPlugin | None = None,
     clock: DeployClock = CLOCK,
 ) -> Outcome:
-    """End a run that was killed or interrupted where it is, so that it can be taken back.
+    """End an interrupted run where it is, so that it can be rolled back.
 
-    What waits to be confirmed goes back, what is drained gets its traffic back; nothing else is changed.
+    Unconfirmed changes are reverted and drained devices get their traffic back; nothing else is changed.
     """
     orders = journal.orders()
     stages = stages_of(orders.plan, orders.intended, orders.owner, orders.options.limit, fabric)
@@ -125,9 +127,9 @@ def end(
         if provenance is not None:
             journal.resumed(provenance)
         try:
-            number, earlier = _left_behind(job, stages, journal.entries(), is_ending=True)
+            number, earlier = _interrupted_state(job, stages, journal.entries(), is_ending=True)
             found = [*_untouched(orders), *earlier]
-            return _rolled(Rollout(job, stages, found, first=number, stopped=ENDED))
+            return _run(Rollout(job, stages, found, first=number, stopped=ENDED))
         finally:
             journal.close()
 
@@ -147,9 +149,10 @@ def undo(
     clock: DeployClock = CLOCK,
     is_stopping: Callable[[], bool] = never,
 ) -> Outcome:
-    """Take back what a run changed: the same deploy, with the sides of the plan swapped.
+    """Roll back what a run changed: the same deploy, with the sides of the plan swapped.
 
-    `back` is the way back when that is known already. What is out of reach is left alone when options are backward.
+    `back` is the rollback plan if it is already known. With backward options, devices that cannot be reached are
+    skipped.
     """
     plan, before, owner = back or plan_rollback(undone, fabric, connect, options.limit)
     return apply(
@@ -171,30 +174,30 @@ def undo(
 
 
 def rollback_options(failed: Journal) -> Options:
-    """Return the options by which a run that failed is taken back: its own, on all that it has changed."""
+    """Return the run's own options, extended to all it changed, for rolling it back after a failure."""
     return replace(failed.orders().options, limit=None, on_failure="stop", is_backward=True)
 
 
 RollbackPlan = tuple[Plan, Mapping[str, Files], Mapping[str, Files]]
-"""The plan that takes a run back, the files it leads to, and those that say what is netkit's."""
+"""The plan of the rollback, the files it leads to, and the files that define what netkit owns."""
 
 
 def plan_rollback(
     undone: Journal, fabric: Fabric, connect: Connect, limit: Collection[str] | None = None
 ) -> RollbackPlan:
-    """Return how a run is taken back.
+    """Plan the rollback of a run.
 
-    Devices are taken to run what the journal says they do. Those of which it does not know, or which another run has
-    begun to take back since, are read.
+    What devices run is taken from the journal. Devices in an unknown state, and those another rollback has started on
+    since, are read.
     """
     outcome, orders = undone.outcome(), undone.orders()
     if outcome is None:
         raise DeployError(Problem(f"run {undone.run} has not finished", f"netkit rollback {undone.run} ends it first"))
     states = {one.device: one.state for one in outcome.devices if one.state is not ConfigState.AS_BEFORE}
-    missed = {one.name for one in orders.plan.unreachable}
-    if strange := [name for name in states if orders.plan.device(name) is None and name not in missed]:
+    planned = {one.name for one in orders.plan.devices} | {one.name for one in orders.plan.unreachable}
+    if unknown := [name for name in states if name not in planned]:
         raise DeployError(
-            Problem(f"run {undone.run}: {strange[0]!r} is not a device of its plan", "its files are damaged")
+            Problem(f"run {undone.run}: {unknown[0]!r} is not a device of its plan", "its files are damaged")
         )
     found = {name: running for name in states if (running := undone.before(name)) is not None}
     for file, files in (("intended.json", orders.intended), ("owner.json", orders.owner or orders.intended)):
@@ -208,24 +211,24 @@ def plan_rollback(
         name: {file: text for file, text in running.files.items() if text is not None}
         for name, running in found.items()
     }
-    both = {bridge.device: bridge.kept for bridge in orders.plan.bridges}
-    there: dict[str, Running | Unreachable] = {}
+    kept = {bridge.device: bridge.kept for bridge in orders.plan.bridges}
+    current: dict[str, Running | Unreachable] = {}
     for name, running in found.items():
         ran = orders.intended[name]
         if states[name] is ConfigState.BOTH:
-            ran = planning.keeping(fabric, name, ran, both[name])
-        there[name] = Running({file: ran.get(file) for file in running.files}, running.version)
+            ran = planning.keeping(fabric, name, ran, kept[name])
+        current[name] = Running({file: ran.get(file) for file in running.files}, running.version)
     gone_back = undone.gone_back()
     for device in outcome.devices:
         if device.device in found and (device.state is ConfigState.UNKNOWN or device.device in gone_back):
-            there[device.device] = _read(connect, undone.run, device, found[device.device].version)
+            current[device.device] = _read_running(connect, undone.run, device, found[device.device].version)
     owner = {name: (orders.owner or orders.intended)[name] for name in found}
-    whole = planning.make(fabric, there, before, owner=owner, is_part=True)
+    whole = planning.make(fabric, current, before, owner=owner, is_part=True)
     names = set(found) if limit is None else set(limit)
-    return planning.limited(fabric, whole, names, planning.sides_of(there, before, owner)), before, owner
+    return planning.limited(fabric, whole, names, planning.sides_of(current, before, owner)), before, owner
 
 
-def _read(connect: Connect, run: str, left: DeviceOutcome, version: str) -> Running | Unreachable:
+def _read_running(connect: Connect, run: str, left: DeviceOutcome, version: str) -> Running | Unreachable:
     """Return what a device runs that a run has left in a state nobody knows."""
     driver = connect(left.device)
     try:
@@ -233,8 +236,8 @@ def _read(connect: Connect, run: str, left: DeviceOutcome, version: str) -> Runn
         return Running(driver.running_files(), version)
     except AccessError as error:
         known = "; ".join(left.reasons) or "its change had begun"
-        what = "what it did not confirm it takes back by itself; once it answers, see netkit plan"
-        return Unreachable(f"{text_of(error)}; as far as known: {known}; {what}, and netkit rollback {run}")
+        remedy = "an unconfirmed change reverts by itself; once the device answers, see netkit plan"
+        return Unreachable(f"{text_of(error)}; last known: {known}; {remedy}, and netkit rollback {run}")
     finally:
         close(driver)
 
@@ -244,7 +247,7 @@ def _untouched(orders: Orders) -> list[DeviceOutcome]:
     return untouched(orders.plan, orders.options.limit, missed)
 
 
-def _of(plan: Plan, files: Mapping[str, Files]) -> dict[str, Files]:
+def _changed_files(plan: Plan, files: Mapping[str, Files]) -> dict[str, Files]:
     return {device.name: files[device.name] for device in plan.changed if device.name in files}
 
 
@@ -272,12 +275,12 @@ def _job(
         clock=clock,
         runner=runner or threads(orders.options.parallel),
         is_stopping=is_stopping,
-        model=Foreseen(orders.plan, fabric),
+        model=PlannedReachability(orders.plan, fabric),
         began_s=clock.steady_s(),
     )
 
 
-def _rolled(rollout: Rollout) -> Outcome:
+def _run(rollout: Rollout) -> Outcome:
     with _while_written(rollout):
         rollout.run()
     job = rollout.job
@@ -293,19 +296,19 @@ def _rolled(rollout: Rollout) -> Outcome:
 
 @contextmanager
 def _while_written(rollout: Rollout) -> Iterator[None]:
-    """Stop a rollout whose journal cannot be written any more; it stays to be resumed."""
+    """Stop a rollout when its journal cannot be written; the run can be resumed later."""
     try:
         yield
     except JournalError as error:
         rollout.stopped = str(error)
 
 
-def _left_behind(
+def _interrupted_state(
     job: Job, stages: Sequence[Mapping[str, Task]], entries: Iterable[JournalEntry], *, is_ending: bool = False
 ) -> tuple[int, list[DeviceOutcome]]:
-    """Return the stage a killed run was in, and how the devices came out that it had begun with.
+    """Return the stage in which the run was interrupted, and the outcomes of the devices it had started.
 
-    Those as before are changed again; where the run ends here, so is what waits to be confirmed.
+    Devices that are as before are changed again. With `is_ending`, unconfirmed changes are reverted.
     """
     number = 0
     open_entries: dict[str, list[JournalEntry]] = {}
@@ -328,8 +331,8 @@ def _left_behind(
     in_stage = replace(job, tasks=tasks)
     left = [name for name in open_entries if name not in ended and name in tasks]
 
-    def in_order(name: str) -> DeviceOutcome | None:
+    def resume_one(name: str) -> DeviceOutcome | None:
         return resume_device(in_stage, tasks[name], open_entries[name], is_ending=is_ending)
 
-    found = each(job.runner, left, in_order)
+    found = each(job.runner, left, resume_one)
     return number, [*ended.values(), *(outcome for outcome in found.values() if outcome is not None)]

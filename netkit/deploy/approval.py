@@ -1,7 +1,7 @@
 """A second person's approval of a plan: a statement of what is approved, signed with an SSH key.
 
-The file is the statement as JSON, followed by the signature of exactly these bytes, as a signed git tag has it. Whose
-key counts stands in an allowed_signers file of OpenSSH, and `ssh-keygen -Y` does all that is cryptography.
+The file is the statement as JSON, followed by the signature of exactly these bytes, as in a signed git tag. An OpenSSH
+allowed_signers file lists the accepted keys, and `ssh-keygen -Y` does the cryptography.
 """
 
 import os
@@ -30,8 +30,8 @@ BEGIN = "-----BEGIN SSH SIGNATURE-----"
 MOST_BYTES = 65_536
 HOUR_S = 3600
 SKEW_S = 300
-"""So much two people's clocks may differ."""
-PATIENCE_S = 30
+"""Tolerated difference between two people's clocks."""
+TIMEOUT_S = 30
 FINGERPRINT = re.compile(r"(SHA256:\S+)")
 PATTERN = re.compile(r"[*?!]")
 AGAIN = "have it approved again with netkit approve"
@@ -54,7 +54,7 @@ class Statement(AccessModel):
 
 @dataclass(frozen=True, slots=True)
 class Signer:
-    """Whose key signed."""
+    """The owner of a signing key."""
 
     principals: tuple[str, ...]
     key: str
@@ -62,15 +62,15 @@ class Signer:
 
 @dataclass(frozen=True, slots=True)
 class Deployer:
-    """Who deploys, as far as that is known."""
+    """The identity of the person who deploys, as far as it is known."""
 
     names: frozenset[str]
     """Names of the account, and principals that belong to it."""
     signer: Signer | None = None
-    """Who they proved to be with a key."""
+    """The identity they proved with a key."""
 
     def is_same(self, signer: Signer) -> bool:
-        """Whether a signer is this person: by name, by what stands before the @ of an address, or by key."""
+        """Whether the signer is this person: by name, by the local part of an address, or by key."""
         mine = _people((*self.names, *(self.signer.principals if self.signer else ())))
         return bool(mine & _people(signer.principals)) or (self.signer is not None and self.signer.key == signer.key)
 
@@ -80,7 +80,7 @@ def _people(names: Iterable[str]) -> set[str]:
 
 
 def statement(plan: Plan, lab: str, approver: str, now_s: float, valid_hours: float) -> str:
-    """Return the statement that approves a plan, as it is signed."""
+    """Return the statement about a plan that the approver signs."""
     at_s = int(now_s)
     found = Statement(
         fabric=plan.fabric,
@@ -96,20 +96,20 @@ def statement(plan: Plan, lab: str, approver: str, now_s: float, valid_hours: fl
 
 
 def sign(text: str, key: Path, namespace: str) -> str:
-    """Return the signature of a text; ssh-keygen asks for a passphrase or a touch itself."""
+    """Sign a text; ssh-keygen itself asks for a passphrase or a touch."""
     done = _ssh_keygen("sign", "-q", "-n", namespace, "-f", str(key), text=text, is_asking=True)
     if done.returncode:
         raise DeployError(
-            Problem(f"{key} does not sign", "name your own key with --key, or load it into the SSH agent")
+            Problem(f"cannot sign with {key}", "name your own key with --key, or load it into the SSH agent")
         )
     return done.stdout
 
 
 def signer_of(text: str, signature: str, signers: Path, principal: str, namespace: str, what: str) -> Signer:
-    """Return whose key signed a text; DeployError unless it is one that allowed_signers lists for that principal."""
+    """Identify the signer; raise DeployError for a key that allowed_signers does not list for this principal."""
     if not os.access(signers, os.R_OK):
         raise DeployError(
-            Problem("cannot be read", "list whose key counts in it, see man ssh-keygen", file=str(signers))
+            Problem("cannot be read", "list the accepted keys in it, see man ssh-keygen", file=str(signers))
         )
     with tempfile.NamedTemporaryFile("w", encoding="utf-8", suffix=".sig") as file:
         file.write(signature)
@@ -120,14 +120,14 @@ def signer_of(text: str, signature: str, signers: Path, principal: str, namespac
             raise DeployError(
                 Problem(
                     f"{what} is not signed with a key of {signers}, or its signature is damaged",
-                    "add the key, if it should count",
+                    "add the key if it should be accepted",
                 )
             )
         if loose := [one for one in principals if PATTERN.search(one)]:
             raise DeployError(Problem(f"{what}: {loose[0]} in {signers} is not one person", "list a name for each key"))
         if principal not in principals:
-            told = f"{what} is by {principal or 'nobody'}, its key is that of {', '.join(principals)}"
-            raise DeployError(Problem(told, f"see {signers}"))
+            mismatch = f"{what} is by {principal or 'nobody'}, but its key belongs to {', '.join(principals)}"
+            raise DeployError(Problem(mismatch, f"see {signers}"))
         words = ("-n", namespace, "-I", principal, "-s", file.name, "-f", str(signers))
         done = _ssh_keygen("verify", *words, text=text)
     if done.returncode:
@@ -136,7 +136,7 @@ def signer_of(text: str, signature: str, signers: Path, principal: str, namespac
 
 
 def principal_of(key: Path, signers: Path) -> str:
-    """Return the first name that an allowed_signers file lists for a key; empty when that cannot be known."""
+    """Return the first principal that allowed_signers lists for a key; empty if it cannot be determined."""
     public = key if key.suffix == ".pub" else key.with_name(f"{key.name}.pub")
     try:
         blob = public.read_text(encoding="utf-8").split()[1]
@@ -149,7 +149,6 @@ def principal_of(key: Path, signers: Path) -> str:
 
 
 def read(file: Path) -> str:
-    """Return the text of an approval."""
     try:
         with file.open("rb") as stream:
             data = stream.read(MOST_BYTES + 1)
@@ -172,19 +171,19 @@ def verified(
     deployer: Deployer | None,
     now_s: float,
 ) -> Approval:
-    """Return an approval of this plan by another person; DeployError says what is wrong with it.
+    """Verify another person's approval of this plan; raise DeployError listing what is wrong with it.
 
-    Without a deployer only whether it is whole and genuine is asked: that is for the approver's own look at it.
+    Without a deployer, only integrity and signature are checked: that is how the approver looks at their own approval.
     """
-    said, begin, rest = text.partition(BEGIN)
+    signed_text, begin, rest = text.partition(BEGIN)
     try:
-        found = Statement.model_validate_json(said, strict=True)
+        found = Statement.model_validate_json(signed_text, strict=True)
     except ValidationError:
-        raise DeployError(Problem("the approval makes no sense", AGAIN)) from None
-    signer = signer_of(said, begin + rest, signers, found.approver, NAMESPACE, "the approval")
+        raise DeployError(Problem("the approval cannot be parsed", AGAIN)) from None
+    signer = signer_of(signed_text, begin + rest, signers, found.approver, NAMESPACE, "the approval")
     problems = list(_problems(found, plan, lab, settings, now_s))
     if deployer is not None and deployer.is_same(signer):
-        problems.append(f"the approval is by {found.approver}, who deploys; nobody approves their own deploy")
+        problems.append(f"the approval is by {found.approver}, who also deploys; nobody may approve their own deploy")
     if problems:
         raise DeployError(Problem(problem, AGAIN) for problem in problems)
     return Approval(found.approver, found.at_s, found.expires_s, found.id, signer.key, text)
@@ -196,17 +195,17 @@ def _problems(found: Statement, plan: Plan, lab: str, settings: ApprovalSettings
     if found.lab != lab:
         yield f"the approval is for {_place(found.lab)}, not {_place(lab)}"
     if plan.unreachable:
-        yield f"{plan.unreachable[0].name}: could not be read for the plan, so this is not a whole plan to approve"
+        yield f"{plan.unreachable[0].name}: could not be read for the plan, so the plan is incomplete"
     if found.plan != digest_of(plan):
         yield f"the plan that was approved is {found.plan}, what would change now is {digest_of(plan)}"
     elif found.risk != plan.risk.word:
         yield f"the plan was approved as of risk {found.risk}, and is of risk {plan.risk.word}"
     if found.at_s > now_s + SKEW_S:
-        yield "the approval is of a time to come; compare the clocks"
+        yield "the approval is dated in the future; compare the clocks"
     if now_s >= found.expires_s:
         yield "the approval has expired"
     elif now_s >= found.at_s + settings.valid_hours * HOUR_S or found.expires_s <= found.at_s:
-        yield f"the approval is older than the {settings.valid_hours:g} h that deploy.yaml lets one be"
+        yield f"the approval is older than the {settings.valid_hours:g} h that deploy.yaml allows"
 
 
 def _place(lab: str) -> str:
@@ -224,10 +223,10 @@ def _ssh_keygen(action: str, *words: str, text: str = "", is_asking: bool = Fals
             encoding="utf-8",
             errors="replace",
             env=without_secrets(),
-            timeout=None if is_asking else PATIENCE_S,
+            timeout=None if is_asking else TIMEOUT_S,
             check=False,
         )
     except FileNotFoundError:
         raise DeployError(Problem("ssh-keygen is not installed", "install OpenSSH's client")) from None
     except subprocess.TimeoutExpired:
-        raise DeployError(Problem(f"ssh-keygen takes longer than {PATIENCE_S} s", "is the disk slow?")) from None
+        raise DeployError(Problem(f"ssh-keygen takes longer than {TIMEOUT_S} s", "is the disk slow?")) from None

@@ -1,4 +1,4 @@
-"""Time as a deploy sees it, so that tests can let hours pass at once."""
+"""The clocks of a deploy; tests replace them to let hours pass at once."""
 
 import time
 from collections.abc import Callable
@@ -23,18 +23,18 @@ def _boot_id() -> str:
 
 @dataclass(frozen=True, slots=True)
 class DeployClock:
-    """Where the time comes from, and how it is let pass. Every duration is measured by `steady_s`."""
+    """The clocks of a deploy. Every duration is measured with `steady_s`."""
 
     wall_s: Callable[[], float] = time.time
-    """Seconds since the epoch, for people to read: anybody may set this clock while a deploy runs."""
+    """Seconds since the epoch, for people to read: this clock may be set while a deploy runs."""
     sleep_s: Callable[[float], None] = time.sleep
     steady_s: Callable[[], float] = _steady_s
     """Seconds since this machine started, suspended or not. Nobody can set it, and all its processes agree on it."""
     boot_id: Callable[[], str] = _boot_id
-    """Which start of the machine `steady_s` counts from; empty when that is not known."""
+    """The boot that `steady_s` counts from; empty when it is unknown."""
 
     def ahead_s(self) -> float:
-        """Return how far the wall clock is ahead of the steady one; that changes only when somebody sets it."""
+        """Return how far the wall clock is ahead of the steady one; this changes only when somebody sets it."""
         return self.wall_s() - self.steady_s()
 
 

@@ -1,4 +1,4 @@
-"""Connections to a device: opened, opened again after a change, hung up."""
+"""Opening, reopening and closing connections to a device."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -9,7 +9,7 @@ from netkit.platforms.driver import Driver, Foresight
 
 
 def opened(job: Job, name: str) -> Driver:
-    """Return a driver that is connected."""
+    """Connect to a device."""
     driver = job.connect(name)
     try:
         driver.open()
@@ -20,7 +20,7 @@ def opened(job: Job, name: str) -> Driver:
 
 
 def reopened(job: Job, name: str, until_s: float) -> Driver:
-    """Return a driver over a new connection; right after a change, a device may take a while to let one in."""
+    """Open a new connection; right after a change, a device may take a while to accept one."""
     while True:
         try:
             return opened(job, name)
@@ -31,20 +31,19 @@ def reopened(job: Job, name: str, until_s: float) -> Driver:
 
 
 def foresee(driver: Driver, version: str) -> None:
-    """Let a driver fetch sessions along with the configuration: the health gate asks for them next."""
+    """Let a driver fetch sessions along with the configuration: the health gate needs them next."""
     if isinstance(driver, Foresight):
         driver.foresee_sessions(version)
 
 
 def close(driver: Driver) -> None:
-    """Close the connection; an error in that does not matter."""
+    """Close the connection and ignore errors."""
     with suppress(Exception):
         driver.close()
 
 
 @contextmanager
 def closing(driver: Driver) -> Iterator[Driver]:
-    """Close the connection at the end of a block."""
     try:
         yield driver
     finally:
@@ -52,6 +51,6 @@ def closing(driver: Driver) -> Iterator[Driver]:
 
 
 def discard(job: Job, name: str) -> None:
-    """Forget what is staged on a device, if it still answers: this changes nothing."""
+    """Discard the staged candidate of a device that still answers; the running configuration stays."""
     with suppress(Exception), closing(opened(job, name)) as driver:
         driver.discard_config()

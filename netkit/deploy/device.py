@@ -1,4 +1,4 @@
-"""One device's way through a deploy. Every step is in the journal before it happens."""
+"""The deploy of one device. Every step is journalled before it happens."""
 
 from dataclasses import replace
 
@@ -15,13 +15,13 @@ from netkit.platforms.driver import Candidate, Driver, InStep, LeavesOut
 
 
 class StoppedError(NetkitError):
-    """Somebody asked the deploy to end, and this device was not changed yet."""
+    """The deploy was interrupted before this device was changed."""
 
     exit_code = FAILED
 
 
 class Device:
-    """Changes one device: looked at first, so that no device of a wave is changed before all of it can be."""
+    """Changes one device. All devices of a wave are prepared before the first one is changed."""
 
     def __init__(self, job: Job, task: Task, wave: int) -> None:
         self._rollout = DeviceRollout(job, task, wave)
@@ -30,7 +30,7 @@ class Device:
         self._earliest_s = 0.0
 
     def prepare(self, *, is_rehearsal: bool = False) -> DeviceOutcome | None:
-        """Look at the device; None when it can be changed. It stays connected, unless this is only a rehearsal."""
+        """Check the device; return None if it can be changed. It stays connected unless this is a rehearsal."""
         try:
             self._rollout.step(Phase.PREFLIGHT)
             self._driver = opened(self._job, self._name)
@@ -47,12 +47,11 @@ class Device:
 
     @property
     def name(self) -> str:
-        """Return the name of the device."""
         return self._name
 
     @property
     def driver(self) -> Driver:
-        """Return the open connection of a prepared device."""
+        """The open connection of a prepared device."""
         if self._driver is None:
             raise RuntimeError(f"{self._name} is changed before it is prepared")
         return self._driver
@@ -62,13 +61,13 @@ class Device:
         return self.stage() or self._applied()
 
     def stage(self) -> DeviceOutcome | None:
-        """Drain the prepared device and stage the change on it; None when it can be applied."""
+        """Drain the prepared device and load the candidate; return None if it can be committed."""
         try:
             self._stage(self.driver)
         except StoppedError as error:
             self.release()
             outcome = self._rollout.put_back(self._rollout.failure(error))
-            if outcome.state is ConfigState.AS_BEFORE:  # the journal says nothing of an end: it may be rolled out again
+            if outcome.state is ConfigState.AS_BEFORE:  # no end in the journal: it may be rolled out again
                 return replace(outcome, result=DeviceResult.NOT_STARTED)
             return self._rollout.ended(outcome)
         except Exception as error:
@@ -76,12 +75,12 @@ class Device:
         return None
 
     def give_up(self, error: Exception) -> DeviceOutcome:
-        """Leave the device as it is, for what was found before anything was applied."""
+        """Leave the device as it is after an error before the commit."""
         self.release()
         return self._rollout.ended(self._rollout.recovered(error))
 
     def begin(self) -> None:
-        """Write down that the staged change is about to be applied."""
+        """Journal that the staged change is about to be committed."""
         options, clock = self._job.options, self._job.clock
         if isinstance(self._driver, LeavesOut):
             self._rollout.notes = (*self._rollout.notes, *self._driver.left_out())
@@ -90,16 +89,16 @@ class Device:
         self._job.show(Phase.COMMIT, self._name, self._rollout.wave)
 
     def note_strategy(self) -> None:
-        """Write down how a device that changes in step went about it, and why."""
+        """Journal the strategy of a device that changes in a batch, with its reason."""
         note = self._driver.strategy() if isinstance(self._driver, InStep) else ""
         if note:
             self._job.journal.step(STRATEGY, self._name, wave=self._rollout.wave, note=note)
             self._rollout.notes = (*self._rollout.notes, note)
 
     def conclude(self, error: Exception | None, *, is_half_possible: bool = False) -> DeviceOutcome:
-        """Verify and keep what was applied; with an error of applying it, find out what the device runs.
+        """Verify and confirm the change; after a failed commit, find out what the device runs.
 
-        Where half of a change is possible, a connection that is lost on the way is an error like any other.
+        Where a change may be half applied, a connection lost during the commit is an error like any other.
         """
         try:
             self._conclude(error, is_half_possible=is_half_possible)
@@ -112,7 +111,7 @@ class Device:
         return self._rollout.ended(outcome)
 
     def release(self) -> None:
-        """Hang up."""
+        """Close the connection."""
         if self._driver is not None:
             close(self._driver)
         self._driver = None
@@ -121,8 +120,8 @@ class Device:
         if not is_rehearsal:
             foresee(driver, self._task.plan.version)
         seen = read_device(driver, self._task)
-        if driver.has_pending_commit():  # even if it is as planned: the plan saw that change, too
-            remedy = "resume the run it belongs to, or wait until the device takes it back"
+        if driver.has_pending_commit():  # even if all is as planned: the plan was made with that change in it
+            remedy = "resume the run it belongs to, or wait until the device reverts it"
             raise DeviceError(Problem(f"{self._name}: a change waits for its confirmation", remedy))
         check(seen, self._task)
         if is_rehearsal:
@@ -157,7 +156,7 @@ class Device:
         return self.conclude(error)
 
     def _conclude(self, error: Exception | None, *, is_half_possible: bool) -> None:
-        """Finish. A connection that is lost on the way says nothing: the device may have applied the change."""
+        """Verify and confirm. A lost connection proves nothing: the device may have applied the change."""
         rollout, options, now_s = self._rollout, self._job.options, self._job.clock.steady_s()
         has_answered = error is None or isinstance(error, DeviceError)
         applied_by_s = now_s + (0.0 if has_answered else options.settle_s)

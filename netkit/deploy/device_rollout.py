@@ -1,11 +1,11 @@
-"""The rollout of one device: its progress so far, the steps that every path shares, and its outcome."""
+"""The rollout of one device: its progress, the steps that all paths share, and its outcome."""
 
 import re
 from contextlib import suppress
 from dataclasses import replace
 
 from netkit.deploy.connection import discard, foresee
-from netkit.deploy.gate import GateAnswer, GateQuestion, Moment, asked
+from netkit.deploy.gate import GateAnswer, GateQuestion, Moment, ask_gate
 from netkit.deploy.job import Job, code_of, is_disruptive, text_of
 from netkit.deploy.journal import CONFIRMED, JournalError
 from netkit.deploy.model import ConfigState, DeviceOutcome, DeviceResult, Phase, weightiest
@@ -14,11 +14,10 @@ from netkit.deploy.recovery import Recovery, RecoveryOutcome, Window
 from netkit.errors import DeviceError, Problem
 from netkit.platforms.driver import ConfirmsFirst, Driver
 
-MARGIN_PART = 0.1
-"""How much of the time to confirm is kept in reserve."""
-LOOKS = 2
-"""How often a device is read before what it runs is held against it."""
-
+RESERVED_SHARE = 0.1
+"""The part of the confirm time that is kept in reserve."""
+MOST_READS = 2
+"""How often a device is read before a wrong configuration counts as a failure."""
 
 POLICY = re.compile(r"prefix-list|route-map|redistribute|aggregate|PREFIX_|ROUTE_MAP")
 POLICY_DELAY_S = 7.0
@@ -26,34 +25,34 @@ POLICY_DELAY_S = 7.0
 
 
 class UnhealthyError(DeviceError):
-    """The health gate does not let the deploy go on."""
+    """The health gate stops the deploy."""
 
 
 class DeviceRollout:
-    """One device, from the first look to the end."""
+    """The rollout of one device, from the first check to its outcome."""
 
     def __init__(self, job: Job, task: Task, wave: int) -> None:
         self.job, self.task, self.wave, self.name = job, task, wave, task.name
         self.sample = ""
         self.is_blank = False
-        """Whether the health gate saw nothing before the change that could be missing after it."""
+        """Whether there was nothing before the change that could be missing after it."""
         self.notes: tuple[str, ...] = ()
-        """What the health gate says of a device that is healthy."""
+        """Remarks of the health gate about a healthy device."""
         self.ending = frozenset[str]()
-        """Words for the BGP sessions that the change takes away."""
-        self.trouble = ""
-        """What went wrong with the traffic of a device that had to be confirmed before it got it back."""
+        """Words that name the BGP sessions the change removes."""
+        self.undrain_failure = ""
+        """What went wrong after undraining a device that had to be confirmed first."""
         self.is_drained = self.is_loaded = False
         self.window: Window | None = None
-        """Set once the device was told to apply the change."""
+        """Set once the commit was sent."""
 
     def step(self, phase: Phase) -> None:
-        """Write down what is about to happen, and show it."""
+        """Journal and report the next phase."""
         self.job.journal.step(phase, self.name, wave=self.wave)
         self.job.show(phase, self.name, self.wave)
 
     def ask(self, driver: Driver, moment: Moment, time_limit_s: float) -> GateAnswer:
-        """Ask the health gate; UnhealthyError when the deploy may not go on."""
+        """Ask the health gate; raise UnhealthyError if it stops the deploy."""
         question = GateQuestion(
             device=self.name,
             moment=moment,
@@ -66,7 +65,7 @@ class DeviceRollout:
             time_limit_s=max(0.0, time_limit_s),
             prediction=self.job.predict(self.name) if moment.is_after else None,
         )
-        answer = asked(self.job.gate, question)
+        answer = ask_gate(self.job.gate, question)
         if not answer.is_healthy:
             why = "; ".join(reason.removeprefix(f"{self.name}: ") for reason in answer.reasons) or answer.verdict
             when = moment.value if moment is Moment.DRAINED else f"{moment} the change"
@@ -75,7 +74,7 @@ class DeviceRollout:
         return answer
 
     def finish(self, fresh: Driver, window: Window) -> None:
-        """Verify a change over a new connection, let traffic back, watch it under the timer, and keep the change."""
+        """Verify the change over a new connection, undrain and watch the device while its timer runs, then confirm."""
         self.step(Phase.VERIFY)
         foresee(fresh, self.task.plan.version)
         self._verify(fresh)
@@ -102,22 +101,22 @@ class DeviceRollout:
             try:
                 self._watch(fresh, self.job.options.settle_s)
             except UnhealthyError as error:
-                self.trouble = text_of(error)
+                self.undrain_failure = text_of(error)
         if is_late or self.is_drained:
             self._verify(fresh)
         self.is_drained = False
 
     def _await_policy(self, window: Window) -> None:
-        """Wait until a changed filter is in force: FRR takes it up only some seconds after the commit.
+        """Wait until a changed filter is in force: FRR applies it some seconds after the commit.
 
-        Where the health gate has nothing to compare, as on a switch from the factory, waiting shows nothing.
+        Where the health gate has nothing to compare, as on a new switch, there is nothing to wait for.
         """
         if not self.is_blank and any(POLICY.search(" ".join(change.path)) for change in self.task.plan.changes):
             committed_s = window.earliest_s - self.job.options.revert_s
             self.job.clock.sleep_s(max(0.0, committed_s + POLICY_DELAY_S - self.job.clock.steady_s()))
 
     def _watch(self, fresh: Driver, left_s: float) -> None:
-        """Let traffic back, and ask for the health of the device until it has been watched long enough."""
+        """Undrain the device and poll its health for the watch time."""
         clock, options = self.job.clock, self.job.options
         self.step(Phase.UNDRAIN)
         fresh.undrain()
@@ -133,26 +132,26 @@ class DeviceRollout:
             clock.sleep_s(min(until_s - now_s, max(0.0, asked_s + options.poll_s - now_s)))
 
     def _drain_again(self, fresh: Driver, window: Window) -> None:
-        """Send traffic elsewhere once more before the way back takes down sessions; it goes back without that, too."""
+        """Drain again before the rollback takes down sessions; the rollback also works without."""
         with suppress(Exception):
             self._step_back(Phase.DRAIN)
             fresh.drain()
             self.job.clock.sleep_s(max(0.0, min(self.job.options.drain_s, self.left_s(window))))
 
     def left_s(self, window: Window) -> float:
-        """Return how long the change can still be confirmed, with some time in reserve."""
-        return window.earliest_s - self.job.options.revert_s * MARGIN_PART - self.job.clock.steady_s()
+        """Return how long the change can still be confirmed, less a reserve."""
+        return window.earliest_s - self.job.options.revert_s * RESERVED_SHARE - self.job.clock.steady_s()
 
     def recovered(self, error: Exception) -> DeviceOutcome:
-        """Return how the device came out after a failure, once that is known."""
+        """Recover the device after an error and return its outcome."""
         failure = self.failure(error)
-        with suppress(JournalError):  # on the way back nothing waits for a journal
+        with suppress(JournalError):  # a recovery does not wait for the journal
             self.job.journal.failed(failure)
         self.job.show(Phase.SETTLE, self.name, self.wave)
         return self.put_back(failure)
 
     def put_back(self, failure: DeviceOutcome) -> DeviceOutcome:
-        """Get the device back to what it ran before, and return how that went."""
+        """Return the device to its previous configuration, and report how that went."""
         if self.window is None and not self.is_drained:
             if self.is_loaded:
                 discard(self.job, self.name)
@@ -160,13 +159,13 @@ class DeviceRollout:
         return self.outcome_after(failure, self.settled())
 
     def settled(self) -> RecoveryOutcome:
-        """Return what the device runs, once that is known."""
+        """Find out what the device runs."""
         now_s = self.job.clock.steady_s()
         window = self.window or Window(now_s, now_s, now_s)
         return Recovery(self.job, self.task, window, self._step_back, is_drained=self.is_drained).settle()
 
     def outcome_after(self, failure: DeviceOutcome, ending: RecoveryOutcome) -> DeviceOutcome:
-        """Return how a device that failed came out."""
+        """Return the outcome of a device that failed."""
         if ending.state is ConfigState.INTENDED and ending.is_saved:
             return replace(self.done(), reasons=failure.reasons)
         is_reverted = ending.state is ConfigState.AS_BEFORE and self.window is not None
@@ -179,9 +178,9 @@ class DeviceRollout:
         )
 
     def done(self) -> DeviceOutcome:
-        """Return the outcome of a device that runs what is intended."""
-        if self.trouble:
-            reasons = (self.trouble, "it was confirmed before it had its traffic back, and runs what is intended")
+        """Return the outcome of a device that runs the intended configuration."""
+        if self.undrain_failure:
+            reasons = (self.undrain_failure, "it was confirmed before it was undrained, and runs what is intended")
             return DeviceOutcome(
                 self.name,
                 DeviceResult.FAILED,
@@ -206,7 +205,7 @@ class DeviceRollout:
         )
 
     def ended(self, outcome: DeviceOutcome) -> DeviceOutcome:
-        """Write down and show how the device came out."""
+        """Journal and report the outcome."""
         if outcome.state is ConfigState.INTENDED:
             self.job.done.add(self.name)
         with suppress(JournalError):
@@ -220,7 +219,7 @@ class DeviceRollout:
         self.job.show(phase, self.name, self.wave)
 
     def _verify(self, fresh: Driver) -> None:
-        for left in reversed(range(LOOKS)):
+        for left in reversed(range(MOST_READS)):
             seen = read_device(fresh, self.task)
             if seen.is_intended():
                 if seen.apart:
@@ -229,4 +228,4 @@ class DeviceRollout:
                 return
             if left:
                 self.job.clock.sleep_s(self.job.options.poll_s)
-        raise DeviceError(Problem(f"{self.name}: does not run what it was given: {differences(seen)}"))
+        raise DeviceError(Problem(f"{self.name}: does not run the intended configuration: {differences(seen)}"))

@@ -1,4 +1,4 @@
-"""The same work on several devices at once, by whatever runs tasks for Nornir."""
+"""The same work on several devices at once, by a Nornir runner."""
 
 from collections.abc import Callable, Iterable
 from typing import TypeVar
@@ -14,12 +14,12 @@ Item = TypeVar("Item")
 
 
 def threads(number: int) -> RunnerPlugin:
-    """Return a runner that works on so many devices at once."""
+    """Return a runner that works on this many devices at once."""
     return ThreadedRunner(num_workers=max(1, number))
 
 
 def each(runner: RunnerPlugin, names: Iterable[str], work: Callable[[str], Item]) -> dict[str, Item]:
-    """Return what the work came to on each device; an exception of any is raised once all have ended."""
+    """Run the work on each device and return the results; an exception is raised again once all have ended."""
     hosts = {name: Host(name) for name in names}
     if not hosts:
         return {}

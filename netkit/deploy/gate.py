@@ -1,7 +1,7 @@
-"""The health gate: whether a device and its neighbors are as well after a change as they were before it.
+"""The contract of a health gate: whether a device and its neighbors are as healthy after a change as before.
 
-A deploy is handed a gate as a function. Each answer carries a sample, text that only the gate itself reads; the sample
-from before is kept in the journal and comes back with every later question about the device.
+A deploy gets its gate as a function. Each answer carries a sample, an opaque text of the gate; the sample from before
+the change is kept in the journal and returned with every later question about the device.
 """
 
 import json
@@ -17,37 +17,37 @@ from netkit.platforms.driver import Reader
 
 
 class Moment(StrEnum):
-    """When a gate is asked."""
+    """The moments at which a gate is asked."""
 
     BEFORE = "before"
     """Nothing has happened yet: take a sample."""
     DRAINED = "drained"
-    """The device asks its neighbors to go around it: has traffic moved away?"""
+    """The device is drained: has traffic moved away?"""
     AFTER = "after"
     """The change runs and can still be taken back."""
     WATCHED = "with its traffic back after"
-    """So it does, and a device that was drained has its traffic again: asked until it has been watched long enough."""
+    """A drained device has its traffic back: asked repeatedly for the watch time."""
 
     @property
     def is_after(self) -> bool:
-        """Whether the change runs, so that the device has to be as well as before it."""
+        """Whether the change is running, so that health is compared with before."""
         return self in {Moment.AFTER, Moment.WATCHED}
 
 
 Address = str
-"""Of IPv4, without a prefix length."""
+"""IPv4, without a prefix length."""
 
 
 class Prediction(Protocol):
-    """What a model of the fabric's routing says of the present state of a deploy."""
+    """What the routing model predicts for the present state of a deploy."""
 
     def reaches(self, source: Address, target: Address) -> bool:
-        """Whether two addresses of hosts reach each other, there and back."""
+        """Whether two host addresses reach each other in both directions."""
 
 
 @dataclass(frozen=True, slots=True)
 class GateQuestion:
-    """What is asked about one device."""
+    """What a gate is asked about one device."""
 
     device: str
     moment: Moment
@@ -56,9 +56,9 @@ class GateQuestion:
     neighbors: tuple[str, ...]
     risk: Risk
     ending: frozenset[str] = frozenset()
-    """Interfaces of the device whose BGP session the change takes away for good."""
+    """Interfaces whose BGP session the change removes for good."""
     needs_idle: bool = False
-    """Whether the lossless counters must stand still before the change: it is disruptive, and nobody said `--busy`."""
+    """Whether lossless traffic must be idle before the change: it is disruptive, and `--busy` was not given."""
     sample: str = ""
     """What the gate answered before the change."""
     time_limit_s: float = 0.0
@@ -69,27 +69,26 @@ class GateQuestion:
 
 @dataclass(frozen=True, slots=True)
 class GateAnswer:
-    """Only `healthy` lets a deploy go on."""
+    """A gate's verdict; only `healthy` lets a deploy go on."""
 
     verdict: Literal["healthy", "worse", "inconclusive"]
     reasons: tuple[str, ...] = ()
     sample: str = ""
     is_blank: bool = False
-    """Of a look before the change: no session, route or answer was seen that could be missing after it."""
+    """Before the change: no session, route or answer was seen that could be missing after it."""
 
     @property
     def is_healthy(self) -> bool:
-        """Whether the deploy may go on."""
         return self.verdict == "healthy"
 
 
 Gate = Callable[[GateQuestion], GateAnswer]
 
 
-def asked(gate: Gate, question: GateQuestion) -> GateAnswer:
-    """Return the answer of a gate; one that breaks has none, and what has no answer is not healthy.
+def ask_gate(gate: Gate, question: GateQuestion) -> GateAnswer:
+    """Ask a gate; a gate that fails is inconclusive, which is not healthy.
 
-    That the device cannot be reached is for the caller to deal with.
+    AccessError is passed on: the caller handles a device that cannot be reached.
     """
     try:
         return gate(question)
@@ -101,25 +100,25 @@ def asked(gate: Gate, question: GateQuestion) -> GateAnswer:
 
 @dataclass(frozen=True, slots=True)
 class ChainedAnswer:
-    """What a gate goes on from that asks another one first."""
+    """The answer of the gate asked first, for a gate that adds to it."""
 
     others: GateAnswer
     kept: Mapping[str, Any]
-    """What this gate itself kept of its look before the change."""
+    """This gate's own part of the sample from before the change."""
     left_s: float
-    """How long it may still wait for things to settle."""
+    """The time left to wait for convergence."""
 
     def sample(self, **kept: Any) -> str:
-        """Return the sample of both."""
+        """Return the samples of both gates in one text."""
         return json.dumps({"others": self.others.sample, **kept})
 
     def without_more(self) -> GateAnswer:
-        """Return the answer of a gate that has nothing to add."""
+        """Return the first gate's answer unchanged."""
         return replace(self.others, sample=self.sample())
 
 
 def ask_first(others: Gate, question: GateQuestion, clock: DeployClock) -> ChainedAnswer:
-    """Ask other gates first."""
+    """Ask the other gate first, with its own part of the sample."""
     kept = json.loads(question.sample) if question.sample else {}
     began_s = clock.steady_s()
     answer = others(replace(question, sample=kept.get("others", "")))

@@ -1,6 +1,6 @@
 """The hook of a fabric: a program or a web service that is asked before the first write, and can refuse.
 
-Only a whole, timely, well-formed `{"allow": true}` lets a deploy go on; whatever else happens refuses it.
+Only a complete, timely, well-formed `{"allow": true}` lets a deploy go on; everything else refuses it.
 """
 
 import http
@@ -36,18 +36,18 @@ FORMAT = 1
 MOST_ANSWER_BYTES = 65_536
 MOST_REASON = 500
 TOUCHED = ("sessions", "links", "rails", "hosts", "gpus")
-MOST_SAID_BYTES = 4096
+MOST_STDERR_BYTES = 4096
 END_S = 5.0
 
 
 class HookError(DeployError):
-    """The hook does not allow it."""
+    """The hook refuses the deploy, or does not answer properly."""
 
     exit_code = FAILED
 
 
 def question(plan: Plan, lab: str, run: str, provenance: Provenance, options: Options) -> dict[str, Any]:
-    """Return what a hook is asked."""
+    """Return the document sent to a hook."""
     chosen = tuple(one for one in plan.changed if options.limit is None or one.name in options.limit)
     part = replace(plan, devices=chosen)
     return {
@@ -67,21 +67,21 @@ def question(plan: Plan, lab: str, run: str, provenance: Provenance, options: Op
     }
 
 
-def ask(hook: HookSettings, asked: Mapping[str, Any], folder: Path, token: str = "") -> str:
-    """Return the reason a hook gives for allowing; HookError when it does anything but allow."""
-    data = json.dumps(asked).encode()
+def ask(hook: HookSettings, document: Mapping[str, Any], folder: Path, token: str = "") -> str:
+    """Ask a hook and return its reason for allowing; raise HookError for any answer but a clear yes."""
+    data = json.dumps(document).encode()
     if hook.command is not None:
-        answer = _of_command(hook.command, data, folder, hook.timeout_s)
+        answer = _ask_command(hook.command, data, folder, hook.timeout_s)
     else:
-        answer = _of_url(hook, data, folder, token)
+        answer = _ask_url(hook, data, folder, token)
     return _reason(answer)
 
 
 def _reason(answer: bytes) -> str:
     try:
-        found = json.loads(answer.decode(), object_pairs_hook=_unrepeated)
+        found = json.loads(answer.decode(), object_pairs_hook=_without_repeats)
     except (ValueError, RecursionError):
-        raise _failed("answers what is not JSON") from None
+        raise _failed("does not answer with JSON") from None
     allow, reason = (found.get("allow"), found.get("reason", "")) if isinstance(found, dict) else (None, "")
     if not isinstance(allow, bool) or not isinstance(reason, str):
         raise _failed('does not answer {"allow": true or false, "reason": "…"}')
@@ -91,19 +91,19 @@ def _reason(answer: bytes) -> str:
     return reason
 
 
-def _unrepeated(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
-    """Refuse an answer that says two things at once."""
+def _without_repeats(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+    """Refuse an answer with a repeated key."""
     found = dict(pairs)
     if len(found) != len(pairs):
         raise ValueError
     return found
 
 
-def _failed(what: str, remedy: str = "mend it, or see hook in deploy.yaml") -> HookError:
+def _failed(what: str, remedy: str = "fix it, or see hook in deploy.yaml") -> HookError:
     return HookError(Problem(f"the hook {what}, so nothing was changed", remedy))
 
 
-def _of_command(command: Sequence[str], data: bytes, folder: Path, timeout_s: float) -> bytes:
+def _ask_command(command: Sequence[str], data: bytes, folder: Path, timeout_s: float) -> bytes:
     with tempfile.TemporaryFile() as stdin:
         stdin.write(data)
         stdin.seek(0)
@@ -121,24 +121,24 @@ def _of_command(command: Sequence[str], data: bytes, folder: Path, timeout_s: fl
             why = error.strerror if isinstance(error, OSError) else str(error)
             raise _failed(f"{command[0]} cannot be run ({why})") from None
     try:
-        answer, said = _heard(child, timeout_s)
+        answer, stderr = _output_of(child, timeout_s)
     finally:
-        _end(child)
+        _stop(child)
     if child.returncode:
         how = f"signal {-child.returncode}" if child.returncode < 0 else f"exit code {child.returncode}"
-        last = " ".join(said.decode(errors="replace").strip().splitlines()[-1:])[:MOST_REASON]
+        last = " ".join(stderr.decode(errors="replace").strip().splitlines()[-1:])[:MOST_REASON]
         raise _failed(f"ended with {how}{f' ({last})' if last else ''}")
     return answer
 
 
-def _heard(child: subprocess.Popen[bytes], timeout_s: float) -> tuple[bytes, bytes]:
-    """Return what a hook writes until it ends: its answer, and the last of what it says beside."""
+def _output_of(child: subprocess.Popen[bytes], timeout_s: float) -> tuple[bytes, bytes]:
+    """Return the hook's stdout, and the end of its stderr."""
     deadline_s = time.monotonic() + timeout_s
-    heard = {stream: bytearray() for stream in (child.stdout, child.stderr) if stream is not None}
+    outputs = {stream: bytearray() for stream in (child.stdout, child.stderr) if stream is not None}
     ended = os.pidfd_open(child.pid)
     try:
         with selectors.DefaultSelector() as ready:
-            for stream in heard:
+            for stream in outputs:
                 os.set_blocking(stream.fileno(), False)
                 ready.register(stream, selectors.EVENT_READ)
             ready.register(ended, selectors.EVENT_READ)
@@ -149,35 +149,35 @@ def _heard(child: subprocess.Popen[bytes], timeout_s: float) -> tuple[bytes, byt
                 if not found:
                     raise _failed(f"gives no answer within {timeout_s:g} s")
                 is_ended = ended in found
-                for stream in [one for one in heard if one in found]:
-                    if not _take(child, stream, heard[stream]):
+                for stream in [one for one in outputs if one in found]:
+                    if not _read_available(child, stream, outputs[stream]):
                         ready.unregister(stream)
     finally:
         os.close(ended)
     _kill_group(child)  # before the rest is read: nothing it started may go on writing
-    for stream, taken in heard.items():
-        while _take(child, stream, taken):
+    for stream, buffer in outputs.items():
+        while _read_available(child, stream, buffer):
             pass
-    answer, said = map(bytes, heard.values())
-    return answer, said
+    stdout, stderr = map(bytes, outputs.values())
+    return stdout, stderr
 
 
-def _take(child: subprocess.Popen[bytes], stream: IO[bytes], taken: bytearray) -> bool:
-    """Take what there is to read; whether there may be more."""
+def _read_available(child: subprocess.Popen[bytes], stream: IO[bytes], buffer: bytearray) -> bool:
+    """Read what is available; False at the end of the stream or when nothing is available now."""
     try:
         piece = os.read(stream.fileno(), MOST_ANSWER_BYTES)
     except BlockingIOError:
         return False
-    taken += piece
-    if stream is child.stdout and len(taken) > MOST_ANSWER_BYTES:
+    buffer += piece
+    if stream is child.stdout and len(buffer) > MOST_ANSWER_BYTES:
         raise _failed(f"answers more than {MOST_ANSWER_BYTES:,} bytes")
     if stream is child.stderr:
-        del taken[:-MOST_SAID_BYTES]
+        del buffer[:-MOST_STDERR_BYTES]
     return bool(piece)
 
 
-def _end(child: subprocess.Popen[bytes]) -> None:
-    """End a hook, whatever it does; one that runs as another user may stay."""
+def _stop(child: subprocess.Popen[bytes]) -> None:
+    """Stop a hook in any state; one that runs as another user may survive."""
     _kill_group(child)
     with suppress(subprocess.TimeoutExpired):
         child.wait(END_S)
@@ -187,21 +187,21 @@ def _end(child: subprocess.Popen[bytes]) -> None:
 
 
 def _kill_group(child: subprocess.Popen[bytes]) -> None:
-    """Kill a hook and what it started: as long as it was not waited for, its group is no other's."""
+    """Kill a hook and its children: until the process is waited for, its group id cannot be reused."""
     if child.returncode is None:
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(child.pid, signal.SIGKILL)
 
 
-class _Unredirected(urllib.request.HTTPRedirectHandler):
-    """Follows nowhere: only the address in deploy.yaml may allow a deploy."""
+class _NoRedirect(urllib.request.HTTPRedirectHandler):
+    """Refuses redirects: only the address in deploy.yaml may allow a deploy."""
 
     def redirect_request(self, *_: Any, **__: Any) -> None:
         """Return a redirect as the answer."""
 
 
-def _of_url(hook: HookSettings, data: bytes, folder: Path, token: str) -> bytes:
-    """Return what a web service answers; a thread bounds the whole of it, name server and trickle included."""
+def _ask_url(hook: HookSettings, data: bytes, folder: Path, token: str) -> bytes:
+    """Ask a web service, in a thread so that name resolution and a trickling answer cannot exceed the time limit."""
     answers: list[bytes] = []
     failures: list[DeployError] = []
 
@@ -228,7 +228,7 @@ def _posted(hook: HookSettings, data: bytes, folder: Path, token: str) -> bytes:
     proxies = urllib.request.ProxyHandler({} if is_loopback(urlsplit(url).hostname or "") else None)
     try:
         trust = ssl.create_default_context(cafile=str(folder / hook.ca_file) if hook.ca_file else None)
-        opener = urllib.request.build_opener(proxies, urllib.request.HTTPSHandler(context=trust), _Unredirected())
+        opener = urllib.request.build_opener(proxies, urllib.request.HTTPSHandler(context=trust), _NoRedirect())
         request = urllib.request.Request(url, data, headers, method="POST")  # noqa: S310 (see HookSettings)
         with opener.open(request, timeout=hook.timeout_s) as answer:
             if answer.status != http.HTTPStatus.OK:
@@ -240,14 +240,14 @@ def _posted(hook: HookSettings, data: bytes, folder: Path, token: str) -> bytes:
         raise _failed(f"answers with {what}") from None
     except (OSError, http.client.HTTPException, ValueError) as error:
         cause = error.reason if isinstance(error, urllib.error.URLError) else error
-        raise _failed(f"cannot be asked: {_why(cause)}") from None
+        raise _failed(f"cannot be reached: {_why(cause)}") from None
     if len(found) > MOST_ANSWER_BYTES:
         raise _failed(f"answers more than {MOST_ANSWER_BYTES:,} bytes")
     return found
 
 
 def _why(cause: object) -> str:
-    """Return why nothing came, without the address, which may be known to few."""
+    """Return the reason without the address, which may be confidential."""
     if isinstance(cause, ssl.SSLCertVerificationError):
         return f"its certificate is not trusted ({cause.verify_message})"
     return cause.strerror if isinstance(cause, OSError) and cause.strerror else type(cause).__name__

@@ -1,4 +1,4 @@
-"""A health gate of GPU hosts: they have no sessions, so they are asked for each rail, and far rails are called."""
+"""The health gate of GPU hosts: they have no BGP sessions, so each rail is read, and far rails are pinged."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
@@ -12,25 +12,24 @@ from netkit.platforms.driver import RailReader, RailState
 
 POLL_S = 0.5
 MOST_FAR = 2
-"""Hosts that are called over each rail, and as many across rails: one may be down for reasons of its own."""
+"""Hosts that are pinged over each rail, and as many across rails: one may be down for other reasons."""
 Before = Mapping[str, Mapping[str, Any]]
 Called = Mapping[str, tuple[str, ...]]
-"""What it means when nobody of some addresses answers → the addresses."""
+"""Finding if no address of a group answers → the addresses."""
 
 
 class HostGate:
     """Judges hosts by their rails, and leaves all other devices to another gate.
 
     A rail that is configured after the change must be as its files say, unless it had no carrier before. Where the
-    leaf, a far host on the rail, or one across rails answered before, one of the kind has to answer after: hosts change
-    together, and each may fail for itself. A rail that was mute before may stay so.
+    leaf, a far host on the rail, or one across rails answered before, at least one address of that group must answer
+    after: hosts change together, and any may fail for its own reasons. A rail without answers before may stay so.
     """
 
     def __init__(self, fabric: Fabric, others: Gate, *, clock: DeployClock = CLOCK) -> None:
         self._fabric, self._others, self._clock = fabric, others, clock
 
     def __call__(self, question: GateQuestion) -> GateAnswer:
-        """Answer one question."""
         host = self._fabric.device(question.device)
         if not isinstance(host, Host) or not isinstance(question.reader, RailReader):
             return self._others(question)
@@ -38,10 +37,10 @@ class HostGate:
         if not question.moment.is_after:
             found = {one.interface: asdict(one) for one in question.reader.rail_states(_addresses(far))}
             return GateAnswer("healthy", sample=json.dumps(found))
-        return self._settled(question, question.reader, far)
+        return self._await_rails(question, question.reader, far)
 
-    def _settled(self, question: GateQuestion, reader: RailReader, far: Mapping[str, Called]) -> GateAnswer:
-        """Return the answer once all is well, or when the time limit is reached."""
+    def _await_rails(self, question: GateQuestion, reader: RailReader, far: Mapping[str, Called]) -> GateAnswer:
+        """Poll until all is well or the time limit is reached."""
         before: Before = json.loads(question.sample or "{}")
         wanted = {
             name: [one for one in to if one in before.get(name, {}).get("answers", ())]
@@ -62,7 +61,7 @@ def _addresses(far: Mapping[str, Called]) -> dict[str, tuple[str, ...]]:
 
 
 def _worse(state: RailState, before: Before, far: Mapping[str, Called]) -> Iterator[str]:
-    """Yield what is wrong with a rail that is not to be blamed on what was before."""
+    """Yield what is worse on a rail than before the change."""
     known = before.get(state.interface, {})
     if not state.is_configured or (state.is_dark and known.get("is_dark", False)):
         return
@@ -75,7 +74,7 @@ def _worse(state: RailState, before: Before, far: Mapping[str, Called]) -> Itera
 
 
 def called(fabric: Fabric, host: Host, nic: Nic) -> Called:
-    """Return what a rail probes: its leaf, and hosts along the rail and across rails, behind other leaves first."""
+    """Return what a rail probes: its leaf, and hosts on this and other rails, those behind other leaves first."""
     others = [(other, one) for other in fabric.hosts if other != host for one in other.nics]
     others.sort(key=lambda pair: (pair[1].leaf == nic.leaf, abs(pair[0].number - host.number)))
     along = [one.address for _, one in others if one.rail == nic.rail]
@@ -84,7 +83,7 @@ def called(fabric: Fabric, host: Host, nic: Nic) -> Called:
     return {
         "its leaf does not answer": (nic.gateway,),
         "no far rail answers": tuple(along[:MOST_FAR]),
-        "nobody answers across rails": tuple(across[: MOST_FAR * is_routed]),
+        "no NIC on another rail answers": tuple(across[: MOST_FAR * is_routed]),
     }
 
 

@@ -20,33 +20,32 @@ from netkit.platforms.driver import Driver
 
 Connect = Callable[[str], Driver]
 Predict = Callable[[str, frozenset[str]], Prediction | None]
-"""The device that changed last, and those that run what is intended by now → the predicted reachability."""
+"""The device that changed last, and those that run what is intended → the predicted reachability."""
 FAILED = 1
 
 
-class Foreseen:
-    """What a plan says of the pairs of hosts that lose each other at some step, as coarse as it names them: by host."""
+class PlannedReachability:
+    """The plan's own prediction: which hosts lose each other at some step, as coarse as the plan names them."""
 
     def __init__(self, plan: Plan, fabric: Fabric) -> None:
         self._plan = plan
         self._host = {nic.address: host.name for host in fabric.hosts for nic in host.nics}
 
     def __call__(self, device: str, _done: frozenset[str]) -> "Prediction | None":
-        """Return the prediction for the state a device leads to; None where nothing is lost."""
+        """Return the prediction for the state after a device's change; None if nothing is lost."""
         lost = [step.after for step in self._plan.steps if device in step.devices and step.after]
         lost += [self._plan.gone] if self._plan.gone else []
-        return Unreached(self._host, tuple(frozenset(one.hosts) for one in lost)) if lost else None
+        return LostPairs(self._host, tuple(frozenset(one.hosts) for one in lost)) if lost else None
 
 
 @dataclass(frozen=True, slots=True)
-class Unreached:
-    """Hosts that lose each other. An address that the fabric does not know any more reaches nothing."""
+class LostPairs:
+    """Hosts that lose each other. An address that the fabric no longer knows reaches nothing."""
 
     host: Mapping[str, str]
     groups: tuple[frozenset[str], ...]
 
     def reaches(self, source: str, target: str) -> bool:
-        """Whether two addresses reach each other."""
         ends = {self.host.get(source, ""), self.host.get(target, "")}
         return "" not in ends and not any(ends <= group for group in self.groups)
 
@@ -70,7 +69,7 @@ class Job:
     waves: list[Wave] = field(default_factory=list)
     model: Predict | None = None
     done: set[str] = field(default_factory=set)
-    """Devices that run what is intended, as far as this run has come."""
+    """Devices that run what is intended so far."""
 
     def waiting(self, device: str) -> frozenset[str]:
         """Return the ports of a device whose session stays down until the other end changes."""
@@ -87,35 +86,35 @@ class Job:
         self.on_event(DeployEvent(phase, device, wave, len(self.waves), at_s, outcome))
 
     def neighbors(self, name: str) -> tuple[str, ...]:
-        """Return the devices that have BGP sessions with a device."""
+        """Return the devices that have BGP sessions with this one."""
         found = self.fabric.device(name)
         ports = found.fabric_ports if isinstance(found, Switch) else ()
         return tuple(dict.fromkeys(port.peer for port in ports))
 
     def is_drained_first(self, name: str) -> bool:
-        """Whether a device is drained before its change: it takes down sessions, and all it serves have another way."""
+        """Whether to drain the device first: it takes down sessions, and all it serves have another path."""
         return self.options.has_drain and is_drained_first(self.tasks[name].plan, self.fabric)
 
 
 def is_disruptive(task: Task) -> bool:
-    """Whether hosts may lose traffic that no other path takes over; a leaf is the only way to its hosts."""
+    """Whether hosts may lose traffic that no other path takes over; a leaf is the only path to its hosts."""
     planned, blast = task.plan, task.plan.blast
     is_used_leaf = planned.role == "leaf" and bool(blast.sessions or blast.links or blast.hosts)
     return blast.is_disruptive or (is_used_leaf and planned.risk >= Risk.SESSION)
 
 
 def code_of(error: BaseException) -> int:
-    """Return the exit code an error stands for; a fault of netkit's own is a failure like any other."""
+    """Return the exit code for an error; an internal error is a failure like any other."""
     return error.exit_code if isinstance(error, NetkitError) else FAILED
 
 
 def text_of(error: BaseException) -> str:
-    """Return what an error says, in one line."""
+    """Return an error's message in one line."""
     if isinstance(error, NetkitError):
         return "; ".join(map(str, error.problems))
     return f"unexpected {type(error).__name__}: {error}"
 
 
 def is_access(error: BaseException) -> bool:
-    """Whether a device could not be reached or understood."""
+    """Whether the device could not be reached, or not be understood."""
     return isinstance(error, AccessError)

@@ -1,6 +1,6 @@
-"""A run on disk: what was to be done, what ran before, and every step before it happened.
+"""A run on disk: its orders, what the devices ran before, and every step before it happened.
 
-The folder is its owner's alone: what a device ran before may hold hashes of passwords, and is needed to get it back.
+Only the owner can read the folder: the old configurations may hold password hashes, and are needed for a rollback.
 """
 
 import json
@@ -37,12 +37,12 @@ UNDOES = "undoes.json"
 PROVENANCE, APPROVALS = "provenance.json", "approvals"
 SAMPLE, STRATEGY, CONFIRMED, FINISHED, STAGE = "sample", "strategy", "confirmed", "finished", "stage"
 WAVE = "wave"
-"""A device's wave begins; the note says how many waves there are."""
+"""A device's wave begins; the note is the number of waves."""
 Owner = Mapping[str, Files]
 
 
 class JournalError(DeployError):
-    """The journal cannot be written: what it would have announced must not happen."""
+    """The journal cannot be written, so the step it would have announced must not happen."""
 
     exit_code = FAILED
 
@@ -52,7 +52,7 @@ class JournalEntry:
     """One line of a journal."""
 
     at_s: Annotated[float, Field(gt=-LONGEST_S, lt=LONGEST_S, allow_inf_nan=False)]
-    """By the wall clock, wherever it was set to."""
+    """By the wall clock, which may have been wrong."""
     step: str
     device: str = ""
     wave: int = 0
@@ -61,7 +61,7 @@ class JournalEntry:
     outcome: DeviceOutcome | None = None
     steady_s: Seconds = 0.0
     boot: str = ""
-    """With `revert_s`: the time by a clock that nobody can set, and which start of the machine that counts from."""
+    """With `revert_s`: the time by the monotonic clock, and the boot it counts from."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,19 +73,19 @@ class Orders:
     owner: Owner | None
     options: Options
     undoes: str = ""
-    """The run that this one takes back."""
+    """The run that this one rolls back."""
 
 
 NAMES = tuple(item.name for item in fields(JournalEntry))
 ALL_FILES = dict[str, dict[str, str]]
 REMEDY = "`netkit history` lists the runs"
-DAMAGED = "devices take back by themselves what is not confirmed: wait for that, and make a new plan"
-HALF = "EOF while parsing"
+DAMAGED = "devices revert an unconfirmed change by themselves: wait for that, and make a new plan"
+PARTIAL_LINE = "EOF while parsing"
 
 
 @cache
 def _adapter(kind: Any) -> TypeAdapter[Any]:
-    """Return what reads a kind of thing; making one takes a while, and a deploy only writes."""
+    """Cache the adapter of a type: building one is slow, and a deploy only writes."""
     return TypeAdapter(kind)
 
 
@@ -100,15 +100,15 @@ class Journal:
 
     @classmethod
     def new(cls, root: Path, clock: DeployClock = CLOCK) -> "Journal":
-        """Return the journal of a run to come; nothing is written yet."""
+        """Name a new run; nothing is written yet."""
         began_s = clock.wall_s()
         newest = max((folder.name for folder in root.glob("*-*/")), default="")
-        with suppress(ValueError):  # the newest run is the last by its name, also when the clock was put back
+        with suppress(ValueError):  # names stay in order even when the clock was set back
             began_s = max(began_s, 1 + timegm(time.strptime(newest.partition("-")[0], NAMED)))
         return cls(root / f"{time.strftime(NAMED, time.gmtime(began_s))}-{secrets.token_hex(2)}", clock)
 
     def start(self, orders: Orders, provenance: Provenance | None = None) -> None:
-        """Write down what is to be done; DeployError when that cannot be: then there is no such run."""
+        """Write the orders of the run; if that fails, raise DeployError and leave no run behind."""
         try:
             self._start(orders)
             if provenance is not None:
@@ -119,25 +119,25 @@ class Journal:
             raise DeployError(error.problems) from None
 
     def resumed(self, provenance: Provenance) -> None:
-        """Write down who resumes the run; a damaged record of who started it must not leave devices half done."""
+        """Record who resumes the run; a damaged record of earlier starts must not leave devices half done."""
         earlier = known_provenance(self)
         self._save(PROVENANCE, json.dumps([one.plain() for one in (*earlier, provenance)]))
 
     def provenance(self) -> tuple[Provenance, ...]:
-        """Return who began the run and who resumed it; empty where an older netkit did."""
+        """Return the starts of the run, first to last; empty if an older netkit wrote it."""
         file = self.folder / PROVENANCE
         try:
             text = file.read_text(encoding="utf-8") if file.exists() else "[]"
             return _adapter(tuple[Provenance, ...]).validate_json(text)  # type: ignore[no-any-return]
         except (OSError, ValueError):
-            raise DeployError(Problem("does not say who began the run", REMEDY, file=str(file))) from None
+            raise DeployError(Problem("does not say who started the run", REMEDY, file=str(file))) from None
 
     def _claim(self, provenance: Provenance) -> None:
-        """Use an approval up: DeployError when an earlier run did. The claim outlives the folder of its run."""
+        """Mark an approval as used; raise DeployError if an earlier run used it. The mark outlives the run's folder."""
         if provenance.approval is None:
             return
         file = claim_of(self.folder.parent, provenance.approval)
-        with self._written(file):
+        with self._reporting(file):
             file.parent.mkdir(mode=0o700, exist_ok=True)
             try:
                 handle = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
@@ -150,13 +150,13 @@ class Journal:
                     os.fsync(stream.fileno())
 
     def _start(self, orders: Orders) -> None:
-        with self._written(self.folder):
+        with self._reporting(self.folder):
             private.make_folder(self.folder.parent)
             self.folder.mkdir(mode=0o700)
             (self.folder / BEFORE).mkdir(mode=0o700)
         self._save(PLAN, planning.write(orders.plan))
         intended = json.dumps({name: dict(files) for name, files in orders.intended.items()})
-        # What an undo intends is what devices ran, with their secrets in clear.
+        # What a rollback intends is what devices ran, with their secrets in clear.
         self._save(INTENDED, self._sealed(INTENDED, intended) if orders.undoes else intended)
         if orders.owner is not None:
             self._save(OWNER, json.dumps({name: dict(files) for name, files in orders.owner.items()}))
@@ -165,26 +165,25 @@ class Journal:
         self._save(OPTIONS, json.dumps(asdict(orders.options)))
 
     def step(self, step: str, device: str = "", *, wave: int = 0, revert_s: int = 0, note: str = "") -> None:
-        """Write down a step that is about to happen."""
+        """Record a step that is about to happen."""
         steady_s, boot = (self._clock.steady_s(), self._clock.boot_id()) if revert_s else (0.0, "")
         self._write(JournalEntry(self._clock.wall_s(), step, device, wave, revert_s, note, None, steady_s, boot))
 
     def failed(self, outcome: DeviceOutcome) -> None:
-        """Write down that a device failed, before it is known how it comes out."""
+        """Record that a device failed, before its outcome is known."""
         self._write(JournalEntry(self._clock.wall_s(), Phase.SETTLE, outcome.device, outcome.wave, outcome=outcome))
 
     def end(self, outcome: DeviceOutcome) -> None:
-        """Write down how a device came out."""
+        """Record the outcome of a device."""
         self._write(JournalEntry(self._clock.wall_s(), Phase.END, outcome.device, outcome.wave, outcome=outcome))
 
     def finish(self, outcome: Outcome) -> None:
-        """Write down how the run came out: there is nothing left to resume."""
+        """Record the outcome of the run: nothing is left to resume."""
         self._write(JournalEntry(self._clock.wall_s(), FINISHED))
         self._save(OUTCOME, model.write(outcome))
         self.close()
 
     def close(self) -> None:
-        """Close the files."""
         if self._ledger is not None:
             self._ledger.close()
         self._ledger = None
@@ -196,11 +195,11 @@ class Journal:
         self._save(name, self._sealed(name, json.dumps(found)))
 
     def _sealed(self, name: str, text: str) -> str:
-        with self._written(self.folder.parent / seal.KEY):
+        with self._reporting(self.folder.parent / seal.KEY):
             return seal.sealed(text, f"{self.run}/{name}", self.folder.parent)
 
     def before(self, device: str) -> Running | None:
-        """Return what a device ran before; None when it was never about to be changed."""
+        """Return what a device ran before; None if the run never started on it."""
         name = f"{BEFORE}/{device}.json"
         return self._valid(Running, name) if (self.folder / name).exists() else None
 
@@ -218,12 +217,12 @@ class Journal:
         return Orders(plan, intended, owner, self._valid(Options, OPTIONS), self.undoes())
 
     def undoes(self) -> str:
-        """Return the run that this one takes back, if it does that and was told to the end what to do."""
+        """Return the run that this one rolls back; empty if it does not, or if its orders were not fully written."""
         is_whole = (self.folder / UNDOES).exists() and (self.folder / OPTIONS).exists()
         return self._valid(str, UNDOES) if is_whole else ""
 
     def is_to_be_undone(self) -> bool:
-        """Whether the run stopped for a failure, was told to take back then what it had done, and nobody has yet."""
+        """Whether the run failed, has `on_failure: rollback`, and is not rolled back yet."""
         outcome, options = self.outcome(), self.orders().options
         if options.on_failure != "rollback" or outcome is None or not outcome.stopped:
             return False
@@ -231,14 +230,14 @@ class Journal:
         return is_changed and not any(other.is_undoing(self.run) for other in self._newer())
 
     def is_undoing(self, run: str) -> bool:
-        """Whether the run takes another one back; one that is damaged does not, as far as anybody knows."""
+        """Whether this run rolls another one back; False if it is damaged."""
         try:
             return self.undoes() == run
         except DeployError:
             return False
 
     def gone_back(self) -> frozenset[str]:
-        """Return the devices of which the last that was done, as far as that can be read, is to take this run back."""
+        """Return the devices on which the latest readable run is a rollback of this one."""
         found: set[str] = set()
         for other in self._newer():
             with suppress(DeployError):
@@ -251,7 +250,7 @@ class Journal:
         return map(Journal, runs)
 
     def entries(self) -> tuple[JournalEntry, ...]:
-        """Return every whole line; a process that was killed may leave half of one. DeployError for any other."""
+        """Return every complete line; a killed process may leave a partial one. Other damage raises DeployError."""
         file = self.folder / JOURNAL
         found = []
         try:
@@ -259,7 +258,7 @@ class Journal:
                 try:
                     found.append(_adapter(JournalEntry).validate_json(line.rstrip("\0\n ")))
                 except ValidationError as error:
-                    is_half = not line.endswith("\n") or not line.strip("\0\n ") or HALF in str(error)
+                    is_half = not line.endswith("\n") or not line.strip("\0\n ") or PARTIAL_LINE in str(error)
                     if not is_half:
                         raise self._damaged(JOURNAL, number) from None
         except OSError as error:
@@ -267,7 +266,7 @@ class Journal:
         return tuple(found)
 
     def outcome(self) -> Outcome | None:
-        """Return how the run came out; None while it has not finished."""
+        """Return the outcome; None while the run has not finished."""
         file = self.folder / OUTCOME
         return model.read(self._text(OUTCOME), str(file)) if file.exists() else None
 
@@ -275,7 +274,7 @@ class Journal:
         plain = {name: value for name in NAMES if (value := getattr(entry, name)) or name == "at_s"}
         if entry.outcome is not None:
             plain["outcome"] = asdict(entry.outcome)
-        with self._written(self.folder / JOURNAL):
+        with self._reporting(self.folder / JOURNAL):
             with self._opening:
                 ledger = self._ledger = self._ledger or Ledger(self.folder / JOURNAL)
             ledger.add(json.dumps(plain))
@@ -285,11 +284,11 @@ class Journal:
             return (self.folder / name).read_text(encoding="utf-8")
         except OSError as error:
             raise self._damaged(name, why=f"cannot be read: {(error.strerror or str(error)).lower()}") from None
-        except ValueError:  # no text, or a name that can be none of a file
+        except ValueError:  # not text, or not a possible file name
             raise self._damaged(name) from None
 
     def _valid(self, kind: Any, name: str) -> Any:
-        """Return what a file holds; DeployError when it is not of a kind all through."""
+        """Parse a file as the given type; raise DeployError if it is not valid."""
         try:
             return _adapter(kind).validate_json(seal.opened(self._text(name), f"{self.run}/{name}", self.folder.parent))
         except seal.SealError as error:
@@ -301,10 +300,10 @@ class Journal:
         return DeployError(Problem(why, DAMAGED, file=str(self.folder / name), line=line))
 
     def _save(self, name: str, text: str) -> None:
-        """Write a file whole or not at all, for nobody else to read."""
+        """Write a file atomically, readable by its owner only."""
         file = self.folder / name
         partial = file.with_name(f".{file.name}")
-        with self._written(file):
+        with self._reporting(file):
             handle = private.open_file(partial, os.O_WRONLY | os.O_TRUNC)
             with os.fdopen(handle, "w", encoding="utf-8") as stream:
                 stream.write(text)
@@ -313,7 +312,7 @@ class Journal:
             partial.replace(file)
 
     @contextmanager
-    def _written(self, file: Path) -> Iterator[None]:
+    def _reporting(self, file: Path) -> Iterator[None]:
         """Report a file that cannot be written inside the block; after that nothing more is written."""
         if self._broken is not None:
             raise JournalError(self._broken)
@@ -325,7 +324,7 @@ class Journal:
 
 
 def unwritable(file: Path, error: OSError) -> Problem:
-    """Return what to say of a file of a run that cannot be written."""
+    """Return the problem to report for a file of a run that cannot be written."""
     what = f"cannot be written: {(error.strerror or str(error)).lower()}"
     return Problem(
         what, "make room or check permissions, or choose another folder with $NETKIT_STATE_DIR", file=str(file)
@@ -340,20 +339,20 @@ class RunSummary:
     fabric: str
     began_s: float
     outcome: Outcome | None
-    """None: it has not finished, and can be resumed."""
+    """None: the run has not finished, and can be resumed."""
     provenance: tuple[Provenance, ...] = ()
-    """Who began it, and who resumed it."""
+    """Its start, and each time it was resumed."""
     damage: NetkitError | None = None
-    """Why the run cannot be read, though it had begun; then nothing else of it need be true."""
+    """Why a run that had begun cannot be read; the other fields are then meaningless."""
 
 
 def claim_of(runs: Path, approval: Approval) -> Path:
-    """Return the file that says which run used an approval."""
+    """Return the file that records which run used an approval."""
     return runs.with_name(APPROVALS) / approval.id
 
 
 def refuse_used(runs: Path, approval: Approval) -> None:
-    """Raise DeployError when a run has used an approval."""
+    """Raise DeployError when a run has already used this approval."""
     file = claim_of(runs, approval)
     if file.exists():
         run = file.read_text(encoding="utf-8", errors="replace")
@@ -362,7 +361,7 @@ def refuse_used(runs: Path, approval: Approval) -> None:
 
 
 def known_provenance(journal: Journal) -> tuple[Provenance, ...]:
-    """Return who began a run and who resumed it; empty where that is damaged: the run itself is whole."""
+    """Return the starts of a run; empty if their record is damaged, as the run itself is still usable."""
     try:
         return journal.provenance()
     except DeployError:
@@ -370,7 +369,7 @@ def known_provenance(journal: Journal) -> tuple[Provenance, ...]:
 
 
 def history(root: Path) -> tuple[RunSummary, ...]:
-    """Return the runs kept in a folder, the newest first; one that cannot be read is there with its damage."""
+    """Return the runs in a folder, newest first; one that cannot be read is listed with its damage."""
     return tuple(_summaries(root))
 
 

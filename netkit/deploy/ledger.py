@@ -1,4 +1,4 @@
-"""A file that only grows: each line is on disk before what it announces happens."""
+"""An append-only file: each line is on disk before the step it announces happens."""
 
 import errno
 import os
@@ -10,28 +10,28 @@ from netkit import private
 
 
 class Ledger:
-    """Lines written by many threads; those that come together are brought to disk together."""
+    """A file that many threads append lines to; one fsync serves all lines that are waiting."""
 
     def __init__(self, file: Path) -> None:
         self._handle = private.open_file(file, os.O_WRONLY | os.O_APPEND)
         self._adding, self._syncing = threading.Lock(), threading.Lock()
         self._written = self._synced = 0
         self._is_broken = False
-        if os.fstat(self._handle).st_size:  # what a killed process left half written announced nothing
+        if os.fstat(self._handle).st_size:  # a line that a killed process left half written announced nothing
             os.ftruncate(self._handle, file.read_bytes().rfind(b"\n") + 1)
 
     def add(self, line: str) -> None:
-        """Write a line, and return when it is on disk; OSError when it is not, and of every line after that.
+        """Write a line and return once it is on disk; if that fails, raise OSError for it and for every later line.
 
-        A disk that took less than it was given may have lost more, and tells only once.
+        A disk that took less than it was given may have lost more, and reports the error only once.
         """
         try:
-            self._add(line.encode() + b"\n")
+            self._append(line.encode() + b"\n")
         except OSError:
             self._is_broken = True
             raise
 
-    def _add(self, line: bytes) -> None:
+    def _append(self, line: bytes) -> None:
         with self._adding:
             if self._is_broken or os.write(self._handle, line) < len(line):
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
@@ -45,11 +45,9 @@ class Ledger:
             self._synced = reached
 
     def close(self) -> None:
-        """Close the file."""
         os.close(self._handle)
 
 
 def lines(file: Path) -> Iterator[str]:
-    """Yield the lines of a ledger."""
     with file.open(encoding="utf-8", errors="replace") as stream:
         yield from stream

@@ -1,7 +1,7 @@
 """One deploy at a time for each fabric. The lock dies with its process, so none is ever left behind.
 
-One account has a lock file beside its runs, which says who holds it. Accounts that share the folder of a fabric lock
-the folder itself: whoever can read it can, and nothing is written that another account would have to trust.
+Each account has a lock file beside its runs, which names the holder. Accounts that share the folder of a fabric also
+lock the folder itself: read access is enough, and nothing is written that another account would have to trust.
 """
 
 import fcntl
@@ -25,21 +25,21 @@ REMEDY = "wait until it has ended, or end it"
 
 
 class LockedError(DeployError):
-    """Somebody else is changing this fabric."""
+    """Another deploy is changing this fabric."""
 
 
 @contextmanager
 def lock_fabric(folder: Path, fabric: str, run: str) -> Iterator[None]:
-    """Hold the lock of a fabric for the length of a block; LockedError names who has it already."""
+    """Hold the lock of a fabric; LockedError names the current holder."""
     file = folder / f"{UNSAFE.sub('_', fabric)}.lock"
-    handle = _opened(file)
+    handle = _open(file)
     try:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise LockedError(Problem(f"{fabric} is being deployed by {_holder(file)}", REMEDY)) from None
         try:
-            _write(handle, _me(run))
+            _write(handle, _description_of_this_process(run))
         except OSError as error:
             raise DeployError(unwritable(file, error)) from None
         yield
@@ -50,24 +50,24 @@ def lock_fabric(folder: Path, fabric: str, run: str) -> Iterator[None]:
 
 @contextmanager
 def lock_shared_folder(shared: Path, folder: Path, fabric: str) -> Iterator[None]:
-    """Hold the folder of a fabric, which accounts may share, for the length of a block; `folder` is as for `held`."""
+    """Lock the folder of a fabric, which several accounts may share; `folder` is as for `lock_fabric`."""
     handle = os.open(shared, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            with lock_fabric(folder, fabric, ""):  # who of the same account has it is known better
-                who = f"{fabric} is being deployed from {shared} by {_stranger(handle)}"
+            with lock_fabric(folder, fabric, ""):  # names the holder, if it is the same account
+                who = f"{fabric} is being deployed from {shared} by {_process_holding(handle)}"
                 raise LockedError(Problem(who, REMEDY)) from None
         except OSError:
-            pass  # some network file systems lock no folder; the digests and timers of the devices are left
+            pass  # some network file systems cannot lock a folder; digests and timers of the devices still protect
         yield
     finally:
         os.close(handle)
 
 
 def is_running(folder: Path, fabric: str, run: str) -> bool | None:
-    """Whether a run holds the lock of a fabric now, without touching it; None where this machine cannot see that."""
+    """Whether a run holds the lock of a fabric now, without touching it; None if this machine cannot see that."""
     file = folder / f"{UNSAFE.sub('_', fabric)}.lock"
     try:
         found = json.loads(file.read_text(encoding="utf-8"))
@@ -80,13 +80,13 @@ def is_running(folder: Path, fabric: str, run: str) -> bool | None:
         return any(row[1] == "FLOCK" and (row[4], row[5].rpartition(":")[2]) == mine for row in rows)
     except FileNotFoundError:
         return False
-    except (ValueError, LookupError, TypeError):  # empty: nobody holds it; half written: somebody has just begun
+    except (ValueError, LookupError, TypeError):  # empty: not held; half written: a process has just started
         return False
     except OSError:
         return None
 
 
-def _opened(file: Path) -> int:
+def _open(file: Path) -> int:
     try:
         private.make_folder(file.parent)
         return private.open_file(file, os.O_RDWR)
@@ -99,7 +99,7 @@ def _write(handle: int, text: str) -> None:
     os.pwrite(handle, text.encode(), 0)
 
 
-def _me(run: str) -> str:
+def _description_of_this_process(run: str) -> str:
     try:
         user = getpass.getuser()
     except (KeyError, OSError):
@@ -114,11 +114,11 @@ def _holder(file: Path) -> str:
         who = f"{found['user']} on {found['host']}, process {found['pid']}"
         return f"{who}, run {found['run']}, since {found['since']}"
     except (OSError, ValueError, LookupError, TypeError):
-        return "somebody who has just begun"
+        return "a process that has just started"
 
 
-def _stranger(handle: int) -> str:
-    """Return which process has locked an open folder, as far as the kernel tells this account."""
+def _process_holding(handle: int) -> str:
+    """Name the process that has locked an open folder, as far as the kernel shows it to this account."""
     found = os.fstat(handle)
     place = f"{os.major(found.st_dev):02x}:{os.minor(found.st_dev):02x}:{found.st_ino}"
     with suppress(OSError, LookupError, StopIteration):

@@ -1,4 +1,4 @@
-"""Options, events and outcomes of a deploy: frozen, and unchanged by a round trip through a file."""
+"""Options, events and outcomes of a deploy: frozen, and the same after a round trip through a file."""
 
 import json
 from collections.abc import Callable
@@ -12,7 +12,7 @@ from pydantic import Field, TypeAdapter, ValidationError
 from netkit.errors import DeployError, Problem
 
 EXIT_CODES_BY_WEIGHT = (3, 4, 1, 2)
-"""Of several exit codes the first of these holds."""
+"""Of several exit codes, the first of these counts."""
 FAILED = 1
 LONGEST_S = 100_000_000_000
 Seconds = Annotated[float, Field(ge=0, lt=LONGEST_S, allow_inf_nan=False)]
@@ -21,42 +21,42 @@ Whole = Annotated[int, Field(ge=0, lt=LONGEST_S)]
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """How a deploy goes about it."""
+    """How a deploy proceeds."""
 
     limit: tuple[str, ...] | None = None
     """Names of the devices to change; None for all of the plan."""
     is_disruptive_allowed: bool = False
     is_busy_allowed: bool = False
-    """Whether a disruptive change goes on although lossless traffic still moves."""
+    """Whether a disruptive change goes on while lossless traffic still flows."""
     has_canary: bool = True
     has_drain: bool = True
-    """Whether a device whose traffic has another way is asked to send it there first."""
+    """Whether a device whose traffic has another path is drained first."""
     is_together: bool = False
-    """Whether devices that stand in for each other may change at the same time."""
+    """Whether devices that are redundant to each other may change at the same time."""
     parallel: Annotated[int, Field(ge=1, le=10_000)] = 20
     max_fail: Whole = 0
     revert_s: Whole = 120
-    """A device takes back by itself what is not confirmed within this time."""
+    """A device reverts by itself what is not confirmed within this time."""
     settle_s: Seconds = 60.0
     """How long sessions may take to come back, and a device to answer again."""
     drain_s: Seconds = 10.0
     """How long traffic may take to leave a drained device."""
     watch_s: Seconds = 10.0
-    """How long a device that was drained is watched with its traffic back, before its change is confirmed."""
+    """How long a drained device is watched with its traffic back, before its change is confirmed."""
     poll_s: Seconds = 1.0
     on_failure: Literal["stop", "rollback"] = "stop"
-    """Whether a run that stops for a failure takes back by itself what it has done."""
+    """Whether a run that stops after a failure is rolled back automatically."""
     is_backward: bool = False
-    """Whether this is such a way back: what fails does not hold up the others."""
+    """Whether this is such a rollback: a failure does not hold up the other devices."""
 
 
 def weightiest(*codes: int) -> int:
-    """Return the exit code that holds of several."""
+    """Return the most important of several exit codes."""
     return next((code for code in EXIT_CODES_BY_WEIGHT if code in codes), 0)
 
 
 class Phase(StrEnum):
-    """What happens to a device, in this order. Each is in the journal before it happens."""
+    """The phases of a device's rollout, in order. Each is journalled before it happens."""
 
     PREFLIGHT = "preflight"
     DRAIN = "drain"
@@ -79,17 +79,17 @@ class ConfigState(StrEnum):
     INTENDED = "intended"
     AS_BEFORE = "as before"
     BOTH = "both"
-    """It runs what is intended, and still accepts and announces what ran before: the first of two stages."""
+    """It runs what is intended, and still accepts and announces what it did before: the first of two stages."""
     UNKNOWN = "unknown"
 
 
 class DeviceResult(StrEnum):
-    """What became of a device."""
+    """The result for one device."""
 
     DONE = "done"
     UNCHANGED = "unchanged"
     READY = "ready"
-    """Of a dry run: nothing stands in the way."""
+    """Dry run: nothing prevents the change."""
     REVERTED = "reverted"
     FAILED = "failed"
     REFUSED = "refused"
@@ -103,7 +103,7 @@ GOOD = frozenset({DeviceResult.DONE, DeviceResult.UNCHANGED, DeviceResult.READY,
 
 @dataclass(frozen=True, slots=True)
 class DeviceOutcome:
-    """How a device came out of a deploy."""
+    """The outcome for one device."""
 
     device: str
     result: DeviceResult
@@ -112,7 +112,7 @@ class DeviceOutcome:
     wave: Whole = 0
     exit_code: Annotated[int, Field(ge=0, le=255)] = 0
     stops_all: bool = False
-    """Whether no other device may be changed after this, whatever the failure budget says."""
+    """Whether no other device may be changed after this, whatever the failure budget."""
 
     @property
     def is_failure(self) -> bool:
@@ -122,7 +122,7 @@ class DeviceOutcome:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How a whole deploy came out."""
+    """The outcome of a whole deploy."""
 
     run: str
     fabric: str
@@ -131,27 +131,24 @@ class Outcome:
     """Why it ended before every device was changed."""
     is_dry_run: bool = False
     rollback: "Outcome | None" = None
-    """How the run came out that took this one back by itself."""
+    """The outcome of the automatic rollback."""
 
     @property
     def exit_code(self) -> int:
-        """Return what the process ends with."""
         codes = [device.exit_code for device in self.devices]
         return weightiest(FAILED if self.stopped else 0, *codes, *([self.rollback.exit_code] if self.rollback else []))
 
     @property
     def failures(self) -> tuple[DeviceOutcome, ...]:
-        """Return the devices that failed."""
         return tuple(device for device in self.devices if device.is_failure)
 
     def device(self, name: str) -> DeviceOutcome | None:
-        """Return the outcome of a device."""
         return next((device for device in self.devices if device.device == name), None)
 
 
 @dataclass(frozen=True, slots=True)
 class DeployEvent:
-    """Something a display can show while it happens."""
+    """A change of phase, for a display to show."""
 
     phase: Phase
     device: str
@@ -167,12 +164,11 @@ EventHandler = Callable[[DeployEvent], None]
 
 @cache
 def _adapter() -> TypeAdapter[Outcome]:
-    """Return what reads outcomes; making one takes a while, and a deploy only writes."""
+    """Build the adapter on first use: that is slow, and a deploy only writes."""
     return TypeAdapter(Outcome)
 
 
 def write(outcome: Outcome) -> str:
-    """Return an outcome as JSON."""
     return json.dumps(_plain(outcome), indent=1) + "\n"
 
 
@@ -183,7 +179,6 @@ def _plain(outcome: Outcome) -> dict[str, Any]:
 
 
 def read(text: str, file: str = "") -> Outcome:
-    """Return the outcome a file holds."""
     try:
         document = json.loads(text)
         document.pop("exit_code")

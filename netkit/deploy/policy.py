@@ -1,4 +1,4 @@
-"""deploy.yaml, beside fabric.yaml: who is asked before a deploy. It is optional, and holds no secret."""
+"""deploy.yaml, beside fabric.yaml: who must agree before a deploy. It is optional, and holds no secret."""
 
 import ipaddress
 from collections.abc import Iterator
@@ -21,7 +21,7 @@ Word = Annotated[str, Field(min_length=1)]
 
 
 class HookSettings(AccessModel):
-    """What is asked before a deploy: a program or a web service."""
+    """The program or web service asked before a deploy."""
 
     command: tuple[Word, ...] | None = Field(
         None, min_length=1, description="a program and its arguments; a relative path is one from the fabric's folder"
@@ -38,7 +38,7 @@ class HookSettings(AccessModel):
 
     @field_validator("url")
     @classmethod
-    def _private(cls, url: str | None) -> str | None:
+    def _without_secrets(cls, url: str | None) -> str | None:
         if url is None:
             return url
         try:
@@ -55,7 +55,7 @@ class HookSettings(AccessModel):
         return url
 
     @model_validator(mode="after")
-    def _one(self) -> "HookSettings":
+    def _exactly_one(self) -> "HookSettings":
         if (self.command is None) is (self.url is None):
             raise ValueError("asks nobody, or two; give command or url")
         if self.command and (self.token_secret or self.ca_file):
@@ -64,7 +64,7 @@ class HookSettings(AccessModel):
 
 
 class ApprovalSettings(AccessModel):
-    """When a deploy needs the signature of a second person, and whose counts."""
+    """When a deploy needs a second person's signature, and whose counts."""
 
     required: str = Field("always", description="for which plans: always, never, or those of this risk and above")
     allowed_signers: str = Field(
@@ -85,7 +85,6 @@ class ApprovalSettings(AccessModel):
         return required
 
     def is_required(self, plan: Plan) -> bool:
-        """Whether a plan needs an approval."""
         if self.required in {"always", "never"}:
             return self.required == "always"
         return plan.risk >= risk_of(self.required)
@@ -110,7 +109,7 @@ MODELS: dict[tuple[int | str, ...], type[AccessModel]] = {
 
 
 def load(folder: Path) -> DeployPolicy:
-    """Read deploy.yaml in a fabric folder; without the file nobody is asked. DeployError lists every problem."""
+    """Read deploy.yaml in a fabric folder; without the file, nothing is required. DeployError lists every problem."""
     file = folder / FILE
     if not file.exists() and not file.is_symlink():
         return DeployPolicy()
@@ -148,7 +147,6 @@ def _unknown(detail: ErrorDetails) -> Problem | None:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether a host is this machine."""
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:

@@ -2,56 +2,55 @@
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import lru_cache
 
 from netkit.design.fabric import Fabric
 from netkit.errors import AccessError, ConfigError, DeviceError, PlanError, Problem
 from netkit.plan import DevicePlan, Plan, Running, keeping
 from netkit.plan.blast import words
 from netkit.platforms.change import Change
-from netkit.platforms.compare import MODELS, ConfigComparison, compare, diff
-from netkit.platforms.compare import Situation as Choice
+from netkit.platforms.compare import MODELS, ConfigComparison, Situation, compare, diff
 from netkit.platforms.config import Config, Files
 from netkit.platforms.driver import Reader
 
 MOST_SHOWN = 5
 REMEMBERED = 64
-"""Devices whose intended files are read once, for the look before the change and those after it."""
+"""Devices whose intended files are parsed once, for the check before the change and those after it."""
 NEIGHBOR = "neighbor"
+IN_STEPS = "change it in steps"
 
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """One device's part of a plan, and the files that belong to it."""
+    """One device's part of a plan, and its files."""
 
     plan: DevicePlan
     intended: Files
     owner: Files | None = None
-    """See netkit.platforms.compare.compare: of an undo, what the run that is undone intended."""
+    """See netkit.platforms.compare.compare: for a rollback, what the undone run intended."""
     is_finish: bool = False
-    """Whether this is the second stage of a device: what ran before the first one is what there is to go back to."""
+    """Whether this is the second stage of a device; a rollback goes to what ran before the first."""
 
     @property
     def name(self) -> str:
-        """Return the name of the device."""
         return self.plan.name
 
 
 @dataclass(frozen=True, slots=True)
 class Preflight:
-    """What a device runs, and how that compares to what is intended."""
+    """What a device runs, compared with what is intended."""
 
     running: Running
     comparison: ConfigComparison
     apart: tuple[Change, ...] = ()
-    """Changes that are not made, and hinder no other."""
+    """Changes that are left out, and hinder no other."""
 
     def is_intended(self) -> bool:
-        """Whether the device runs what is intended, as far as every file tells."""
+        """Whether the device runs what is intended, in every file that was read."""
         return len(self.comparison.changes) == len(self.apart) and not self.comparison.not_read
 
     def is_as_before(self, task: Task) -> bool:
-        """Whether the device runs what the plan was made from."""
+        """Whether the device still runs what the plan was made from."""
         return self.comparison.running_digest == task.plan.running_digest
 
 
@@ -62,7 +61,7 @@ def stages_of(
     limit: Collection[str] | None,
     fabric: Fabric,
 ) -> tuple[dict[str, Task], ...]:
-    """Return what is done to each device, first and, where devices change in two stages, then."""
+    """Return the tasks of each stage: one stage, or two where devices change twice."""
     bridges = {bridge.device: bridge for bridge in plan.bridges}
     first: dict[str, Task] = {}
     then: dict[str, Task] = {}
@@ -81,25 +80,24 @@ def stages_of(
 
 
 def read_device(reader: Reader, task: Task) -> Preflight:
-    """Read what a device runs. AccessError when it cannot be read, or makes no sense."""
+    """Read what a device runs; raise AccessError if it cannot be read or parsed."""
     return compared(Running(reader.running_files(), task.plan.version), task)
 
 
 def compared(running: Running, task: Task) -> Preflight:
-    """Return what was read of a device beside what is intended."""
+    """Compare what was read with what is intended."""
     platform = task.plan.platform
-    parse = partial(_intended, platform)
+
+    def parse(files: Files) -> Config:
+        return _parsed(platform, tuple(files.items()))
+
     try:
         found = compare(MODELS[platform], running.files, task.intended, owner=task.owner, parse=parse)
     except ConfigError as error:
-        problems = (Problem(f"{task.name}: its configuration makes no sense: {one}") for one in error.problems)
+        problems = (Problem(f"{task.name}: its configuration cannot be parsed: {one}") for one in error.problems)
         raise AccessError(problems) from None
     apart = tuple(change for change in found.changes if MODELS[platform].is_apart(change.path))
     return Preflight(running, found, apart)
-
-
-def _intended(platform: str, files: Files) -> Config:
-    return _parsed(platform, tuple(files.items()))
 
 
 @lru_cache(maxsize=REMEMBERED)
@@ -108,7 +106,7 @@ def _parsed(platform: str, files: tuple[tuple[str, str], ...]) -> Config:
 
 
 def check(found: Preflight, task: Task) -> None:
-    """Refuse a device that is not as it was planned for, or that could not be taken back."""
+    """Refuse a device that differs from the plan, or whose change could not be rolled back."""
     name = task.name
     if found.comparison.not_read:
         unread = ", ".join(found.comparison.not_read)
@@ -117,13 +115,17 @@ def check(found: Preflight, task: Task) -> None:
         shown = "; ".join(_limited(_moved(found, task)))
         raise PlanError(Problem(f"{name}: changed since the plan was made: {shown}", "make the plan again"))
     if found.comparison.intended_digest != task.plan.intended_digest:
-        message = f"{name}: what is intended is not what the plan was made for"
+        message = f"{name}: the intended configuration is not the one the plan was made for"
         raise PlanError(Problem(message, "make the plan again"))
-    _check_way_back(found, task)
+    model, running, intended = MODELS[task.plan.platform], found.comparison.running, found.comparison.intended
+    changes = diff(model, intended, running)
+    way = model.strategy(Situation(changes, intended, running, task.plan.version))
+    if changes and way.is_refused:
+        raise DeviceError(Problem(f"{name}: the change could not be rolled back: {'; '.join(way.reasons)}", IN_STEPS))
 
 
 def ending(found: Preflight) -> frozenset[str]:
-    """Return the words that name a BGP neighbor in what a device runs, and no more in what is intended."""
+    """Return the words that name a BGP neighbor in the running configuration and no longer in the intended one."""
     gone = (change.path for change in found.comparison.changes if change.is_removal)
     if not any(NEIGHBOR in words(path) for path in gone):
         return frozenset()
@@ -135,17 +137,13 @@ def _neighbors(config: Config) -> frozenset[str]:
 
 
 def differences(found: Preflight) -> str:
-    """Return what keeps a device from running what is intended."""
+    """Describe what differs from the intended configuration."""
     unread = [f"{name} was not read" for name in found.comparison.not_read]
-    return "; ".join(_limited([*unread, *map(_shown, found.comparison.changes)]))
-
-
-def _check_way_back(found: Preflight, task: Task) -> None:
-    model, running, intended = MODELS[task.plan.platform], found.comparison.running, found.comparison.intended
-    changes = diff(model, intended, running)
-    way = model.strategy(Choice(changes, intended, running, task.plan.version))
-    if changes and way.is_refused:
-        raise DeviceError(Problem(f"{task.name}: there is no way back: {'; '.join(way.reasons)}", "change it in steps"))
+    wrong = [
+        f"{' '.join(change.path)} is {_value(change.running)}, not {_value(change.intended)}"
+        for change in found.comparison.changes
+    ]
+    return "; ".join(_limited([*unread, *wrong]))
 
 
 def _moved(found: Preflight, task: Task) -> Iterator[str]:
@@ -162,10 +160,6 @@ def _moved(found: Preflight, task: Task) -> Iterator[str]:
 
 def _moved_entry(path: tuple[str, ...], was: str | None, now: str | None) -> str:
     return f"{' '.join(path)} was {_value(was)}, is {_value(now)}"
-
-
-def _shown(change: Change) -> str:
-    return f"{' '.join(change.path)} is {_value(change.running)}, not {_value(change.intended)}"
 
 
 def _value(value: str | None) -> str:

@@ -1,4 +1,4 @@
-"""Who started or resumed a run, from what, and why: kept with the run."""
+"""The starts of a run: who started or resumed it, from which commit, and why. Kept with the run."""
 
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -13,11 +13,11 @@ class Approval:
     at_s: float
     expires_s: float
     id: str
-    """Names this approval: one run may use it."""
+    """Identifies this approval, which one run may use."""
     key: str
-    """Fingerprint of the key it is signed with."""
+    """Fingerprint of the signing key."""
     text: str
-    """The whole of it, signature included."""
+    """The whole file, signature included."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,14 +31,14 @@ class Provenance:
     uid: int
     host: str
     sudo_user: str = ""
-    """Who became that account with sudo, as far as sudo's environment says."""
+    """The user who switched to that account with sudo, by sudo's environment."""
     commit: str = ""
     """The commit checked out around the fabric's folder; empty outside a git repository."""
     is_dirty: bool = False
     """Whether files of the fabric differ from that commit."""
     reason: str = ""
     undone: str = ""
-    """Of a rollback, the run it takes back."""
+    """The run that a rollback undoes."""
     hook: str = ""
     """`allowed` or `skipped`; empty when there is no hook."""
     hook_reason: str = ""
@@ -49,14 +49,12 @@ class Provenance:
 
     @property
     def who(self) -> str:
-        """Return the user as people write it."""
         return f"{self.sudo_user} as {self.user}@{self.host}" if self.sudo_user else f"{self.user}@{self.host}"
 
     @property
     def what(self) -> str:
-        """Return the verb, with the run it concerns."""
+        """The verb, with the run it concerns."""
         return f"{self.verb} of {self.undone}" if self.undone else self.verb
 
     def plain(self) -> dict[str, Any]:
-        """Return it as JSON has it."""
         return asdict(self)

@@ -1,7 +1,7 @@
-"""A health gate of the hosts below a switch: each pair of them that reached each other before has to do so after.
+"""The health gate of the hosts below a switch: pairs that reached each other before have to do so after.
 
-Hosts are asked over SSH and ping over the rail itself, with its address. Pairs run along the rail and across rails, to
-other leaves, so that they cross a spine that changes as far as its neighbours' hashing lets them.
+Hosts are asked over SSH and ping from the address of the rail. Pairs run along the rail and across rails, to other
+leaves, so that they cross a changing spine as far as the hashing of its neighbours allows.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -22,21 +22,21 @@ from netkit.platforms.driver import RailReader, RailState
 
 POLL_S = 0.5
 MOST_HOSTS = 4
-"""Hosts of a leaf that ask: what a leaf does to all of them shows on a few."""
+"""Probing hosts of a leaf: what a leaf does to all of them shows on a few."""
 FEWEST_ABOVE, MOST_ABOVE = 8, 16
-"""Hosts that ask below a spine or core: one of each unit, and of few units more."""
+"""Probing hosts below a spine or core: one of each unit, more where there are few units."""
 MOST_NICS = 32
-"""NICs that ask, of all hosts together; each rail is among them."""
+"""Probing NICs of all hosts together; each rail is among them."""
 MOST_NAMED = 5
 LONGEST_S = 20.0
-"""By then routes have arrived over sessions that stand; hosts without a way are not left so for longer."""
+"""By then routes have arrived over established sessions; hosts are not left without a path for longer."""
 LEAF = "its leaf"
 Place = tuple[str, Nic]
 """A host's name and one of its NICs."""
 
 
 class HostReader(RailReader, Protocol):
-    """A connection to a host, of which only its rails are read."""
+    """A connection to a host that reads only its rails."""
 
     def open(self) -> None:
         """Connect."""
@@ -62,8 +62,8 @@ BEFORE = TypeAdapter(dict[str, dict[str, Answered]])
 class ReachGate:
     """Asks another gate first, then some hosts below a switch; hosts that could not be asked before are left alone.
 
-    What a prediction says is unreachable in the present state need not answer. Without one, neither need addresses that
-    the changed leaf is not to serve any more.
+    Pairs that the prediction says are unreachable in the present state need not answer. Without a prediction, neither
+    need addresses that the changed leaf no longer serves.
     """
 
     def __init__(
@@ -78,10 +78,9 @@ class ReachGate:
         self._fabric, self._others, self._connect, self._clock = fabric, others, connect, clock
         self._runner = runner or threads(MOST_ABOVE)
         self._silent: set[str] = set()
-        """Hosts that could not be asked before some change: nobody waits for them again."""
+        """Hosts that could not be asked before some change, and are not tried again."""
 
     def __call__(self, question: GateQuestion) -> GateAnswer:
-        """Answer one question."""
         first = ask_first(self._others, question, self._clock)
         found = self._fabric.device(question.device)
         is_felt = question.risk is not Risk.NONE and question.moment is not Moment.DRAINED
@@ -94,13 +93,14 @@ class ReachGate:
             )
             return replace(first.others, sample=first.sample(answers=BEFORE.dump_python(answers)), is_blank=is_blank)
         kept = BEFORE.validate_python(first.kept.get("answers", {}))
-        return self._settled(self._expected(question, kept), first)
+        return self._await_answers(self._expected(question, kept), first)
 
     def _before(self, switch: Switch) -> dict[str, dict[str, Answered]]:
-        """Return which addresses answer which, between the addresses that hosts have and those they are to have."""
+        """Return which addresses answer which, among those the hosts have and those they will have."""
         called = calls(self._fabric, switch)
-        asked = {name for name, _ in called} | {name for far in called.values() for name, _ in far}
-        nics = {name: {nic.interface: () for nic in self._nics(name)} for name in asked - self._silent}
+        involved = {name for name, _ in called} | {name for far in called.values() for name, _ in far}
+        hosts = (host for host in self._fabric.hosts if host.name in involved - self._silent)
+        nics = {host.name: {nic.interface: () for nic in host.nics} for host in hosts}
         states = self._states(nics)
         self._silent |= nics.keys() - states.keys()
         have = {(name, one.interface): one.address for name, rails in states.items() for one in rails}
@@ -123,18 +123,14 @@ class ReachGate:
             for name, rails in self._states(wanted).items()
         }
 
-    def _nics(self, name: str) -> tuple[Nic, ...]:
-        found = self._fabric.device(name)
-        return found.nics if isinstance(found, Host) else ()
-
     def _expected(self, question: GateQuestion, before: Before) -> Before:
-        """Return what has to answer: what did, unless it is known to be out of reach for now."""
-        going = self._going(question.device)
+        """Return the answers to expect: those from before, less what is known to be unreachable for now."""
+        is_losing = self._losing(question.device)
 
         def is_expected(source: Address, target: Address, word: str) -> bool:
             if question.prediction is not None and word != LEAF:
                 return question.prediction.reaches(source, target)
-            return not going(source, target, word)
+            return not is_losing(source, target, word)
 
         return {
             name: {
@@ -146,21 +142,21 @@ class ReachGate:
             for name, rails in before.items()
         }
 
-    def _going(self, device: str) -> Callable[[Address, Address, str], bool]:
-        """Return what finds pairs with an address that a changed leaf is not to serve, of a host not renumbered yet."""
+    def _losing(self, device: str) -> Callable[[Address, Address, str], bool]:
+        """Return a test for pairs with an address that the changed leaf stops serving, on a host not yet renumbered."""
         nics = {f"{host.name} {nic.interface}": nic for host in self._fabric.hosts for nic in host.nics}
         served = {nic.address for nic in nics.values() if nic.leaf == device}
         is_leaf = bool(served)
 
-        def going(source: Address, target: Address, word: str) -> bool:
+        def is_losing(source: Address, target: Address, word: str) -> bool:
             far = nics.get(word)
             is_far_gone = far is not None and far.leaf == device and target not in served
             return is_leaf and (source not in served or is_far_gone)
 
-        return going
+        return is_losing
 
-    def _settled(self, expected: Before, first: ChainedAnswer) -> GateAnswer:
-        """Return the answer once all is well, or when the time limit is reached."""
+    def _await_answers(self, expected: Before, first: ChainedAnswer) -> GateAnswer:
+        """Poll until all expected peers answer or the time limit is reached."""
         calls = {
             name: {interface: tuple(one.answers) for interface, one in rails.items() if one.answers}
             for name, rails in expected.items()
@@ -174,15 +170,17 @@ class ReachGate:
             if not lost and not unasked:
                 return first.others
             if self._clock.steady_s() >= deadline_s:
-                return GateAnswer("worse" if lost else "inconclusive", _some(lost) or unasked)
+                rest = len(lost) - MOST_NAMED
+                named = (*lost[:MOST_NAMED], f"and {rest} more pairs") if rest > 0 else lost
+                return GateAnswer("worse" if lost else "inconclusive", named or unasked)
             self._clock.sleep_s(POLL_S)
 
     def _states(self, called: Mapping[str, Mapping[str, Sequence[str]]]) -> dict[str, tuple[RailState, ...]]:
         """Return the state of rails and which peers answer on them; hosts that cannot be asked are left out."""
-        found = each(self._runner, sorted(called), lambda name: self._asked(name, called[name]))
+        found = each(self._runner, sorted(called), lambda name: self._rail_states(name, called[name]))
         return {name: one for name, one in found.items() if one is not None}
 
-    def _asked(self, name: str, calls: Mapping[str, Sequence[str]]) -> tuple[RailState, ...] | None:
+    def _rail_states(self, name: str, calls: Mapping[str, Sequence[str]]) -> tuple[RailState, ...] | None:
         try:
             reader = self._connect(name)
             try:
@@ -195,7 +193,7 @@ class ReachGate:
 
 
 def calls(fabric: Fabric, switch: Switch) -> dict[Place, tuple[Place, ...]]:
-    """Return which NICs ask when a switch changes, and which others each of them calls."""
+    """Return the NICs that probe when a switch changes, each with the NICs it calls."""
     leaves = _leaves_below(fabric, switch)
     hosts = [host for host in fabric.hosts if any(nic.leaf in leaves for nic in host.nics)]
     if switch.role == "leaf":
@@ -230,7 +228,7 @@ def _leaves_below(fabric: Fabric, switch: Switch) -> frozenset[str]:
 
 
 def _far(fabric: Fabric, pool: Iterable[Host], host: Host, nic: Nic, leaves: frozenset[str]) -> Iterator[Place]:
-    """Yield the nearest and the farthest NIC on the same rail, and two on others, of another leaf if there is one."""
+    """Yield the nearest and the farthest NIC on the same rail and on other rails, preferring other leaves."""
     near = sorted((other for other in pool if other.name != host.name), key=lambda one: abs(one.number - host.number))
     every = [(other.name, one) for other in near for one in other.nics if not leaves or one.leaf in leaves]
     along = [place for place in every if place[1].rail == nic.rail]
@@ -252,10 +250,5 @@ def _lost(
             for to in targets:
                 if to not in answering.get(interface, ()):
                     who = expected[name][interface].answers[to]
-                    said = f"before, {to} did" if who == LEAF else f"at {to}, as it did before"
-                    yield f"{name}: {interface}: {who} does not answer any more{';' if who == LEAF else ''} {said}"
-
-
-def _some(reasons: tuple[str, ...]) -> tuple[str, ...]:
-    rest = len(reasons) - MOST_NAMED
-    return (*reasons[:MOST_NAMED], f"and {rest} more pairs") if rest > 0 else reasons
+                    how = f"any more; before, {to} did" if who == LEAF else f"any more at {to}, as it did before"
+                    yield f"{name}: {interface}: {who} does not answer {how}"

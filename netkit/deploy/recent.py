@@ -1,4 +1,4 @@
-"""The last runs, read beside whoever deploys: nothing is written, and no lock is taken."""
+"""The last runs, readable while a deploy is running: nothing is written, and no lock is taken."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,29 +13,29 @@ from netkit.errors import NetkitError
 
 MOST_NAMED = 20
 Mark = tuple[tuple[int, int], ...]
-"""Size and time of the files of a run: while they stay, so does what was read."""
+"""Size and time of a run's files: while they are the same, so is the content."""
 
 
 @dataclass(frozen=True, slots=True)
 class RecentRun:
-    """How a run went, or how far it is."""
+    """The state or the outcome of a run."""
 
     run: str
     began_s: float = 0.0
     stepped_s: float = 0.0
-    """The last step it wrote down."""
+    """The time of the last step in the journal."""
     provenance: tuple[Provenance, ...] = ()
     outcome: Outcome | None = None
-    """None: it has not finished."""
+    """None: the run has not finished."""
     is_running: bool | None = False
-    """None: it has not finished, and this machine cannot see whether it runs."""
+    """None: it has not finished, and this machine cannot tell whether it is running."""
     wave: int = 0
     waves: int = 0
-    """Of a run that has not finished, if it says so."""
+    """Of an unfinished run, if known."""
     results: Mapping[str, int] = field(default_factory=dict)
     """Result → how many devices."""
     busy: tuple[str, ...] = ()
-    """Devices that have begun and not ended."""
+    """Devices that have started and not ended."""
     damage: str = ""
     """Why it cannot be read."""
 
@@ -49,7 +49,7 @@ class RecentRuns:
     _known: dict[str, tuple[Mark, RecentRun]] = field(default_factory=dict)
 
     def read(self, most: int) -> tuple[RecentRun, ...]:
-        """Return the last runs, the newest first."""
+        """Return the last runs, newest first."""
         found = dict(self._found(most))
         self._known = found
         return tuple(one for _, one in found.values())
@@ -76,11 +76,11 @@ def _mark(folder: Path) -> Mark:
     found = []
     for name in (JOURNAL, OUTCOME, PROVENANCE):
         try:
-            told = (folder / name).stat()
+            stat = (folder / name).stat()
         except OSError:
             found.append((0, 0))
         else:
-            found.append((told.st_size, told.st_mtime_ns))
+            found.append((stat.st_size, stat.st_mtime_ns))
     return tuple(found)
 
 
@@ -109,7 +109,7 @@ def _read(folder: Path, *, runs: bool | None) -> RecentRun:
 
 
 def _progress(entries: Sequence[JournalEntry]) -> tuple[dict[str, DeviceOutcome], tuple[str, ...]]:
-    """Return how devices have come out so far, and those that were begun and have not ended."""
+    """Return the outcomes so far, and the devices that have started and not ended."""
     ended: dict[str, DeviceOutcome] = {}
     begun: dict[str, None] = {}
     for entry in entries:

@@ -1,4 +1,4 @@
-"""What a plan must not be deployed for, known before any device is asked."""
+"""Reasons to refuse a plan, known before any device is contacted."""
 
 from collections.abc import Iterable, Iterator, Mapping
 
@@ -45,14 +45,14 @@ def _problems(
         yield from _outages(plan, tasks)
     for task in tasks.values():
         if fabric.device(task.name) is not None:
-            yield from _against(task, fabric, options)
+            yield from _of_task(task, fabric, options)
 
 
 def _outages(plan: Plan, tasks: Mapping[str, Task]) -> Iterator[Problem]:
-    """Yield what no order of the devices avoids, but for what is said of each device."""
+    """Yield the losses that no order of the devices avoids, beyond those reported for each device."""
     for step in plan.steps:
         named = [tasks[name] for name in step.devices if name in tasks]
-        # What a device costs while it changes is said of the device.
+        # What a device costs while it changes is reported for the device.
         lost = step.after or (ReachabilityLoss() if any(map(is_disruptive, named)) else step.during)
         if named and lost:
             when = f"for about {lost.seconds} s" if lost.seconds else "until a later step"
@@ -60,7 +60,7 @@ def _outages(plan: Plan, tasks: Mapping[str, Task]) -> Iterator[Problem]:
             yield Problem(f"step {step.number}, {_some(step.devices)}: outage: {what}", "deploy with --disruptive")
 
 
-def _against(task: Task, fabric: Fabric, options: Options) -> Iterator[Problem]:
+def _of_task(task: Task, fabric: Fabric, options: Options) -> Iterator[Problem]:
     planned = task.plan
     if planned.way.is_refused:
         yield Problem(f"{task.name}: cannot be changed: {'; '.join(planned.way.reasons)}", "change it in steps")
@@ -68,22 +68,14 @@ def _against(task: Task, fabric: Fabric, options: Options) -> Iterator[Problem]:
         yield Problem(f"{task.name}: not compared: {', '.join(planned.not_read)}", "make the plan again")
     if is_disruptive(task) and not options.is_disruptive_allowed:
         gpus = planned.blast.gpus
-        hosts = planned.blast.hosts or _hosts(fabric, task.name)
+        device = fabric.device(task.name)
+        ports = device.host_ports if isinstance(device, Switch) else ()
+        hosts = planned.blast.hosts or tuple(dict.fromkeys(port.peer for port in ports))
         lost = f"hosts {_some(hosts)}" + (f", GPUs {_some(gpus)}" if gpus else "")
         message = f"{task.name}: disruptive ({planned.risk.word}), no other path for {lost}"
-        yield Problem(message, _way_through(task.name))
-
-
-def _way_through(name: str) -> str:
-    """Return all options at once: --disruptive alone is refused again where traffic still moves."""
-    ways = "deploy with --disruptive once they are idle, with --disruptive --busy while they are not"
-    return f"{ways}, or leave it out: --limit '!{name}'"
-
-
-def _hosts(fabric: Fabric, name: str) -> tuple[str, ...]:
-    found = fabric.device(name)
-    ports = found.host_ports if isinstance(found, Switch) else ()
-    return tuple(dict.fromkeys(port.peer for port in ports))
+        # All options at once: --disruptive alone would be refused again while traffic flows.
+        remedy = "deploy with --disruptive once they are idle, with --disruptive --busy while they are not"
+        yield Problem(message, f"{remedy}, or leave it out: --limit '!{task.name}'")
 
 
 def _some(names: Iterable[str]) -> str:

@@ -1,4 +1,4 @@
-"""A dry run: everything that could stop a deploy, found out by reading alone."""
+"""A dry run: everything that could stop a deploy, found by reading alone."""
 
 from collections.abc import Callable, Mapping
 
@@ -25,29 +25,26 @@ def rehearse(
     options: Options,
     runner: RunnerPlugin | None = None,
 ) -> Outcome:
-    """Return how a deploy would begin. It is handed nothing that could change a device, and writes no journal."""
+    """Return how a deploy would begin. It gets no handle that can change a device, and writes no journal."""
     limit = options.limit
     tasks = preflight.stages_of(plan, intended, None, limit, fabric)[0]
     refusal.check(plan, fabric, intended, tasks, options)
     wave_of = {name: wave.number for wave in reversed(waves(plan, fabric, options)) for name in wave.devices}
 
-    def looked_at(name: str) -> DeviceOutcome:
+    def checked(name: str) -> DeviceOutcome:
         try:
-            _look(connect(name), tasks[name])
+            reader = connect(name)
+            reader.open()
+            try:
+                preflight.check(preflight.read_device(reader, tasks[name]), tasks[name])
+            finally:
+                reader.close()
         except Exception as error:
             result = DeviceResult.UNREACHABLE if is_access(error) else DeviceResult.REFUSED
             return DeviceOutcome(name, result, ConfigState.AS_BEFORE, (text_of(error),), wave_of[name], code_of(error))
         return DeviceOutcome(name, DeviceResult.READY, ConfigState.AS_BEFORE, wave=wave_of[name])
 
-    found = each(runner or threads(options.parallel), tasks, looked_at)
+    found = each(runner or threads(options.parallel), tasks, checked)
     outcomes = {outcome.device: outcome for outcome in (*untouched(plan, limit), *found.values())}
     names = [*(device.name for device in plan.devices), *(missed.name for missed in plan.unreachable)]
     return Outcome("", fabric.name, tuple(outcomes[name] for name in names), is_dry_run=True)
-
-
-def _look(reader: Reader, task: preflight.Task) -> None:
-    reader.open()
-    try:
-        preflight.check(preflight.read_device(reader, task), task)
-    finally:
-        reader.close()

@@ -1,4 +1,4 @@
-"""Resumes the rollout of a device that a killed run left unfinished, or rolls it back where that is not possible."""
+"""Resumes the rollout of a device that an interrupted run left unfinished, or rolls it back."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -18,7 +18,7 @@ INTERRUPTED = DeviceError(Problem("the run was interrupted here"))
 
 
 def refuse_unsettled(root: Path, clock: DeployClock = CLOCK) -> None:
-    """Raise DeployError while devices may take back what the newest run below a folder left unconfirmed."""
+    """Raise DeployError while devices may still revert what the newest run left unconfirmed."""
     newest = max(root.glob("*-*/"), default=None)
     if newest is None:
         return
@@ -30,12 +30,12 @@ def refuse_unsettled(root: Path, clock: DeployClock = CLOCK) -> None:
     left_s: dict[str, float] = {}
     for entry in entries:
         if entry.step == Phase.COMMIT:
-            _, began_s = _began(entry, clock)
+            _, began_s = _commit_time(entry, clock)
             left_s[entry.device] = began_s + entry.revert_s - clock.steady_s()
         elif entry.step in {CONFIRMED, Phase.END}:
             left_s.pop(entry.device, None)
     if waiting := {device: left for device, left in left_s.items() if left > 0}:
-        what = f"run {journal.run} was cut off: {', '.join(waiting)} may still take its change back"
+        what = f"run {journal.run} was cut off: {', '.join(waiting)} may still revert its change"
         remedy = f"go on with it: netkit deploy --resume {journal.run}; or wait {max(waiting.values()):.0f} s"
         raise DeployError(Problem(what, remedy))
 
@@ -43,11 +43,11 @@ def refuse_unsettled(root: Path, clock: DeployClock = CLOCK) -> None:
 def resume_device(
     job: Job, task: Task, entries: Sequence[JournalEntry], *, is_ending: bool = False
 ) -> DeviceOutcome | None:
-    """Return how a device came out; None when it is as it was before, and may be rolled out again.
+    """Finish the device's rollout; return None if it is as before and may be rolled out again.
 
-    `entries` are those of its last rollout. Where the run ends, a change that waits to be confirmed goes back.
+    `entries` are those of its last rollout. With `is_ending`, an unconfirmed change is reverted.
     """
-    rollout = _rollout(job, task, entries)
+    rollout = _restored(job, task, entries)
     failed = next((entry.outcome for entry in reversed(entries) if entry.outcome is not None), None)
     if failed is not None:
         return rollout.ended(rollout.outcome_after(failed, rollout.settled()))
@@ -56,7 +56,7 @@ def resume_device(
             discard(job, task.name)
         return None
     try:
-        if rollout.window is not None and not is_ending and _went_on(rollout, rollout.window):
+        if rollout.window is not None and not is_ending and _confirmed_late(rollout, rollout.window):
             return rollout.ended(rollout.done())
         ending = rollout.settled()
     except Exception as error:
@@ -66,8 +66,8 @@ def resume_device(
     return rollout.ended(rollout.outcome_after(rollout.failure(INTERRUPTED), ending))
 
 
-def _rollout(job: Job, task: Task, entries: Sequence[JournalEntry]) -> DeviceRollout:
-    """Return a rollout as far as the journal tells of it."""
+def _restored(job: Job, task: Task, entries: Sequence[JournalEntry]) -> DeviceRollout:
+    """Restore the state of a rollout from its journal entries."""
     rollout = DeviceRollout(job, task, entries[-1].wave)
     steps = {entry.step for entry in entries}
     rollout.sample = next((entry.note for entry in reversed(entries) if entry.step == SAMPLE), "")
@@ -77,11 +77,11 @@ def _rollout(job: Job, task: Task, entries: Sequence[JournalEntry]) -> DeviceRol
     rollout.is_drained, rollout.is_loaded = Phase.DRAIN in steps, Phase.LOAD in steps
     commit = next((entry for entry in entries if entry.step == Phase.COMMIT), None)
     if commit is not None:
-        # When the device began to count is not in the journal; a commit that took longer has been given up. Since the
-        # machine has started again, only a clock that may have been set knows how long ago it was: nothing is confirmed
-        # by that one.
+        # The journal does not hold when the device's timer started; a commit that took longer was given up. After a
+        # reboot of this machine only the wall clock tells the age of the commit, and that may have been set: nothing
+        # is confirmed by it.
         now_s, settle_s = job.clock.steady_s(), job.options.settle_s
-        is_known, began_s = _began(commit, job.clock)
+        is_known, began_s = _commit_time(commit, job.clock)
         rollout.window = Window(
             began_s + commit.revert_s if is_known else min(now_s, began_s + commit.revert_s),
             began_s + commit.revert_s + settle_s,
@@ -92,15 +92,15 @@ def _rollout(job: Job, task: Task, entries: Sequence[JournalEntry]) -> DeviceRol
     return rollout
 
 
-def _began(commit: JournalEntry, clock: DeployClock) -> tuple[bool, float]:
-    """Return when a commit began by the steady clock, and whether that clock has run on since."""
+def _commit_time(commit: JournalEntry, clock: DeployClock) -> tuple[bool, float]:
+    """Return the steady-clock time of a commit, and whether that clock has run on since."""
     if commit.boot and commit.boot == clock.boot_id():
         return True, commit.steady_s
     return False, clock.steady_s() - max(0.0, clock.wall_s() - commit.at_s)
 
 
-def _went_on(rollout: DeviceRollout, window: Window) -> bool:
-    """Whether a change left unconfirmed could be kept; there must be time enough to judge it."""
+def _confirmed_late(rollout: DeviceRollout, window: Window) -> bool:
+    """Try to confirm an unconfirmed change; False if it cannot be kept, or too little time is left to judge it."""
     if rollout.left_s(window) < rollout.job.options.settle_s:
         return False
     with closing(opened(rollout.job, rollout.name)) as driver:

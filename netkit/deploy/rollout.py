@@ -1,4 +1,4 @@
-"""The rollout: wave after wave, until all is done or the deploy has to stop."""
+"""The rollout: wave by wave, until all is done or the deploy has to stop."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -12,14 +12,13 @@ from netkit.deploy.model import FAILED, ConfigState, DeviceOutcome, DeviceResult
 from netkit.deploy.preflight import Task
 from netkit.deploy.wave import Wave, waves
 from netkit.plan import Plan
-from netkit.plan.model import DevicePlan
 
 UNREACHABLE = 4
 INTERRUPTED = "interrupted"
 
 
 class Rollout:
-    """What became of the devices so far, and whether to go on."""
+    """The outcomes so far, and whether to go on."""
 
     def __init__(
         self,
@@ -36,7 +35,7 @@ class Rollout:
         job.done.update(name for name, outcome in self.ended.items() if outcome.state is ConfigState.INTENDED)
 
     def run(self) -> None:
-        """Change every device in the plan; the second stage begins once the first is done everywhere."""
+        """Change every device in the plan; the second stage starts once the first is done everywhere."""
         for number in range(self._first, len(self._stages)):
             tasks = self._stages[number]
             if number > self._first:
@@ -44,18 +43,23 @@ class Rollout:
                 self.job.journal.step(STAGE, note=str(number))
             self.job = replace(self.job, tasks=tasks)
             self._run_stage(is_first=number == 0)
-            left = [name for name in self._stages[-1] if number == 0 and len(self._stages) > 1 and self._is_left(name)]
-            if left and not self.stopped:
-                self.stopped = f"{', '.join(left)}: not changed, so what ran before stays accepted everywhere"
+            if number == 0 and len(self._stages) > 1 and not self.stopped:
+                done = {name for name, one in self.ended.items() if one.state is ConfigState.INTENDED}
+                if left := [name for name in self._stages[1] if name not in done]:
+                    self.stopped = f"{', '.join(left)}: not changed, so the old routes stay accepted everywhere"
             if self.stopped:
                 break
-        self._name_both()
+        self._mark_half_done()
 
     def _run_stage(self, *, is_first: bool) -> None:
-        self._weigh()
+        self._check_failures()
         self._plan_waves(is_first=is_first)
         if len(self.job.waves) > 1 and is_first and not self.stopped:
-            self._look_at_all()
+            # Find what prevents the change of any device before the first one is changed.
+            names = list(dict.fromkeys(name for wave in self.job.waves for name in wave.devices))
+            self._add_outcomes(
+                each(self.job.runner, names, lambda name: self._device(name, 0).prepare(is_rehearsal=True))
+            )
             self._plan_waves(is_first=is_first)
         for wave in (wave for wave in tuple(self.job.waves) if (wave.stage == "finish") is not is_first):
             if self.job.is_stopping():
@@ -64,12 +68,8 @@ class Rollout:
                 return
             self._run_wave(wave)
 
-    def _is_left(self, name: str) -> bool:
-        found = self.ended.get(name)
-        return found is None or found.state is not ConfigState.INTENDED
-
-    def _name_both(self) -> None:
-        """Say of devices whose second stage was not done that they run both."""
+    def _mark_half_done(self) -> None:
+        """Report devices whose second stage was not done as running both configurations."""
         if len(self._stages) == 1:
             return
         is_second = self.job.tasks is self._stages[1]
@@ -83,7 +83,7 @@ class Rollout:
                 self.ended[name] = replace(outcome, state=ConfigState.BOTH)
 
     def _plan_waves(self, *, is_first: bool) -> None:
-        """Plan what is left; the waves of the second stage are numbered after those of the first."""
+        """Plan the remaining devices; the waves of the second stage are numbered after those of the first."""
         job = self.job
         todo = {name for name in job.tasks if name not in self.ended}
         part = replace(job.plan, devices=tuple(device for device in job.plan.devices if device.name in todo))
@@ -92,18 +92,12 @@ class Rollout:
         found = [wave for wave in waves(part, job.fabric, options) if is_first or wave.stage == "finish"]
         job.waves[:] = [*begun, *(replace(wave, number=number) for number, wave in enumerate(found, len(begun) + 1))]
 
-    def _look_at_all(self) -> None:
-        """Find out what stands in the way of any device before the first one is changed."""
-        names = list(dict.fromkeys(name for wave in self.job.waves for name in wave.devices))
-        found = each(self.job.runner, names, lambda name: self._device(name, 0).prepare(is_rehearsal=True))
-        self._take(found)
-
     def _run_wave(self, wave: Wave) -> None:
         for name in wave.devices:
             self.job.journal.step(WAVE, name, wave=wave.number, note=str(len(self.job.waves)))
         devices = {name: self._device(name, wave.number) for name in wave.devices}
         try:
-            self._take(each(self.job.runner, wave.devices, lambda name: devices[name].prepare()))
+            self._add_outcomes(each(self.job.runner, wave.devices, lambda name: devices[name].prepare()))
             ready = {name: device for name, device in devices.items() if name not in self.ended}
             self._change(ready)
         finally:
@@ -115,23 +109,23 @@ class Rollout:
             self.stopped = f"the first device, {wave.devices[0]}, failed"
 
     def _change(self, ready: Mapping[str, Device]) -> None:
-        """Change prepared devices; hosts last, and in step."""
-        together = {name: device for name, device in ready.items() if host_batch.is_in_step(device)}
-        alone = {name: device for name, device in ready.items() if name not in together}
+        """Change prepared devices; hosts last, in a batch."""
+        batch = {name: device for name, device in ready.items() if host_batch.is_in_step(device)}
+        others = {name: device for name, device in ready.items() if name not in batch}
         if not self.stopped:
-            self._take(each(self.job.runner, alone, lambda name: alone[name].change()))
-        if together and not self.stopped:
-            self._take(host_batch.change(self.job, together))
+            self._add_outcomes(each(self.job.runner, others, lambda name: others[name].change()))
+        if batch and not self.stopped:
+            self._add_outcomes(host_batch.change(self.job, batch))
 
     def _device(self, name: str, wave: int) -> Device:
         return Device(self.job, self.job.tasks[name], wave)
 
-    def _take(self, found: Mapping[str, DeviceOutcome | None]) -> None:
+    def _add_outcomes(self, found: Mapping[str, DeviceOutcome | None]) -> None:
         self.ended.update({name: outcome for name, outcome in found.items() if outcome is not None})
-        self._weigh()
+        self._check_failures()
 
-    def _weigh(self) -> None:
-        """Stop where health is worse, or where more failed than may."""
+    def _check_failures(self) -> None:
+        """Stop if a device is unhealthy, or if more failed than allowed."""
         failures = [outcome for outcome in self.ended.values() if outcome.is_failure]
         unhealthy = next((outcome for outcome in failures if outcome.stops_all), None)
         if unhealthy is not None:
@@ -151,8 +145,13 @@ def untouched(
     for device in plan.devices:
         if limit is not None and device.name not in limit:
             found.append(DeviceOutcome(device.name, DeviceResult.EXCLUDED, ConfigState.AS_BEFORE))
+        elif device.not_read and device.is_unchanged:
+            reasons = tuple(f"{device.name}: not compared: {file}" for file in device.not_read)
+            found.append(
+                DeviceOutcome(device.name, DeviceResult.FAILED, ConfigState.UNKNOWN, reasons, exit_code=FAILED)
+            )
         elif device.is_unchanged:
-            found.append(_unchanged(device))
+            found.append(DeviceOutcome(device.name, DeviceResult.UNCHANGED, ConfigState.INTENDED))
     for missed in plan.unreachable:
         if limit is not None and missed.name not in limit:
             found.append(DeviceOutcome(missed.name, DeviceResult.EXCLUDED, ConfigState.AS_BEFORE))
@@ -164,14 +163,6 @@ def untouched(
     return found
 
 
-def _unchanged(device: DevicePlan) -> DeviceOutcome:
-    if device.not_read:
-        reasons = tuple(f"{device.name}: not compared: {file}" for file in device.not_read)
-        return DeviceOutcome(device.name, DeviceResult.FAILED, ConfigState.UNKNOWN, reasons, exit_code=FAILED)
-    return DeviceOutcome(device.name, DeviceResult.UNCHANGED, ConfigState.INTENDED)
-
-
 def not_started(plan: Plan, ended: Mapping[str, DeviceOutcome]) -> list[DeviceOutcome]:
-    """Return the outcomes of devices that were not started."""
     names = [device.name for device in plan.devices if device.name not in ended]
     return [DeviceOutcome(name, DeviceResult.NOT_STARTED, ConfigState.AS_BEFORE, exit_code=FAILED) for name in names]

@@ -1,8 +1,8 @@
-"""What devices ran before, sealed: it holds their secrets in clear, and is needed byte for byte to get them back.
+"""Encryption of the old configurations: they hold secrets in clear, and a rollback needs them byte for byte.
 
-The key stands in a file of its own beside the runs. So a run that is copied, archived or sent to somebody gives no
-secret away, and a sealed text that was damaged or exchanged is noticed. It does not keep secrets from who can read the
-account's other files: the key is among them.
+The key is a file of its own beside the runs. So a run that is copied, archived or sent to somebody reveals no secret,
+and a sealed text that was damaged or exchanged is detected. It does not protect against a reader of the account's other
+files: the key is among them.
 """
 
 import base64
@@ -20,17 +20,17 @@ HEAD = "netkit-sealed:1:"
 
 
 class SealError(Exception):
-    """A text cannot be opened, and why."""
+    """A sealed text cannot be opened."""
 
 
 def sealed(text: str, about: str, folder: Path) -> str:
-    """Return a text sealed with the key of a folder, which is made when it is missing; OSError when it cannot be."""
+    """Seal a text with the folder's key, which is created if missing; raise OSError if that fails."""
     nonce = os.urandom(NONCE_BYTES)
     return HEAD + base64.b64encode(nonce + AESGCM(_key(folder)).encrypt(nonce, text.encode(), about.encode())).decode()
 
 
 def opened(text: str, about: str, folder: Path) -> str:
-    """Return a sealed text in clear, and one from before there were seals as it is."""
+    """Open a sealed text; one that is not sealed, as older versions wrote it, is returned as it is."""
     if not text.startswith(HEAD):
         return text
     try:
@@ -44,11 +44,11 @@ def opened(text: str, about: str, folder: Path) -> str:
 
 
 def _key(folder: Path) -> bytes:
-    """Return the key of a folder. One that is made is whole before it has its name, and the first one stays."""
+    """Return the folder's key. A new key is written completely before it gets its name, and the first writer wins."""
     file = folder / KEY
     if not file.exists():
         private.make_folder(folder)
-        # Several threads seal at once: a draft belongs to one of them.
+        # Several threads may seal at once: each writes a draft of its own.
         draft = folder / f".{KEY}.{secrets.token_hex(8)}"
         with os.fdopen(private.open_file(draft, os.O_WRONLY | os.O_EXCL), "wb") as stream:
             stream.write(os.urandom(KEY_BYTES))

@@ -1,4 +1,4 @@
-"""A health gate of BGP sessions alone: what was established before has to be established after, with routes."""
+"""The health gate of BGP sessions: what was established before has to be established after, with routes."""
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -20,10 +20,10 @@ NEIGHBORS_AT_ONCE = 16
 
 
 class SessionGate:
-    """Compares the sessions of a device, and those of its neighbors with it, to what they were before.
+    """Compares the sessions of a device, and those of its neighbors with it, with what they were before.
 
-    A session the fabric does not have any more may go. Where nothing but descriptions changes, neighbors are not
-    asked. How far traffic has moved from a drained device, sessions cannot tell: there the gate waits its time.
+    A session that the fabric no longer has may disappear. Where only descriptions change, neighbors are not asked.
+    Sessions do not show how far traffic has moved away from a drained device: there the gate waits for its full time.
     """
 
     def __init__(
@@ -38,29 +38,31 @@ class SessionGate:
         self._runner = runner or threads(NEIGHBORS_AT_ONCE)
 
     def __call__(self, question: GateQuestion) -> GateAnswer:
-        """Answer one question."""
         if question.moment is Moment.BEFORE:
             sample = {question.device: _established(question.reader), **self._neighbors(question, question.neighbors)}
             return GateAnswer("healthy", sample=json.dumps(sample), is_blank=not any(sample.values()))
         before: dict[str, Sessions] = json.loads(question.sample)
         if question.moment is Moment.DRAINED:
-            return self._drained(question, before[question.device])
-        return self._settled(question, before)
+            return self._check_drain(question, before[question.device])
+        return self._await_sessions(question, before)
 
-    def _drained(self, question: GateQuestion, before: Sessions) -> GateAnswer:
-        """Return the answer about a drain: it moves routes, and must not end sessions."""
+    def _check_drain(self, question: GateQuestion, before: Sessions) -> GateAnswer:
+        """Answer for a drain: it moves routes, and must not end sessions."""
         self._clock.sleep_s(question.time_limit_s)
         kept = dict.fromkeys(before, 0)
         gone = tuple(self._missing(question, {question.device: kept}, {question.device: _established(question.reader)}))
         return GateAnswer("worse", gone) if gone else GateAnswer("healthy")
 
-    def _settled(self, question: GateQuestion, before: Mapping[str, Sessions]) -> GateAnswer:
-        """Return the answer once all is as it was, or when the time limit is reached."""
+    def _await_sessions(self, question: GateQuestion, before: Mapping[str, Sessions]) -> GateAnswer:
+        """Poll until all is as it was, or the time limit is reached."""
         deadline_s = self._clock.steady_s() + question.time_limit_s
         seen: Sessions = before[question.device]
         while True:
             found = _established(question.reader)
-            is_filling = _is_filling(before[question.device], seen, found)
+            # Routes are still arriving: fewer than before, and more than a moment ago.
+            is_filling = any(
+                found[port] < before[question.device].get(port, 0) and found[port] != seen.get(port) for port in found
+            )
             answer = self._answer(question, before, found)
             left_s = deadline_s - self._clock.steady_s()
             if left_s <= 0 or (answer.is_healthy and not is_filling):
@@ -70,7 +72,7 @@ class SessionGate:
 
     def _answer(self, question: GateQuestion, before: Mapping[str, Sessions], found: Sessions) -> GateAnswer:
         if missing := tuple(self._missing(question, before, {question.device: found})):
-            return GateAnswer("worse", missing)  # the neighbors would say the same
+            return GateAnswer("worse", missing)  # the neighbors would report the same
         wanted = [name for name in question.neighbors if name in before]
         now = self._neighbors(question, wanted)
         if missing := tuple(self._missing(question, before, now)):
@@ -92,20 +94,20 @@ class SessionGate:
                     yield f"{device}: the session on {interface} brings no routes, {prefixes} before"
 
     def _is_kept(self, question: GateQuestion, device: str, interface: str) -> bool:
-        """Whether a session is to be there after the change too, by the fabric and by the device's configuration."""
+        """Whether a session has to be there after the change too, by the fabric and by the device's configuration."""
         found = self._fabric.device(device)
         ports = found.fabric_ports if isinstance(found, Switch) else ()
         port = next((port for port in ports if port.name == interface), None)
         return port is not None and (port.name if device == question.device else port.peer_port) not in question.ending
 
     def _neighbors(self, question: GateQuestion, names: Iterable[str]) -> dict[str, Sessions]:
-        """Return the sessions neighbors have with the device; who cannot be asked is left out."""
+        """Return the neighbors' sessions with the device, without the neighbors that cannot be asked."""
         if question.risk is Risk.NONE:
             return {}
-        found = each(self._runner, names, lambda name: self._with(name, question.device))
+        found = each(self._runner, names, lambda name: self._sessions_of(name, question.device))
         return {name: sessions for name, sessions in found.items() if sessions is not None}
 
-    def _with(self, name: str, device: str) -> Sessions | None:
+    def _sessions_of(self, name: str, device: str) -> Sessions | None:
         switch = self._fabric.device(name)
         ports = {port.name for port in switch.ports if port.peer == device} if isinstance(switch, Switch) else set()
         try:
@@ -121,8 +123,3 @@ class SessionGate:
 
 def _established(reader: Reader) -> dict[str, int]:
     return {one.interface: one.received_prefixes for one in reader.sessions() if one.is_established}
-
-
-def _is_filling(before: Sessions, seen: Sessions, now: Sessions) -> bool:
-    """Whether routes are still coming in: fewer than before, and more than a moment ago."""
-    return any(now[port] < before.get(port, 0) and now[port] != seen.get(port) for port in now)

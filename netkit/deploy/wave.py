@@ -1,4 +1,4 @@
-"""Which devices change together. Pure: a plan and a fabric go in, waves come out."""
+"""Which devices change together. Pure: plan and fabric → waves."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from netkit.plan.order import ROLES, depends_on, weight
 from netkit.platforms.compare import natural
 
 MOST_HOSTS = 16
-"""Hosts that change together, rail by rail: as many as Ansible works on at once, since their timers run on."""
+"""Hosts that change together: as many as Ansible works on at once, since their timers keep running."""
 
 Group = tuple[Stage, list[DevicePlan]]
 
@@ -27,7 +27,7 @@ class Wave:
 
 
 def waves(plan: Plan, fabric: Fabric, options: Options) -> tuple[Wave, ...]:
-    """Return the devices that have something to do, in the order they are changed.
+    """Return the devices to change, in order.
 
     The order is that of the plan's steps; a plan without steps goes tier by tier.
     """
@@ -59,7 +59,7 @@ def waves(plan: Plan, fabric: Fabric, options: Options) -> tuple[Wave, ...]:
 
 
 def _may_join(canary: Group, others: Group, fabric: Fabric) -> bool:
-    """Whether a plan's canary may change with the step after it: one tier, in which nothing depends on both."""
+    """Whether a plan's canary may change with the step after it: same tier, and nothing depends on both."""
     (stage, first), (other_stage, rest) = canary, others
     if len(first) != 1 or stage != other_stage or first[0].role != rest[0].role:
         return False
@@ -68,7 +68,7 @@ def _may_join(canary: Group, others: Group, fabric: Fabric) -> bool:
 
 
 def _joined(groups: list[Group]) -> Iterator[Group]:
-    """Yield groups of as many devices as fit, whatever depends on them; hosts wait for all switches even so."""
+    """Yield groups as large as possible, whatever depends on them; hosts still wait for all switches."""
     for is_last in (False, True):
         for is_host in (False, True):
             chosen = {

@@ -154,7 +154,7 @@ def test_the_hook_is_asked_after_the_yes_and_before_the_first_write(office: Offi
         ("""echo '{"allow": false, "reason": "freeze until Monday"}'""", "the hook refuses: freeze until Monday"),
         ("sleep 1000", "gives no answer within 1 s"),
         ("kill -9 $$", "ended with signal 9"),
-        ("echo garbage", "answers what is not JSON"),
+        ("echo garbage", "does not answer with JSON"),
     ],
 )
 def test_a_hook_that_refuses_hangs_dies_or_babbles_stops_the_deploy(office: Office, body: str, said: str) -> None:
@@ -222,9 +222,9 @@ def test_a_deploy_that_needs_an_approval_waits_for_it_and_takes_it_once(office: 
 def test_an_approval_that_does_not_hold_is_refused_although_none_is_required(office: Office) -> None:
     assert office.approve().returncode == 0
     office.policy(approval={"required": "never", "valid_hours": 1e-6})
-    office.refused(office.deploy(), "the approval is older than the 1e-06 h that deploy.yaml lets one be")
+    office.refused(office.deploy(), "the approval is older than the 1e-06 h that deploy.yaml allows")
     office.policy()
-    office.refused(office.deploy("--approval", office.plan), "makes no sense")
+    office.refused(office.deploy("--approval", office.plan), "cannot be parsed")
     office.refused(office.deploy("--approval", office.folder / "none"), "none: cannot be read")
     beside = office.plan.with_name("plan.json.approval")
     beside.write_bytes(b"\xff\xfe")
@@ -237,15 +237,15 @@ def test_an_approval_that_does_not_hold_is_refused_although_none_is_required(off
 def test_the_deployer_cannot_approve(office: Office) -> None:
     assert office.approve().returncode == 0
     office.git("config", "user.email", BOB)
-    office.refused(office.deploy(), f"the approval is by {BOB}, who deploys; nobody approves their own deploy")
+    office.refused(office.deploy(), f"the approval is by {BOB}, who also deploys; nobody may approve their own deploy")
     office.git("config", "user.email", "alice@example.net")
     login = office.deploy("--dry-run")
     assert login.returncode == UNREACHED
     office.policy(approval={"logins": {str(known_login()): [BOB]}})
-    office.refused(office.deploy(), "nobody approves their own deploy")
+    office.refused(office.deploy(), "nobody may approve their own deploy")
     office.policy(approval={"deployer": "key"})
     office.refused(office.deploy(), "deploy.yaml wants the deployer's own key; sign as yourself with --key FILE")
-    office.refused(office.deploy("--key", office.folder / "bob"), "nobody approves their own deploy")
+    office.refused(office.deploy("--key", office.folder / "bob"), "nobody may approve their own deploy")
     assert office.deploy("--key", office.folder / "carol").returncode == UNREACHED
     (one,) = office.history()
     assert (one["provenance"][0]["signer"], one["provenance"][0]["approval"]["approver"]) == (CAROL, BOB)

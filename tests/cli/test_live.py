@@ -101,7 +101,7 @@ def test_a_plan_of_another_intent_is_refused(site: Site, tmp_path: Path) -> None
     site.move("row 8")
     done = site.netkit("deploy", tmp_path / "plan.json", "--yes")
     assert done.returncode == 3, done.stdout
-    assert "what is intended is not what the plan was made for; make the plan again" in done.stdout
+    assert "the intended configuration is not the one the plan was made for; make the plan again" in done.stdout
     assert {site.location(name) for name in SWITCHES} == {"row 3"}
 
 

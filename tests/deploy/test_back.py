@@ -112,7 +112,7 @@ def test_whom_nobody_reaches_is_reported_apart_and_the_others_go_back(*, is_back
         else:
             assert (one.result, one.state) == (DeviceResult.UNREACHABLE, ConfigState.UNKNOWN)
             assert f"netkit rollback {journal.run}" in one.reasons[0]
-            assert "as far as known" in one.reasons[0]
+            assert "last known" in one.reasons[0]
             assert outcome.exit_code == 4
 
 

@@ -169,7 +169,7 @@ def test_files_that_are_not_those_of_the_plan_are_refused() -> None:
         found.intended = {**found.intended, "leaf02": other}
         outcome = found.apply()
         assert results(outcome)["leaf02"] == "refused"
-        assert "not what the plan was made for" in reason(outcome, "leaf02")
+        assert "not the one the plan was made for" in reason(outcome, "leaf02")
         assert outcome.exit_code == 3
 
 

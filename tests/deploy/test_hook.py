@@ -67,12 +67,12 @@ def test_a_program_gets_the_question_and_no_secret(tmp_path: Path, monkeypatch: 
         ('echo \'{"allow": false, "reason": "freeze until Monday"}\'', "the hook refuses: freeze until Monday"),
         ("echo '{\"allow\": false}'", "the hook refuses: it gives no reason"),
         ('printf \'{"allow": false, "reason": "a\\\\u001b[2Jb"}\'', r"refuses: a\x1b[2Jb"),
-        ("", "answers what is not JSON"),
-        ("echo yes", "answers what is not JSON"),
-        ("head -c 100 /dev/urandom", "answers what is not JSON"),
-        ('echo \'{"allow": true} {"allow": true}\'', "answers what is not JSON"),
-        ('echo \'{"allow": false, "allow": true}\'', "answers what is not JSON"),
-        ("python3 -c 'print(\"[\" * 50000)'", "answers what is not JSON"),
+        ("", "does not answer with JSON"),
+        ("echo yes", "does not answer with JSON"),
+        ("head -c 100 /dev/urandom", "does not answer with JSON"),
+        ('echo \'{"allow": true} {"allow": true}\'', "does not answer with JSON"),
+        ('echo \'{"allow": false, "allow": true}\'', "does not answer with JSON"),
+        ("python3 -c 'print(\"[\" * 50000)'", "does not answer with JSON"),
         ('echo \'{"allow": "true"}\'', "does not answer"),
         ("echo '{\"allow\": 1}'", "does not answer"),
         ("echo '{\"alow\": true}'", "does not answer"),
@@ -230,8 +230,8 @@ def test_a_service_that_says_no_or_nonsense_or_too_much_refuses(tmp_path: Path) 
         settings = HookSettings(url=found.url)
         for body, said in (
             (b'{"allow": false, "reason": "freeze"}', "the hook refuses: freeze"),
-            (b"<html>", "answers what is not JSON"),
-            (b"\xff\xfe", "answers what is not JSON"),
+            (b"<html>", "does not answer with JSON"),
+            (b"\xff\xfe", "does not answer with JSON"),
             (b" " * 70_000 + b'{"allow": true}', "answers more than 65,536 bytes"),
         ):
             found.body = body
@@ -245,7 +245,7 @@ def test_a_service_that_trickles_or_is_not_there_refuses(tmp_path: Path) -> None
         found.trickle_s = 0.3
         settings = HookSettings(url=found.url, timeout_s=1)
         assert "gives no answer within 1 s" in refusal(settings, tmp_path)
-    assert "cannot be asked: Connection refused" in refusal(settings, tmp_path)
+    assert "cannot be reached: Connection refused" in refusal(settings, tmp_path)
 
 
 def test_a_service_whose_certificate_is_not_trusted_refuses(tmp_path: Path) -> None:
@@ -254,7 +254,7 @@ def test_a_service_whose_certificate_is_not_trusted_refuses(tmp_path: Path) -> N
         assert "its certificate is not trusted" in refusal(HookSettings(url=found.url), tmp_path)
         assert found.asked == []
         assert ask(HookSettings(url=found.url, ca_file="server.pem"), ASKED, tmp_path) == "open"
-        assert "cannot be asked" in refusal(HookSettings(url=found.url, ca_file="nowhere.pem"), tmp_path)
+        assert "cannot be reached" in refusal(HookSettings(url=found.url, ca_file="nowhere.pem"), tmp_path)
 
 
 def test_the_question_has_what_a_gate_decides_by() -> None:

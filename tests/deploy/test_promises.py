@@ -156,8 +156,8 @@ class Full(Journal):
     left = 0
 
     @contextmanager
-    def _written(self, file: Path) -> Iterator[None]:
-        with super()._written(file):
+    def _reporting(self, file: Path) -> Iterator[None]:
+        with super()._reporting(file):
             self.left -= 1
             if self.left < 0:
                 raise OSError(errno.ENOSPC, "no space left")
