@@ -21,7 +21,7 @@ ALIAS_BOMB = "a: &a [x,x,x,x,x,x,x,x,x]\n" + "".join(
 TEXTS: dict[str, tuple[bytes, str]] = {
     "no yaml at all": (b"name: [unclosed\n", "fabric.yaml:2"),
     "tabs": (b"name: x\nceilings:\n\tunits: 4\n", "indent with spaces, not tabs"),
-    "duplicate keys": (GOOD.encode().replace(b"rails: 8", b"rails: 8\nrails: 4"), "key stands twice (first on line 6)"),
+    "duplicate keys": (GOOD.encode().replace(b"rails: 8", b"rails: 8\nrails: 4"), "duplicate key (first on line 6)"),
     "50 MB": (b"# " + b"x" * 50_000_000 + b"\nname: x\n", "50,000,011 bytes"),
     "deep nesting of lists": (b"name: " + b"[" * 100_000 + b"\n", "nested more than 32 levels"),
     "deep nesting of mappings": (

@@ -482,7 +482,7 @@ def test_every_threshold_is_read_by_something() -> None:
             "lossless.ecn.400.max_bytes",
             "marking is never certain: SN5600 has 142,406,553 bytes for the lossless class",
         ),
-        ({"routing": {"max_paths": 1}}, "routing.max_paths", "2 ways lead up from a switch, 1 of them carry traffic"),
+        ({"routing": {"max_paths": 1}}, "routing.max_paths", "2 paths lead up from a switch, 1 of them carry traffic"),
         (
             {"thresholds": {"ber_warn": 1e-3}},
             "thresholds.ber_warn",

@@ -1,4 +1,4 @@
-"""What all devices of a fabric share while it is being designed: names, overrides, port profiles, installed devices."""
+"""The shared state while a fabric is designed: names, overrides, port profiles, installed units."""
 
 import difflib
 import fnmatch
@@ -37,7 +37,7 @@ PATTERNS = {
 
 @dataclass(frozen=True, slots=True)
 class InstalledUnit:
-    """A unit that is installed, and the intent's entry it comes from."""
+    """An installed unit, and the entry of the intent it comes from."""
 
     pod: int
     unit: int
@@ -46,13 +46,13 @@ class InstalledUnit:
 
 
 class Blueprint:
-    """The shared part of a design in progress."""
+    """The shared state of a design in progress."""
 
-    def __init__(self, premises: HardwareLookup, layouts: dict[str, Layout]) -> None:
-        self.premises = premises
-        self.intent: Intent = premises.intent
+    def __init__(self, hardware: HardwareLookup, layouts: dict[str, Layout]) -> None:
+        self.hardware = hardware
+        self.intent: Intent = hardware.intent
         self.layouts = layouts
-        self.numbering = Numbering(premises.intent)
+        self.numbering = Numbering(hardware.intent)
         self.patterns = {
             role: getattr(self.intent.names, role) or pattern
             for role, pattern in PATTERNS[self.intent.topology].items()
@@ -68,7 +68,7 @@ class Blueprint:
 
     @cached_property
     def places(self) -> tuple[InstalledUnit, ...]:
-        """Return every installed unit, in the order of pods and units, whatever the order in the file."""
+        """Every installed unit by pod and unit, whatever the order in the file."""
         every = range(self.intent.rails)
         places = [
             InstalledUnit(pod, unit, entry, entry.rails if entry.rails is not None else tuple(every))
@@ -80,36 +80,32 @@ class Blueprint:
 
     @cached_property
     def pods(self) -> tuple[int, ...]:
-        """Return the pods that have a unit."""
+        """The pods that have a unit."""
         return tuple(sorted({place.pod for place in self.places}))
 
     def leaf_name(self, pod: int, unit: int, rail: int) -> str:
-        """Return the name of a leaf."""
         return self._name("leaf", self.numbering.leaf_number(pod, unit, rail), pod=pod, unit=unit, rail=rail)
 
     def spine_name(self, pod: int, plane: int, slot: int) -> str:
-        """Return the name of a spine."""
         return self._name("spine", self.numbering.spine_number(pod, plane, slot), pod=pod, plane=plane, slot=slot)
 
     def core_name(self, plane: int, slot: int) -> str:
-        """Return the name of a core switch."""
         return self._name("core", self.numbering.core_number(plane, slot), plane=plane, slot=slot)
 
     def host_name(self, place: InstalledUnit, slot: int) -> str:
-        """Return the name of a host."""
         given = place.entry.host_names.get(slot)
         number = self.numbering.host_number(place.pod, place.unit, slot)
         return given or self._name("host", number, pod=place.pod, unit=place.unit, slot=slot)
 
     def _name(self, role: str, number: int, **fields: int) -> str:
-        """Return the same text for the same device: every port at its other ends carries it."""
+        """Cache the name: every port that faces a device repeats it."""
         name = self._names.get((role, number))
         if name is None:
             name = self._names[(role, number)] = self.patterns[role].format(number=number + 1, **fields)
         return name
 
     def asn(self, role: str, name: str, pod: int, number: int) -> int:
-        """Return the AS number of a switch: its own override's, or the one of its number."""
+        """Return the AS number of a switch: from its override, else by its number."""
         asn = self._asns.get(name)
         if asn is None:
             own = self.override(name).asn
@@ -117,16 +113,16 @@ class Blueprint:
         return asn
 
     def cage(self, role: str, number: int, split: Split) -> Cage:
-        """Return a cage of a tier's switches; one object for all of them."""
+        """Return a cage of a tier's switches, as one shared object."""
         key = (role, number, split.mode, split.lanes_per_port)
         if key not in self._cages:
-            naming, model = PLATFORMS[self.premises.tier(role).platform].port_name, self.premises.models[role]
+            naming, model = PLATFORMS[self.hardware.tier(role).platform].port_name, self.hardware.models[role]
             names = tuple(naming(model, split, number, port) for port in range(split.ports))
             self._cages[key] = Cage(number, split, names)
         return self._cages[key]
 
     def override(self, name: str) -> Override:
-        """Return what the intent has different for one device; its own entry comes before globs."""
+        """Merge the overrides of a device; its own entry wins over globs."""
         own = self.intent.overrides.get(name)
         globs = [(glob, over) for glob, over in self._globs.items() if fnmatch.fnmatchcase(name, glob)]
         if own is None and not globs:
@@ -138,17 +134,17 @@ class Blueprint:
         return Override.model_construct(**merged)  # type: ignore[arg-type]  # every value was validated above
 
     def unmatched(self, names: Collection[str]) -> Iterator[Problem]:
-        """Yield the overrides that matched no device; to be asked, with all names, once everything is built."""
+        """Yield the overrides that matched no device; call this with all names once everything is built."""
         for name in self.intent.overrides:
             if name not in self._matched:
                 close = difflib.get_close_matches(name, names, 1)
-                otherwise = "`netkit design --addresses` lists the names once this entry is gone"
+                remedy = "`netkit design --addresses` lists the names once this entry is removed"
                 yield Problem(
-                    "matches no device", f"did you mean {close[0]}?" if close else otherwise, ("overrides", name)
+                    "matches no device", f"did you mean {close[0]}?" if close else remedy, ("overrides", name)
                 )
 
     def profile(self, tier: str, role: PortRole, length_m: float | None) -> PortProfile:
-        """Return what a tier's ports of one kind share; one object for all of them."""
+        """Return the profile of a tier's ports of one kind, as one shared object."""
         kind = {
             "host": "host",
             "up": "spine" if tier == "leaf" else "core",
@@ -158,21 +154,20 @@ class Blueprint:
         length = cable.length_m if length_m is None else length_m
         key = (tier, role, length)
         if key not in self._profiles:
-            media = self.premises.media[cable.media]
-            self._profiles[key] = self._new_profile(tier, role, Cable(cable.media, media.kind, length))
+            hardware, split = self.hardware, self.split(tier, role)
+            designed = Cable(cable.media, hardware.media[cable.media].kind, length)
+            given = self.intent.lossless.headroom.get(split.speed_gbps)
+            given_bytes = given.xoff_bytes if given else None
+            room = headroom.choose(hardware.models[tier], split, designed, hardware.mtu_bytes, given_bytes)
+            thresholds = lossless.ecn(self.intent.lossless, split.speed_gbps)
+            self._profiles[key] = PortProfile(
+                role, split, hardware.mtu_bytes, FEC[split.speed_gbps], designed, thresholds, room
+            )
         return self._profiles[key]
 
-    def _new_profile(self, tier: str, role: PortRole, cable: Cable) -> PortProfile:
-        premises, speed = self.premises, self.split(tier, role).speed_gbps
-        given = self.intent.lossless.headroom.get(speed)
-        split, given_bytes = self.split(tier, role), given.xoff_bytes if given else None
-        room = headroom.choose(premises.models[tier], split, cable, premises.mtu_bytes, given_bytes)
-        thresholds = lossless.ecn(self.intent.lossless, speed)
-        return PortProfile(role, split, premises.mtu_bytes, FEC[speed], cable, thresholds, room)
-
     def split(self, tier: str, role: PortRole) -> Split:
-        """Return how the cages behind a tier's ports of one kind are split."""
-        split = self.premises.up_split(tier) if role == "up" else self.premises.down_split(tier)
+        """Return the breakout of the cages behind a tier's ports of one kind."""
+        split = self.hardware.up_split(tier) if role == "up" else self.hardware.down_split(tier)
         if split is None:
             raise ValueError(f"the {tier} tier has no {role} ports")
         return split

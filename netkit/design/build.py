@@ -14,23 +14,23 @@ from netkit.intent.model import Intent
 
 
 def build(intent: Intent, catalog: Catalog) -> Fabric:
-    """Design the fabric, or raise DesignError with everything that stands against it."""
+    """Design the fabric, or raise DesignError with every problem."""
     numbers = list(lossless.problems(intent))
     problems = [*verify.ceilings(intent), *verify.pools(intent, Numbering(intent))]
     try:
-        premises = look_up(intent, catalog)
+        hardware = look_up(intent, catalog)
     except NetkitError as error:
         raise DesignError([*error.problems, *problems, *numbers]) from None
-    layouts, found = layout.arrange(premises)
+    layouts, found = layout.arrange(hardware)
     problems += found
     if problems:
         raise DesignError([*problems, *numbers])
-    blueprint = Blueprint(premises, layouts)
+    blueprint = Blueprint(hardware, layouts)
     fabric = _assemble(blueprint)
-    problems = [*numbers, *blueprint.unmatched(fabric.names), *verify.fabric(fabric, premises)]
+    problems = [*numbers, *blueprint.unmatched(fabric.names), *verify.fabric(fabric, hardware)]
     if problems:
         raise DesignError(problems)
-    return replace(fabric, notes=tuple(notes(fabric, intent, premises.media)))
+    return replace(fabric, notes=tuple(notes(fabric, intent, hardware.media)))
 
 
 def _assemble(blueprint: Blueprint) -> Fabric:

@@ -25,7 +25,7 @@ class Tier:
 
     @property
     def oversubscription(self) -> float | None:
-        """Return bandwidth below ÷ bandwidth above; None at the top."""
+        """Bandwidth below ÷ bandwidth above; None at the top."""
         return round(self.down_gbps / self.up_gbps, 2) if self.up_gbps else None
 
 
@@ -59,7 +59,6 @@ class Summary:
 
 
 def summarize(fabric: Fabric, media: Mapping[str, Media]) -> Summary:
-    """Return the figures of a fabric."""
     links = tuple(fabric.links())
     kinds = Counter(link.kind for link in links)
     return Summary(
@@ -98,7 +97,7 @@ def _tiers(fabric: Fabric) -> Iterator[Tier]:
 
 
 def spare_ports(switch: Switch) -> int:
-    """Return how many more ports fit: free ones in split cages, and empty cages split as the used ones are."""
+    """Count the ports that still fit: free ones in split cages, and empty cages split like the used ones."""
     in_use = sum(cage.split.ports for cage in switch.cages) - len(switch.ports)
     if not switch.cages:
         return 0
@@ -112,7 +111,7 @@ def spare_ports(switch: Switch) -> int:
 
 
 def _modules(fabric: Fabric, media: Mapping[str, Media]) -> Iterator[Item]:
-    """Yield the optical modules: one for each cage that has an optical port, at both ends."""
+    """Yield the optical modules at both ends: one for each cage with an optical port."""
     at = sockets(fabric)
     cages: dict[Socket, str] = {}
     for link in fabric.links():

@@ -9,7 +9,7 @@ from netkit.design.fabric import Fabric, Switch
 
 @dataclass(frozen=True, slots=True)
 class Expectation:
-    """What one switch must have: sessions by port, and the number of ports in use for each leaf prefix."""
+    """What one switch must have: sessions by port, and the number of next hops for each leaf prefix."""
 
     sessions: Mapping[str, str]
     """Port → the device at the other end."""
@@ -25,24 +25,24 @@ class LeafReach:
         self.below, self.beyond = cache(self._below), cache(self._beyond)
 
     def widths(self, switch: Switch) -> Mapping[str, int]:
-        """Return the next hops of a switch for each prefix of other leaves."""
+        """Return the number of next hops for each prefix of other leaves."""
         own = switch.leaf_prefix if switch.role == "leaf" else None
         most = self._fabric.routing.max_paths
         return {prefix: min(self._ports(switch, prefix), most) for prefix in self.beyond(switch.name) if prefix != own}
 
     def _below(self, name: str) -> frozenset[str]:
-        """Return the leaf prefixes a switch reaches by going down only, its own among them."""
+        """Return the leaf prefixes a switch reaches by going down only, including its own."""
         switch = self._fabric.switch(name)
         own = frozenset({switch.leaf_prefix} if switch.role == "leaf" and switch.leaf_prefix else ())
         return own.union(*(self.below(port.peer) for port in switch.fabric_ports if port.role == "down"))
 
     def _beyond(self, name: str) -> frozenset[str]:
-        """Return what a switch reaches at all."""
+        """Return all leaf prefixes a switch reaches."""
         ups = (port.peer for port in self._fabric.switch(name).fabric_ports if port.role == "up")
         return self.below(name).union(*(self.beyond(peer) for peer in ups))
 
     def _ports(self, switch: Switch, prefix: str) -> int:
-        """Return how many ports lead to a prefix: down at once where that is possible, else over whoever goes down."""
+        """Count the ports that lead to a prefix: straight down where possible, else up to a switch that goes down."""
         for role, reached in (("down", self.below), ("up", self.below), ("up", self.beyond)):
             if found := sum(port.role == role and prefix in reached(port.peer) for port in switch.fabric_ports):
                 return found
@@ -50,7 +50,7 @@ class LeafReach:
 
 
 def expectations(fabric: Fabric) -> Mapping[str, Expectation]:
-    """Return what each switch must have once all is quiet. Drained switches lose their routes, so nothing is asked."""
+    """Return what each switch must have once converged; with a drain, no routes are expected."""
     is_drained = has_drain(fabric)
     reach = LeafReach(fabric)
     return {
@@ -62,12 +62,12 @@ def expectations(fabric: Fabric) -> Mapping[str, Expectation]:
 
 
 def has_drain(fabric: Fabric) -> bool:
-    """Return whether traffic is asked to go around anything."""
+    """Whether anything is drained."""
     return any(switch.drain or switch.drain_neighbors for switch in fabric.switches)
 
 
 def ways(fabric: Fabric) -> Mapping[str, frozenset[str]]:
-    """Return the leaves each leaf reaches, itself among them, over what is not drained."""
+    """Return the leaves each leaf reaches, itself included, over what is not drained."""
     left = without_drains(fabric)
     reach = LeafReach(left)
     prefixes = {leaf.name: leaf.leaf_prefix for leaf in left.tier("leaf")}
@@ -79,7 +79,7 @@ def ways(fabric: Fabric) -> Mapping[str, frozenset[str]]:
 
 
 def without_drains(fabric: Fabric) -> Fabric:
-    """Return a fabric without the ports that traffic is asked to leave, and so without anything to go around."""
+    """Return the fabric without drained ports, and so without any drain."""
     if not has_drain(fabric):
         return fabric
     drained = {switch.name for switch in fabric.switches if switch.drain}

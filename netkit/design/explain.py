@@ -13,7 +13,7 @@ from netkit.intent.model import Intent
 
 @dataclass(frozen=True, slots=True)
 class Number:
-    """A number and how it came about."""
+    """A number and its derivation."""
 
     name: str
     value: str

@@ -16,7 +16,7 @@ Approved = Mapping[str, tuple[str, ...]]
 
 @dataclass(frozen=True, slots=True)
 class Cable:
-    """A run of cabling as designed."""
+    """A cable as designed."""
 
     media: str
     kind: str
@@ -25,7 +25,7 @@ class Cable:
 
 @dataclass(frozen=True, slots=True)
 class PortProfile:
-    """All that ports of one kind share."""
+    """What ports of one kind share."""
 
     role: PortRole
     split: Split
@@ -37,7 +37,6 @@ class PortProfile:
 
     @property
     def speed_gbps(self) -> int:
-        """Return the speed of one port."""
         return self.split.speed_gbps
 
 
@@ -56,17 +55,15 @@ class Port:
 
     @property
     def role(self) -> PortRole:
-        """Return whether a host, a higher or a lower tier is at the other end."""
         return self.profile.role
 
     @property
     def speed_gbps(self) -> int:
-        """Return the speed of the port."""
         return self.profile.split.speed_gbps
 
     @property
     def description(self) -> str:
-        """Return the text that names the other end on the device."""
+        """The interface description, which names the other end."""
         return f"{self.peer}:{self.peer_port}"
 
 
@@ -129,18 +126,17 @@ class Switch:
 
     @property
     def aggregates(self) -> tuple[str, ...]:
-        """Return the prefix that stands for the hosts' /31s; a single /31 and a subnet stand for themselves."""
+        """The prefix that summarises the hosts' /31s; none for a single /31 or a subnet."""
         is_summary = self.leaf_prefix and self.vlan is None and not self.leaf_prefix.endswith("/31")
         return (self.leaf_prefix,) if is_summary else ()
 
     @property
     def fabric_ports(self) -> tuple[Port, ...]:
-        """Return the ports towards other switches: one BGP session each."""
+        """The ports towards other switches: one BGP session each."""
         return tuple(port for port in self.ports if port.profile.role != "host")
 
     @property
     def host_ports(self) -> tuple[Port, ...]:
-        """Return the ports towards hosts."""
         return tuple(port for port in self.ports if port.profile.role == "host")
 
 
@@ -180,7 +176,7 @@ class Host:
 
 @dataclass(frozen=True, slots=True)
 class Rail:
-    """A rail: the NICs of one position in every host, and the prefix they live in."""
+    """A rail: the NICs of one position in every host, and their prefix."""
 
     number: int
     prefix: str
@@ -201,7 +197,7 @@ class Link:
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """A BGP session as one of its ends sees it."""
+    """A BGP session as one of its ends has it."""
 
     device: str
     port: str
@@ -222,7 +218,7 @@ class Bfd:
 
 @dataclass(frozen=True, slots=True)
 class RoutingPolicy:
-    """How routes move through the fabric."""
+    """How routes propagate through the fabric."""
 
     leaf_exports_all: bool
     allowas_in: bool
@@ -255,7 +251,7 @@ class Snmp:
 
 @dataclass(frozen=True, slots=True)
 class Login:
-    """The account the toolkit logs in with; the password hash by name."""
+    """The account netkit logs in with; the password hash by name."""
 
     user: str
     password_hash_secret: str
@@ -263,7 +259,7 @@ class Login:
 
 @dataclass(frozen=True, slots=True)
 class Services:
-    """What every switch talks to beside its neighbours. Empty tuples mean: not wanted."""
+    """The services of every switch. Empty tuples mean: not configured."""
 
     ntp: tuple[str, ...]
     dns: tuple[str, ...]
@@ -311,15 +307,13 @@ class Fabric:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Return the names of all devices."""
         return tuple(self._by_name)
 
     def device(self, name: str) -> Switch | Host | None:
-        """Return a device by name."""
         return self._by_name.get(name)
 
     def switch(self, name: str) -> Switch:
-        """Return a switch by name; the name must be one."""
+        """Return a switch; the name must be that of one."""
         device = self._by_name[name]
         if not isinstance(device, Switch):
             raise TypeError(f"{name} is a host, not a switch")
@@ -327,11 +321,10 @@ class Fabric:
 
     @property
     def leaf_prefix_length(self) -> int:
-        """Return the length all leaf prefixes have: the only host prefixes that travel through the fabric."""
+        """The length of all leaf prefixes, the only host prefixes that propagate through the fabric."""
         return int(self.tier("leaf")[0].leaf_prefix.partition("/")[2])
 
     def tier(self, role: Role) -> tuple[Switch, ...]:
-        """Return the switches of one tier."""
         return self._by_role[role]
 
     def links(self) -> Iterator[Link]:

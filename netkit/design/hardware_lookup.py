@@ -27,21 +27,21 @@ class HardwareLookup:
     mtu_bytes: int
 
     def tier(self, role: str) -> LeafTier | SpineTier | CoreTier:
-        """Return the intent's tier of a role that the topology has."""
+        """Return the intent of a tier that the topology has."""
         tier: LeafTier | SpineTier | CoreTier = getattr(self.intent.switches, role)
         return tier
 
     def down_split(self, role: str) -> Split:
-        """Return how the tier's ports towards hosts or the lower tier are split."""
+        """Return the breakout of the ports towards hosts or the lower tier."""
         return self.splits[(role, "host_breakout" if role == "leaf" else "breakout")]
 
     def up_split(self, role: str) -> Split | None:
-        """Return how the tier's ports towards the higher tier are split; None at the top."""
+        """Return the breakout of the ports towards the higher tier; None at the top."""
         return self.splits.get((role, "uplink_breakout"))
 
 
 def look_up(intent: Intent, catalog: Catalog) -> HardwareLookup:
-    """Look up all hardware, or say everything that does not fit."""
+    """Look up all hardware, or raise DesignError with every problem."""
     problems = list(_tiers(intent))
     if problems:
         raise DesignError(problems)
@@ -49,9 +49,13 @@ def look_up(intent: Intent, catalog: Catalog) -> HardwareLookup:
     splits: dict[tuple[str, str], Split] = {}
     for role in TOPOLOGY_TIERS[intent.topology]:
         problems += _look_up_tier(intent, role, catalog, models, splits)
-    host_model, host_problems = _look_up_host(intent, catalog)
+    host_model = None
+    try:
+        host_model = catalog.host(intent.hosts.model)
+    except HardwareError as error:
+        problems += [_named_at(problem, ("hosts", "model")) for problem in error.problems]
     media = catalog.media()
-    problems += [*host_problems, *_cables(intent, media)]
+    problems += _cables(intent, media)
     if problems or host_model is None:
         raise DesignError(problems)
     nics, nic_problems = _rail_nics(intent, host_model)
@@ -178,7 +182,6 @@ def _platform(intent: Intent, role: str, model: SwitchModel) -> Iterator[Problem
 
 
 def version_problems(platform: str, version: str, routing_mode: str, path: Path) -> Iterator[Problem]:
-    """Yield what is wrong with a NOS version."""
     key, nos = version_key(version), PLATFORMS[platform]
     family, largest = version_key(nos.version_family), version_key(nos.largest_version)
     if key < version_key(nos.oldest_version) or key[: len(family)] != family or (largest and key > largest):
@@ -194,15 +197,8 @@ def version_problems(platform: str, version: str, routing_mode: str, path: Path)
             )
 
 
-def _look_up_host(intent: Intent, catalog: Catalog) -> tuple[HostModel | None, list[Problem]]:
-    try:
-        return catalog.host(intent.hosts.model), []
-    except HardwareError as error:
-        return None, [_named_at(problem, ("hosts", "model")) for problem in error.problems]
-
-
 def _named_at(problem: Problem, path: Path) -> Problem:
-    """Return a problem of the catalogue at the place that names the model, unless it lies in a model file."""
+    """Give a catalogue problem the path that names the model, unless it lies in a model file."""
     return problem if problem.file else replace(problem, path=path)
 
 
@@ -250,7 +246,7 @@ def _cables(intent: Intent, media: Mapping[str, Media]) -> Iterator[Problem]:
 
 
 def _lengths(intent: Intent, kind: str) -> Iterator[tuple[float, Path]]:
-    """Yield every length a kind of cable comes in, and where it is written."""
+    """Yield every length of a kind of cable, and where it is written."""
     yield cable_of(intent, kind).length_m, ("cables", kind, "length_m")
     for index, unit in enumerate(intent.units):
         own = getattr(unit, f"{kind}_cable_m", None)

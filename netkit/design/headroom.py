@@ -18,7 +18,7 @@ KIB = 1024
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """One summand: what it stands for, its size, and how it comes about."""
+    """One summand of the formula."""
 
     name: str
     value_bytes: float
@@ -39,7 +39,7 @@ class Computation:
 
     @property
     def is_pooled(self) -> bool:
-        """Whether the chip takes xoff from a shared pool, so that what a port reserves does not follow from it."""
+        """Whether xoff comes from a shared pool, so that a port's reservation does not follow from it."""
         return self.method.response_ns is not None
 
 
@@ -50,7 +50,7 @@ def vendor_row(model: SwitchModel, speed_gbps: int, cable_m: float) -> HeadroomR
 
 
 def compute(model: SwitchModel, split: Split, cable_m: float, mtu_bytes: int) -> Computation | None:
-    """Return the headroom by formula, or None when the chip's cell size or the peer's response is not known."""
+    """Return the headroom by formula; None if the chip's cell size or the peer's response time is unknown."""
     method = pfc.method(model.asic)
     terms = _terms(model, method, split.speed_gbps, cable_m, mtu_bytes)
     if not model.cell_bytes or terms is None:
@@ -69,7 +69,7 @@ def compute(model: SwitchModel, split: Split, cable_m: float, mtu_bytes: int) ->
 
 
 def least_bytes(model: SwitchModel, speed_gbps: int, cable_m: float, mtu_bytes: int) -> int:
-    """Return what arrives after a pause whatever the chips do: two lengths of cable, and a frame already begun."""
+    """Return what arrives after a pause with any chip: two cable lengths, and a frame already begun."""
     return math.ceil(2 * cable_m * pfc.method(model.asic).ns_per_m * speed_gbps / 8) + mtu_bytes
 
 
@@ -111,7 +111,7 @@ def _delay(model: SwitchModel, name: str, of_method: float | None) -> float:
 
 
 def choose(model: SwitchModel, split: Split, cable: Cable, mtu_bytes: int, given_bytes: int | None) -> Headroom | None:
-    """Return the headroom to use: the user's, else the vendor's, else the formula's; None when there is none."""
+    """Return the headroom to use: from the intent, else the vendor, else the formula; None if there is none."""
     row = vendor_row(model, split.speed_gbps, cable.length_m)
     if given_bytes is None and row:
         return Headroom(row.size_bytes, row.xoff_bytes, row.xon_bytes, row.xon_offset_bytes, "vendor", row.cable_m)

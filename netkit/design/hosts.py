@@ -16,7 +16,7 @@ OIF_RULE_PRIORITY = 1100
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """One static route of a host NIC; `via` is empty unless the kind is via."""
+    """A static route of a host NIC; `via` is empty unless the kind is via."""
 
     prefix: str
     kind: Literal["via", "link", "unreachable"]
@@ -26,7 +26,7 @@ class Route:
 
 def hosts(blueprint: Blueprint) -> Iterator[Host]:
     """Yield every host by number."""
-    intent, premises = blueprint.intent, blueprint.premises
+    intent, hardware = blueprint.intent, blueprint.hardware
     for place in blueprint.places:
         for slot in place.entry.hosts:
             name = blueprint.host_name(place, slot)
@@ -36,7 +36,7 @@ def hosts(blueprint: Blueprint) -> Iterator[Host]:
                 pod=place.pod,
                 unit=place.unit,
                 slot=slot,
-                model=premises.host_model,
+                model=hardware.host_model,
                 mtu_bytes=intent.hosts.mtu_bytes,
                 backend=intent.hosts.backend,
                 management_interface=intent.hosts.management_interface,
@@ -51,7 +51,7 @@ def _nics(blueprint: Blueprint, place: InstalledUnit, slot: int, name: str) -> I
     is_routed = intent.attachment == "p2p"
     for rail in place.rails:
         base = numbering.leaf_base(place.pod, place.unit, rail)
-        known = blueprint.premises.rail_nics[rail]
+        known = blueprint.hardware.rail_nics[rail]
         yield Nic(
             rail=rail,
             interface=f"rail{rail}",
@@ -68,13 +68,13 @@ def _nics(blueprint: Blueprint, place: InstalledUnit, slot: int, name: str) -> I
 
 
 class RoutePlan:
-    """The static routes of every host NIC of a fabric.
+    """The static routes of every host NIC.
 
-    The main table sends each rail's prefixes out of that rail's own NIC. A table per NIC, chosen by its source
-    address and by its interface, keeps whatever is bound to the NIC on it, also towards other rails. Each such
-    table ends in an unreachable route for all of the fabric: without it, what is bound to the address would go on
-    to the main table and leave by another NIC. What is bound to the interface cannot be refused: Linux takes any
-    address it finds no way to for on-link then, so it stays on its NIC and ends in an ARP timeout.
+    The main table sends each rail's prefixes out of that rail's own NIC. A table per NIC, selected by source address
+    and by interface, keeps whatever is bound to the NIC on it, also towards other rails. Each such table ends in an
+    unreachable route for the whole fabric: without it, packets bound to the address would fall through to the main
+    table and leave by another NIC. For packets bound to the interface this does not work: Linux then treats any address
+    without a route as on-link, so they stay on their NIC and end in an ARP timeout.
     """
 
     def __init__(self, fabric: Fabric) -> None:
@@ -85,12 +85,11 @@ class RoutePlan:
             for leaf in fabric.tier("leaf"):
                 prefixes[leaf.rail].append(leaf.leaf_prefix)
             self._rails = {rail: tuple(found) for rail, found in prefixes.items()}
-        self._others = {rail: self._all_but(rail) for rail in self._rails}
-
-    def _all_but(self, own: int) -> tuple[str, ...]:
-        if self.fabric.cross_rail == "blocked":
-            return ()
-        return tuple(prefix for rail, prefixes in self._rails.items() if rail != own for prefix in prefixes)
+        self._others: dict[int, tuple[str, ...]] = dict.fromkeys(self._rails, ())
+        if fabric.cross_rail == "routed":
+            for own in self._rails:
+                others = (prefixes for rail, prefixes in self._rails.items() if rail != own)
+                self._others[own] = tuple(prefix for prefixes in others for prefix in prefixes)
 
     def routes(self, nic: Nic) -> Iterator[Route]:
         """Yield the routes of one NIC: the main table first, then the NIC's own."""
@@ -104,20 +103,20 @@ class RoutePlan:
             yield Route(prefix, "unreachable", "", nic.table)
 
     def connected(self, nic: Nic) -> str:
-        """Return the prefix that is on the wire of a NIC."""
+        """Return the on-link prefix of a NIC."""
         return f"{nic.gateway}/31" if nic.prefix_length == 31 else self.fabric.switch(nic.leaf).leaf_prefix
 
     def own_rail(self, nic: Nic) -> tuple[str, ...]:
-        """Return the prefixes of a NIC's rail that lie behind its gateway, the same object for NICs alike."""
+        """Return the prefixes of the NIC's rail behind its gateway, as one object for similar NICs."""
         # A second route to the prefix on the wire would replace the connected one, or be refused.
         prefixes, connected = self._rails[nic.rail], self.connected(nic)
         return tuple(prefix for prefix in prefixes if prefix != connected) if connected in prefixes else prefixes
 
     def other_rails(self, nic: Nic) -> tuple[str, ...]:
-        """Return the prefixes of the other rails, if they may be reached, the same object for NICs alike."""
+        """Return the reachable prefixes of other rails, as one object for similar NICs."""
         return self._others[nic.rail]
 
     def unreachable(self, nic: Nic) -> tuple[str, ...]:
-        """Return what else the fabric may use; nothing when a route has that very prefix already."""
+        """Return the rest of the fabric's address space; empty if a route already has that very prefix."""
         pool = self.fabric.host_pool
         return () if pool == self.connected(nic) or pool in self._rails[nic.rail] else (pool,)

@@ -31,26 +31,26 @@ class Layout:
     up: tuple[Position, ...]
 
 
-def arrange(premises: HardwareLookup) -> tuple[dict[str, Layout], list[Problem]]:
-    """Return the layout of every tier, and where its ports do not suffice for the ceilings."""
+def arrange(hardware: HardwareLookup) -> tuple[dict[str, Layout], list[Problem]]:
+    """Lay out every tier, and report where its ports do not suffice for the ceilings."""
     layouts: dict[str, Layout] = {}
     problems: list[Problem] = []
-    needs = _needs(premises)
-    for role in TOPOLOGY_TIERS[premises.intent.topology]:
+    needs = _needs(hardware)
+    for role in TOPOLOGY_TIERS[hardware.intent.topology]:
         down, up = needs[role]
-        layouts[role], found = _arrange_tier(premises, role, down, up)
+        layouts[role], found = _arrange_tier(hardware, role, down, up)
         problems += found
     return layouts, problems
 
 
-def _needs(premises: HardwareLookup) -> dict[str, tuple[int, int]]:
-    """Return how many ports down and up each tier needs when every ceiling is reached."""
-    intent, ceilings = premises.intent, premises.intent.ceilings
+def _needs(hardware: HardwareLookup) -> dict[str, tuple[int, int]]:
+    """Return the ports down and up that each tier needs with every ceiling reached."""
+    intent, ceilings = hardware.intent, hardware.intent.ceilings
     spine, core = intent.switches.spine, intent.switches.core
     spine_links = intent.switches.leaf.uplinks_per_spine if spine else 0
     needs = {"leaf": (ceilings.hosts_per_unit, ceilings.spines * spine_links)}
     if spine:
-        leaves = ceilings.units * leaves_per_plane(premises)
+        leaves = ceilings.units * leaves_per_plane(hardware)
         needs["spine"] = (leaves * spine_links, ceilings.cores * spine.uplinks_per_core if core else 0)
     if spine and core:
         spines = ceilings.pods * -(-ceilings.spines // core.planes)
@@ -58,16 +58,16 @@ def _needs(premises: HardwareLookup) -> dict[str, tuple[int, int]]:
     return needs
 
 
-def leaves_per_plane(premises: HardwareLookup) -> int:
+def leaves_per_plane(hardware: HardwareLookup) -> int:
     """Return how many leaves of a unit share a spine plane."""
-    spine = premises.intent.switches.spine
-    return -(-premises.intent.rails // (spine.planes if spine else 1))
+    spine = hardware.intent.switches.spine
+    return -(-hardware.intent.rails // (spine.planes if spine else 1))
 
 
-def _arrange_tier(premises: HardwareLookup, role: str, down: int, up: int) -> tuple[Layout, list[Problem]]:
-    model, tier = premises.models[role], premises.tier(role)
+def _arrange_tier(hardware: HardwareLookup, role: str, down: int, up: int) -> tuple[Layout, list[Problem]]:
+    model, tier = hardware.models[role], hardware.tier(role)
     naming = PLATFORMS[tier.platform].port_name
-    split, up_split = premises.down_split(role), premises.up_split(role)
+    split, up_split = hardware.down_split(role), hardware.up_split(role)
     what = "hosts" if role == "leaf" else "leaves" if role == "spine" else "spines"
     down_key = "host_breakout" if role == "leaf" else "breakout"
     positions = _positions(model, split, 1)
@@ -118,35 +118,35 @@ def _port_limit(
     return [Problem(message, "lower the ceilings, or choose a larger model", (*path, "model"))]
 
 
-def plane_of_rail(premises: HardwareLookup, rail: int) -> int:
-    """Return the spine plane a rail's leaves connect to."""
-    spine = premises.intent.switches.spine
+def plane_of_rail(hardware: HardwareLookup, rail: int) -> int:
+    """Return the spine plane of a rail's leaves."""
+    spine = hardware.intent.switches.spine
     return rail % spine.planes if spine else 0
 
 
-def leaf_place(premises: HardwareLookup, unit: int, rail: int) -> int:
+def leaf_place(hardware: HardwareLookup, unit: int, rail: int) -> int:
     """Return the place of a leaf among the leaves below its spines."""
-    spine = premises.intent.switches.spine
+    spine = hardware.intent.switches.spine
     planes = spine.planes if spine else 1
-    return (unit - 1) * leaves_per_plane(premises) + rail // planes
+    return (unit - 1) * leaves_per_plane(hardware) + rail // planes
 
 
-def spine_place(premises: HardwareLookup, pod: int, slot: int) -> int:
+def spine_place(hardware: HardwareLookup, pod: int, slot: int) -> int:
     """Return the place of a spine among the spines below its core plane."""
-    core = premises.intent.switches.core
+    core = hardware.intent.switches.core
     planes = core.planes if core else 1
-    return (pod - 1) * -(-premises.intent.ceilings.spines // planes) + (slot - 1) // planes
+    return (pod - 1) * -(-hardware.intent.ceilings.spines // planes) + (slot - 1) // planes
 
 
-def core_plane(premises: HardwareLookup, slot: int) -> int:
-    """Return the core plane a spine connects to."""
-    core = premises.intent.switches.core
+def core_plane(hardware: HardwareLookup, slot: int) -> int:
+    """Return the core plane of a spine."""
+    core = hardware.intent.switches.core
     return (slot - 1) % core.planes if core else 0
 
 
-def parallel_links(premises: HardwareLookup, tier: str) -> int:
-    """Return how many links run in parallel from each switch of a tier to each one above."""
+def parallel_links(hardware: HardwareLookup, tier: str) -> int:
+    """Return the number of parallel links from each switch of a tier to each one above."""
     if tier == "leaf":
-        return premises.intent.switches.leaf.uplinks_per_spine
-    spine: SpineTier | None = premises.intent.switches.spine
+        return hardware.intent.switches.leaf.uplinks_per_spine
+    spine: SpineTier | None = hardware.intent.switches.spine
     return spine.uplinks_per_core if spine else 0

@@ -1,4 +1,4 @@
-"""The fabric as rows: cables for an installer, addresses for everyone."""
+"""The fabric as tables: cables for an installer, addresses for everyone."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from netkit.hardware import Media
 
 @dataclass(frozen=True, slots=True)
 class CableRow:
-    """One cable, both ends spelled out."""
+    """One cable with both ends."""
 
     label: str
     from_device: str
@@ -38,7 +38,7 @@ class AddressRow:
 
 
 def cabling(fabric: Fabric, media: Mapping[str, Media]) -> Iterator[CableRow]:
-    """Yield every cable; the label names both ends, and is the same whatever else is installed."""
+    """Yield every cable; the label names both ends, and does not depend on what else is installed."""
     cages = {(switch.name, port.name): str(port.cage) for switch in fabric.switches for port in switch.ports}
     for host in fabric.hosts:
         known = {nic.pci: nic for nic in host.model.rails}

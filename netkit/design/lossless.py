@@ -49,7 +49,7 @@ def dscp_to_priority(lossless: Lossless) -> tuple[int, ...]:
 
 
 def ecn(lossless: Lossless, speed_gbps: int) -> EcnThresholds:
-    """Return the ECN thresholds of a port speed: the intent's, or 3 µs and 30 µs at line rate."""
+    """Return the ECN thresholds of a port speed: from the intent, else 3 µs and 30 µs at line rate."""
     given = lossless.ecn.get(speed_gbps)
     if given:
         return EcnThresholds(given.min_bytes, given.max_bytes, given.probability_percent)

@@ -1,4 +1,4 @@
-"""How far two NICs are apart in the fabric."""
+"""The distance of two NICs in the fabric."""
 
 from typing import Literal
 
@@ -9,7 +9,7 @@ NIC_DISTANCES: tuple[NicDistance, ...] = ("same leaf", "same unit", "across spin
 
 
 def nic_distance(fabric: Fabric, near: Nic, far: Nic) -> NicDistance:
-    """Return how far two NICs are apart; in one unit but on two leaves they meet at a spine too."""
+    """Return the distance of two NICs; those in one unit on two leaves also meet at a spine."""
     one, other = fabric.switch(near.leaf), fabric.switch(far.leaf)
     if one is other:
         return "same leaf"
@@ -19,7 +19,7 @@ def nic_distance(fabric: Fabric, near: Nic, far: Nic) -> NicDistance:
 
 
 def is_joined(fabric: Fabric, one: Switch, other: Switch) -> bool:
-    """Whether there is a way between two leaves: spine planes, and the rails of a rail-only fabric, have none."""
+    """Whether a path connects two leaves: spine planes, and the rails of a rail-only fabric, are separate."""
     if one.name == other.name:
         return True
     above, beyond = _above(one), _above(other)

@@ -1,4 +1,4 @@
-"""What a design is allowed to be, but its owner should know: warnings and notes."""
+"""Warnings and notes about a valid design."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
@@ -21,12 +21,12 @@ THRESHOLD_PAIRS = tuple(
     if "_warn" in name and name.replace("_warn", "_fail") in Thresholds.model_fields
 )
 FALLING = {"busbw_fail_percent", "scaling_fail_percent", "line_rate_fail_percent"}
-"""Thresholds of what is better the more of it there is."""
+"""Thresholds of values where more is better."""
 ROLES = ("leaf", "spine", "core")
 
 
 def notes(fabric: Fabric, intent: Intent, media: Mapping[str, Media]) -> Iterator[Problem]:
-    """Yield the warnings and notes of a design that stands."""
+    """Yield the warnings and notes of a valid design."""
     yield from _secrets(intent)
     yield from _headroom(fabric)
     yield from _numbers(fabric, intent)
@@ -85,7 +85,7 @@ def _numbers(fabric: Fabric, intent: Intent) -> Iterator[Problem]:
                 yield _warning(message, "lower it", path)
     ways = max(sum(port.profile.role == "up" for port in switch.ports) for switch in fabric.switches)
     if ways > intent.routing.max_paths:
-        message = f"{ways} ways lead up from a switch, {intent.routing.max_paths} of them carry traffic"
+        message = f"{ways} paths lead up from a switch, {intent.routing.max_paths} of them carry traffic"
         yield _warning(message, f"use {ways} or more", ("routing", "max_paths"))
     for warns, fails in THRESHOLD_PAIRS:
         worse, better = (fails, warns) if fails not in FALLING else (warns, fails)
@@ -98,7 +98,7 @@ def _numbers(fabric: Fabric, intent: Intent) -> Iterator[Problem]:
 
 
 def _little_headroom(fabric: Fabric) -> Iterator[Problem]:
-    """Yield, for each speed, the port whose usual headroom is furthest above what the intent gives."""
+    """Yield, for each speed, the port whose usual headroom exceeds the intent's by most."""
     worst: dict[int, tuple[int, str]] = {}
     for switch, profile in profiles(fabric):
         room, cable, speed = profile.headroom, profile.cable, profile.speed_gbps
@@ -114,7 +114,7 @@ def _little_headroom(fabric: Fabric) -> Iterator[Problem]:
 
 
 def _plugs(fabric: Fabric, media: Mapping[str, Media]) -> Iterator[Problem]:
-    """Yield the media no end of which, or not both ends, can be plugged in."""
+    """Yield the media that cannot be plugged in at both ends."""
     at = sockets(fabric)
     links: dict[tuple[str, str], list[Link]] = defaultdict(list)
     missing: dict[tuple[str, str, int, str], str] = {}
@@ -165,7 +165,7 @@ def _platforms(fabric: Fabric, intent: Intent) -> Iterator[Problem]:
 
 
 def _unknown_versions(fabric: Fabric) -> Iterator[Problem]:
-    """Yield the releases that came after all whose syntax was read."""
+    """Yield the releases newer than any whose syntax was checked."""
     seen: dict[tuple[str, str], Switch] = {}
     for switch in fabric.switches:
         seen.setdefault((switch.platform, switch.version), switch)
@@ -181,7 +181,7 @@ def _unknown_versions(fabric: Fabric) -> Iterator[Problem]:
 
 
 def _ignored(fabric: Fabric, intent: Intent) -> Iterator[Problem]:
-    """Yield what the intent gives and switches of it have no use for."""
+    """Yield the settings of the intent that have no effect on its switches."""
     kinds = {(switch.role, switch.platform, switch.model.name, switch.version): switch for switch in fabric.switches}
     found: dict[tuple[Path, Ignored], list[str]] = {}
     for switch in kinds.values():
@@ -195,7 +195,7 @@ def _ignored(fabric: Fabric, intent: Intent) -> Iterator[Problem]:
 
 
 def _given(part: BaseModel, key: Path) -> Iterator[Path]:
-    """Yield where a key is written with another value than its default."""
+    """Yield the paths at which a key is set to something other than its default."""
     name, *rest = key
     if str(name) not in part.model_fields_set:
         return

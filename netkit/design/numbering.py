@@ -14,12 +14,12 @@ LEAF_ASN_OFFSET = 10_000
 
 
 def bits_for(count: int) -> int:
-    """Return how many bits tell `count` things apart."""
+    """Return the number of bits that distinguish `count` values."""
     return max(count - 1, 0).bit_length()
 
 
 def dotted_quad(value: int) -> str:
-    """Return an IPv4 address as text; many times faster than ipaddress for whole fabrics."""
+    """Format an IPv4 address; much faster than ipaddress for whole fabrics."""
     return f"{value >> 24}.{value >> 16 & 255}.{value >> 8 & 255}.{value & 255}"
 
 
@@ -30,11 +30,10 @@ class Numbering:
     intent: Intent
 
     def unit_index(self, pod: int, unit: int) -> int:
-        """Return the place of a unit among all units there may ever be."""
+        """Return the index of a unit among all units up to the ceilings."""
         return (pod - 1) * self.intent.ceilings.units + unit - 1
 
     def leaf_number(self, pod: int, unit: int, rail: int) -> int:
-        """Return the number of a leaf, from 0."""
         return self.unit_index(pod, unit) * self.intent.rails + rail
 
     def spine_number(self, pod: int, plane: int, slot: int) -> int:
@@ -43,16 +42,14 @@ class Numbering:
         return group * self.intent.ceilings.spines + slot - 1
 
     def core_number(self, plane: int, slot: int) -> int:
-        """Return the number of a core switch, from 0."""
         return plane * self.intent.ceilings.cores + slot - 1
 
     def host_number(self, pod: int, unit: int, slot: int) -> int:
-        """Return the number of a host, from 0."""
         return self.unit_index(pod, unit) * self.intent.ceilings.hosts_per_unit + slot - 1
 
     @cached_property
     def counts(self) -> dict[str, int]:
-        """Return how many devices of each role the ceilings allow."""
+        """The number of devices of each role at the ceilings."""
         ceilings, switches = self.intent.ceilings, self.intent.switches
         planes = switches.spine.planes if switches.spine and self.intent.topology == "two-tier" else 1
         core_planes = switches.core.planes if switches.core else 0
@@ -64,7 +61,6 @@ class Numbering:
         }
 
     def asn(self, role: str, pod: int, number: int) -> int:
-        """Return the AS number of a switch."""
         base = self.intent.pools.asn_base
         if role == "leaf":
             return base + LEAF_ASN_OFFSET + number
@@ -73,7 +69,6 @@ class Numbering:
         return base + 1 + number if self.intent.routing.spine_asn == "unique" else base + pod
 
     def loopback(self, role: str, number: int) -> str:
-        """Return the loopback address of a switch."""
         return dotted_quad(_in_pool(self.intent.pools.loopbacks, role, number, 1))
 
     def management(self, role: str, number: int) -> str:
@@ -83,30 +78,29 @@ class Numbering:
 
     @cached_property
     def rail_length(self) -> int:
-        """Return the prefix length of a rail."""
         return self.intent.pools.hosts.prefixlen + bits_for(self.intent.rails)
 
     @cached_property
     def leaf_length(self) -> int:
-        """Return the prefix length of a leaf: a /31 for each host, or one subnet with gateway and broadcast."""
+        """The prefix length of a leaf: a /31 for each host, or one subnet with gateway and broadcast."""
         hosts = self.intent.ceilings.hosts_per_unit
         return 32 - (bits_for(2 * hosts) if self.intent.attachment == "p2p" else bits_for(hosts + 3))
 
     @cached_property
     def units_per_rail(self) -> int:
-        """Return how many leaf prefixes a rail prefix holds."""
+        """The number of leaf prefixes in a rail prefix."""
         return 1 << max(self.leaf_length - self.rail_length, 0)
 
     def rail_base(self, rail: int) -> int:
-        """Return the first address of a rail, as a number."""
+        """Return the first address of a rail, as an integer."""
         return int(self.intent.pools.hosts.network_address) + (rail << (32 - self.rail_length))
 
     def leaf_base(self, pod: int, unit: int, rail: int) -> int:
-        """Return the first address of a leaf's prefix, as a number."""
+        """Return the first address of a leaf's prefix, as an integer."""
         return self.rail_base(rail) + (self.unit_index(pod, unit) << (32 - self.leaf_length))
 
     def pool_needs(self) -> dict[str, tuple[int, int]]:
-        """Return, for each role, how many pool addresses its ceiling needs and how many there are."""
+        """Return, by role, the loopbacks needed at the ceilings and those available."""
         pool, needs = self.intent.pools.loopbacks, self.counts
         return {role: (needs[role] + 1, _share(pool, role)[1]) for role in ("leaf", "spine", "core") if needs[role]}
 
@@ -123,7 +117,7 @@ class Numbering:
 
 
 def _share(pool: IPv4Network, role: str) -> tuple[int, int]:
-    """Return where a role's part of a pool starts, and its size."""
+    """Return the start and the size of a role's part of a pool."""
     size = pool.num_addresses
     return {"leaf": (0, size // 2), "spine": (size // 2, size // 4), "core": (size * 3 // 4, size // 4)}[role]
 

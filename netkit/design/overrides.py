@@ -1,4 +1,4 @@
-"""What is wrong with the overrides of an intent, held against the devices they apply to."""
+"""Checks of the overrides of an intent against the devices they apply to."""
 
 import fnmatch
 from collections.abc import Iterator, Sequence

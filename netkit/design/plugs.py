@@ -1,4 +1,4 @@
-"""What is plugged in where: the cage at each end of a link, the module it takes, the cables that join cages."""
+"""What is plugged in where: the cage at each end of a link, its module, the cables that join cages."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
@@ -13,7 +13,7 @@ End = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Socket:
-    """A cage of a device, for a module of so many ports."""
+    """A cage of a device, with the number of ports its module serves."""
 
     device: str
     cage: str
@@ -23,7 +23,7 @@ class Socket:
 
 @dataclass(frozen=True, slots=True)
 class CableAssembly:
-    """One cable with fixed ends and all links it carries, or links no such cable can be plugged in for."""
+    """One cable with fixed ends and all its links, or links for which no such cable fits."""
 
     links: tuple[Link, ...]
     trunk: Socket | None
@@ -48,7 +48,7 @@ def sockets(fabric: Fabric) -> dict[End, Socket]:
 
 
 def module_at(socket: Socket, name: str, media: Mapping[str, Media]) -> str | None:
-    """Return the optical module for a cage; "" where a cable brings its own end, None where none fits."""
+    """Return the optical module for a cage; "" if the cable brings its own end, None if none fits."""
     if media[name].kind != "optical":
         return ""
     module = module_for(media, name, socket.ports, socket.form)
@@ -56,7 +56,7 @@ def module_at(socket: Socket, name: str, media: Mapping[str, Media]) -> str | No
 
 
 def runs(links: Iterable[Link], at: Mapping[End, Socket], ports: int) -> Iterator[CableAssembly]:
-    """Yield the cables with fixed ends that links of one kind take: links that share a cage share a cable."""
+    """Yield the fixed-end cables for links of one kind: links that share a cage share a cable."""
     above: dict[Socket, Socket] = {}
 
     def first(socket: Socket) -> Socket:

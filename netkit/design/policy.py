@@ -1,4 +1,4 @@
-"""Which routes may travel: the same short lists on every platform. What no list permits does not leave or enter."""
+"""Which routes may propagate: the same short lists on every platform. What no list permits is denied."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from netkit.design.fabric import Fabric, Switch
 
 @dataclass(frozen=True, slots=True)
 class PrefixRule:
-    """The prefixes of one length inside a prefix; often that is just the prefix itself."""
+    """The prefixes of one length inside a prefix; often just the prefix itself."""
 
     number: int
     prefix: str
@@ -17,11 +17,11 @@ class PrefixRule:
 
     @property
     def is_exact(self) -> bool:
-        """Whether the rule is about the prefix itself, and not about longer ones inside."""
+        """Whether the rule matches the prefix itself, and not longer ones inside."""
         return self.prefix.endswith(f"/{self.length}")
 
     def text(self, longer: str) -> str:
-        """Return the rule as a NOS writes it; `longer` is how it asks for prefixes of length {0} inside."""
+        """Return the rule in a NOS's syntax; `longer` is its form for prefixes of length {0} inside."""
         return self.prefix if self.is_exact else f"{self.prefix} {longer.format(self.length)}"
 
 
@@ -34,12 +34,12 @@ class PrefixList:
 
 
 def announced(fabric: Fabric, switch: Switch) -> Literal["LOCAL", "FABRIC"]:
-    """Return the list of what a switch announces: leaves only their own, the tiers above everything."""
+    """Return the list of what a switch announces: leaves their own prefixes, the tiers above everything."""
     return "LOCAL" if switch.role == "leaf" and not fabric.routing.leaf_exports_all else "FABRIC"
 
 
 def prefix_lists(fabric: Fabric, switch: Switch) -> Iterator[PrefixList]:
-    """Yield what enters BGP from the switch itself, what may come from others, and what a leaf announces."""
+    """Yield what enters BGP from the switch itself, what it accepts, and what a leaf announces."""
     own = (f"{switch.loopback}/32", 32)
     if switch.leaf_prefix:
         length = fabric.leaf_prefix_length

@@ -1,27 +1,27 @@
 """Addresses and numbers that a change of the intent alters on existing devices: the first thing to review."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from netkit.design.fabric import Fabric, Host, Port, Switch
 
 Values = Mapping[tuple[str, str], str]
-"""What is numbered, and where → the number, as people write it."""
+"""Quantity and place → the number, as people write it."""
 
 
 @dataclass(frozen=True, slots=True)
 class RenumberedValue:
-    """A number that is another one now, at one place or at many."""
+    """A number that changed, at one place or at many."""
 
     quantity: str
     running: str
     intended: str
     places: tuple[str, ...]
-    """Where; what moves at several places to different numbers shows the first as an example."""
+    """Several places with different numbers show the first as an example."""
 
 
 def renumbered(running: Fabric, intended: Fabric) -> tuple[RenumberedValue, ...]:
-    """Return the numbers of devices that are in both designs and differ, those alike together."""
+    """Return the changed numbers of devices in both designs, equal changes together."""
     found: dict[tuple[str, ...], list[tuple[str, str, str]]] = {}
     devices: tuple[Switch | Host, ...] = (*intended.switches, *intended.hosts)
     for device in devices:
@@ -34,16 +34,16 @@ def renumbered(running: Fabric, intended: Fabric) -> tuple[RenumberedValue, ...]
                 quantity, place = key
                 same = (quantity,) if quantity in OWN else (quantity, before[key], after[key])
                 found.setdefault(same, []).append((place, before[key], after[key]))
-    return tuple(_together(same[0], sorted(rows)) for same, rows in sorted(found.items()))
-
-
-def _together(quantity: str, rows: Sequence[tuple[str, str, str]]) -> RenumberedValue:
-    _, before, after = rows[0]
-    return RenumberedValue(quantity, before, after, tuple(place for place, _, _ in rows))
+    values = []
+    for (quantity, *_), rows in sorted(found.items()):
+        rows.sort()
+        _, was, now = rows[0]
+        values.append(RenumberedValue(quantity, was, now, tuple(place for place, _, _ in rows)))
+    return tuple(values)
 
 
 OWN = frozenset({"AS number", "loopback", "prefix", "management address", "port address", "NIC address", "NIC gateway"})
-"""Numbers that every place has of its own."""
+"""Numbers that are unique to each place."""
 
 
 def _values(device: Switch | Host) -> Iterator[tuple[tuple[str, str], str]]:
@@ -68,7 +68,7 @@ def _values(device: Switch | Host) -> Iterator[tuple[tuple[str, str], str]]:
 
 
 def _thresholds(switch: Switch) -> Iterator[tuple[str, str, str]]:
-    """Yield the thresholds of each kind of port: ports of one kind share theirs."""
+    """Yield the thresholds of each kind of port."""
     kinds: dict[str, Port] = {}
     for port in switch.ports:
         kinds.setdefault(f"{switch.role} ports of {port.speed_gbps}G towards {TOWARDS[port.role]}", port)

@@ -25,7 +25,7 @@ ATTRIBUTES: Mapping[str, Callable[[Device], str]] = {
 }
 
 GROUPED = ("role", "rail", "unit", "plane", "platform")
-"""What inventories of other tools group devices by."""
+"""Attributes by which inventories of other tools group devices."""
 
 KNOWN: Mapping[str, Collection[str]] = {"role": get_args(Role), "platform": ACCESS}
 """Values that are not typos, though no device of a fabric may have them."""
@@ -34,10 +34,10 @@ KNOWN: Mapping[str, Collection[str]] = {"role": get_args(Role), "platform": ACCE
 def select(fabric: Fabric, expression: str) -> tuple[Device, ...]:
     """Return the devices an expression selects.
 
-    Terms are separated by commas or spaces: `leaf0*`, `role=spine`, `rail=3`. Terms on one attribute add up,
-    different attributes narrow each other, and `!` before a term excludes. Selecting nothing is an error, and so is a
-    term that matches nothing: of two devices, a typo in what is excluded would change the wrong one. Roles and
-    platforms of other fabrics are not typos, so that one `!role=host` fits fabrics with hosts and without.
+    Terms are separated by commas or spaces: `leaf0*`, `role=spine`, `rail=3`. Terms on one attribute add up, different
+    attributes narrow each other, and `!` before a term excludes. Selecting nothing is an error, and so is a term that
+    matches nothing: with two devices, a typo in an exclusion would change the wrong one. Roles and platforms of other
+    fabrics are not typos, so that one `!role=host` fits fabrics with hosts and without.
     """
     devices: tuple[Device, ...] = (*fabric.switches, *fabric.hosts)
     if not expression:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 
 from netkit.design.blueprint import Blueprint, InstalledUnit
-from netkit.design.fabric import Cage, ManagementAddress, Port, PortProfile, Role, Switch, Vlan
+from netkit.design.fabric import ManagementAddress, Port, PortProfile, Role, Switch, Vlan
 from netkit.design.layout import Position, core_plane, leaf_place, plane_of_rail, spine_place
 from netkit.design.numbering import dotted_quad
 
@@ -38,7 +38,7 @@ def _leaf(blueprint: Blueprint, place: InstalledUnit, rail: int) -> Switch:
     ports = (*_host_ports(blueprint, place, rail, base), *_leaf_uplinks(blueprint, place, rail))
     number = numbering.leaf_number(place.pod, place.unit, rail)
     name = blueprint.leaf_name(place.pod, place.unit, rail)
-    numbers = (place.pod, place.unit, rail, 0, plane_of_rail(blueprint.premises, rail))
+    numbers = (place.pod, place.unit, rail, 0, plane_of_rail(blueprint.hardware, rail))
     return _switch(blueprint, "leaf", name, number, numbers, ports, prefix, vlan)
 
 
@@ -56,10 +56,10 @@ def _leaf_uplinks(blueprint: Blueprint, place: InstalledUnit, rail: int) -> Iter
     spine = blueprint.intent.switches.spine
     if not spine:
         return
-    plane, links = plane_of_rail(blueprint.premises, rail), blueprint.intent.switches.leaf.uplinks_per_spine
+    plane, links = plane_of_rail(blueprint.hardware, rail), blueprint.intent.switches.leaf.uplinks_per_spine
     ups, downs = blueprint.layouts["leaf"].up, blueprint.layouts["spine"].down
     profile = blueprint.profile("leaf", "up", place.entry.spine_cable_m)
-    below = leaf_place(blueprint.premises, place.unit, rail) * links
+    below = leaf_place(blueprint.hardware, place.unit, rail) * links
     for slot in spine.slots:
         name = blueprint.spine_name(place.pod, plane, slot)
         asn = blueprint.asn("spine", name, place.pod, blueprint.numbering.spine_number(place.pod, plane, slot))
@@ -71,7 +71,7 @@ def _spine(blueprint: Blueprint, pod: int, plane: int, slot: int) -> Switch:
     number = blueprint.numbering.spine_number(pod, plane, slot)
     name = blueprint.spine_name(pod, plane, slot)
     ports = (*_spine_downlinks(blueprint, pod, plane, slot), *_spine_uplinks(blueprint, pod, slot))
-    own_plane = plane if blueprint.intent.topology == "two-tier" else core_plane(blueprint.premises, slot)
+    own_plane = plane if blueprint.intent.topology == "two-tier" else core_plane(blueprint.hardware, slot)
     return _switch(blueprint, "spine", name, number, (pod, 0, -1, slot, own_plane), ports, "", None)
 
 
@@ -83,11 +83,11 @@ def _spine_downlinks(blueprint: Blueprint, pod: int, plane: int, slot: int) -> I
             continue
         profile = blueprint.profile("spine", "down", place.entry.spine_cable_m)
         for rail in place.rails:
-            if plane_of_rail(blueprint.premises, rail) != plane:
+            if plane_of_rail(blueprint.hardware, rail) != plane:
                 continue
             name = blueprint.leaf_name(pod, place.unit, rail)
             asn = blueprint.asn("leaf", name, pod, blueprint.numbering.leaf_number(pod, place.unit, rail))
-            below = leaf_place(blueprint.premises, place.unit, rail) * links
+            below = leaf_place(blueprint.hardware, place.unit, rail) * links
             for link in range(links):
                 yield _port(downs[below + link], name, ups[(slot - 1) * links + link], asn, profile)
 
@@ -96,10 +96,10 @@ def _spine_uplinks(blueprint: Blueprint, pod: int, slot: int) -> Iterator[Port]:
     core, spine = blueprint.intent.switches.core, blueprint.intent.switches.spine
     if not core or not spine:
         return
-    plane, links = core_plane(blueprint.premises, slot), spine.uplinks_per_core
+    plane, links = core_plane(blueprint.hardware, slot), spine.uplinks_per_core
     ups, downs = blueprint.layouts["spine"].up, blueprint.layouts["core"].down
     profile = blueprint.profile("spine", "up", None)
-    below = spine_place(blueprint.premises, pod, slot) * links
+    below = spine_place(blueprint.hardware, pod, slot) * links
     for core_slot in core.slots:
         name = blueprint.core_name(plane, core_slot)
         asn = blueprint.asn("core", name, 0, blueprint.numbering.core_number(plane, core_slot))
@@ -124,11 +124,11 @@ def _core_downlinks(blueprint: Blueprint, plane: int, core_slot: int) -> Iterato
     profile = blueprint.profile("core", "down", None)
     for pod in blueprint.pods:
         for slot in spine.slots:
-            if core_plane(blueprint.premises, slot) != plane:
+            if core_plane(blueprint.hardware, slot) != plane:
                 continue
             name = blueprint.spine_name(pod, 0, slot)
             asn = blueprint.asn("spine", name, pod, blueprint.numbering.spine_number(pod, 0, slot))
-            below = spine_place(blueprint.premises, pod, slot) * links
+            below = spine_place(blueprint.hardware, pod, slot) * links
             for link in range(links):
                 yield _port(downs[below + link], name, ups[(core_slot - 1) * links + link], asn, profile)
 
@@ -147,10 +147,11 @@ def _switch(
     leaf_prefix: str,
     vlan: Vlan | None,
 ) -> Switch:
-    intent, premises = blueprint.intent, blueprint.premises
-    tier, override = premises.tier(role), blueprint.override(name)
+    intent, hardware = blueprint.intent, blueprint.hardware
+    tier, override = hardware.tier(role), blueprint.override(name)
     pod, unit, rail, slot, plane = numbers
     ordered = tuple(sorted(ports, key=lambda port: (port.cage, port.lane_port)))
+    splits = {port.cage: port.profile.split for port in ordered}
     adaptive = override.adaptive_routing
     return Switch(
         name=name,
@@ -161,7 +162,7 @@ def _switch(
         rail=rail,
         slot=slot,
         plane=plane,
-        model=premises.models[role],
+        model=hardware.models[role],
         platform=tier.platform,
         version=override.version or tier.version,
         routing_mode=tier.routing_mode,
@@ -169,14 +170,14 @@ def _switch(
         loopback=str(override.loopback or blueprint.numbering.loopback(role, number)),
         management=_management(blueprint, role, name, number),
         system_mac=override.system_mac or "",
-        mtu_bytes=premises.mtu_bytes,
+        mtu_bytes=hardware.mtu_bytes,
         leaf_prefix=leaf_prefix,
         vlan=vlan,
         adaptive_routing=intent.adaptive_routing if adaptive is None else adaptive,
         drain=override.drain,
         drain_neighbors=override.drain_neighbors,
         ports=ordered,
-        cages=tuple(_cages(blueprint, role, ordered)),
+        cages=tuple(blueprint.cage(role, number, split) for number, split in splits.items()),
     )
 
 
@@ -189,11 +190,3 @@ def _management(blueprint: Blueprint, role: str, name: str, number: int) -> Mana
         return None
     address = blueprint.numbering.management(role, number)
     return ManagementAddress(address, intent.management.pool.prefixlen, gateway)
-
-
-def _cages(blueprint: Blueprint, role: Role, ports: tuple[Port, ...]) -> Iterator[Cage]:
-    seen = 0
-    for port in ports:
-        if port.cage != seen:
-            seen = port.cage
-            yield blueprint.cage(role, seen, port.profile.split)

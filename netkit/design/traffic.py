@@ -28,12 +28,12 @@ class WatchdogTimers:
 
     @property
     def detection_ms(self) -> int:
-        """Return how long a queue is paused before it counts as stuck."""
+        """How long a queue is paused before it counts as stuck."""
         return self.poll_ms * self.detection_polls
 
     @property
     def restoration_ms(self) -> int:
-        """Return how long a stuck queue must stay quiet before it is lossless again."""
+        """How long a stuck queue must stay quiet before it is lossless again."""
         return self.poll_ms * self.restoration_polls
 
 
@@ -52,29 +52,29 @@ class LosslessProfile:
 
     @property
     def classes(self) -> tuple[TrafficClass, ...]:
-        """Return the classes in the order of their priorities."""
+        """The classes by priority."""
         return tuple(sorted((self.best_effort, self.roce, self.cnp), key=lambda traffic: traffic.priority))
 
     @property
     def lossless_priorities(self) -> tuple[int, ...]:
-        """Return the priorities on which PFC keeps packets from being lost."""
+        """The priorities that PFC protects from loss."""
         return tuple(traffic.priority for traffic in self.classes if traffic.is_lossless)
 
     @property
     def priority_to_class(self) -> tuple[int, ...]:
-        """Return, for each of the eight priorities, the priority of the class that carries it."""
+        """For each of the eight priorities, the priority of the class that carries it."""
         own = {self.roce.priority, self.cnp.priority}
         return tuple(priority if priority in own else self.best_effort.priority for priority in range(8))
 
     @property
     def tos(self) -> int:
-        """Return the traffic class byte of RoCE data: the DSCP and ECT(0)."""
+        """The traffic class byte of RoCE data: the DSCP and ECT(0)."""
         return (self.data_dscp << 2) | 2
 
 
 @dataclass(frozen=True, slots=True)
 class EcnThresholds:
-    """Where marking starts, where it is certain, and how likely it is in between."""
+    """Where marking starts, where it is certain, and its probability in between."""
 
     min_bytes: int
     max_bytes: int
@@ -83,7 +83,7 @@ class EcnThresholds:
 
 @dataclass(frozen=True, slots=True)
 class Headroom:
-    """Room for what is still on its way when a pause has been sent."""
+    """Buffer for what still arrives after a pause was sent."""
 
     size_bytes: int
     xoff_bytes: int

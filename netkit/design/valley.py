@@ -1,6 +1,6 @@
 """Valley paths: leaf–spine–leaf–spine–leaf.
 
-Lossless traffic on one closes a circle of pauses, and the fabric deadlocks.
+Lossless traffic on one closes a cycle of pauses, and the fabric deadlocks.
 
 A switch admits a valley when it passes a route it learned from above on to another switch above, and that
 switch accepts it. A switch accepts whatever does not already carry its own AS number; with allowas-in, anything.
@@ -15,7 +15,7 @@ from netkit.design.fabric import Fabric, Switch
 
 @dataclass(frozen=True, slots=True)
 class Valley:
-    """A path that goes down and up again at one switch, and the link whose loss leaves no shorter one."""
+    """A path that goes down and up again at one switch, and the link whose loss makes it the shortest."""
 
     path: tuple[str, ...]
     turn: str
@@ -27,7 +27,11 @@ class Valley:
 
 def valleys(fabric: Fabric) -> Iterator[Valley]:
     """Yield one example for each switch that admits a valley path."""
-    below = _below(fabric)
+    below = {
+        switch.name: frozenset(port.peer for port in switch.ports if port.role == "down")
+        for switch in fabric.switches
+        if switch.role != "leaf"
+    }
     for switch in fabric.switches:
         valley = _valley(fabric, switch, below) if passes_up(fabric, switch) else None
         if valley:
@@ -41,20 +45,12 @@ def passes_up(fabric: Fabric, switch: Switch) -> bool:
     return switch.role == "spine"
 
 
-def _below(fabric: Fabric) -> Mapping[str, frozenset[str]]:
-    return {
-        switch.name: frozenset(port.peer for port in switch.ports if port.role == "down")
-        for switch in fabric.switches
-        if switch.role != "leaf"
-    }
-
-
 def _above(switch: Switch) -> Mapping[str, int]:
     return {port.peer: port.peer_asn for port in switch.ports if port.role == "up"}
 
 
 def _valley(fabric: Fabric, turn: Switch, below: Mapping[str, frozenset[str]]) -> Valley | None:
-    """Return a valley at a switch: a route it takes from one switch above, and another above takes from it."""
+    """Return a valley at a switch: it learns a route from one switch above, and another above accepts it."""
     above = _above(turn)
     is_lax = fabric.routing.allowas_in
     for first, first_asn in above.items():
@@ -70,7 +66,7 @@ def _valley(fabric: Fabric, turn: Switch, below: Mapping[str, frozenset[str]]) -
 
 
 def _onward(fabric: Fabric, turn: Switch, first: Switch, below: Mapping[str, frozenset[str]]) -> tuple[str, ...]:
-    """Return how a path goes on from a switch above to something else, as far as the switch below takes the route."""
+    """Return the rest of a path from the switch above, as far as the switch below accepts the route."""
     for name in sorted(below[first.name] - {turn.name}):
         if fabric.routing.allowas_in or fabric.switch(name).asn != turn.asn:
             return (name,)

@@ -1,4 +1,4 @@
-"""What makes a design refuse: ceilings, pools, duplicates, headroom, adaptive routing, valleys."""
+"""Reasons to refuse a design: ceilings, pools, duplicates, headroom, adaptive routing, valleys."""
 
 import fnmatch
 from collections.abc import Callable, Iterable, Iterator
@@ -33,10 +33,10 @@ def ceilings(intent: Intent) -> Iterator[Problem]:
         yield from _beyond(entry.pod, limit.pods, "pods", (*path, "pod"))
         yield from _beyond(entry.unit, limit.units, "units", (*path, "unit"))
         yield from _beyond(entry.hosts, limit.hosts_per_unit, "hosts_per_unit", (*path, "hosts"))
-        strange = sorted(set(entry.rails or ()) - set(range(intent.rails)))
-        if strange:
+        unknown = sorted(set(entry.rails or ()) - set(range(intent.rails)))
+        if unknown:
             yield Problem(
-                f"there is no rail {strange[0]}", f"use 0 to {intent.rails - 1}, or raise rails", (*path, "rails")
+                f"there is no rail {unknown[0]}", f"use 0 to {intent.rails - 1}, or raise rails", (*path, "rails")
             )
         yield from _host_names(entry.host_names, entry.hosts, len(entry.pod) * len(entry.unit), (*path, "host_names"))
         for place in ((pod, unit) for pod in entry.pod for unit in entry.unit):
@@ -48,7 +48,10 @@ def ceilings(intent: Intent) -> Iterator[Problem]:
         tier = getattr(intent.switches, role)
         if tier:
             yield from _beyond(tier.slots, getattr(limit, ceiling), ceiling, ("switches", role, "slots"))
-    yield from _rail_only(intent)
+    units = sum(len(entry.pod) * len(entry.unit) for entry in intent.units)
+    if intent.topology == "rail-only" and units > 1:
+        message = f"a rail-only fabric joins the hosts of a rail by one leaf, but there are {units} units"
+        yield Problem(message, "use one unit, or set topology: two-tier and add spines", ("units",))
 
 
 def _beyond(slots: tuple[int, ...], limit: int, ceiling: str, path: Path) -> Iterator[Problem]:
@@ -69,13 +72,6 @@ def _host_names(names: Iterable[int], slots: tuple[int, ...], units: int, path: 
         elif units > 1:
             message = f"the name for slot {slot} would go to a host in each of {units} units"
             yield Problem(message, "give the unit an entry of its own", (*path, slot))
-
-
-def _rail_only(intent: Intent) -> Iterator[Problem]:
-    units = sum(len(entry.pod) * len(entry.unit) for entry in intent.units)
-    if intent.topology == "rail-only" and units > 1:
-        message = f"a rail-only fabric joins the hosts of a rail by one leaf, but there are {units} units"
-        yield Problem(message, "use one unit, or set topology: two-tier and add spines", ("units",))
 
 
 def pools(intent: Intent, numbering: Numbering) -> Iterator[Problem]:
@@ -134,18 +130,18 @@ def _as_numbers(intent: Intent, numbering: Numbering) -> Iterator[Problem]:
         yield Problem(message, f"use {LAST_ASN - last + base} or less", ("pools", "asn_base"))
 
 
-def fabric(designed: Fabric, premises: HardwareLookup) -> Iterator[Problem]:
-    """Yield everything that only shows on the whole fabric."""
-    yield from _duplicates(designed, premises.intent)
-    yield from overrides.problems(designed, premises.intent)
-    yield from _headroom(designed, premises.intent)
-    if premises.intent.lossless.headroom:
+def fabric(designed: Fabric, hardware: HardwareLookup) -> Iterator[Problem]:
+    """Yield the problems that only show on the whole fabric."""
+    yield from _duplicates(designed, hardware.intent)
+    yield from overrides.problems(designed, hardware.intent)
+    yield from _headroom(designed, hardware.intent)
+    if hardware.intent.lossless.headroom:
         yield from _given_headroom(designed)
-    if premises.intent.lossless.ecn:
-        yield from _ecn(designed, premises.intent)
-    yield from _adaptive_routing(designed, premises.intent)
+    if hardware.intent.lossless.ecn:
+        yield from _ecn(designed, hardware.intent)
+    yield from _adaptive_routing(designed, hardware.intent)
     yield from _watchdog(designed)
-    yield from _vlans(designed, premises.intent)
+    yield from _vlans(designed, hardware.intent)
     found = list(valleys(designed))
     if found:
         more = f" (and {len(found) - 1} more switches)" if len(found) > 1 else ""
@@ -153,12 +149,12 @@ def fabric(designed: Fabric, premises: HardwareLookup) -> Iterator[Problem]:
             f"the routing admits a valley path for the lossless class: {found[0]}{more}",
             "keep leaf_export: local, spine_asn: shared and allowas_in: false,"
             " or pauses can wait for each other in a circle",
-            _valley_path(premises.intent),
+            _valley_path(hardware.intent),
         )
 
 
 def _valley_path(intent: Intent) -> Path:
-    """Return the key that opens the valley."""
+    """Return the key that admits the valley."""
     routing = intent.routing
     if routing.allowas_in:
         return ("routing", "allowas_in")
@@ -174,19 +170,15 @@ def _duplicates(designed: Fabric, intent: Intent) -> Iterator[Problem]:
     gateways = {(switch.management.gateway, "the gateway") for switch in designed.switches if switch.management}
     by_management = _owners(intent, "management", ("management", "gateway"))
     yield from _twice("management address", (*managed, *sorted(gateways)), by_management)
+    # Above the leaves, the spines of a pod may share an AS number, and so may the cores.
     leaves = [(str(leaf.asn), leaf.name) for leaf in designed.tier("leaf")]
-    yield from _twice(
-        "AS number", (*leaves, *sorted(_shared_numbers(designed))), _owners(intent, "asn", ("pools", "asn_base"))
-    )
+    spines = {(str(spine.asn), f"the spines of pod {spine.pod}") for spine in designed.tier("spine")}
+    cores = {(str(core.asn), "the core") for core in designed.tier("core")}
+    numbers = (*leaves, *sorted(spines | cores))
+    yield from _twice("AS number", numbers, _owners(intent, "asn", ("pools", "asn_base")))
     macs = [(nic.mac, f"{host.name} {nic.interface}") for host in designed.hosts for nic in host.nics if nic.mac]
     macs += [(switch.system_mac, switch.name) for switch in designed.switches if switch.system_mac]
     yield from _twice("MAC address", macs, lambda holder: _mac_path(intent, holder))
-
-
-def _shared_numbers(designed: Fabric) -> set[tuple[str, str]]:
-    """Return the AS numbers above the leaves with the layer that may share one: the spines of a pod, the cores."""
-    spines = {(str(spine.asn), f"the spines of pod {spine.pod}") for spine in designed.tier("spine")}
-    return spines | {(str(core.asn), "the core") for core in designed.tier("core")}
 
 
 def _names_path(designed: Fabric, intent: Intent) -> Callable[[str], Path]:
@@ -200,15 +192,15 @@ def _names_path(designed: Fabric, intent: Intent) -> Callable[[str], Path]:
     return lambda name: given.get(name, ("names", roles[name]))
 
 
-def _owners(intent: Intent, key: str, otherwise: Path) -> Callable[[str], Path]:
-    """Return where a device's value is written: in its override, or else in the pool."""
+def _owners(intent: Intent, key: str, default: Path) -> Callable[[str], Path]:
+    """Return a lookup of where a device's value is written: in its override, else in the pool."""
     written = {name for name, override in intent.overrides.items() if key in override.model_fields_set}
 
     def path(holder: str) -> Path:
         own = next((name for name in written if name == holder or fnmatch.fnmatchcase(holder, name)), None)
-        if own is None and holder.startswith("the "):  # a layer: any override of the kind will have made it
+        if own is None and holder.startswith("the "):  # a shared number: any override of the kind may have caused it
             own = min(written, default=None)
-        return ("overrides", own, key) if own else otherwise
+        return ("overrides", own, key) if own else default
 
     return path
 
@@ -268,7 +260,7 @@ def _headroom(designed: Fabric, intent: Intent) -> Iterator[Problem]:
 
 
 def profiles(designed: Fabric) -> Iterator[tuple[Switch, PortProfile]]:
-    """Yield every kind of port there is, each with the first switch that has it."""
+    """Yield every distinct port profile with the first switch that has it."""
     seen: set[int] = set()
     for switch in designed.switches:
         for port in switch.ports:
@@ -278,7 +270,7 @@ def profiles(designed: Fabric) -> Iterator[tuple[Switch, PortProfile]]:
 
 
 def _given_headroom(designed: Fabric) -> Iterator[Problem]:
-    """Yield the headrooms of the intent that cannot hold what the cable alone delivers after a pause."""
+    """Yield the headrooms of the intent that are smaller than what the cable alone delivers after a pause."""
     worst: dict[int, tuple[int, Switch, PortProfile]] = {}
     for switch, profile in profiles(designed):
         room, speed = profile.headroom, profile.speed_gbps
@@ -295,29 +287,29 @@ def _given_headroom(designed: Fabric) -> Iterator[Problem]:
 
 
 def _ecn(designed: Fabric, intent: Intent) -> Iterator[Problem]:
-    """Yield ECN thresholds of the intent that mark always, or never."""
-    told: set[int] = set()
+    """Yield ECN thresholds of the intent that always mark, or never."""
+    reported: set[int] = set()
     for switch, profile in profiles(designed):
         speed, ecn = profile.speed_gbps, profile.ecn
-        if speed not in intent.lossless.ecn or speed in told:
+        if speed not in intent.lossless.ecn or speed in reported:
             continue
         limit = headroom_limit(switch, designed.lossless.pool_percent)
         if ecn.max_bytes < ROCE_PACKET_BYTES:
-            told.add(speed)
+            reported.add(speed)
             message = (
                 f"{ecn.max_bytes} bytes are less than one RoCE packet of {ROCE_PACKET_BYTES}: every packet is marked"
             )
             path: Path = ("lossless", "ecn", speed, "max_bytes")
             yield Problem(message, "microseconds × Gb/s × 125 are bytes: 30 µs at 400G are 1500000", path)
         elif limit is not None and ecn.min_bytes > limit:
-            told.add(speed)
+            reported.add(speed)
             message = f"{ecn.min_bytes:,} bytes are more than {switch.model.name} has for the lossless class, {limit:,}"
             path = ("lossless", "ecn", speed, "min_bytes")
             yield Problem(message, "no queue grows so long, and nothing is ever marked: lower it", path)
 
 
 def _vlans(designed: Fabric, intent: Intent) -> Iterator[Problem]:
-    """Yield the first host VLAN in a range that its switch keeps for itself."""
+    """Yield the first host VLAN in a range that its switch reserves."""
     for switch in designed.switches:
         reserved = PLATFORMS[switch.platform].reserved_vlans
         if switch.vlan and switch.vlan.number in reserved:
@@ -339,13 +331,13 @@ def _length_path(intent: Intent, kind: str, length_m: float) -> Path:
 
 
 def headroom_total(switch: Switch) -> int:
-    """Return the headroom all ports of a switch need together."""
+    """Return the headroom that all ports of a switch need together."""
     rooms = (port.profile.headroom for port in switch.ports)
     return sum(max(room.size_bytes, room.xoff_bytes) for room in rooms if room)
 
 
 def headroom_limit(switch: Switch, pool_percent: int) -> int | None:
-    """Return the packet buffer the lossless class may use, or None when no source states it."""
+    """Return the packet buffer the lossless class may use; None if no source states it."""
     return switch.model.buffer_bytes * pool_percent // 100 if switch.model.buffer_bytes else None
 
 

@@ -1,4 +1,4 @@
-"""What the schema refuses → one plain sentence and a remedy, in the words of someone who writes YAML."""
+"""Validation errors of the schema → one plain sentence and a remedy, in terms of the YAML file."""
 
 import difflib
 import typing
@@ -55,16 +55,21 @@ def problems(details: Iterable[ErrorDetails]) -> Iterator[Problem]:
 def problem(detail: ErrorDetails) -> Problem:
     """Return what is wrong with one value."""
     path = tuple(part for part in detail["loc"] if part != "[key]")
-    message, remedy = _in_words(detail, path)
+    message, remedy = _message_and_remedy(detail, path)
     return Problem(message, remedy, path)
 
 
-def _in_words(detail: ErrorDetails, path: Path) -> tuple[str, str]:
+def _message_and_remedy(detail: ErrorDetails, path: Path) -> tuple[str, str]:
     kind = detail["type"]
     if kind in UNKNOWN_KEY:
-        return f"unknown key {shown(str(path[-1]))}", _suggestion(path)
+        known = keys_at(path[:-1])
+        close = _close(str(path[-1]), list(known))
+        remedy = f"did you mean '{close}'?" if close else f"remove it; known keys here: {', '.join(sorted(known))}"
+        return f"unknown key {shown(str(path[-1]))}", remedy
     if kind == "missing":
-        return "is missing", f"add {path[-1]}{_meaning(path)}"
+        field = keys_at(path[:-1]).get(str(path[-1]))
+        meaning = f" ({field.description})" if field is not None and field.description else ""
+        return "is missing", f"add {path[-1]}{meaning}"
     if detail["input"] is None:
         return "is empty", "give it a value, or remove the key"
     if str(path[-1]).endswith("_secret"):
@@ -78,7 +83,10 @@ def _of_value(detail: ErrorDetails) -> tuple[str, str]:
         what, remedy = _halves(str(context["error"]))
         return what.replace("{given}", given), remedy
     if kind == "literal_error":
-        return f"{given} is not known here", _choice(detail)
+        words = _words(detail)
+        close = _close(str(detail["input"]), words)
+        choice = f"did you mean {close}?" if close else f"use {', '.join(words[:-1])} or {words[-1]}"
+        return f"{given} is not known here", choice
     if kind in BOUNDS:
         what, remedy = BOUNDS[kind]
         bounds = {name: f"{value:g}" if isinstance(value, float) else value for name, value in context.items()}
@@ -93,7 +101,7 @@ def _halves(text: str) -> tuple[str, str]:
 
 
 def guess(detail: ErrorDetails) -> str | None:
-    """Return what the writer of an unknown key or word most likely meant."""
+    """Return the most likely meaning of an unknown key or word."""
     if detail["type"] in UNKNOWN_KEY:
         return _close(str(detail["loc"][-1]), list(keys_at(detail["loc"][:-1])))
     if detail["type"] == "literal_error":
@@ -107,7 +115,7 @@ def keys_at(path: Path) -> Mapping[str, Any]:
 
 
 def shown(value: object) -> str:
-    """Return a value as an error may show it: short."""
+    """Return a value, shortened for an error message."""
     if isinstance(value, dict | BaseModel):
         return "the mapping"
     if isinstance(value, list | tuple):
@@ -118,17 +126,6 @@ def shown(value: object) -> str:
     return text if len(text) <= 60 else text[:57] + "..."
 
 
-def _suggestion(path: Path) -> str:
-    known = keys_at(path[:-1])
-    close = _close(str(path[-1]), list(known))
-    return f"did you mean '{close}'?" if close else f"remove it; known keys here: {', '.join(sorted(known))}"
-
-
-def _choice(detail: ErrorDetails) -> str:
-    words, close = _words(detail), _close(str(detail["input"]), _words(detail))
-    return f"did you mean {close}?" if close else f"use {', '.join(words[:-1])} or {words[-1]}"
-
-
 def _words(detail: ErrorDetails) -> list[str]:
     return str(detail["ctx"]["expected"]).replace("'", "").replace(" or ", ", ").split(", ")
 
@@ -137,13 +134,8 @@ def _close(word: str, known: list[str]) -> str | None:
     return next(iter(difflib.get_close_matches(word.lower(), known, 1, 0.6)), None)
 
 
-def _meaning(path: Path) -> str:
-    field = keys_at(path[:-1]).get(str(path[-1]))
-    return f" ({field.description})" if field is not None and field.description else ""
-
-
 def _type_at(path: Path) -> Any:
-    """Return the type that stands at a path of the intent, or None."""
+    """Return the type at a path of the intent, or None."""
     kind: Any = Intent
     for part in path:
         kind = _bare(kind)

@@ -24,7 +24,7 @@ Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 @dataclass(slots=True)
 class Document:
-    """The values of one file, and the line each path stands on."""
+    """The values of one file, and the line of each path."""
 
     file: str
     value: Value = None
@@ -33,7 +33,7 @@ class Document:
 
 
 def read(file: FilePath) -> Document:
-    """Read a YAML file, or say in one line why that cannot be done."""
+    """Read a YAML file; raise IntentError with one line if that fails."""
     shown = str(file)
     try:
         size = file.stat().st_size
@@ -55,7 +55,7 @@ def read(file: FilePath) -> Document:
 
 
 def parse(text: str, file: str) -> Document:
-    """Parse YAML text; syntax errors, aliases and tags are refused, repeated keys noted in the document."""
+    """Parse YAML; refuse syntax errors, aliases and tags, and note repeated keys in the document."""
     document = Document(file)
     try:
         events = yaml.parse(text, Loader=Loader)
@@ -144,7 +144,7 @@ class _Builder:
             if key in values:
                 first = self.document.lines[here]
                 self.document.problems.append(
-                    Problem(f"key stands twice (first on line {first})", "keep one", here, self.document.file, line)
+                    Problem(f"duplicate key (first on line {first})", "keep one", here, self.document.file, line)
                 )
             self.document.lines.setdefault(here, line)
             values[key] = self.node(next(self.events), here)

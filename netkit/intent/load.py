@@ -1,7 +1,7 @@
 """A fabric folder → Intent, or every problem in it at once."""
 
 import copy
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path as FilePath
 from typing import Any
@@ -20,7 +20,7 @@ REPAIRS = 3
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """Where each path of an intent stands, over all the files it was read from."""
+    """The file and line of each path of an intent."""
 
     file: str
     lines: Mapping[Path, int]
@@ -54,22 +54,22 @@ def load(folder: FilePath) -> Loaded:
     except ValidationError as error:
         problems += map(places.locate, complaint.problems(error.errors(include_url=False)))
     if problems:
-        raise IntentError(_in_order(problems))
+        unique = dict.fromkeys(problems)
+        raise IntentError(sorted(unique, key=lambda problem: (problem.file, problem.line)))
     return Loaded(intent, places, _home(folder))
 
 
 def draft(folder: FilePath) -> Loaded | None:
-    """Return what a refused intent was most likely meant to be, so that the design can look for further problems."""
+    """Repair a refused intent as it was most likely meant, so that the design can find further problems."""
     values, places, _ = _read(folder)
     values = copy.deepcopy(values)
     for _ in range(REPAIRS):
         try:
             return Loaded(Intent.model_validate(values), places, _home(folder))
         except ValidationError as error:
+            # Unknown keys first: a corrected key is no longer missing.
             details = error.errors(include_url=False)
-            details.sort(
-                key=lambda detail: detail["type"] not in complaint.UNKNOWN_KEY
-            )  # a key put right is not missing
+            details.sort(key=lambda detail: detail["type"] not in complaint.UNKNOWN_KEY)
             repaired = [_repair(values, detail) for detail in details]
             if not all(repaired):
                 return None
@@ -116,7 +116,7 @@ def _merge_overrides(
     for name, override in extra.value.items():
         where: Path = ("overrides", name)
         if name in overrides:
-            message = f"stands in {FABRIC_FILE} too (line {places.lines.get(where, 1)})"
+            message = f"is also in {FABRIC_FILE} (line {places.lines.get(where, 1)})"
             problems.append(Problem(message, "keep one", where, extra.file, extra.lines[(name,)]))
             continue
         overrides[name] = override
@@ -126,7 +126,7 @@ def _merge_overrides(
 
 
 def _repair(values: Any, detail: ErrorDetails) -> bool:
-    """Put right, or take out, one value the schema refuses; False when that cannot be done."""
+    """Correct or remove one value the schema refuses; False if that is impossible."""
     path = tuple(part for part in detail["loc"] if part != "[key]")
     if not path:
         return False
@@ -140,16 +140,12 @@ def _repair(values: Any, detail: ErrorDetails) -> bool:
         parents.pop()
     parent, key, meant = parents[-1], path[len(parents) - 1], complaint.guess(detail)
     if detail["type"] == "missing":
-        return key in parent  # when a misspelt key has been put right
+        return key in parent  # the misspelt key was corrected
     if key not in parent:
-        return True  # taken out already
+        return True  # already removed
     value = parent.pop(key)
     if meant and detail["type"] == "literal_error":
         parent[key] = meant
     elif meant and meant not in parent:
         parent[meant] = value
     return True
-
-
-def _in_order(problems: Iterable[Problem]) -> list[Problem]:
-    return sorted(dict.fromkeys(problems), key=lambda problem: (problem.file, problem.line))

@@ -1,4 +1,4 @@
-"""The shape of an intent: what a user may write, with every default in one place."""
+"""The model of an intent: what a user may write, with every default in one place."""
 
 from typing import Annotated, Any, Literal
 
@@ -30,7 +30,7 @@ from netkit.intent.slots import Count, Numbers
 
 
 class Strict(BaseModel):
-    """Every part of an intent: frozen, and refusing keys it does not know."""
+    """The base of every part of an intent: frozen, without unknown keys."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, str_strip_whitespace=True)
 

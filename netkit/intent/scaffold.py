@@ -20,7 +20,7 @@ MEDIA_BY_PORTS = {1: "400G-DR4", 2: "800G-2xDR4"}
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """How large the fabric is to be."""
+    """The wanted size of the fabric."""
 
     leaves: int
     spines: int
@@ -32,7 +32,7 @@ class Size:
 
 @dataclass(frozen=True, slots=True)
 class FabricPlan:
-    """What follows from a size: the split of the cages, the ceilings, and the uplinks they leave room for."""
+    """What follows from a size: breakout, ceilings, and the uplinks they leave room for."""
 
     model: str
     version: str
@@ -44,7 +44,7 @@ class FabricPlan:
 
 
 def write(folder: Path, text: str) -> Path:
-    """Write fabric.yaml, and the schema editors check it with, into a folder that has none."""
+    """Write fabric.yaml and its schema for editors into a folder that has none."""
     file = folder / FABRIC_FILE
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -98,7 +98,7 @@ def _split(model: SwitchModel) -> Split:
 
 
 def _roomy(count: int, limit: int) -> int:
-    """Return the next power of two, so that there is room to grow, unless that goes past a limit."""
+    """Return the next power of two, so that there is room to grow, unless that exceeds a limit."""
     ceiling = 1 << max(count - 1, 0).bit_length() if count else 0
     return ceiling if ceiling <= limit else count
 

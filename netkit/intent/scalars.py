@@ -1,4 +1,4 @@
-"""The single values of an intent: names, versions, addresses, secrets and such, each with what it may look like."""
+"""The scalar values of an intent: names, versions, addresses, secrets and such, with their syntax."""
 
 import re
 import string
@@ -22,18 +22,16 @@ Metres = Annotated[float, Field(gt=0, le=100_000)]
 
 @dataclass(frozen=True, slots=True)
 class OneOf:
-    """A name out of a table that is listed only when a name is not in it, or a schema is asked for."""
+    """A name from a table that is listed only when a name is not in it, or a schema is asked for."""
 
     table: Mapping[str, object]
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> core_schema.CoreSchema:
-        """Refuse other names as pydantic refuses other words than those of a Literal."""
         return core_schema.no_info_after_validator_function(self._check, handler(source))
 
     def __get_pydantic_json_schema__(
         self, _schema: core_schema.CoreSchema, _handler: GetJsonSchemaHandler
     ) -> dict[str, Any]:
-        """Return the names."""
         return {"enum": [*self.table], "type": "string"}
 
     def _check(self, value: str) -> str:
@@ -46,13 +44,13 @@ class OneOf:
 PlatformName = Annotated[str, OneOf(PLATFORMS)]
 
 
-# A secret that was written out must not be repeated in an error.
+# A secret written in clear must not be repeated in an error.
 UNNAMED_SECRET = (
     "is not the name of a secret; name it in capitals, such as SNMP_AUTH, and never write the secret itself"  # noqa: S105
 )
 
 
-# What a check raises reads "what; remedy"; {given} stands for the value.
+# Validators raise "what; remedy"; {given} stands for the value.
 
 
 def _check_name(value: str) -> str:
@@ -77,7 +75,7 @@ def _check_secret(value: str) -> str:
 def _check_text(value: str) -> str:
     if not value.isprintable() or any(mark in value for mark in "\"\\'`$"):
         raise ValueError(
-            "{given} holds a mark that some NOS would read as syntax;"
+            "{given} holds a character that some NOS would read as syntax;"
             " leave out quotes, backslash, backtick, dollar and line breaks"
         )
     return value
@@ -158,7 +156,7 @@ CatalogName = Annotated[str, Field(min_length=1, max_length=64)]
 
 
 def name_pattern(*allowed: str) -> AfterValidator:
-    """Return the check of a name pattern with the given fields."""
+    """Return the validator of a name pattern with the given fields."""
 
     def check(value: str) -> str:
         try:

@@ -1,4 +1,4 @@
-"""Slots: the fixed places devices stand in, written `8`, `1-8`, `1-3,5` or `[1, 2, 3, 5]`.
+"""Slots: the fixed positions of devices, written `8`, `1-8`, `1-3,5` or `[1, 2, 3, 5]`.
 
 A device's numbers follow its slot, never its position in a list, so removing slot 4 renumbers nothing.
 """
@@ -13,7 +13,7 @@ _RANGE = re.compile(r"(\d{1,5})(?:-(\d{1,5}))?")
 
 
 def parse(text: str) -> tuple[int, ...]:
-    """Return the slots a text such as `1-3,5` names, in ascending order."""
+    """Return the slots of a text such as `1-3,5`, in ascending order."""
     slots: set[int] = set()
     for part in text.replace(" ", "").split(","):
         match = _RANGE.fullmatch(part)

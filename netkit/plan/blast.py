@@ -15,7 +15,7 @@ PORT = re.compile(r"(?:swp|Ethernet)\d+\S*")
 
 @dataclass(frozen=True, slots=True)
 class Departed:
-    """A port in use that the fabric has no more, and the peer its description names."""
+    """A port in use that the fabric no longer has, and the peer named in its description."""
 
     name: str
     peer: str
@@ -24,23 +24,22 @@ class Departed:
 
 @dataclass(frozen=True, slots=True)
 class TouchedPorts:
-    """The ports a set of changes takes down, or makes lose frames."""
+    """The ports that a set of changes takes down, or on which it loses frames."""
 
     down: frozenset[str]
     lossy: frozenset[str]
 
     @property
     def all(self) -> frozenset[str]:
-        """Return every port that is touched."""
         return self.down | self.lossy
 
 
 def of_switch(
     fabric: Fabric, switch: Switch, changes: Iterable[Change], running: Config, risks: RiskTable, whole: Risk
 ) -> Blast:
-    """Return what the changes of a switch touch; `whole` is the risk of the way they are made, for the whole switch.
+    """Return what the changes of a switch touch; `whole` is the risk of the strategy for the whole switch.
 
-    Only ports that carry something on the running switch count: nobody misses the others.
+    Only ports that carry traffic on the running switch count.
     """
     used = {name for path in risks.used(running) for name in words(path)}
     reach = _reach(switch, changes, used, risks, whole)
@@ -82,7 +81,7 @@ def of_host(host: Host, changes: Iterable[Change], running: Config, risks: RiskT
 
 
 def words(path: Path) -> Iterator[str]:
-    """Yield the words of a path: `interface Ethernet1/1` is two, `Ethernet0|3` too."""
+    """Yield the words of a path: `interface Ethernet1/1` is two, so is `Ethernet0|3`."""
     return (word for key in path for word in WORD.split(key))
 
 
@@ -107,7 +106,7 @@ def _reach(
 
 
 def _ports(switch: Switch, change: Change, everything: frozenset[str], used: Collection[str]) -> frozenset[str]:
-    """Return the ports a change names; all of them when it concerns the whole switch."""
+    """Return the ports that a change names; all of them if it concerns the whole switch."""
     named = set(words(change.path))
     found = everything & named
     is_breakout = any("breakout" in key.lower() for key in change.path)
@@ -125,7 +124,7 @@ def _departed(port: str, running: Config) -> Departed:
 
 
 def _left(switch: Switch, gone: Iterable[Departed]) -> Iterator[tuple[str, str]]:
-    """Yield hosts that the fabric has no more, but that still hang on a leaf: (host, interface)."""
+    """Yield hosts that the fabric no longer has, but that are still cabled to a leaf: (host, interface)."""
     for port in gone:
         if switch.role == "leaf" and not port.is_uplink:
             host, _, interface = port.peer.partition(":")
@@ -149,7 +148,7 @@ def _cut_off(fabric: Fabric, switch: Switch, ports: list[Port], reach: TouchedPo
 
 
 def _rails(fabric: Fabric, switch: Switch, ports: list[Port], gone: list[Departed]) -> set[int]:
-    """Return the rails whose traffic passes some ports."""
+    """Return the rails whose traffic passes these ports."""
     if switch.role == "leaf":
         return {switch.rail} if ports or gone else set()
     names = [port.peer for port in ports if port.role == "down"]

@@ -1,9 +1,8 @@
 """Configurations already compared equal, cached between runs: what has not changed is not parsed twice.
 
-The key is a digest of both texts, of netkit and of the platform, the value the digest of what they say: there is no
-configuration and no secret in it. What a file holds is believed only when nobody but the user can write it, because
-whoever writes it could hide a difference; when it is whole, to the last bit; and when the very code that runs now found
-it. Anything else is as good as nothing.
+The key is a digest of both texts, of netkit and of the platform, the value the digest of their content: there is no
+configuration and no secret in it. The file is used only if nobody but the user can write it, because a writer could
+hide a difference; if its digest is right; and if the same code wrote it that runs now. Otherwise it is ignored.
 """
 
 import hashlib
@@ -24,11 +23,11 @@ TITLE = b"netkit pairs 2"
 DIGEST = rb"[0-9a-f]{64}"
 WHOLE = re.compile(rb"(?:%(digest)s %(digest)s\n)*" % {b"digest": DIGEST})
 COMPARING = ("platforms", "plan")
-"""The packages whose code decides what a pair of texts says."""
+"""The packages whose code compares configurations."""
 
 
 def load(folder: Path) -> dict[str, str]:
-    """Return the pairs kept in a folder; none when there are none, or none to be believed."""
+    """Return the cached pairs of a folder; none if there are none, or none that can be trusted."""
     try:
         content = _private(folder)
     except OSError:
@@ -41,9 +40,9 @@ def load(folder: Path) -> dict[str, str]:
 
 
 def save(folder: Path, pairs: Mapping[str, str]) -> None:
-    """Keep pairs in a folder of the user's own, the newest when there are too many. That it fails is not a problem."""
+    """Cache pairs in the user's own folder, the newest if there are too many; errors are ignored."""
     newest = islice(pairs.items(), max(0, len(pairs) - MOST), None)
-    body = "".join(f"{pair} {said}\n" for pair, said in newest).encode()
+    body = "".join(f"{pair} {content}\n" for pair, content in newest).encode()
     with suppress(OSError):
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         handle, name = tempfile.mkstemp(dir=folder, prefix=FILE)
@@ -57,7 +56,7 @@ def save(folder: Path, pairs: Mapping[str, str]) -> None:
 
 @cache
 def code() -> str:
-    """Return a digest of the code that compares: what another one found says nothing about this one."""
+    """Return a digest of the comparing code: results of other code do not count."""
     package = Path(__file__).parent.parent
     whole = hashlib.sha256()
     for file in sorted(file for name in COMPARING for file in (package / name).rglob("*.py")):
@@ -66,12 +65,12 @@ def code() -> str:
 
 
 def _head(body: bytes) -> bytes:
-    """Return the first line of a file: which code wrote it, and what must stand below."""
+    """Return the first line of the file: which code wrote it, and the digest of the body."""
     return b" ".join((TITLE, code().encode(), hashlib.sha256(body).hexdigest().encode()))
 
 
 def _private(folder: Path) -> bytes:
-    """Return what the file in a folder holds; nothing when somebody else could have written it, or it is not a file."""
+    """Return the content of the file; nothing if another user could have written it, or it is not a file."""
     if not _is_private(folder.lstat(), stat.S_ISDIR):
         return b""
     with open(folder / FILE, "rb", opener=_opened) as stream:
@@ -79,10 +78,12 @@ def _private(folder: Path) -> bytes:
 
 
 def _opened(path: str, flags: int) -> int:
-    return os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK)  # no way round, and no waiting for a pipe's other end
+    return os.open(
+        path, flags | os.O_NOFOLLOW | os.O_NONBLOCK
+    )  # follow no symlink, and do not wait for the other end of a pipe
 
 
 def _is_private(found: os.stat_result, is_kind: Callable[[int], bool]) -> bool:
-    """Whether nobody but the user can write here."""
+    """Whether only the user can write here."""
     others_write = found.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
     return is_kind(found.st_mode) and found.st_uid == os.geteuid() and not others_write

@@ -28,8 +28,11 @@ def grouped(fabric: Fabric, devices: Iterable[DevicePlan]) -> tuple[tuple[str, .
 
 
 def _shape(fabric: Fabric, device: DevicePlan) -> Shape:
-    words, pools = _words(fabric, device.name), _pools(fabric)
-    words_of_vlan = words | _vlan_number(fabric, device.name)
+    words = _words(fabric, device.name)
+    pools = tuple(ip_network(pool) for pool in (fabric.host_pool, fabric.loopback_pool) if pool)
+    designed = fabric.device(device.name)
+    vlan = designed.vlan if isinstance(designed, Switch) else None
+    words_of_vlan = words | ({str(vlan.number): "<number of vlan>"} if vlan else {})
 
     def plain(text: str, known: Mapping[str, str]) -> str:
         return known.get(text) or WORD.sub(lambda found: _stand_in(found[0], known, pools), text)
@@ -43,14 +46,10 @@ def _shape(fabric: Fabric, device: DevicePlan) -> Shape:
             values = tuple(side if side is None else plain(side, known) for side in sides)
         return (tuple(plain(part, known) for part in change.path), *values, change.risk)
 
-    # What a port is described as is each device's own; it makes a difference only where nothing else does.
+    # Descriptions differ on every device; they count only if nothing else changes.
     is_all = all(map(_is_description, device.changes))
     changes = (shape(change) for change in device.changes if is_all or not _is_description(change))
     return (device.platform, device.role, device.way.method, device.not_read, *sorted(changes, key=repr))
-
-
-def _pools(fabric: Fabric) -> Pools:
-    return tuple(ip_network(pool) for pool in (fabric.host_pool, fabric.loopback_pool) if pool)
 
 
 def _is_of_vlan(change: Change) -> bool:
@@ -63,22 +62,18 @@ def _is_description(change: Change) -> bool:
 
 
 def _stand_in(word: str, words: Mapping[str, str], pools: Pools) -> str:
-    """Return what stands for a word; a network is not a device's own address, though it may begin with it."""
+    """Return the placeholder for a word; a network is not a device's own address, even if it starts with it."""
     address, slash, length = word.partition("/")
-    own = None if slash and _is_network(word) else words.get(address)
+    try:
+        is_network = bool(slash) and ip_network(word).prefixlen < LINK_LENGTH
+    except ValueError:
+        is_network = False
+    own = None if is_network else words.get(address)
     return words.get(word) or (own or _pooled(address, pools)) + slash + length
 
 
-def _is_network(word: str) -> bool:
-    """Whether a prefix stands for more than the link of a device, and for no address within it."""
-    try:
-        return ip_network(word).prefixlen < LINK_LENGTH
-    except ValueError:
-        return False
-
-
 def _pooled(word: str, pools: Pools) -> str:
-    """Return a stand-in for an address or AS number that may be one netkit handed out to what is gone by now."""
+    """Return a placeholder for an address or AS number that netkit may have assigned to something now removed."""
     if word.isdecimal() and len(word) == 10 and int(word) in PRIVATE_ASNS:
         return "<ASN>"
     if word.count(".") != 3:
@@ -91,7 +86,7 @@ def _pooled(word: str, pools: Pools) -> str:
 
 
 def _words(fabric: Fabric, name: str) -> dict[str, str]:
-    """Return what is a device's own: each name, address and number, and the word that stands for it."""
+    """Return the names, addresses and numbers of a device, each with its placeholder."""
     device = fabric.device(name)
     words = dict.fromkeys(fabric.names, "<device>") | {name: "<self>"}
     if isinstance(device, Switch):
@@ -100,12 +95,6 @@ def _words(fabric: Fabric, name: str) -> dict[str, str]:
         words |= _of_host(device)
     words.pop("", None)
     return words
-
-
-def _vlan_number(fabric: Fabric, name: str) -> dict[str, str]:
-    device = fabric.device(name)
-    vlan = device.vlan if isinstance(device, Switch) else None
-    return {str(vlan.number): "<number of vlan>"} if vlan else {}
 
 
 def _of_switch(switch: Switch) -> dict[str, str]:

@@ -39,14 +39,14 @@ class IntentDiff:
 
     @property
     def is_nothing(self) -> bool:
-        """Whether no device would notice."""
+        """Whether no device changes."""
         return not (self.plan.changed or self.added or self.removed)
 
 
 def approval(plan: Plan) -> str:
-    """Return a digest of what changes where, from what to what: equal for a predicted plan and the plan of the fabric.
+    """Return a digest of what changes where, from what to what: equal for a predicted and for the actual plan.
 
-    A device that was edited by hand in between, or differs in anything else, makes it another one.
+    A device that was edited by hand in between, or differs in anything else, makes it differ.
     """
     changed = sorted((device.name, device.running_digest, device.intended_digest) for device in plan.changed)
     return hashlib.sha256(json.dumps([plan.fabric, changed]).encode()).hexdigest()[:32]

@@ -18,14 +18,14 @@ from netkit.platforms.config import Files
 from netkit.platforms.routing import RetainedRouting
 
 Known = MutableMapping[str, str]
-"""Pairs of texts already seen to be equal, and the digest of what they say: see netkit.plan.cache."""
+"""Pairs of texts already compared equal, and the digest of their content: see netkit.plan.cache."""
 
 ROUTING_WORDS = re.compile(
     r"addr|aggregate|bgp|bridge|graceful|interface|ipv4|loopback|maint|member|neighbor|netplan|network|path"
     r"|prefix|quiesce|redistribute|route|routing|shutdown|vlan",
     re.IGNORECASE,
 )
-"""Words in the paths of everything that decides about routes on any NOS; that more fit only takes time."""
+"""Words in the paths of everything that affects routes on any NOS; extra matches only cost time."""
 NO_ROUTING = re.compile(r"description|qos|mtu|ecn|pfc|buffer|queue", re.IGNORECASE)
 NOT_ASKED = "its configuration was not read"
 NOTHING_READ = "none of its files was read"
@@ -42,13 +42,13 @@ def make(
 ) -> Plan:
     """Return what has to change on each device that has intended files, and in which order.
 
-    A device nobody could read is listed, never taken for unchanged. `owner`: see netkit.platforms.compare.compare.
-    Of a part of a plan the order is left to `netkit.plan.ordered`, once all parts are there.
+    A device that could not be read is listed, never assumed unchanged. `owner`: see netkit.platforms.compare.compare.
+    For a part of a plan, `netkit.plan.ordered` computes the order once all parts are there.
     """
-    strange = sorted(set(devices) - set(intended)) or sorted(name for name in intended if fabric.device(name) is None)
-    if strange:
+    unknown = sorted(set(devices) - set(intended)) or sorted(name for name in intended if fabric.device(name) is None)
+    if unknown:
         remedy = "plan with the files of the same fabric"
-        raise PlanError(Problem(f"{strange[0]}: no device of fabric {fabric.name} with intended files", remedy))
+        raise PlanError(Problem(f"{unknown[0]}: no device of fabric {fabric.name} with intended files", remedy))
     plans: list[DevicePlan] = []
     missed: list[UnreadDevice] = []
     for name, files in intended.items():
@@ -67,7 +67,7 @@ def make(
 
 @dataclass(frozen=True, slots=True)
 class Sides:
-    """What a device runs, and what it should."""
+    """What a device runs, and what it should run."""
 
     running: Running
     intended: Files
@@ -79,7 +79,7 @@ def sides_of(
     intended: Mapping[str, Files],
     owner: Mapping[str, Files] | None = None,
 ) -> Callable[[str], Sides]:
-    """Return what gives the sides of a device."""
+    """Return a lookup of the sides of a device."""
 
     def sides(name: str) -> Sides:
         running = devices[name]
@@ -100,8 +100,8 @@ def ordered(
 ) -> Plan:
     """Return a plan with the order of its devices.
 
-    `sides` is asked for devices that change in two stages only. `before` are fabrics whose cables may still be there.
-    `others` is asked where routing changes: the part of the plan that a limit leaves out.
+    `sides` is called only for devices that change in two stages. `before` are fabrics whose cables may still be there.
+    `others` is called where routing changes: it returns the part of the plan that a limit leaves out.
     """
     if not plan.changed:
         return plan
@@ -123,7 +123,7 @@ def ordered(
 
 
 def limited(fabric: Fabric, plan: Plan, names: Collection[str], sides: Callable[[str], Sides]) -> Plan:
-    """Return the part of a plan without an order that is about some devices, with the order of these."""
+    """Return the part of an unordered plan for these devices, with their order."""
     part = replace(
         plan,
         devices=tuple(device for device in plan.devices if device.name in names),
@@ -135,7 +135,7 @@ def limited(fabric: Fabric, plan: Plan, names: Collection[str], sides: Callable[
 
 
 def keeping(fabric: Fabric, name: str, intended: Files, kept: RetainedRouting) -> Files:
-    """Return the files of a device that say what is intended, and what is kept beside it."""
+    """Return the intended files of a device, extended by what is kept from before."""
     device = fabric.device(name)
     keep = MODELS[device.platform].keeping if isinstance(device, Switch) else None
     if keep is None:
@@ -156,7 +156,7 @@ def _bridge(fabric: Fabric, name: str, kept: RetainedRouting, sides: Sides) -> B
 def rollback(
     fabric: Fabric, before: Mapping[str, Running], intended: Mapping[str, Files], *, known: Known | None = None
 ) -> Plan:
-    """Return the way back from what is intended to what ran before: a plan with its sides swapped."""
+    """Return the plan back from the intended files to what ran before: the same plan with its sides swapped."""
     gone = {
         name: {file: text for file, text in running.files.items() if text is not None}
         for name, running in before.items()
@@ -176,9 +176,13 @@ def _device(
         raise PlanError(Problem(f"{name}: not in fabric {fabric.name}"))
     platform, version = (device.platform, device.version) if isinstance(device, Switch) else (device.platform, "")
     pair = "" if known is None or owner is not None else _pair(platform, running, intended)
-    warnings = _warnings(version, running)
+    is_other = bool(version and running.version) and running.version != version
+    warnings = (f"runs {running.version}; the files are for {version}",) if is_other else ()
     if known is not None and pair in known:
-        return _unchanged(device, platform, version, known[pair], warnings)
+        role = device.role if isinstance(device, Switch) else "host"
+        digest = known[pair]
+        unchanged = (), Risk.NONE, Strategy(NOTHING), Blast(), digest, digest
+        return DevicePlan(device.name, role, platform, version, *unchanged, (), warnings)
     model = MODELS[platform]
     try:
         found = compare(model, running.files, intended, owner=owner)
@@ -226,7 +230,7 @@ def _planned(
 
 
 def _routing(model: ConfigModel, found: ConfigComparison, touched: Blast) -> RoutingChange | None:
-    """Return what a change does to routing; None when it does nothing."""
+    """Return what a change does to routing; None if it does nothing."""
     if not (touched.ports or any(map(_is_about_routing, found.changes))):
         return None
     read = model.router or model.host_routes
@@ -239,21 +243,6 @@ def _routing(model: ConfigModel, found: ConfigComparison, touched: Blast) -> Rou
 def _is_about_routing(change: Change) -> bool:
     place = " ".join(change.path)
     return bool(ROUTING_WORDS.search(place)) and not NO_ROUTING.search(change.path[-1])
-
-
-def _unchanged(
-    device: Switch | Host, platform: str, version: str, digest: str, warnings: tuple[str, ...]
-) -> DevicePlan:
-    role = device.role if isinstance(device, Switch) else "host"
-    return DevicePlan(
-        device.name, role, platform, version, (), Risk.NONE, Strategy(NOTHING), Blast(), digest, digest, (), warnings
-    )
-
-
-def _warnings(version: str, running: Running) -> tuple[str, ...]:
-    if version and running.version and running.version != version:
-        return (f"runs {running.version}; the files are for {version}",)
-    return ()
 
 
 def _pair(platform: str, running: Running, intended: Files) -> str:

@@ -1,4 +1,4 @@
-"""The parts of a plan: frozen, free of secrets, and unchanged by a round trip through a file."""
+"""The parts of a plan: frozen, free of secrets, and the same after a round trip through a file."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -8,7 +8,7 @@ from netkit.platforms.change import Change, Risk, Strategy
 from netkit.platforms.routing import HostRoutes, RetainedRouting, Router
 
 SCHEMA = 2
-"""Raised when a field changes meaning; a plan of a newer netkit is refused."""
+"""Incremented when a field changes meaning; a plan of a newer netkit is refused."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class Unreachable:
 
 @dataclass(frozen=True, slots=True)
 class Blast:
-    """What is touched when the changes of a device are made. A GPU is named by its NIC, one each."""
+    """What the changes of a device touch. A GPU is named by its NIC, one each."""
 
     sessions: tuple[str, ...] = ()
     links: tuple[str, ...] = ()
@@ -36,9 +36,9 @@ class Blast:
     hosts: tuple[str, ...] = ()
     gpus: tuple[str, ...] = ()
     is_disruptive: bool = False
-    """Hosts lose traffic, and no other path could take it over."""
+    """Hosts lose traffic that no other path can take over."""
     ports: tuple[str, ...] = ()
-    """Of one device: its ports towards switches whose session goes away for a moment."""
+    """Of one device: its ports towards switches whose session is interrupted."""
 
 
 Stage = Literal["", "both", "finish"]
@@ -46,7 +46,7 @@ Stage = Literal["", "both", "finish"]
 
 @dataclass(frozen=True, slots=True)
 class RoutingChange:
-    """What a device's routing is before and after a change."""
+    """A device's routing before and after a change."""
 
     running: Router | HostRoutes
     intended: Router | HostRoutes
@@ -54,7 +54,7 @@ class RoutingChange:
 
 @dataclass(frozen=True, slots=True)
 class ReachabilityLoss:
-    """Pairs of host addresses that do not reach each other although they did before and will again."""
+    """Pairs of host addresses that temporarily cannot reach each other."""
 
     pairs: int = 0
     hosts: tuple[str, ...] = ()
@@ -63,20 +63,19 @@ class ReachabilityLoss:
     """About how long; 0: until a later step."""
 
     def __bool__(self) -> bool:
-        """Whether anything is lost."""
         return self.pairs > 0
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """Devices that may change at the same time, and what that costs by the model of the routing."""
+    """Devices that may change at the same time, and what the routing model says it costs."""
 
     number: int
     devices: tuple[str, ...]
     stage: Stage = ""
-    """`both`: what ran before stays accepted and announced beside what is intended; `finish`: it goes."""
+    """`both`: old routes stay accepted and announced beside the intended ones; `finish`: they go."""
     paths: int = 0
-    """The least number of equal paths any leaf has left, while it changes and after it; 0 when there is none."""
+    """The least number of equal paths any leaf has left, during the change and after it; 0 if none."""
     paths_before: int = 0
     during: ReachabilityLoss = ReachabilityLoss()
     after: ReachabilityLoss = ReachabilityLoss()
@@ -94,7 +93,7 @@ class Partial:
 
 @dataclass(frozen=True, slots=True)
 class Bridge:
-    """A device that is changed in two stages: first to both, then to what is intended alone."""
+    """A device that is changed in two stages: first to both, then to the intended configuration alone."""
 
     device: str
     kept: RetainedRouting
@@ -119,17 +118,17 @@ class DevicePlan:
     not_read: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     routing: RoutingChange | None = field(default=None, compare=False, repr=False)
-    """Only where the change matters to routing, and only until the order is known: it is not part of a plan's file."""
+    """Set only where routing changes, and only until the order is known; it is not in the plan's file."""
 
     @property
     def is_unchanged(self) -> bool:
-        """Whether there is nothing to do, as far as could be seen."""
+        """Whether there is nothing to do, as far as the device was read."""
         return not self.changes
 
 
 @dataclass(frozen=True, slots=True)
 class UnreadDevice:
-    """A device the plan says nothing about, because it could not be read."""
+    """A device that could not be read, so the plan does not cover it."""
 
     name: str
     reason: str
@@ -150,15 +149,15 @@ class Plan:
     """The order of the devices."""
     bridges: tuple[Bridge, ...] = ()
     gone: ReachabilityLoss = ReachabilityLoss()
-    """What the intended fabric does not connect any more."""
+    """What the intended fabric no longer connects."""
     has_routing: bool = False
     """Whether any device's routing changes, so that a part of the plan has an order of its own."""
     partial: Partial | None = None
-    """Only of a plan with a limit that leaves the fabric worse than it was."""
+    """Only for a plan with a limit that leaves the fabric worse than before."""
 
     @property
     def changed(self) -> tuple[DevicePlan, ...]:
-        """Return the devices that have something to do."""
+        """The devices to change."""
         return tuple(device for device in self.devices if device.changes)
 
     @property
@@ -168,12 +167,12 @@ class Plan:
 
     @property
     def risk(self) -> Risk:
-        """Return the highest risk of all."""
+        """The highest risk of all devices."""
         return max((device.risk for device in self.devices), default=Risk.NONE)
 
     @property
     def blast(self) -> Blast:
-        """Return what all devices touch together; a link has two ends, and counts once."""
+        """What all devices touch together; a link has two ends, and counts once."""
         blasts = [device.blast for device in self.devices]
         return Blast(
             sessions=_together(*(blast.sessions for blast in blasts)),
@@ -186,12 +185,11 @@ class Plan:
 
     @property
     def worst(self) -> ReachabilityLoss:
-        """The greatest loss of any state on the way."""
+        """The greatest loss of any intermediate state."""
         losses = [loss for step in self.steps for loss in (step.during, step.after)]
         return max(losses, key=lambda loss: (not loss.seconds and bool(loss), loss.pairs), default=ReachabilityLoss())
 
     def device(self, name: str) -> DevicePlan | None:
-        """Return the plan of a device."""
         return next((device for device in self.devices if device.name == name), None)
 
 

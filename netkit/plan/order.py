@@ -1,9 +1,9 @@
-"""In which order devices change, and in how many steps, so that no two hosts lose each other on the way.
+"""The order and steps in which devices change, so that no two hosts lose each other meanwhile.
 
-The order is derived, not assumed: each candidate is tried in the model of the fabric's routing (`netkit.routing`), from
-what every device runs to what it is to run. Where no order of single changes is safe, each device first gets a
-configuration that still accepts and announces what ran before, beside what is intended; what is left over goes last.
-What no order avoids is named in the step that costs it.
+The order is computed, not assumed: each candidate is tried in the model of the fabric's routing (`netkit.routing`),
+from the running to the intended configuration of every device. Where no order of single changes is safe, each device
+first gets a configuration that still accepts and announces the old routes beside the intended ones; the old ones are
+removed last. Losses that no order avoids are named in the step that causes them.
 """
 
 from collections import Counter
@@ -24,17 +24,17 @@ from netkit.routing.designed import host_of, router_of
 from netkit.routing.network import AddressGroup, End
 
 ROLES = ("leaf", "spine", "core", "host")
-"""The order to begin with. Hosts come last: a switch must know a traffic class before somebody uses it."""
+"""The initial order. Hosts come last: a switch must know a traffic class before it is used."""
 RUNNING, INTENDED, BOTH = range(3)
 """The configurations of a device, as `netkit.routing.Network` numbers them."""
 SECONDS = {Risk.SESSION: 10, Risk.BUFFER: 2, Risk.PORT: 20, Risk.REBOOT: 300}
-"""About how long traffic stays away when nothing else carries it. Estimates, not measured on hardware."""
+"""About how long traffic is lost if no other path carries it. Estimates, not measured on hardware."""
 CLOSING_S = 1
-"""About how long packets over a session that ends are lost where other paths are left: 0.2 s in the lab."""
+"""About how long packets over an ending session are lost if other paths remain: 0.2 s in the lab."""
 MOST_TRIED = 40
-"""Devices that a limit leaves out of which each is tried, whether it is needed."""
+"""Devices left out by a limit that are each tested for whether they are needed."""
 UNKNOWN_ASN = 4_294_967_294
-"""Of a switch that is in no fabric, where its neighbors take any other AS: the last private one."""
+"""The AS of a switch in no fabric whose neighbors accept any other AS: the last private one."""
 NOTHING_LOST = ReachabilityLoss()
 Named = TypeVar("Named", Switch, Host)
 Pairs = dict[tuple[int, int], None]
@@ -48,12 +48,12 @@ class Cost:
     during: Pairs
     after: Pairs
     seconds: int
-    """About how long what is lost while they change stays away."""
+    """About how long the loss during the change lasts."""
     paths: int
 
 
 class Order:
-    """The states of one plan, and the search among its orders."""
+    """The states of one plan, and the search for the best order."""
 
     def __init__(
         self,
@@ -68,7 +68,11 @@ class Order:
         self._routing = {device.name: device.routing for device in every if device.routing is not None}
         self._others = [name for name in self._routing if name not in self.devices]
         self._before = before
-        self.kept = dict(self._all_kept())
+        self.kept: dict[str, RetainedRouting] = {}
+        for name, found in self._routing.items():
+            if isinstance(found.running, Router) and isinstance(found.intended, Router) and name in self.devices:
+                self.kept[name] = to_keep(found.running, found.intended)
+        self.kept = {name: kept for name, kept in self.kept.items() if kept}
         left = dict(self._cables_left(every))
         routers = dict(self._routers()) | dict(self._routers_left(left))
         self.network = Network(Cabling.of([*before, fabric], left), routers, dict(self._hosts()))
@@ -79,28 +83,27 @@ class Order:
         self._counted: dict[str, int] = {}
         for group, row in zip(self.network.groups, self._wanted, strict=True):
             self._counted[group.leaf] = self._counted.get(group.leaf, 0) | row
-        self._paths = _narrowest(self.network.outlook(NetworkState(), self._counted))
+        self._paths = _fewest_paths(self.network.outlook(NetworkState(), self._counted))
         self._carriers = self.network.carriers(NetworkState())
 
     def steps(self) -> tuple[Step, ...]:
-        """Return the best order: with each device changed once where that is safe, else with both for a while."""
+        """Return the best order: each device once if that is safe, else in two stages."""
         once = self._sequence(dict.fromkeys(self.devices, INTENDED))
         if not any(step.after for step in once) or not self.kept:
             return _numbered(once)
-        there = self._sequence({name: BOTH if name in self.kept else INTENDED for name in self.devices})
         phases = {name: BOTH if name in self.kept else INTENDED for name in self.devices}
-        twice = [*there, *self._sequence(dict.fromkeys(self.kept, INTENDED), phases)]
+        twice = [*self._sequence(phases), *self._sequence(dict.fromkeys(self.kept, INTENDED), phases)]
         return _numbered(twice if _weight(twice) < _weight(once) else once)
 
     def staged(self, steps: Iterable[Step], bridges: Iterable[Bridge]) -> Iterator[Step]:
-        """Yield steps with what devices that change in two stages cost in each of these, not in both together."""
+        """Yield steps; for devices that change in two stages, with the cost of each stage."""
         for step, order, phases, targets in self.rounds(steps, bridges):
             yield replace(order.step(phases, step.devices, targets), number=step.number) if step.stage else step
 
     def rounds(
         self, steps: Iterable[Step], bridges: Iterable[Bridge]
     ) -> Iterator[tuple[Step, "Order", Mapping[str, int], Mapping[str, int]]]:
-        """Yield steps with the order that knows what its stage changes, what runs before it, and what after it."""
+        """Yield each step with the order for its stage, the configurations before it, and those after it."""
         first, then = copy(self), copy(self)
         first.devices = self.devices | {bridge.device: bridge.first for bridge in bridges}
         then.devices = self.devices | {bridge.device: bridge.then for bridge in bridges}
@@ -112,7 +115,7 @@ class Order:
             phases |= to
 
     def partial(self) -> Partial | None:
-        """Return what is lost while other devices stay as they are; None when nothing is, or none does."""
+        """Return what is lost while other devices stay as they are; None if nothing is, or there are none."""
         if not self._others:
             return None
         missing = sorted(self._others, key=lambda one: natural((one,)))
@@ -131,13 +134,13 @@ class Order:
         return self.network.outlook(NetworkState(dict.fromkeys([*self.devices, *others], INTENDED)))
 
     def gone(self) -> ReachabilityLoss:
-        """Return what the intended fabric does not connect any more."""
+        """Return what the intended fabric no longer connects."""
         return self._loss(self._lost(self._base.rows, self._goal))
 
     # Configurations
 
     def _cables_left(self, devices: Iterable[DevicePlan]) -> Iterator[tuple[End, End]]:
-        """Yield the cables of sessions that end because no fabric has the other switch, by what the ports say of it."""
+        """Yield the cables of sessions that end because no fabric has the other switch, by the ports' descriptions."""
         known = {switch.name for fabric in (*self._before, self._fabric) for switch in fabric.switches}
         for device in devices:
             for session in device.blast.sessions:
@@ -148,7 +151,7 @@ class Order:
                     yield (name, port), (peer, peer_port)
 
     def _routers_left(self, cables: Mapping[End, End]) -> Iterator[tuple[str, Sequence[Router]]]:
-        """Yield switches that are no longer in the fabric: they pass on routes until their neighbors drop them."""
+        """Yield switches that have left the fabric: they pass on routes until their neighbors drop them."""
         sides: dict[str, dict[str, int]] = {}
         for (name, port), (peer, peer_port) in cables.items():
             found = self._routing.get(name)
@@ -162,46 +165,39 @@ class Order:
             yield peer, (Router(asn, peer, neighbors=neighbors, max_paths=len(neighbors), requires_policy=False),)
 
     def _routers(self) -> Iterator[tuple[str, Sequence[Router]]]:
-        for earlier in self._before:  # a switch that goes carries traffic until its neighbours leave it
+        for earlier in self._before:  # a departing switch carries traffic until its neighbours drop it
             for switch in earlier.switches:
                 if self._fabric.device(switch.name) is None:
                     yield switch.name, (router_of(earlier, switch),)
-        for switch in self._there(self._fabric.switches):
+        for switch in self._existing(self._fabric.switches):
             found = self._routing.get(switch.name)
             if found is None or not isinstance(found.running, Router) or not isinstance(found.intended, Router):
                 yield switch.name, (router_of(self._fabric, switch),)
             elif switch.name in self.kept:
-                yield switch.name, (found.running, found.intended, holding(found.intended, self.kept[switch.name]))
+                yield switch.name, (found.running, found.intended, with_kept(found.intended, self.kept[switch.name]))
             else:
                 yield switch.name, (found.running, found.intended)
 
     def _hosts(self) -> Iterator[tuple[str, Sequence[HostRoutes]]]:
         plan = RoutePlan(self._fabric)
-        for host in self._there(self._fabric.hosts):
+        for host in self._existing(self._fabric.hosts):
             found = self._routing.get(host.name)
             if found is None or not isinstance(found.running, HostRoutes) or not isinstance(found.intended, HostRoutes):
                 yield host.name, (host_of(plan, host),)
             else:
                 yield host.name, (found.running, found.intended)
 
-    def _there(self, devices: Iterable[Named]) -> Iterator[Named]:
-        """Yield devices that are there: of two fabrics, those in the plan and those that the earlier one has."""
+    def _existing(self, devices: Iterable[Named]) -> Iterator[Named]:
+        """Yield devices that exist now: those in the plan, and with an earlier fabric those that it has."""
         for device in devices:
             is_known = any(one.device(device.name) is not None for one in self._before)
             if not self._before or device.name in self.devices or is_known:
                 yield device
 
-    def _all_kept(self) -> Iterator[tuple[str, RetainedRouting]]:
-        for name, found in self._routing.items():
-            if isinstance(found.running, Router) and isinstance(found.intended, Router):
-                kept = to_keep(found.running, found.intended)
-                if kept and name in self.devices:
-                    yield name, kept
-
     # Sequences
 
     def _sequence(self, targets: Mapping[str, int], phases: Mapping[str, int] | None = None) -> list[Step]:
-        """Return steps that lead all devices to their targets: at each point the first group that loses nothing."""
+        """Return steps that lead all devices to their targets: each time the first group that loses nothing."""
         state = dict(phases or {})
         steps: list[Step] = []
         canary = self._canary(state, targets)
@@ -227,7 +223,7 @@ class Order:
         return steps
 
     def _canary(self, phases: Mapping[str, int], targets: Mapping[str, int]) -> Step | None:
-        """Return the device that harms least as a step of its own, where it may go first."""
+        """Return the least harmful device as a step of its own, if it may go first."""
         if phases or len(targets) == 1:
             return None
         first = min(targets, key=lambda name: weight(self.devices[name]))
@@ -235,7 +231,7 @@ class Order:
         return None if step.after or step.during else step
 
     def _groups(self, role: str, names: Iterable[str]) -> list[tuple[str, ...]]:
-        """Return the devices of a tier in groups that may change together; what carries nothing is one group."""
+        """Return the devices of a tier in groups that may change together; idle devices form one group."""
         idle: list[str] = []
         groups: list[tuple[list[str], set[str]]] = []
         of_role = [name for name in names if self.devices[name].role == role]
@@ -254,7 +250,7 @@ class Order:
         return [tuple(idle), *found] if idle else found
 
     def step(self, phases: Mapping[str, int], names: tuple[str, ...], targets: Mapping[str, int]) -> Step:
-        """Return what changing a group costs, while it changes and once it has."""
+        """Return what changing a group costs, during the change and after it."""
         cost = self.cost(phases, names, targets)
         during, after = self._loss(cost.during), self._loss(cost.after)
         during = replace(during, seconds=cost.seconds) if during else during
@@ -263,7 +259,7 @@ class Order:
         return Step(0, names, _stage(phases, names, targets), cost.paths, self._paths, during, after, waiting)
 
     def cost(self, phases: Mapping[str, int], names: tuple[str, ...], targets: Mapping[str, int]) -> Cost:
-        """Return which pairs of groups changing a group of devices costs, and how many paths it leaves."""
+        """Return the pairs of groups that a change costs, and the number of paths it leaves."""
         during, seconds, paths = self._while_changing(phases, names)
         lost: Pairs = {}
         for some in self._parts(names):
@@ -271,13 +267,13 @@ class Order:
                 NetworkState({**phases, **{name: targets[name] for name in some}}), self._counted
             )
             lost |= self._lost(self._wanted, outlook)
-            paths = min(paths, _narrowest(outlook))
+            paths = min(paths, _fewest_paths(outlook))
         return Cost(during, lost, seconds, paths)
 
     def _waiting(self, phases: Mapping[str, int], done: NetworkState, name: str) -> list[str]:
-        """Return the ports of a device whose session brings routes before its change, not after it, and again at last.
+        """Return the ports whose session brings routes before the device's change and in the end, but not in between.
 
-        It is down until the other end changes too, or the filters of its ends have no prefix in common until then.
+        It is down until the other end changes too, or the filters of both ends have no prefix in common until then.
         """
         ports = self.network.speaking(NetworkState(phases), name) if name in self._routing else frozenset()
         if ports:
@@ -295,16 +291,16 @@ class Order:
             if planned.blast.ports:
                 risk = max(risk, planned.risk)
                 drained |= {name} if is_drained_first(planned, self._fabric) else set()
-            if planned.role == "leaf" and self._closes(NetworkState(phases), name):
-                closing |= self._beyond(NetworkState(phases), name)
+            if planned.role == "leaf" and self._ends_used_session(NetworkState(phases), name):
+                closing |= self._pairs_of(NetworkState(phases), name)
         if not down:
             return closing, CLOSING_S, self._paths
         outlook = self.network.outlook(NetworkState(phases, frozenset(down), frozenset(drained)), self._counted)
         lost = self._lost(self._wanted, outlook)
-        return lost | closing, SECONDS.get(risk, 0) if lost else CLOSING_S, _narrowest(outlook)
+        return lost | closing, SECONDS.get(risk, 0) if lost else CLOSING_S, _fewest_paths(outlook)
 
-    def _closes(self, state: NetworkState, name: str) -> bool:
-        """Whether a leaf ends a session that traffic uses: what is on its way there is lost until all know it."""
+    def _ends_used_session(self, state: NetworkState, name: str) -> bool:
+        """Whether a leaf ends a session in use: packets on that path are lost until all switches have reacted."""
         found = self._routing.get(name)
         ports = set(self.devices[name].blast.ports)
         if (
@@ -320,8 +316,8 @@ class Order:
             ports |= gone
         return bool(ports & self.network.used(state, name))
 
-    def _beyond(self, state: NetworkState, leaf: str) -> Pairs:
-        """Return the pairs of a leaf with others that reach each other in a state, and at last."""
+    def _pairs_of(self, state: NetworkState, leaf: str) -> Pairs:
+        """Return the pairs of a leaf with others that reach each other both in this state and in the end."""
         here = self.network.at(leaf)
         rows = [want & has for want, has in zip(self._wanted, self.network.outlook(state).rows, strict=True)]
         found: Pairs = {}
@@ -345,19 +341,19 @@ class Order:
         yield names
 
     def _lost(self, wanted: Sequence[int], outlook: Outlook) -> Pairs:
-        """Return the pairs of groups that were to reach each other and do not, in either direction."""
+        """Return the pairs of groups that should reach each other and do not, in either direction."""
         found: Pairs = {}
         for index, (want, has) in enumerate(zip(wanted, outlook.rows, strict=True)):
             lost = want & ~has
             while lost:
                 other = (lost & -lost).bit_length() - 1
                 lost &= lost - 1
-                if wanted[other] >> index & 1:  # else it never came back
+                if wanted[other] >> index & 1:  # not lost if there is no return path anyway
                     found[min(index, other), max(index, other)] = None
         return found
 
     def _loss(self, lost: Iterable[tuple[int, int]]) -> ReachabilityLoss:
-        """Return what pairs of groups stand for."""
+        """Return the addresses behind pairs of groups."""
         groups = self.network.groups
         counts = {(one, other): _pairs_between(groups[one], groups[other]) for one, other in lost}
         pairs = sum(counts.values())
@@ -373,7 +369,7 @@ class Order:
 
 
 def weight(device: DevicePlan) -> tuple[object, ...]:
-    """Return a sort key by which the device that harms least comes first; a host never before its leaves."""
+    """Return a sort key: least harmful device first, a host never before its leaves."""
     blast = device.blast
     sizes = (len(blast.gpus), len(blast.hosts), len(blast.sessions), len(blast.links))
     place = ROLES.index(device.role), natural((device.name,))
@@ -381,7 +377,7 @@ def weight(device: DevicePlan) -> tuple[object, ...]:
 
 
 def _pairs_between(one: AddressGroup, other: AddressGroup) -> int:
-    """Return how many pairs of addresses two groups make; a host reaches its own without the fabric."""
+    """Return the number of address pairs of two groups; a host reaches itself without the fabric."""
     if one is other:
         return sum(a.host != b.host for a, b in combinations(one.nics, 2))
     there = Counter(nic.host for nic in other.nics)
@@ -389,9 +385,9 @@ def _pairs_between(one: AddressGroup, other: AddressGroup) -> int:
 
 
 def depends_on(device: DevicePlan, fabric: Fabric) -> frozenset[str]:
-    """Return what a device serves: two devices that share one of these never change together.
+    """Return what a device serves: two devices that share any of it never change together.
 
-    For a leaf these are its hosts, for a spine or core what hangs below it and its plane, for a host itself.
+    For a leaf these are its hosts, for a spine or core the devices below it and its plane, for a host itself.
     """
     found = fabric.device(device.name)
     if not isinstance(found, Switch):
@@ -403,7 +399,7 @@ def depends_on(device: DevicePlan, fabric: Fabric) -> frozenset[str]:
 
 
 def is_drained_first(device: DevicePlan, fabric: Fabric) -> bool:
-    """Whether a device is drained before its change: it takes down sessions, and all it serves have another way."""
+    """Whether a device is drained before its change: it takes down sessions, and all it serves have another path."""
     found = fabric.device(device.name)
     if not isinstance(found, Switch) or found.role not in {"spine", "core"}:
         return False
@@ -411,15 +407,12 @@ def is_drained_first(device: DevicePlan, fabric: Fabric) -> bool:
     if not is_felt or device.blast.is_disruptive:
         return False
     below = {port.peer for port in found.ports if port.role == "down"}
-    return bool(below) and all(_has_another_way(fabric.switch(peer), device.name) for peer in below)
-
-
-def _has_another_way(switch: Switch, without: str) -> bool:
-    return any(port.role == "up" and port.peer != without for port in switch.ports)
+    uplinks = [{port.peer for port in fabric.switch(peer).ports if port.role == "up"} for peer in below]
+    return bool(below) and all(above - {device.name} for above in uplinks)
 
 
 def to_keep(running: Router, intended: Router) -> RetainedRouting:
-    """Return what an intended configuration needs beside it to accept and announce what the running one does."""
+    """Return what an intended configuration needs in addition to accept and announce what the running one does."""
     rules: dict[str, list[PrefixListEntry]] = {}
     for was, now in _filters(running, intended):
         names = _plain_lists(intended.route_maps.get(now, ()))
@@ -433,16 +426,17 @@ def to_keep(running: Router, intended: Router) -> RetainedRouting:
         known = [rule for name in names for rule in intended.prefix_lists.get(name, ())]
         into = rules.setdefault(names[0], [])
         for rule in old:
-            parts = _apart(rule, known) if rule.is_permit else ()
+            parts = _with_own_prefixes(rule, known) if rule.is_permit else ()
             missing = [part for part in parts if not any(_allows(one, part) for one in (*known, *into))]
-            into += _numbered_after((*known, *into), missing)
+            last = max((one.number for one in (*known, *into)), default=0)
+            into += [replace(one, number=last + 10 * place) for place, one in enumerate(missing, 1)]
     known_prefixes = {one.prefix for one in intended.aggregates}
     aggregates = tuple(one for one in running.aggregates if one.prefix not in known_prefixes)
     return RetainedRouting(tuple((name, rule) for name, found in rules.items() for rule in found), aggregates)
 
 
-def holding(intended: Router, kept: RetainedRouting) -> Router:
-    """Return an intended router with what is kept."""
+def with_kept(intended: Router, kept: RetainedRouting) -> Router:
+    """Return the intended router with what is kept."""
     lists = dict(intended.prefix_lists)
     for name, rule in kept.rules:
         lists[name] = (*lists.get(name, ()), rule)
@@ -450,7 +444,7 @@ def holding(intended: Router, kept: RetainedRouting) -> Router:
 
 
 def _filters(running: Router, intended: Router) -> Iterator[tuple[str, str]]:
-    """Yield the route maps at the same place: of connected routes, and of each neighbour in and out."""
+    """Yield corresponding route maps: of connected routes, and of each neighbour in and out."""
     found: dict[tuple[str, str], None] = {}
     if running.redistributed and intended.redistributed:
         found[running.redistributed, intended.redistributed] = None
@@ -464,7 +458,7 @@ def _filters(running: Router, intended: Router) -> Iterator[tuple[str, str]]:
 
 
 def _plain_lists(clauses: Iterable[Clause]) -> tuple[str, ...]:
-    """Return the prefix lists of a route map that does nothing but permit what they hold; none of any other."""
+    """Return the prefix lists of a route map that only permits what they hold; none for any other route map."""
     names: list[str] = []
     for clause in clauses:
         if not clause.is_permit or clause.unknown or clause.matches_graceful_shutdown or not clause.prefix_lists:
@@ -473,24 +467,19 @@ def _plain_lists(clauses: Iterable[Clause]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(names))
 
 
-def _apart(rule: PrefixListEntry, known: Iterable[PrefixListEntry]) -> tuple[PrefixListEntry, ...]:
+def _with_own_prefixes(rule: PrefixListEntry, known: Iterable[PrefixListEntry]) -> tuple[PrefixListEntry, ...]:
     """Return rules that permit the same, none with a prefix that another rule has.
 
-    Of two entries with one prefix, FRR's route maps lose both when either is deleted (seen with 8.4.4; its prefix
-    table for route maps holds one node for them): the halves of the prefix have nodes of their own.
+    Of two entries with one prefix, FRR's route maps lose both when either is deleted (seen with 8.4.4; its prefix table
+    for route maps holds one node for them): the halves of the prefix have nodes of their own.
     """
     if rule.shortest == rule.prefix.prefixlen or all(one.prefix != rule.prefix for one in known):
         return (rule,)
     return tuple(replace(rule, prefix=half) for half in rule.prefix.subnets())
 
 
-def _numbered_after(known: Iterable[PrefixListEntry], rules: Iterable[PrefixListEntry]) -> list[PrefixListEntry]:
-    last = max((one.number for one in known), default=0)
-    return [replace(rule, number=last + 10 * place) for place, rule in enumerate(rules, 1)]
-
-
 def _allows(one: PrefixListEntry, other: PrefixListEntry) -> bool:
-    """Whether a rule permits all that another one does."""
+    """Whether a rule permits everything that another one does."""
     is_wide = one.shortest <= other.shortest and other.longest <= one.longest
     return one.is_permit and is_wide and other.prefix.subnet_of(one.prefix)
 
@@ -501,7 +490,7 @@ def _stage(phases: Mapping[str, int], names: Iterable[str], targets: Mapping[str
     return "finish" if any(phases.get(name) == BOTH for name in names) else ""
 
 
-def _narrowest(outlook: Outlook) -> int:
+def _fewest_paths(outlook: Outlook) -> int:
     return min((width for width in outlook.widths.values() if width), default=0)
 
 
@@ -510,7 +499,7 @@ def _cost(step: Step) -> tuple[int, int]:
 
 
 def _weight(steps: Sequence[Step]) -> tuple[int, int]:
-    """Return how bad an order is: pairs lost between steps, then pairs lost while something changes."""
+    """Return the cost of an order: pairs lost between steps, then pairs lost during changes."""
     return sum(step.after.pairs for step in steps), sum(step.during.pairs for step in steps)
 
 

@@ -1,4 +1,4 @@
-"""A plan as JSON, and back: the same plan or none."""
+"""A plan as JSON, and back: exactly the same plan, or an error."""
 
 import hashlib
 import json
@@ -20,7 +20,7 @@ Document = dict[str, Any]
 
 
 def write(plan: Plan) -> str:
-    """Return a plan as JSON with its digest, one device a line."""
+    """Return a plan as JSON with its digest, one device per line."""
     return "\n".join(_lines({**_document(plan), "digest": digest(plan)})) + "\n"
 
 
@@ -30,7 +30,7 @@ def digest(plan: Plan) -> str:
 
 
 def read(text: str, file: str = "") -> Plan:
-    """Return the plan a file holds; refused when it is of a newer netkit, or not exactly as it was written."""
+    """Parse a plan; refuse one of a newer netkit, or one that was edited."""
     try:
         document = json.loads(text)
     except (ValueError, RecursionError):
@@ -44,23 +44,23 @@ def read(text: str, file: str = "") -> Plan:
     if schema > SCHEMA:
         message = f"is of a newer netkit: schema {schema}, this one reads up to {SCHEMA}"
         raise PlanError(Problem(message, "use that netkit, or make the plan again with this one", file=file))
-    told = document.pop("digest", "")
-    if _digest(document) != told:
+    expected = document.pop("digest", "")
+    if _digest(document) != expected:
         raise PlanError(Problem("was changed after it was made", AGAIN, file=file))
     plan = _plan(document)
-    if plan is None or digest(plan) != told:  # it says more, or something else, than a plan does
+    if plan is None or digest(plan) != expected:  # the document holds more, or something else, than a plan
         raise PlanError(Problem("is not a whole plan", AGAIN, file=file))
     return plan
 
 
 @cache
 def _adapter() -> TypeAdapter[Plan]:
-    """Return what makes plans of documents; making one takes a while, and most commands only write plans."""
+    """Build the adapter on first use: that is slow, and most commands only write plans."""
     return TypeAdapter(Plan)
 
 
 def _plan(document: Document) -> Plan | None:
-    """Return the plan of a document; None when it lacks something or has it wrong."""
+    """Return the plan of a document; None if something is missing or wrong."""
     try:
         staged = [one[stage] for one in document["bridges"] for stage in ("first", "then")]
         for device in (*document["devices"], *staged):
@@ -93,7 +93,7 @@ def _document(plan: Plan) -> Document:
 
 
 def _plain(value: Any) -> Any:
-    """Return a value as JSON has it, with risks as words."""
+    """Return a value in JSON form, with risks as words."""
     if isinstance(value, Change):
         return {
             "path": list(value.path),

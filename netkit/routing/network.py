@@ -38,7 +38,7 @@ class Cabling:
 
     @classmethod
     def of(cls, fabrics: Iterable[Fabric], left: Mapping[End, End] | None = None) -> "Cabling":
-        """Return the cables of fabrics, and some that none of them has; where two differ, the last one holds."""
+        """Return the cables of fabrics and additional ones; where two differ, the last one wins."""
         ends: dict[End, End] = {}
         for near, far in (left or {}).items():
             ends[near], ends[far] = far, near
@@ -68,7 +68,7 @@ Link = tuple[str, BgpNeighbor, BgpNeighbor]
 
 @dataclass(frozen=True, slots=True)
 class NetworkState:
-    """Which configuration each device runs, by its number in `Network`, and what is down or drained for the moment."""
+    """The configuration each device runs, by its number in `Network`, and what is down or drained."""
 
     phases: Mapping[str, int] = field(default_factory=dict)
     """Devices that are not named run their first configuration."""
@@ -89,7 +89,7 @@ class Outlook:
 
 @dataclass(frozen=True, slots=True)
 class NicTables:
-    """An address of a host, and what each configuration of its leaf and its host makes of it."""
+    """An address of a host, and its routing tables for each configuration of its leaf and host."""
 
     host: str
     interface: str
@@ -108,7 +108,6 @@ class AddressGroup:
 
     @property
     def leaf(self) -> str:
-        """The leaf all of them are connected to."""
         return self.nics[0].leaf
 
 
@@ -125,7 +124,7 @@ class _Advert:
 
 @dataclass(slots=True)
 class _Rib:
-    """What one router knows in a layer."""
+    """One router's routes in a layer."""
 
     own: int = 0
     known: int = 0
@@ -146,8 +145,8 @@ class _Tables:
 class Network:
     """Every configuration of a transition, and the states between them.
 
-    `routers` and `hosts` hold, for each device, the configurations it may run: what runs, then what is intended, then
-    any between them.
+    `routers` and `hosts` hold the configurations each device may run: the running one, the intended one, then any in
+    between.
     """
 
     def __init__(
@@ -184,7 +183,7 @@ class Network:
     def outlook(self, state: NetworkState, wanted: Mapping[str, int] | None = None) -> Outlook:
         """Return the reachability in a state, once its routes have converged.
 
-        `wanted`: by leaf, the destinations whose paths are counted; all it can send to when left out.
+        `wanted`: by leaf, the destinations whose paths are counted; by default all it can send to.
         """
         tables = self._tables(state)
         hops = self._hops(tables)
@@ -224,7 +223,7 @@ class Network:
         )
 
     def speaking(self, state: NetworkState, name: str) -> frozenset[str]:
-        """Return the ports of a device with a session over which a route may pass, both ways."""
+        """Return the ports of a device with a session over which routes may pass in both directions."""
         return frozenset(
             near.interface
             for peer, far, near in (self._sessions(state, name) if name in self._routers else ())
@@ -234,7 +233,7 @@ class Network:
     def _is_passed(
         self, sender: tuple[str, BgpNeighbor], receiver: tuple[str, BgpNeighbor], state: NetworkState
     ) -> bool:
-        """Whether the filters at the ends of a session have a prefix in common, the sender's own or any other."""
+        """Whether the filters at both ends of a session have a prefix in common, of the sender or any other."""
         (name, far), (taker, near) = sender, receiver
         ends = (name, self._phase(state, name), far.outbound), (taker, self._phase(state, taker), near.inbound)
         found = self._passed.get(ends)
@@ -250,7 +249,7 @@ class Network:
         return found
 
     def _allowed(self, end: tuple[str, int, str], index: Mapping[Prefix, int]) -> int:
-        """Return which of some prefixes a route map of a router permits, a bit for each."""
+        """Return which of these prefixes a route map permits, a bit for each."""
         name, phase, route_map = end
         router = self._routers[name][phase]
         clauses = _clauses(router, route_map)
@@ -302,14 +301,14 @@ class Network:
         return tables
 
     def _changed(self, one: NetworkState, other: NetworkState) -> set[str]:
-        """Return the routers that are not the same in two states."""
+        """Return the routers that differ between two states."""
         names = {name for name in one.phases.keys() | other.phases.keys() if name in self._routers}
         changed = {name for name in names if self.router(one, name) != self.router(other, name)}
         changed |= {name for name, _ in one.down ^ other.down if name in self._routers}
         return changed | (one.drained ^ other.drained)
 
     def _announces_alike(self, one: NetworkState, other: NetworkState, name: str) -> bool:
-        """Whether a router tells neighbours that it keeps the same of the same routes: it only got other ones."""
+        """Whether a router treats the sessions it keeps the same way: it only gained or lost others."""
         was, now = self.router(one, name), self.router(other, name)
         known = {side.interface: side for side in was.neighbors}
         is_kept = all(known.get(side.interface, side) == side for side in now.neighbors)
@@ -346,7 +345,7 @@ class Network:
             yield (name, near.interface), end, tuple(links)
 
     def _settle(self, tables: _Tables, number: int, dirty: Iterable[str]) -> bool:
-        """Let routes travel until nothing changes; False when they do not come to rest."""
+        """Propagate routes until nothing changes; False if they do not converge."""
         layer = tables.layers[number]
         queue = deque(name for name in self._names if name in dirty)
         waiting = set(queue)
@@ -367,7 +366,7 @@ class Network:
         return True
 
     def _rib(self, tables: _Tables, number: int, name: str) -> _Rib:
-        """Return what a router knows from what its neighbours announce now."""
+        """Compute a router's routes from what its neighbours announce now."""
         state, index = tables.state, self._layers[number]
         own = 0
         for prefix in self._origins[name, self._phase(state, name)]:
@@ -390,7 +389,7 @@ class Network:
         return _Rib(own, known, tuple(hops), tuple(_merged(adverts)))
 
     def _accepted(self, tables: _Tables, number: int, name: str) -> Iterator[tuple[Quality, str, _Advert]]:
-        """Yield the routes that a router's filters let in, with their quality and their sender."""
+        """Yield the routes that a router's filters accept, with their quality and sender."""
         state, layer = tables.state, tables.layers[number]
         router = self.router(state, name)
         is_drained = router.is_drained or name in state.drained
@@ -446,7 +445,7 @@ class Network:
         return {name: _forwarding([layer[name] for layer in tables.layers]) for name in self._names}
 
     def _attached(self, state: NetworkState) -> int:
-        """Return the groups whose address is on the host, and on its leaf."""
+        """Return the groups whose address is configured on the host and on its leaf."""
         found = 0
         for index, group in enumerate(self.groups):
             nic = group.nics[0]
@@ -456,12 +455,12 @@ class Network:
         return found
 
     def _table(self, state: NetworkState, nic: NicTables) -> Table | None:
-        """Return what a host does in a state with what it sends from an address."""
+        """Return a host's routing tables for a source address in a state."""
         tables = nic.tables[self._phase(state, nic.leaf)]
         return tables[min(state.phases.get(nic.host, 0), len(tables) - 1)]
 
     def _delivered(self, hops: Mapping[str, tuple[tuple[str, int], ...]], attached: int) -> dict[str, int]:
-        """Return, for each router, the groups that a packet reaches whichever of the equal paths it takes."""
+        """Return, by router, the groups that a packet reaches on every equal path."""
         here = {name: self._at_leaf.get(name, 0) & attached for name in self._names}
         good = dict(here)
         is_moving = True
@@ -488,7 +487,7 @@ class Network:
         return (to_leaf & delivered[nic.leaf]) | (on_link & self._at_leaf[nic.leaf] & attached)
 
     def _sent_by(self, table: Table) -> tuple[int, int]:
-        """Return the groups a host sends to its leaf, and those it takes to be on its own link."""
+        """Return the groups a host sends to its leaf, and those it takes to be on-link."""
         to_leaf = on_link = 0
         stages = [(dict(rows), sorted({length for (_, length), _ in rows}, reverse=True)) for rows in table]
         for index, group in enumerate(self.groups):
@@ -501,7 +500,7 @@ class Network:
 
 
 def _is_up(router: Router, side: BgpNeighbor, peer: Router) -> bool:
-    """Whether one end of a session takes the other for what it is."""
+    """Whether one end of a session accepts the other."""
     is_expected = side.remote_asn == peer.asn if side.remote_asn else router.asn != peer.asn
     return bool(router.asn and peer.asn and is_expected and side.is_active and side.interface not in router.down)
 
@@ -519,7 +518,7 @@ def _prefix(network: IPv4Network) -> Prefix:
 
 
 def _originated(router: Router) -> Iterator[Prefix]:
-    """Yield the prefixes a router puts into BGP itself."""
+    """Yield the prefixes a router originates into BGP."""
     connected = {one.network for interface, one in router.addresses if interface not in router.down}
     announced = set(connected & set(router.networks))
     if router.redistributed is not None:
@@ -533,19 +532,19 @@ def _originated(router: Router) -> Iterator[Prefix]:
 
 
 def _is_inside(network: IPv4Network, summary: IPv4Network) -> bool:
-    """Whether a prefix is a more specific one of another."""
+    """Whether a prefix is a more specific of another."""
     return network.prefixlen > summary.prefixlen and network.subnet_of(summary)
 
 
 def _clauses(router: Router, route_map: str) -> tuple[Clause, ...]:
-    """Return the entries of a route map; one that does not exist denies, as does none where a policy is required."""
+    """Return the entries of a route map; a missing one denies, as does having none where a policy is required."""
     if route_map == NO_MAP:
         return () if router.requires_policy else PERMIT_ALL
     return tuple(router.route_maps.get(route_map, ()))
 
 
 def _permits(clauses: Iterable[Clause], lists: Mapping[str, Sequence[PrefixListEntry]], network: IPv4Network) -> bool:
-    """Whether a route of the router's own passes a route map; with none, everything does."""
+    """Whether a route of the router's own passes a route map."""
     for clause in clauses:
         if clause.matches_graceful_shutdown:
             continue
@@ -564,7 +563,7 @@ def _permitted(
     index: Mapping[Prefix, int],
     is_drained: bool,
 ) -> tuple[tuple[int, Clause], ...]:
-    """Return the destinations of a layer that a route map permits, by the entry that does."""
+    """Return the destinations of a layer that a route map permits, by the permitting entry."""
     masks: dict[int, int] = defaultdict(int)
     rules = {
         name: [
@@ -593,7 +592,7 @@ def _fits(rules: Sequence[tuple[int, int, int, int, bool]], number: int, length:
 
 
 def _at_most(most: int, offers: Sequence[tuple[str, _Advert]], known: int) -> Iterator[tuple[str, _Advert]]:
-    """Yield equal routes to what is not known yet, no more of them to one destination than a router uses."""
+    """Yield equal-cost routes to unknown destinations, at most `most` to each."""
     counted = [0] * most if most < len(offers) else []
     for sender, advert in offers:
         used = advert.mask & ~known
@@ -607,7 +606,7 @@ def _at_most(most: int, offers: Sequence[tuple[str, _Advert]], known: int) -> It
 
 
 def _merged(adverts: Iterable[_Advert]) -> Iterator[_Advert]:
-    """Yield announcements with those of the same quality joined."""
+    """Merge announcements of the same quality."""
     masks: dict[tuple[int, frozenset[int], bool], int] = {}
     for advert in adverts:
         key = (advert.length, advert.asns, advert.is_drained)
@@ -677,7 +676,7 @@ def _nics(
 
 
 def _on_ports(router: Router) -> Mapping[str, tuple[IPv4Interface, ...]]:
-    """Return the addresses a host at each port sees: those of the port, or of the VLAN it is in."""
+    """Return the addresses a host at each port sees: those of the port, or of its VLAN."""
     found: dict[str, tuple[IPv4Interface, ...]] = defaultdict(tuple)
     for interface, address in router.addresses:
         if interface not in router.down:
@@ -689,7 +688,7 @@ def _on_ports(router: Router) -> Mapping[str, tuple[IPv4Interface, ...]]:
 
 
 def _table(routes: HostRoutes, interface: str, ip: IPv4Address, gateways: set[str]) -> Table | None:
-    """Return what a host does with what it sends from one of its addresses; None when it does not have it."""
+    """Return the routing tables for a source address of the host; None if the host does not have it."""
     rail = next((one for one in routes.rails if one.interface == interface), None)
     own = next((one for one in rail.addresses if one.ip == ip), None) if rail else None
     if rail is None or own is None:
@@ -699,7 +698,7 @@ def _table(routes: HostRoutes, interface: str, ip: IPv4Address, gateways: set[st
 
 
 def _rows(routes: HostRoutes, rail: HostRail, table: int, gateways: set[str]) -> dict[Prefix, str]:
-    """Return one routing table: what leads over another rail is lost to this one."""
+    """Return one routing table: traffic towards another rail's interface counts as dropped."""
     rows: dict[Prefix, str] = {}
     for other in sorted(routes.rails, key=lambda one: one is not rail):
         for route in other.routes:
@@ -722,7 +721,7 @@ def _verdict(route: HostRoute, gateways: set[str]) -> str:
 
 
 def _grouped(nics: Iterable[NicTables], origins: Mapping[tuple[str, int], frozenset[Prefix]]) -> Iterator[AddressGroup]:
-    """Yield addresses at the same leaf that the same announcements cover, and whose hosts treat them alike."""
+    """Group addresses at the same leaf that the same announcements cover, and whose hosts treat them alike."""
     covers: dict[str, set[Prefix]] = defaultdict(set)
     for (name, _), prefixes in origins.items():
         covers[name] |= prefixes
@@ -739,7 +738,7 @@ def _grouped(nics: Iterable[NicTables], origins: Mapping[tuple[str, int], frozen
 def _layers(
     groups: Sequence[AddressGroup], origins: Mapping[tuple[str, int], frozenset[Prefix]]
 ) -> list[dict[Prefix, int]]:
-    """Return, layer by layer, which groups each prefix covers: in the first layer by the longest prefix there is."""
+    """Return, layer by layer, which groups each prefix covers: in the first layer by the longest match."""
     prefixes = {prefix for found in origins.values() for prefix in found}
     lengths = sorted({length for _, length in prefixes}, reverse=True)
     layers: list[dict[Prefix, int]] = []
