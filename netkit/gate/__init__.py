@@ -1,1 +1,1 @@
-"""Stage: gates of a deploy that read devices and hold what they find against how it was before."""
+"""Stage: health gates of a deploy that read devices and compare them with how they were before."""

@@ -1,7 +1,7 @@
-"""The health gate's part for CNPs: a change of a switch must not lose those that its rails carry.
+"""The health gate for CNPs: a change of a switch must not lose the CNPs of its rails.
 
-A CNP that lands in a lossy queue, or in one that nobody serves, slows nobody down. Sums of a whole rail tell: what its
-NICs send, its NICs hear. Where too little is sent, or not every NIC can be read, nothing is compared, and that is said.
+A CNP in a lossy or unserved queue slows no sender down. Sums over a whole rail show that: its NICs must receive what
+its NICs send. With too few CNPs, or a NIC that cannot be read, nothing is compared, and the gate reports that.
 """
 
 from collections.abc import Iterator, Mapping
@@ -21,9 +21,9 @@ from netkit.platforms.change import Risk
 
 POLL_S = 0.5
 FRESH_S = 30.0
-"""Before the changes of one wave, its devices share what was found so long ago."""
+"""The devices of a wave share a reading of this age before their changes."""
 QUIET_S = 120.0
-"""So long a rail that was quiet is taken for quiet: nobody reads every host again before each of many devices."""
+"""A rail is taken as quiet for this long, so that hosts are not read again before each of many devices."""
 LOOK = "look at what was changed so far; netkit rollback takes it back"
 Rails = Mapping[int, RailSum]
 
@@ -31,7 +31,7 @@ Rails = Mapping[int, RailSum]
 class CnpGate:
     """Asks another gate first; around changes that may rearrange queues it compares the CNPs of rails.
 
-    A spine that was drained carries no CNPs when it is asked about. What its change does to them shows before the next
+    A drained spine carries no CNPs when the gate is asked about it. The effect of its change shows before the next
     device changes: by then the rails must be as they were when the deploy began.
     """
 
@@ -40,10 +40,9 @@ class CnpGate:
     ) -> None:
         self._fabric, self._others, self._watch, self._limits, self._clock = fabric, others, watch, limits, clock
         self._first: dict[int, RailSum] = {}
-        """How each rail was when it was first known in this deploy."""
+        """The first reading of each rail in this deploy."""
 
     def __call__(self, question: GateQuestion) -> GateAnswer:
-        """Answer one question."""
         first = ask_first(self._others, question, self._clock)
         rails = self._rails(question)
         if not first.others.is_healthy or not rails or question.moment is Moment.DRAINED:
@@ -54,7 +53,7 @@ class CnpGate:
         return self._after(before, first.kept.get("notes", ()), first.others, first.left_s)
 
     def _rails(self, question: GateQuestion) -> frozenset[int]:
-        """Return the rails whose CNPs pass a device, where its change may touch their queues."""
+        """Return the rails whose CNPs pass a device, if its change may touch their queues."""
         found = self._fabric.device(question.device)
         if question.risk < Risk.BUFFER or not isinstance(found, Switch) or PLATFORMS[found.platform].lacks("pfc"):
             return frozenset()
@@ -77,7 +76,7 @@ class CnpGate:
         return age_s <= (FRESH_S if self._first else QUIET_S)
 
     def _after(self, before: Rails, notes: tuple[str, ...], answer: GateAnswer, left_s: float) -> GateAnswer:
-        """Return the answer once CNPs arrive as they did, or when the time limit is reached."""
+        """Poll until CNPs arrive as before, or the time limit is reached."""
         deadline_s = self._clock.steady_s() + left_s
         while before:
             asked_s = self._clock.steady_s()
@@ -95,7 +94,7 @@ class CnpGate:
         return {rail: one.sums for rail, one in found.items() if one.sums is not None and one.sums.is_enough}
 
     def _worse(self, before: Rails, found: Mapping[int, RailReading], when: str) -> Iterator[str]:
-        """Yield the rails that lose more of their CNPs than they did."""
+        """Yield the rails that lose more of their CNPs than before."""
         for rail, now in self._known(found).items():
             if rail not in before:
                 continue
@@ -108,12 +107,12 @@ class CnpGate:
                 yield f"rail {rail}: {lost}: {now}"
 
     def _notes(self, found: Mapping[int, RailReading], when: str) -> Iterator[str]:
-        """Yield what is not compared, and why; rails of one reason together."""
+        """Yield what is not compared, and why; rails with the same reason together."""
         known, causes = self._known(found), dict[str, list[str]]()
         for rail in sorted(found.keys() - known.keys()):
             few = f"too few {when}"
             causes.setdefault(found[rail].why_not or few, []).append(str(rail))
         for cause, rails in causes.items():
             some = f"CNPs of rail{'s' * (len(rails) > 1)} {', '.join(rails)}"
-            whose = "its CNPs" if len(rails) == len(found) else some
-            yield f"{whose} were not compared: {cause}"
+            what = "its CNPs" if len(rails) == len(found) else some
+            yield f"{what} were not compared: {cause}"

@@ -1,4 +1,4 @@
-"""CNPs of whole rails at one moment: every NIC of a rail is read at both ends of a window, or the rail is not known."""
+"""CNPs of whole rails at one moment: every NIC of a rail is read at both ends of a window, else it is unknown."""
 
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -20,9 +20,9 @@ from netkit.platforms.view import View, Viewer
 
 WINDOW_S, LONGEST_WINDOW_S = 3.0, 20.0
 SPREADS = 20
-"""A window is so many times longer than the time in which its samples are taken, where that is not too long."""
+"""The window is this many times longer than the time to take its samples, up to the longest."""
 MOST_HOSTS = 64
-"""Of more hosts nobody can say that they were read at one moment."""
+"""More hosts cannot be read at one moment."""
 MOST_NAMED = 4
 Samples = Mapping[str, Sample]
 Connect = Callable[[str], Viewer]
@@ -31,16 +31,16 @@ ViewsOf = Callable[[str], Sequence[View]]
 
 @dataclass(frozen=True, slots=True)
 class RailReading:
-    """The CNPs of one rail, or why they are not known."""
+    """The CNPs of one rail, or why they are unknown."""
 
     sums: RailSum | None = None
     why_not: str = ""
     doubt_percent: float = 0.0
-    """How much of a difference may come of NICs that were not read at the same moment."""
+    """The difference that NICs read at different moments may cause."""
 
 
 class CnpWatch:
-    """Reads hosts. Who asks while another reads shares what that finds, when it began late enough for both."""
+    """Reads hosts. Callers share a reading that began late enough for all of them."""
 
     def __init__(
         self,
@@ -62,14 +62,14 @@ class CnpWatch:
         self._found: Mapping[int, RailReading] = {}
 
     def rails(self, numbers: frozenset[int], is_good: Callable[[float], bool]) -> Mapping[int, RailReading]:
-        """Return what rails show; what was found before is good when it began at a good time."""
+        """Return the CNPs of rails; an earlier reading is reused if `is_good` accepts the time it began."""
         with self._lock:
             if not (numbers <= self._found.keys() and is_good(self._began_s)):
                 self._began_s = self._clock.steady_s()
-                self._found = self._looked(numbers)
+                self._found = self._read(numbers)
             return {number: self._found[number] for number in numbers}
 
-    def _looked(self, numbers: frozenset[int]) -> Mapping[int, RailReading]:
+    def _read(self, numbers: frozenset[int]) -> Mapping[int, RailReading]:
         hosts = {name for number in numbers for name in self._hosts[number]}
         if len(hosts) > MOST_HOSTS:
             why = f"{len(hosts)} hosts are more than the {MOST_HOSTS} that can be read at one moment"
@@ -81,7 +81,7 @@ class CnpWatch:
             self._clock.sleep_s(window_s)
             whole = [number for number, names in self._hosts.items() if names <= hosts]
             last, moved_s = self._samples(viewers), self._clock.ahead_s() - ahead_s
-            # Samples carry the time of a clock that may have been set between them.
+            # Samples carry wall-clock times, and the clock may have been set in between.
             first = {name: replace(one, at_s=one.at_s + moved_s) for name, one in first.items()}
             return self._readings(whole, first, last)
         finally:

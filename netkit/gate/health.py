@@ -1,8 +1,8 @@
-"""The health gate of a deploy: what checks know about a device, before its change and after it.
+"""The health gate of a deploy: the vitals of a device before and after its change.
 
-Sessions, and the rails of hosts, are asked by the gates of the deploy itself. This one adds what a lossless fabric
-needs beside: the lossless class loses nothing more than before, no watchdog trips, pauses do not rise, leaves are
-reached over as many ports, and light is what it was.
+The gates in netkit.deploy cover sessions and the rails of hosts. This one adds what a lossless fabric needs: the
+lossless class loses no more than before, no watchdog trips, pauses do not rise, leaves are reached over as many ports,
+and optical power is as before.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -22,12 +22,12 @@ from netkit.platforms.change import Risk
 from netkit.platforms.view import View, Viewer
 
 WINDOW_S, POLL_S = 1.0, 0.5
-SIGNS = frozenset({"counters", "routes"})
-"""Facts that are compared after every change but those of descriptions."""
+COMPARED = frozenset({"counters", "routes"})
+"""Facts that are compared after every change except changes of descriptions."""
 LIGHT = frozenset({"modules"})
-"""Compared too after a change that takes links down: reading modules is slow."""
+"""Also compared after a change that takes links down; reading modules is slow."""
 MOST_NAMED = 3
-WAIT, GOES_ON = "deploy again when it rests;", "--disruptive --busy goes on"
+WAIT, GOES_ON = "deploy again when it is idle;", "--disruptive --busy goes on"
 MOVED_SHARE = 0.05
 """A drained device may still send this part of what it sent before."""
 ADAPTER = TypeAdapter(Vitals)
@@ -46,14 +46,13 @@ class HealthGate:
         self._left = without_drains(fabric)
 
     def __call__(self, question: GateQuestion) -> GateAnswer:
-        """Answer one question."""
         first = ask_first(self._others, question, self._clock)
         if not first.others.is_healthy or question.risk is Risk.NONE:
             return first.without_more()
         if question.moment is Moment.BEFORE:
             return self._before(question, first)
         if "vitals" not in first.kept:
-            return GateAnswer("inconclusive", (f"{question.device}: nobody looked at it before the change",))
+            return GateAnswer("inconclusive", (f"{question.device}: it was not read before the change",))
         before = ADAPTER.validate_python(first.kept["vitals"])
         if question.moment is Moment.DRAINED:
             return self._drained(question, before, first.left_s)
@@ -68,15 +67,15 @@ class HealthGate:
             )
         moving = busy(now)
         if moving is None:
-            reason = f"does not report whether lossless traffic moves; {GOES_ON} without knowing"
+            reason = f"does not report whether lossless traffic flows; {GOES_ON} without knowing"
             return GateAnswer("inconclusive", (f"{question.device}: {reason}",), kept)
         named = "; ".join(moving[:MOST_NAMED])
         more = f" and {len(moving) - MOST_NAMED} more" if len(moving) > MOST_NAMED else ""
-        reasons = (f"{question.device}: {named}{more}; {WAIT} {GOES_ON} all the same",) if moving else ()
+        reasons = (f"{question.device}: {named}{more}; {WAIT} {GOES_ON} anyway",) if moving else ()
         return GateAnswer("worse" if reasons else "healthy", reasons, kept)
 
     def _drained(self, question: GateQuestion, before: Vitals, left_s: float) -> GateAnswer:
-        """Return the answer once traffic has moved, or when the time limit is reached."""
+        """Poll until traffic has moved, or the time limit is reached."""
         was = moving_bytes_per_s(before)
         deadline_s = self._clock.steady_s() + left_s
         while True:
@@ -88,7 +87,7 @@ class HealthGate:
                 return GateAnswer("worse", (f"{question.device}: {text}",))
 
     def _after(self, question: GateQuestion, before: Vitals, left_s: float) -> GateAnswer:
-        """Return the answer once all is as it was, or when the time limit is reached."""
+        """Poll until all is as it was, or the time limit is reached."""
         deadline_s = self._clock.steady_s() + left_s
         before = replace(before, widths=self._kept_widths(question.device, before.widths or {}))
         while True:
@@ -103,29 +102,29 @@ class HealthGate:
             self._clock.sleep_s(POLL_S)
 
     def _kept_widths(self, name: str, before: Mapping[str, int]) -> Mapping[str, int]:
-        """Return over how many ports leaves are to be reached still: those of before, without what is drained now."""
+        """Return the widths to expect: those from before, without what is drained now."""
         if self._left is self._fabric or not isinstance(self._fabric.device(name), Switch):
             return before
         wanted = LeafReach(self._left).widths(self._left.switch(name))
         return {prefix: min(width, wanted.get(prefix, width)) for prefix, width in before.items()}
 
     def _look(self, question: GateQuestion) -> Vitals:
-        """Return how the device is now: its counters over a moment, its routes, and its light where links went down."""
+        """Read the device: its counters over a moment, its routes, and its light where links went down."""
         viewer = cast("Viewer", question.reader)
-        wanted = SIGNS | LIGHT if question.risk >= Risk.PORT else SIGNS
+        wanted = COMPARED | LIGHT if question.risk >= Risk.PORT else COMPARED
         views = [view for view in self._views(question.device) if view.yields & wanted]
         counting = [view for view in views if view.counts]
-        first, ahead_s = sample(counting, _asked(viewer, counting)), self._clock.ahead_s()
+        first, ahead_s = sample(counting, _replies(viewer, counting)), self._clock.ahead_s()
         self._clock.sleep_s(WINDOW_S)
-        replies = _asked(viewer, views)
+        replies = _replies(viewer, views)
         last, moved_s = sample(counting, replies), self._clock.ahead_s() - ahead_s
-        # Samples carry the time of a clock that may have been set between them.
+        # Samples carry wall-clock times, and the clock may have been set in between.
         samples = [replace(first, at_s=first.at_s + moved_s)] if first is not None else []
         samples += [last] if last is not None else []
         return vitals(facts(views, replies), samples, self._prefixes, self._lossless_on(question.device))
 
     def _lossless_on(self, name: str) -> tuple[int, ...]:
-        """Return the lossless priorities of a device: none where its switches have no PFC and may drop."""
+        """Return the lossless priorities of a device; none if its switches have no PFC and may drop."""
         device = self._fabric.device(name)
         leaves = {nic.leaf for nic in device.nics} if isinstance(device, Host) else {name}
         found = (self._fabric.device(leaf) for leaf in leaves)
@@ -133,6 +132,6 @@ class HealthGate:
         return self._lossless if has_pfc else ()
 
 
-def _asked(viewer: Viewer, views: Sequence[View]) -> Replies:
+def _replies(viewer: Viewer, views: Sequence[View]) -> Replies:
     commands = tuple(dict.fromkeys(command for view in views for command in view.commands))
     return dict(zip(commands, viewer.ask(commands), strict=True))

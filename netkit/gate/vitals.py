@@ -1,4 +1,4 @@
-"""The signs by which one device is compared with itself: what it loses, pauses, and reaches, at one moment."""
+"""The vital signs of a device: what it loses, pauses and reaches at one moment."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,19 +13,19 @@ TRIPS = "watchdog_detected"
 PAUSES = ("rx_pause", "tx_pause")
 DAMAGE = "rx_errors"
 NEVER = frozenset({*LOSSES, TRIPS, DAMAGE})
-"""Any more of these than before is worse."""
+"""Any increase of these is worse."""
 IDLE_BYTES_PER_S = 100_000
-"""What may still move on a lossless queue that nobody uses: less than a millionth of a port."""
+"""Traffic on an idle lossless queue: less than a millionth of a port."""
 MANY_PAUSES_PER_S = 100
 WORSE_BY = 2.0
-"""So many times the pauses of before are worse."""
+"""Pauses are worse from this many times the earlier rate."""
 Rates = Mapping[str, float]
-"""Counter and place → counts a second; what is not known is not there."""
+"""Counter and place → counts per second; unknown ones are missing."""
 
 
 @dataclass(frozen=True, slots=True)
 class Vitals:
-    """How a device is."""
+    """The vital signs of one device."""
 
     rates: Rates = field(default_factory=dict)
     widths: Mapping[str, int] | None = None
@@ -35,7 +35,7 @@ class Vitals:
 
 
 def vitals(facts: Facts, samples: Sequence[Sample], prefixes: frozenset[str], lossless: tuple[int, ...]) -> Vitals:
-    """Return the vitals in what was seen; only prefixes of leaves count."""
+    """Extract the vitals from facts and samples; only leaf prefixes count."""
     routes, modules = facts.routes, facts.modules
     light = {} if isinstance(modules, Absent) else dict(_light(modules))
     return Vitals(
@@ -46,7 +46,7 @@ def vitals(facts: Facts, samples: Sequence[Sample], prefixes: frozenset[str], lo
 
 
 def _widths(routes: Mapping[str, Collection[object]], prefixes: Iterable[str]) -> Iterator[tuple[str, int]]:
-    """Yield how many ports lead to each prefix; by a route of another length where a change of lengths is under way."""
+    """Yield the number of ports for each prefix; by a route of another length while lengths are being changed."""
     known: dict[IPv4Network, int] | None = None
     for prefix in prefixes:
         if prefix in routes:
@@ -77,7 +77,7 @@ def _light(modules: Mapping[str, Module]) -> Iterator[tuple[str, float]]:
 
 
 def busy(now: Vitals) -> tuple[str, ...] | None:
-    """Return where lossless traffic moves; None when the device does not report."""
+    """Return where lossless traffic flows; None if the device does not report it."""
     moving = {key: rate for key, rate in now.rates.items() if key.startswith(("queue_tx_bytes", "rdma_tx_bytes"))}
     if not moving:
         return None
@@ -94,7 +94,7 @@ def moving_bytes_per_s(now: Vitals) -> float:
 
 
 def worse(before: Vitals, after: Vitals, ending: frozenset[str], trend_db: float) -> Iterator[str]:
-    """Yield how a device is worse than it was."""
+    """Yield how a device is worse than before."""
     for key, rate in after.rates.items():
         name, _, place = key.partition(" ")
         was = before.rates.get(key, 0.0)
@@ -110,7 +110,7 @@ def worse(before: Vitals, after: Vitals, ending: frozenset[str], trend_db: float
 
 
 WORDS = {
-    "buffer_drops": "loses lossless packets for want of buffer",
+    "buffer_drops": "loses lossless packets for lack of buffer",
     "queue_drops": "drops lossless packets",
     TRIPS: "its PFC watchdog trips",
     DAMAGE: "packets arrive damaged",
@@ -127,13 +127,13 @@ def _narrower(before: Mapping[str, int], after: Mapping[str, int]) -> Iterator[s
 
 
 def unreported(before: Vitals, after: Vitals) -> Iterator[str]:
-    """Yield what a device told before and does not report any more: that is not a sign of health."""
+    """Yield what a device no longer reports: that is not a sign of health."""
     for name in (*LOSSES, TRIPS, *PAUSES):
-        if _tells(before, name) and not _tells(after, name):
+        if _has(before, name) and not _has(after, name):
             yield f"does not report {name.replace('_', ' ')} any more"
     if before.widths and after.widths is None:
         yield "does not report its routes any more"
 
 
-def _tells(vital: Vitals, name: str) -> bool:
+def _has(vital: Vitals, name: str) -> bool:
     return any(key.startswith(f"{name} ") for key in vital.rates)

@@ -26,10 +26,10 @@ __all__ = [
 
 RENAMED = {"Scene": "CheckContext", "Seen": "DeviceContext"}
 
-if not TYPE_CHECKING:  # a type checker shall still refuse names that do not exist
+if not TYPE_CHECKING:  # type checkers still refuse names that do not exist
 
     def __getattr__(name: str) -> object:
-        """Name the replacement of what a check written for an earlier netkit imports."""
+        """Report the replacement of a name from an earlier netkit."""
         if name in RENAMED:
             raise ImportError(f"netkit.judge has no {name} any more: write {RENAMED[name]}")
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,4 +1,4 @@
-"""The checks there are: one file each under `checks/`, the user's own before those that come with netkit."""
+"""The catalogue of checks: the files under `checks/`, the user's own before those that come with netkit."""
 
 import importlib.util
 import sys
@@ -12,7 +12,7 @@ from netkit.judge.check import Check, is_meant
 
 Catalog = Mapping[str, Check]
 NO_CHECKS = ("_", "test_", "conftest")
-"""How the names of files begin that hold no checks."""
+"""Prefixes of file names without checks."""
 
 
 def shipped_checks() -> Path:
@@ -22,7 +22,7 @@ def shipped_checks() -> Path:
 
 
 def load(folders: Sequence[Path] = ()) -> Catalog:
-    """Return all checks by name. A file in an earlier folder takes the place of one of the same name later on."""
+    """Return all checks by name. A file in an earlier folder replaces one of the same name in a later folder."""
     files: dict[str, Path] = {}
     for folder in (*folders, shipped_checks()):
         for file in sorted(folder.glob("*.py")):
@@ -41,16 +41,16 @@ def of_file(file: Path) -> Sequence[Check]:
     if spec is None or spec.loader is None:
         raise CheckError(Problem("is not Python", "name it NAME.py", file=str(file)))
     loaded = importlib.util.module_from_spec(spec)
-    sys.modules[module] = loaded  # dataclasses of a check look their module up
+    sys.modules[module] = loaded  # dataclasses look up their module
     try:
         with redirect_stdout(sys.stderr):
             spec.loader.exec_module(loaded)
     except NetkitError as error:
         raise CheckError(replace(problem, file=str(file)) for problem in error.problems) from None
-    except (Exception, SystemExit) as error:  # exit() in a file would end the whole run as if all were well
+    except (Exception, SystemExit) as error:  # exit() in a file would end the run with success
         line = _line_of(error, file)
         raise CheckError(
-            Problem(f"cannot be loaded: {type(error).__name__}: {error}", "mend it", file=str(file), line=line)
+            Problem(f"cannot be loaded: {type(error).__name__}: {error}", "fix it", file=str(file), line=line)
         ) from None
     stem = file.stem.replace("_", "-")
     found = {one.name: one for one in vars(loaded).values() if isinstance(one, Check)}
@@ -70,7 +70,7 @@ def _line_of(error: BaseException, file: Path) -> int:
 
 
 def select(catalog: Catalog, names: Sequence[str]) -> tuple[Check, ...]:
-    """Return the checks that names, names of files or globs choose; choosing nothing is an error."""
+    """Return the checks chosen by names, file names or globs; choosing nothing is an error."""
     if not names:
         return tuple(catalog.values())
     chosen: dict[str, Check] = {}

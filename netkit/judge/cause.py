@@ -1,9 +1,9 @@
-"""Which finding follows from which: what a check may be a symptom of, at the place where the other thing is wrong.
+"""Which finding follows from which.
 
-A finding follows from another one when its check says that it may (`follows`), and the other is at the same place: in
-what it names as its cause, on its cable, of its whole device, or at one of the places it says it may come from
-(`touches`); or when the other names its cause as one that it `explains`. Whatever no other finding explains is a cause
-of its own, though it be on the same cable.
+A finding follows from another one when its check allows that (`follows`) and the other is at the same place: it has the
+same cause, is on its cable, concerns its whole device, or is at one of the places it may come from (`touches`); or when
+the other finding declares that it `explains` its cause. A finding that no other explains is a cause of its own, even on
+the same cable.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -15,12 +15,12 @@ from netkit.judge.finding import Finding, Silenced, Verdict
 
 
 def cable_at(context: CheckContext, device: str, place: str) -> str:
-    """Return the cable at a place, be it a port or a priority of one."""
+    """Return the cable at a place, which may be a port or a priority of one."""
     return context.cable(device, place) or context.cable(device, place.rpartition("/")[0])
 
 
 def linked(context: CheckContext, checks: Sequence[Check], findings: Sequence[Finding]) -> Sequence[Finding]:
-    """Return findings in the same order, each with the cause that those of one cause share."""
+    """Return findings in the same order, each with the name of its root cause."""
     bad = [number for number, one in enumerate(findings) if one.verdict > Verdict.SKIPPED]
     if not bad:
         return findings
@@ -29,16 +29,16 @@ def linked(context: CheckContext, checks: Sequence[Check], findings: Sequence[Fi
 
 
 class _Links:
-    """From each finding to what it follows from."""
+    """Links each finding to the one it follows from."""
 
     def __init__(
         self, context: CheckContext, checks: Sequence[Check], findings: Sequence[Finding], bad: Sequence[int]
     ) -> None:
-        self._context, self._findings = context, findings
+        self._findings = findings
         self._order = {check.name: (LAYERS.index(check.layer), order) for order, check in enumerate(checks)}
         self._follows = {check.name: tuple(_followed(check, checks)) for check in checks}
-        self._says = {check.name: check.follows is not None for check in checks}
-        self._cables = {number: self._cable(findings[number]) for number in bad}
+        self._declares = {check.name: check.follows is not None for check in checks}
+        self._cables = {number: cable_at(context, findings[number].device, findings[number].place) for number in bad}
         self._at: dict[tuple[str, str], list[int]] = {}
         self._explaining: dict[str, list[int]] = {}
         for number in sorted(bad, key=self._rank):
@@ -47,7 +47,7 @@ class _Links:
             for cause in findings[number].explains:
                 self._explaining.setdefault(cause, []).append(number)
         self._parents: dict[int, int] = {}
-        for candidates in (self._explained, self._followed):  # what one finding says of another goes before the rest
+        for candidates in (self._explained, self._followed):  # an explicit explanation comes first
             for number in sorted(set(bad) - self._parents.keys(), key=self._rank):
                 parent = next((one for one in candidates(number) if self._root(one) != number), None)
                 if parent is not None:
@@ -57,7 +57,7 @@ class _Links:
         self._has_symptoms = {root for number, root in roots.items() if root != number}
         names: dict[str, set[int]] = {}
         for root in roots.values():
-            names.setdefault(own(findings[root]), set()).add(root)
+            names.setdefault(cause_name(findings[root]), set()).add(root)
         self._shared = {name for name, owners in names.items() if len(owners) > 1}
 
     def named(self, number: int) -> Finding:
@@ -67,9 +67,9 @@ class _Links:
             return one
         root = self._roots[number]
         head = self._findings[root]
-        if root == number and root not in self._has_symptoms and own(head) not in self._shared:
+        if root == number and root not in self._has_symptoms and cause_name(head) not in self._shared:
             return one._replace(touches=())
-        name = f"{own(head)} ({head.check})" if own(head) in self._shared else own(head)
+        name = f"{cause_name(head)} ({head.check})" if cause_name(head) in self._shared else cause_name(head)
         return one._replace(cause=name, touches=(), is_symptom=root != number)
 
     def _rank(self, number: int) -> tuple[int, int, int, int]:
@@ -77,48 +77,45 @@ class _Links:
         layer, order = self._order.get(one.check, (len(LAYERS), 0))
         return -len(one.explains), layer, -one.verdict, order
 
-    def _cable(self, one: Finding) -> str:
-        return cable_at(self._context, one.device, one.place)
-
     def _ends(self, number: int) -> Iterator[str]:
-        """Yield the devices at both ends of the cable a finding is at, or its device."""
+        """Yield the devices at both ends of a finding's cable, or its device."""
         if self._cables[number]:
             yield from (end.partition(":")[0] for end in self._cables[number].split(" — "))
         elif self._findings[number].device:
             yield self._findings[number].device
 
     def _keys(self, number: int) -> Iterator[str]:
-        """Yield under which keys a finding is found as a cause."""
+        """Yield the keys under which a finding is looked up as a cause."""
         one = self._findings[number]
-        yield own(one)
+        yield cause_name(one)
         yield self._cables[number] or f"nowhere {number}"
         yield from (f"in {device}" for device in self._ends(number))
         if one.device and not one.place:
             yield f"on {one.device}"
 
     def _explained(self, number: int) -> Iterator[int]:
-        """Yield the findings that say of themselves that they explain this one."""
-        yield from (other for other in self._explaining.get(own(self._findings[number]), ()) if other != number)
+        """Yield the findings that declare that they explain this one."""
+        yield from (other for other in self._explaining.get(cause_name(self._findings[number]), ()) if other != number)
 
     def _followed(self, number: int) -> Iterator[int]:
         """Yield what a finding may follow from, the nearest first."""
         one = self._findings[number]
-        keys = [own(one), self._cables[number]]
-        if self._says.get(one.check):
+        keys = [cause_name(one), self._cables[number]]
+        if self._declares.get(one.check):
             keys += [f"on {one.device}"] if one.device else []
             keys += [f"in {one.device}"] if one.device and not one.place else []
         keys += [key for place in one.touches for key in (place, f"in {place}")]
         for key in filter(None, keys):
             found = [other for check in self._follows.get(one.check, ()) for other in self._at.get((check, key), ())]
-            found = [other for other in found if other != number and not self._is_other_way(one, other)]
+            found = [other for other in found if other != number and not self._is_opposite(one, other)]
             yield from sorted(found, key=self._rank)
-        alike = self._at.get((one.check, own(one)), [number])
+        alike = self._at.get((one.check, cause_name(one)), [number])
         yield from (other for other in alike[:1] if other != number)
 
-    def _is_other_way(self, one: Finding, other: int) -> bool:
-        """Whether two findings are about the two directions of one cable, which have nothing to do with each other."""
-        ways = own(one).partition(": ")[0], own(self._findings[other]).partition(": ")[0]
-        return all(" → " in way for way in ways) and ways[0] == " → ".join(reversed(ways[1].split(" → ")))
+    def _is_opposite(self, one: Finding, other: int) -> bool:
+        """Whether two findings are about opposite directions of one cable, which are independent."""
+        near, far = cause_name(one).partition(": ")[0], cause_name(self._findings[other]).partition(": ")[0]
+        return " → " in near and " → " in far and near.split(" → ") == far.split(" → ")[::-1]
 
     def _root(self, number: int) -> int:
         while number in self._parents:
@@ -126,13 +123,13 @@ class _Links:
         return number
 
 
-def own(one: Finding) -> str:
-    """Return the name of what a finding is about."""
+def cause_name(one: Finding) -> str:
+    """Return the cause a finding names, else a name for the finding itself."""
     return one.cause or f"{one.check} on {one.device} {one.place}"
 
 
 def _followed(check: Check, checks: Iterable[Check]) -> Iterator[str]:
-    """Yield the checks whose findings a check may follow from; all of lower layers when it does not say."""
+    """Yield the checks whose findings a check may follow from; by default all of lower layers."""
     for other in checks:
         if check.follows is None:
             if LAYERS.index(other.layer) < LAYERS.index(check.layer):
@@ -142,9 +139,9 @@ def _followed(check: Check, checks: Iterable[Check]) -> Iterator[str]:
 
 
 MANY = 4
-"""What is wrong in the same words at so many places has one cause."""
+"""The same finding at this many places has one cause."""
 SETTINGS: frozenset[Layer] = frozenset({"host", "qos", "reach"})
-"""Of settings and counters, that is so of two places on one device."""
+"""In these layers, two places on one device are enough."""
 Layers = Mapping[str, Layer]
 """Check → its layer."""
 
@@ -156,46 +153,46 @@ class CauseGroup:
     head: Finding
     symptoms: tuple[Finding, ...]
     places: int = 1
-    """At how many places the same is wrong."""
+    """The number of places with the same finding."""
 
     @property
     def findings(self) -> tuple[Finding, ...]:
-        """Return the cause and its symptoms."""
+        """The cause and its symptoms."""
         return self.head, *self.symptoms
 
     @property
     def verdict(self) -> Verdict:
-        """Return the worst verdict among cause and symptoms; what is silenced counts when all of it is."""
+        """The worst verdict of cause and symptoms; silenced ones count only if all are silenced."""
         counted = [one for one in self.findings if one.silenced is None]
         return max(finding.verdict for finding in counted or self.findings)
 
     @property
     def is_silenced(self) -> bool:
-        """Whether nothing of it counts."""
+        """Whether everything in it is silenced."""
         return all(one.silenced is not None for one in self.findings)
 
 
 def cause_groups(findings: Iterable[Finding], layers: Layers) -> tuple[CauseGroup, ...]:
-    """Return findings by cause, what is to be repaired first before the others; what is silenced comes last."""
+    """Return findings by cause, in order of repair; silenced causes come last."""
     found = [CauseGroup(*_headed(group, layers)) for group in _by_cause(findings).values()]
-    return tuple(sorted(_alike(found, layers), key=lambda trouble: _weight(trouble, layers)))
+    return tuple(sorted(_merged(found, layers), key=lambda cause: _weight(cause, layers)))
 
 
-def _alike(found: Sequence[CauseGroup], layers: Layers) -> Iterator[CauseGroup]:
-    """Yield troubles; where many places have the same one, its cause is common to them."""
+def _merged(found: Sequence[CauseGroup], layers: Layers) -> Iterator[CauseGroup]:
+    """Yield causes; where many places have the same one, it is reported once."""
     same: dict[tuple[str, str, Verdict, bool, Silenced | None], list[CauseGroup]] = {}
-    for trouble in found:
-        head = trouble.head
-        key = head.check, head.text, trouble.verdict, trouble.is_silenced, head.silenced
-        same.setdefault(key, []).append(trouble)
+    for cause in found:
+        head = cause.head
+        key = head.check, head.text, cause.verdict, cause.is_silenced, head.silenced
+        same.setdefault(key, []).append(cause)
     for group in same.values():
         if len(group) >= MANY:
             yield _together(group)
             continue
         devices: dict[str, list[CauseGroup]] = {}
-        for trouble in group:
-            is_setting = layers.get(trouble.head.check) in SETTINGS and trouble.head.place
-            devices.setdefault(trouble.head.device if is_setting else str(len(devices)), []).append(trouble)
+        for cause in group:
+            is_setting = layers.get(cause.head.check) in SETTINGS and cause.head.place
+            devices.setdefault(cause.head.device if is_setting else str(len(devices)), []).append(cause)
         yield from map(_together, devices.values())
 
 
@@ -210,7 +207,7 @@ def _layer(finding: Finding, layers: Layers) -> int:
 
 
 def heads(findings: Iterable[Finding], layers: Layers) -> Mapping[str, Finding]:
-    """Return by the name of each cause the finding that stands for it."""
+    """Return, by the name of each cause, the finding that stands for it."""
     return {name: _headed(group, layers)[0] for name, group in _by_cause(findings).items()}
 
 
@@ -218,7 +215,7 @@ def _by_cause(findings: Iterable[Finding]) -> Mapping[str, list[Finding]]:
     groups: dict[str, list[Finding]] = {}
     for finding in findings:
         if finding.verdict > Verdict.SKIPPED:
-            groups.setdefault(own(finding), []).append(finding)
+            groups.setdefault(cause_name(finding), []).append(finding)
     return groups
 
 
@@ -228,6 +225,6 @@ def _headed(group: Sequence[Finding], layers: Layers) -> tuple[Finding, tuple[Fi
     return head, tuple(symptoms)
 
 
-def _weight(trouble: CauseGroup, layers: Layers) -> tuple[bool, int, int, int, str, str]:
-    head = trouble.head
-    return trouble.is_silenced, -trouble.verdict, _layer(head, layers), -len(trouble.symptoms), head.device, head.place
+def _weight(cause: CauseGroup, layers: Layers) -> tuple[bool, int, int, int, str, str]:
+    head = cause.head
+    return cause.is_silenced, -cause.verdict, _layer(head, layers), -len(cause.symptoms), head.device, head.place

@@ -1,4 +1,4 @@
-"""What a check is: a pure generator of findings, whose docstring says what a failure means and what to do."""
+"""A check: a pure generator of findings, whose docstring explains what a failure means and what to do."""
 
 import inspect
 from collections.abc import Callable, Iterable, Sequence
@@ -14,9 +14,9 @@ from netkit.judge.finding import Finding
 Of = Literal["switch", "host", "device"]
 Layer = Literal["reach", "physical", "link", "routing", "qos", "congestion", "host", "application"]
 LAYERS: tuple[Layer, ...] = ("physical", "link", "routing", "host", "qos", "reach", "congestion", "application")
-"""In the order of repair: what is wrong further left is mended first, and is the cause of what follows from it."""
+"""In the order of repair: faults further left are repaired first, and cause those further right."""
 CABLE_FAULTS = ("links.up", "links.flaps", "links.cabling", "optics.fec", "load.errors")
-"""The checks that find a cable which carries nothing, or loses packets: what goes over it may follow from them."""
+"""The checks that find a cable without link or with loss: faults of the traffic over it may follow."""
 OfDevice = Callable[[CheckContext, DeviceContext], Iterable[Finding]]
 OfFabric = Callable[[CheckContext], Iterable[Finding]]
 
@@ -43,7 +43,7 @@ class Check:
 
     @property
     def title(self) -> str:
-        """Return the first line of its text."""
+        """The first line of its text."""
         return self.text.partition("\n")[0]
 
 
@@ -55,7 +55,7 @@ def device_check(
     window: bool = False,
     follows: Sequence[str] | None = None,
 ) -> Callable[[OfDevice], Check]:
-    """Make a check of a function that judges one device; it is not asked about those that lack the facts it needs."""
+    """Make a check from a function that judges one device; devices without the needed facts are skipped."""
 
     def make(function: OfDevice) -> Check:
         name, text = _described(function, needs)
@@ -70,7 +70,7 @@ def device_check(
 def fabric_check(
     *, layer: Layer, needs: Sequence[str] = (), window: bool = False, follows: Sequence[str] | None = None
 ) -> Callable[[OfFabric], Check]:
-    """Make a check of a function that judges the fabric as a whole; it must look itself at what devices lack."""
+    """Make a check from a function that judges the whole fabric; it must handle missing facts itself."""
 
     def make(function: OfFabric) -> Check:
         name, text = _described(function, needs)
@@ -82,7 +82,7 @@ def fabric_check(
 
 
 def is_meant(key: str, name: str) -> bool:
-    """Whether a name, the name of a file or a glob chooses a check."""
+    """Whether a name, a file name or a glob chooses a check."""
     wanted = name.replace("_", "-")
     return key == wanted or key.partition(".")[0] == wanted or fnmatchcase(key, wanted)
 
@@ -91,7 +91,7 @@ def _described(function: Callable[..., object], needs: Sequence[str]) -> tuple[s
     name = function.__name__.replace("_", "-")
     text = inspect.cleandoc(function.__doc__ or "")
     if not text:
-        remedy = "say in it what a failure means and what to do"
+        remedy = "explain in it what a failure means and what to do"
         raise CheckError(Problem(f"the check {name} has no docstring", remedy))
     if isinstance(needs, str):
         raise CheckError(Problem(f"the check {name} has needs={needs!r}, a text", f"write needs=[{needs!r}]"))
@@ -102,6 +102,6 @@ def _described(function: Callable[..., object], needs: Sequence[str]) -> tuple[s
 
 
 def _refuse(name: str, what: str, given: str, known: Sequence[str]) -> None:
-    """Refuse what files without types may give: it would be taken for something else, or break the report."""
+    """Refuse wrong values that an untyped file may give: they would be misread, or break the report."""
     if given not in known:
         raise CheckError(Problem(f"the check {name} has {what}={given!r}", f"use one of {', '.join(known)}"))

@@ -1,4 +1,4 @@
-"""The way of CNPs hop by hop: where they leave their queue, and where they are lost."""
+"""The path of CNPs hop by hop: where they leave their queue, and where they are lost."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
@@ -13,23 +13,23 @@ from netkit.judge.parity import HALF, skew_s
 
 HEARD = ("cnp_handled", "cnp_ignored")
 ASKED_APART_S = 0.5
-"""CNPs and packets by priority are read in two places of a host, on a busy one so long one after the other."""
+"""CNPs and packets by priority are read from two sources of a host, up to this far apart on a busy one."""
 
 
 class Stray(NamedTuple):
-    """CNPs that were sent to a device in their queue, and that did not go on in it."""
+    """CNPs that were sent to a device in their queue, and that left it in another one."""
 
     sender: CableEnd
     receiver: CableEnd
     sent: int
     kept: int
-    """How many of these the receiver passed on, or received, in their queue."""
+    """How many of these the receiver forwarded, or received, in their queue."""
     others: tuple[CableEnd, ...] = ()
-    """Who may have sent them instead: counts do not distinguish them."""
+    """Other possible senders, which the counts do not distinguish."""
 
 
 class CnpLoss(NamedTuple):
-    """One place that CNPs are lost at."""
+    """One place where CNPs are lost."""
 
     end: CableEnd
     packets: int
@@ -37,7 +37,7 @@ class CnpLoss(NamedTuple):
 
 
 def is_cut_off(context: CheckContext, device: DeviceContext, nic: str) -> bool:
-    """Whether a NIC that was not read neither sent nor heard anything: its leaf has the port down, all the time."""
+    """Whether an unread NIC neither sent nor received anything: its leaf had the port down all the time."""
     far = context.far(device.name, nic)
     leaf = context.devices.get(far.device) if far else None
     if (
@@ -54,17 +54,17 @@ def is_cut_off(context: CheckContext, device: DeviceContext, nic: str) -> bool:
 
 
 def losses(context: CheckContext, nics: Sequence[tuple[DeviceContext, str]]) -> tuple[CnpLoss, ...]:
-    """Return where CNPs of a rail are lost, the greatest loss first: in NICs, or in queues that are full."""
+    """Return where CNPs of a rail are lost, the greatest loss first: in NICs, or in full queues."""
     found = [
         loss for device, nic in nics for loss in (*_swallowed(context, device, nic), *_withheld(context, device, nic))
     ]
     leaves = {device.nics[nic].leaf for device, nic in nics}
-    ways = [
+    switches = [
         one
         for one in context.switches
         if one.name in leaves or not (isinstance(one.device, Switch) and one.device.role == "leaf")
     ]
-    found += [loss for device in ways for loss in _dropped(context, device)]
+    found += [loss for device in switches for loss in _dropped(context, device)]
     return tuple(sorted(found, key=lambda loss: -loss.packets))
 
 
@@ -104,12 +104,12 @@ def pair(nics: Sequence[tuple[DeviceContext, str]]) -> str:
 
 
 def hops(context: CheckContext, rail: int) -> str:
-    """Return the hops of a rail that do not treat CNPs as intended, by their settings; a spine is one of all rails."""
+    """Return the hops of a rail that are not configured to treat CNPs as intended; spines belong to all rails."""
     found = [
-        told
+        deviation
         for device in context.devices.values()
         for port in (*device.ports, *device.nics)
-        if _is_of_rail(device, port, rail) and (told := _odd(context, device, port))
+        if _is_of_rail(device, port, rail) and (deviation := _deviation(context, device, port))
     ]
     profile = context.fabric.lossless
     return "; ".join(found) or f"all that report it map DSCP {profile.cnp_dscp} to priority {profile.cnp.priority}"
@@ -121,8 +121,8 @@ def _is_of_rail(device: DeviceContext, port: str, rail: int) -> bool:
     return isinstance(device.device, Switch) and (device.device.role != "leaf" or device.device.rail == rail)
 
 
-def _odd(context: CheckContext, device: DeviceContext, port: str) -> str:
-    """Return how a hop treats CNPs if that is not as intended; empty when it is, or is not reported."""
+def _deviation(context: CheckContext, device: DeviceContext, port: str) -> str:
+    """Return how a hop treats CNPs if not as intended; empty if it does, or does not report."""
     profile, shown = context.fabric.lossless, device.facts.qos
     qos = None if isinstance(shown, Absent) else shown.get(port)
     if qos is None:
@@ -134,7 +134,7 @@ def _odd(context: CheckContext, device: DeviceContext, port: str) -> str:
 
 
 def strays(context: CheckContext) -> tuple[Stray, ...]:
-    """Return the cables that CNPs leave in their queue and behind which they are in it no more."""
+    """Return the cables behind which CNPs are no longer in their queue."""
     found = [one for device in context.switches for one in _of_switch(context, device)]
     missing = {rail.number: _missing(context, rail.number) for rail in context.fabric.rails}
     found += [one for device in context.hosts for nic in device.nics for one in _of_nic(context, device, nic, missing)]
@@ -143,7 +143,7 @@ def strays(context: CheckContext) -> tuple[Stray, ...]:
 
 
 def sent_to(context: CheckContext, device: str, port: str) -> Delta | None:
-    """Return what the other end of a port sends to it in the queue of CNPs; None where that is not counted."""
+    """Return what the other end of a port sends to it in the CNP queue; None if that is not counted."""
     far = context.far(device, port)
     seen = context.devices.get(far.device) if far else None
     if far is None or seen is None:
@@ -155,10 +155,10 @@ def sent_to(context: CheckContext, device: str, port: str) -> Delta | None:
 
 
 def _of_switch(context: CheckContext, device: DeviceContext) -> Iterator[Stray]:
-    """Yield the ports that CNPs come in by and do not go on from, of a switch that sends on fewer than it is sent.
+    """Yield the ports where CNPs enter and leave their queue, on a switch that forwards fewer than it receives.
 
-    A port that gives them another DSCP, or takes that for another priority, does so with all of them. So what is
-    missing is what came by one port, or by all ports of one neighbour, or all there was.
+    A port that remarks their DSCP, or maps it to another priority, does so with all of them. So what is missing is what
+    came in by one port, by all ports of one neighbour, or all there was.
     """
     queue = context.fabric.lossless.cnp.priority
     passed_on = [device.delta("queue_tx_packets", place(port, queue)) for port in device.ports]
@@ -190,7 +190,7 @@ def _of_switch(context: CheckContext, device: DeviceContext) -> Iterator[Stray]:
 
 
 def _of_nic(context: CheckContext, device: DeviceContext, nic: str, missing: Mapping[int, int]) -> Iterator[Stray]:
-    """Yield what a NIC takes for CNPs and receives on another priority than theirs."""
+    """Yield what a NIC counts as CNPs but receives on another priority than theirs."""
     kept = device.delta("priority_rx_packets", place(nic, context.fabric.lossless.cnp.priority))
     heard = _total(device.delta(name, nic) for name in HEARD)
     sent = sent_to(context, device.name, nic)
@@ -209,7 +209,7 @@ def _missing(context: CheckContext, rail: int) -> int:
 
 
 def _doubt(context: CheckContext, device: DeviceContext, port: str) -> float:
-    """Return in how much of its window a device and the one at the other end of a port did not both count."""
+    """Return the part of a device's window in which it and the other end of a port did not both count."""
     far = context.far(device.name, port)
     other = context.devices.get(far.device) if far else None
     shortest_s = min(device.window_s, other.window_s) if other else 0.0

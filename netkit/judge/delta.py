@@ -1,4 +1,4 @@
-"""Counters over a window: what was added between two samples, and what cannot be said."""
+"""Counters over a window: the increase between two samples, or why it is unknown."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -11,13 +11,13 @@ from netkit.facts.counter import place
 NARROW = 1 << 32
 WIDE = 1 << 64
 NEAR_THE_END = 0.9
-"""A count must have come so close to the end of its range to have passed it."""
+"""A count must have been this close to the end of its range to have wrapped."""
 MOST_WRAPPED = 0.25
-"""Of its range, how much a counter may have counted across its end before that is implausible."""
+"""The part of its range that a counter may plausibly have counted across its end."""
 MOST_NUMBERS = 16
-"""Of priorities, queues or bins of a port."""
+"""The most priorities, queues or bins of a port."""
 LONGEST_WRAP_S = 3600.0
-"""Over a longer window nobody can tell one that ran over its end, and how often, from one that restarted."""
+"""Over a longer window a counter that wrapped, perhaps twice, cannot be distinguished from one that was reset."""
 
 
 class CounterState(StrEnum):
@@ -27,13 +27,13 @@ class CounterState(StrEnum):
     BASELINE = "baseline"
     """There is only one sample: nothing to compare with."""
     RESET = "reset"
-    """It restarted within the window; how much it counted before is not known."""
+    """It was reset within the window; what it counted before is unknown."""
     MISSING = "missing"
     """The device does not report it."""
     STUCK = "stuck"
-    """It stands still while the other end of the cable counts: its device does not read it any more."""
+    """It stands still while the other end of the cable counts: its device no longer updates it."""
     FAILED = "failed"
-    """The device was asked and did not answer, or told it at the beginning of the window and not at its end."""
+    """The device did not answer, or reported it at the start of the window only."""
 
 
 class Delta(NamedTuple):
@@ -46,12 +46,12 @@ class Delta(NamedTuple):
 
     @property
     def is_known(self) -> bool:
-        """Whether the value means something."""
+        """Whether the value is meaningful."""
         return self.state is CounterState.DELTA
 
     @property
     def per_s(self) -> float:
-        """Return the rate."""
+        """The rate."""
         return self.value / self.seconds if self.seconds > 0 else 0.0
 
 
@@ -69,7 +69,7 @@ def deltas(name: str, samples: tuple[Sample, ...]) -> Mapping[str, Delta]:
     seconds = last.at_s - first.at_s
     if len(samples) == 1 or seconds <= 0:
         return dict.fromkeys(later, Delta(CounterState.BASELINE))
-    if first.boot != last.boot:  # a count that is higher all the same says nothing
+    if first.boot != last.boot:  # even a higher count proves nothing
         return dict.fromkeys(later, Delta(CounterState.RESET, seconds=seconds))
     earlier = first.counters.get(name, {})
     gone = dict.fromkeys(earlier.keys() - later.keys(), Delta(CounterState.FAILED, seconds=seconds))
@@ -80,16 +80,16 @@ def deltas(name: str, samples: tuple[Sample, ...]) -> Mapping[str, Delta]:
 
 
 def _added(earlier: int | None, later: int, seconds: float) -> Delta | None:
-    """Return what a counter added; None for one that fell."""
+    """Return what a counter added; None if it fell."""
     if earlier is None:
         return Delta(CounterState.BASELINE, seconds=seconds)
     return Delta(CounterState.DELTA, later - earlier, seconds) if later >= earlier else None
 
 
 def _fallen(name: str, at: str, samples: tuple[Sample, ...], seconds: float) -> Delta:
-    """Return what is known about a counter that is lower than it was."""
+    """Return what is known about a counter that is lower than before."""
     earlier, later = (sample.counters[name][at] for sample in (samples[0], samples[-1]))
-    added = _over_the_end(earlier, later, _bits(name)) if seconds <= LONGEST_WRAP_S else None
+    added = _wrapped(earlier, later, _bits(name)) if seconds <= LONGEST_WRAP_S else None
     if added is None or _was_cleared(name, at, samples, is_narrow=earlier < NARROW):
         return Delta(CounterState.RESET, seconds=seconds)
     return Delta(CounterState.DELTA, added, seconds)
@@ -99,8 +99,8 @@ def _bits(name: str) -> int:
     return COUNTERS[name].bits if name in COUNTERS else 64
 
 
-def _over_the_end(earlier: int, later: int, bits: int) -> int | None:
-    """Return what a count added that ran over the end of its range; None where it stood too far from any."""
+def _wrapped(earlier: int, later: int, bits: int) -> int | None:
+    """Return what a wrapped counter added; None if it was too far from the end of any range."""
     for end in (NARROW, WIDE) if bits > 32 else (NARROW,):
         added = end - earlier + later
         near = end / 2 if bits == 32 else end * NEAR_THE_END
@@ -110,18 +110,18 @@ def _over_the_end(earlier: int, later: int, bits: int) -> int | None:
 
 
 def _was_cleared(name: str, at: str, samples: tuple[Sample, ...], *, is_narrow: bool) -> bool:
-    """Whether a count that fell restarted: another of its port fell from where no range ends, or has over 32 bits.
+    """Whether a count that fell was reset: another of its port fell without a wrap, or has over 32 bits.
 
-    Whoever clears counters clears all of a port; that all of them stood near an end of their range just then is not so.
+    Clearing counters clears all of a port, and not all of them are close to the end of their range at that moment.
     """
     beside = tuple(_beside(name, at, samples))
-    if any(earlier > later and _over_the_end(earlier, later, _bits(other)) is None for other, earlier, later in beside):
+    if any(earlier > later and _wrapped(earlier, later, _bits(other)) is None for other, earlier, later in beside):
         return True
     return is_narrow and _bits(name) > 32 and any(later >= NARROW for _, _, later in beside)
 
 
 def _beside(name: str, at: str, samples: tuple[Sample, ...]) -> Iterator[tuple[str, int, int]]:
-    """Yield each other counter of the same port, and what it had and has."""
+    """Yield each other counter of the same port with its earlier and later value."""
     port = at if _is_of_port(name) else at.rpartition("/")[0]
     numbered = tuple(place(port, number) for number in range(MOST_NUMBERS))
     first, last = samples[0].counters, samples[-1].counters
@@ -137,7 +137,7 @@ def _is_of_port(name: str) -> bool:
 
 
 SLACK_S = 60.0
-"""Clocks of devices count slightly differently than ours, and counters are read a little before or after the clock."""
+"""Device clocks drift, and counters are read shortly before or after the clock."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +150,7 @@ class Earlier:
 
 
 def since(snapshot: Snapshot, earlier: Mapping[str, Earlier]) -> Snapshot:
-    """Return a snapshot whose windows begin at an earlier run; devices without one keep the window they have."""
+    """Return a snapshot whose windows begin at an earlier run; devices without one keep their window."""
     devices = {name: _since(one, earlier[name]) if name in earlier else one for name, one in snapshot.devices.items()}
     return replace(snapshot, devices=devices)
 
@@ -165,7 +165,7 @@ def _since(one: Observation, earlier: Earlier) -> Observation:
 
 
 def _is_restarted(one: Observation, earlier: Earlier) -> bool:
-    """Whether a device restarted in between: by what changes with each boot, or else by how long it is up."""
+    """Whether a device rebooted in between: by its boot ID, else by its uptime."""
     system = one.facts.system
     if isinstance(system, Absent):
         return False

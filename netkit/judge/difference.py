@@ -1,6 +1,6 @@
-"""What is different between two snapshots of a fabric, whether or not a check judges it. Pure.
+"""The differences between two snapshots of a fabric, whether or not a check judges them. Pure.
 
-Only what both snapshots hold is compared: a fact that one of them lacks is named with the reason, and never a change.
+Only what both snapshots hold is compared: a fact missing from one of them is listed with the reason, not as a change.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -20,11 +20,11 @@ Kind = Literal[
     "device", "link", "session", "route", "neighbor", "module", "light", "bits", "qos", "version", "host", "counter"
 ]
 ORDER: tuple[Kind, ...] = get_args(Kind)
-"""By weight: what traffic depends on comes first."""
+"""By importance: what traffic depends on comes first."""
 SLACK_S = 60.0
-"""Devices tell how long they are up in whole seconds or minutes, and read their clocks before or after we do."""
+"""Devices report uptimes in whole seconds or minutes, and read them shortly before or after the sample."""
 TIMES_WORSE = 10.0
-"""Bit error rates scatter: one that moved by less than this factor did not change."""
+"""Bit error rates scatter: a change by less than this factor does not count."""
 LEAST_BER = 1e-9
 TIMES_FASTER = 2.0
 LOSSES = frozenset(
@@ -32,14 +32,14 @@ LOSSES = frozenset(
     for name in COUNTERS
     if name.endswith(("_drops", "_errors", "_downs", "_stalls", "_exceeded", "_uncorrectable", "_timeout"))
 ) | {"out_of_buffer", "packet_seq_err", "watchdog_detected", "cnp_ignored"}
-"""Counters that speak of loss whatever the load is: more of them is worse."""
+"""Counters of loss at any load: more of them is worse."""
 STRAINS = frozenset(name for name in COUNTERS if name.endswith(("_pause", "_pause_us", "ecn_marked"))) | {"cnp_sent"}
 """Counters that follow the load: more of them may only mean more traffic."""
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One thing that is not as it was. Texts of what was or is not there are empty."""
+    """One thing that changed. The text of a missing side is empty."""
 
     kind: Kind
     device: str
@@ -51,12 +51,12 @@ class Difference:
     is_worse: bool | None = None
     """None where neither is better."""
     amount: float | None = None
-    """By how much a measured value moved, so that those of many places can be shown as one; None for others."""
+    """The change of a measured value, so that many places can be shown as one; None for others."""
 
 
 @dataclass(frozen=True, slots=True)
 class Uncompared:
-    """A kind of facts that only one of the snapshots tells."""
+    """A kind of facts that only one of the snapshots has."""
 
     kind: str
     device: str
@@ -65,7 +65,7 @@ class Uncompared:
 
 @dataclass(frozen=True, slots=True)
 class Differences:
-    """All that is different, and what could not be compared."""
+    """All differences, and what could not be compared."""
 
     found: tuple[Difference, ...]
     uncompared: tuple[Uncompared, ...]
@@ -77,7 +77,7 @@ Found = Iterator[Difference]
 def differences(
     before: Snapshot, after: Snapshot, names: Iterable[str], kinds: Collection[str], light_db: float
 ) -> Differences:
-    """Return what is different on some devices in some kinds of facts; light that moved by less than that is not."""
+    """Compare some devices in some kinds of facts; light that moved by less than `light_db` is the same."""
     found: list[Difference] = []
     uncompared: list[Uncompared] = []
     for name in names:
@@ -106,7 +106,7 @@ class _Pair:
     light_db: float
 
     def both(self, kind: str) -> tuple[Any, Any] | None:
-        """Return a kind of facts of both; None unless both tell it."""
+        """Return a kind of facts of both; None unless both have it."""
         was, now = getattr(self.was.facts, kind), getattr(self.now.facts, kind)
         return None if isinstance(was, Absent) or isinstance(now, Absent) else (was, now)
 
@@ -121,7 +121,7 @@ def _device(was: Observation, now: Observation) -> Found:
 
 def _uncompared(was: Observation, now: Observation, kinds: Collection[str]) -> Iterator[Uncompared]:
     if was.facts == Facts() or now.facts == Facts():
-        return  # one of them was not reached at all, which is a difference of its own
+        return  # not reached at all: reported as a difference of its own
     for kind in (kind for kind in KINDS if kind in kinds):
         facts = getattr(was.facts, kind), getattr(now.facts, kind)
         for when, one, other in zip(("before", "after"), facts, reversed(facts), strict=True):
@@ -145,23 +145,23 @@ def _system(pair: _Pair, was: System, now: System) -> Found:
     if is_other_boot or is_younger:
         yield Difference("device", pair.name, "", "restarted in between", "", "yes")
     for what in ("version", "model", "serial", "kernel"):
-        yield from _told(pair, "version", "", what, getattr(was, what), getattr(now, what))
+        yield from _changed(pair, "version", "", what, getattr(was, what), getattr(now, what))
 
 
-def _told(pair: _Pair, kind: Kind, place: str, what: str, was: object, now: object) -> Found:
-    """Yield a value that both snapshots hold, and not alike."""
+def _changed(pair: _Pair, kind: Kind, place: str, what: str, was: object, now: object) -> Found:
+    """Yield a value that both snapshots have and that changed."""
     if was != now and was not in (None, "") and now not in (None, ""):
         yield Difference(kind, pair.name, place, what, _text(was), _text(now))
 
 
 def _less(pair: _Pair, kind: Kind, place: str, what: str, was: float | None, now: float | None) -> Found:
-    """Yield a value of which less is worse."""
+    """Yield a changed value of which less is worse."""
     if was is not None and now is not None and was != now:
         yield Difference(kind, pair.name, place, what, _text(was), _text(now), now < was)
 
 
 def _switched(pair: _Pair, kind: Kind, place: str, what: str, was: bool | None, now: bool | None) -> Found:
-    """Yield something that was on and is off, which is worse, or the other way around."""
+    """Yield something that was switched on or off; off is worse."""
     if was is not None and now is not None and was != now:
         words = {True: "on", False: "off"}
         yield Difference(kind, pair.name, place, what, words[was], words[now], was)
@@ -179,14 +179,14 @@ def _interfaces(pair: _Pair, was: Mapping[str, Interface], now: Mapping[str, Int
         if old.is_up is not None and one.is_up is not None and old.is_up != one.is_up:
             words = {True: "up", False: "down"}
             yield Difference("link", pair.name, name, "link", words[old.is_up], words[one.is_up], old.is_up)
-        elif one.is_up is not False:  # a link that is down has no speed and no FEC, or says so
+        elif one.is_up is not False:  # a link that is down has no speed and no FEC
             yield from _less(pair, "link", name, "speed in Gbit/s", old.speed_gbps, one.speed_gbps)
-            yield from _told(pair, "link", name, "FEC", old.fec, one.fec)
+            yield from _changed(pair, "link", name, "FEC", old.fec, one.fec)
         if old.is_enabled is not None and one.is_enabled is not None and old.is_enabled != one.is_enabled:
             words = {True: "enabled", False: "disabled"}
             yield Difference("link", pair.name, name, "port", words[old.is_enabled], words[one.is_enabled])
         for what, field in (("MTU", "mtu_bytes"), ("MAC address", "mac"), ("description", "description")):
-            yield from _told(pair, "link", name, what, getattr(old, field), getattr(one, field))
+            yield from _changed(pair, "link", name, what, getattr(old, field), getattr(one, field))
 
 
 def _sessions(pair: _Pair, was: Mapping[str, BgpSession], now: Mapping[str, BgpSession]) -> Found:
@@ -201,7 +201,7 @@ def _sessions(pair: _Pair, was: Mapping[str, BgpSession], now: Mapping[str, BgpS
         if old.is_established != one.is_established:
             yield Difference("session", pair.name, name, "BGP session", _state(old), _state(one), old.is_established)
             continue
-        yield from _told(pair, "session", name, "AS number of the peer", old.peer_asn, one.peer_asn)
+        yield from _changed(pair, "session", name, "AS number of the peer", old.peer_asn, one.peer_asn)
         yield from _switched(pair, "session", name, "BFD", old.is_bfd_up, one.is_bfd_up)
         if old.is_draining is not None and one.is_draining is not None and old.is_draining != one.is_draining:
             words = {True: "drained", False: "in service"}
@@ -245,7 +245,7 @@ def _neighbors(pair: _Pair, was: Mapping[str, Sequence[Any]], now: Mapping[str, 
 
 def _modules(pair: _Pair, was: Mapping[str, Module], now: Mapping[str, Module]) -> Found:
     for port in dict.fromkeys((*was, *now)):
-        old, one = (told.get(port) for told in (was, now))
+        old, one = (modules.get(port) for modules in (was, now))
         old, one = (module if module is not None and module.is_present else None for module in (old, one))
         if old is None or one is None:
             if old is not one:
@@ -255,8 +255,8 @@ def _modules(pair: _Pair, was: Mapping[str, Module], now: Mapping[str, Module]) 
         if old.serial and one.serial and old.serial != one.serial:
             yield Difference("module", pair.name, port, "module swapped", _module(old), _module(one), amount=0.0)
         else:
-            yield from _told(pair, "module", port, "part number", old.part, one.part)
-        yield from _told(pair, "module", port, "module firmware", old.firmware, one.firmware)
+            yield from _changed(pair, "module", port, "part number", old.part, one.part)
+        yield from _changed(pair, "module", port, "module firmware", old.firmware, one.firmware)
         yield from _light(pair, port, old, one)
 
 
@@ -301,13 +301,13 @@ def _qos(pair: _Pair, was: Mapping[str, PortQos], now: Mapping[str, PortQos]) ->
 
 
 def _value(pair: _Pair, kind: Kind, place: str, what: str, was: Any, now: Any) -> Found:
-    """Yield a value that changed; of a mapping only the keys that did."""
+    """Yield a value that changed; for a mapping only the keys that did."""
     if isinstance(was, Mapping) and isinstance(now, Mapping):
         for key in sorted(was.keys() | now.keys(), key=str):
             if was.get(key) != now.get(key):
                 yield Difference(kind, pair.name, place, f"{what} {key}", _text(was.get(key)), _text(now.get(key)))
         return
-    yield from _told(pair, kind, place, what, was, now)
+    yield from _changed(pair, kind, place, what, was, now)
 
 
 def _watchdogs(pair: _Pair, was: Mapping[str, Watchdog], now: Mapping[str, Watchdog]) -> Found:
@@ -321,8 +321,8 @@ def _watchdogs(pair: _Pair, was: Mapping[str, Watchdog], now: Mapping[str, Watch
             texts = words[old.is_stormed], words[one.is_stormed]
             yield Difference("qos", pair.name, at, "PFC watchdog sees", *texts, one.is_stormed)
         for what, field in (("detection in ms", "detection_ms"), ("restoration in ms", "restoration_ms")):
-            yield from _told(pair, "qos", at, f"PFC watchdog {what}", getattr(old, field), getattr(one, field))
-        yield from _told(pair, "qos", at, "PFC watchdog action", old.action, one.action)
+            yield from _changed(pair, "qos", at, f"PFC watchdog {what}", getattr(old, field), getattr(one, field))
+        yield from _changed(pair, "qos", at, "PFC watchdog action", old.action, one.action)
 
 
 def _adaptive(pair: _Pair, was: Mapping[str, bool], now: Mapping[str, bool]) -> Found:
@@ -340,7 +340,7 @@ def _nics(pair: _Pair, was: Mapping[str, NicFacts], now: Mapping[str, NicFacts])
         if old is None or old == one:
             continue
         for what, field in NIC_VERSIONS.items():
-            yield from _told(pair, "version", name, what, getattr(old, field), getattr(one, field))
+            yield from _changed(pair, "version", name, what, getattr(old, field), getattr(one, field))
         yield from _less(pair, "host", name, "PCIe lanes", old.pci_width, one.pci_width)
         yield from _less(pair, "host", name, "PCIe GT/s", old.pci_gt_s, one.pci_gt_s)
         for what, field in NIC_VALUES.items():
@@ -373,11 +373,13 @@ def _host(pair: _Pair, was: HostFacts, now: HostFacts) -> Found:
     yield from _value(pair, "host", "", "NCCL", was.nccl, now.nccl)
     yield from _value(pair, "host", "", "nearest NIC of GPU", was.nearest_nic, now.nearest_nic)
     if was.default_routes is not None and now.default_routes is not None:
-        yield from _told(pair, "host", "", "default routes", _ways(was.default_routes), _ways(now.default_routes))
-    yield from _told(pair, "host", "", "IOMMU", was.is_iommu_on, now.is_iommu_on)
+        yield from _changed(
+            pair, "host", "", "default routes", _gateways(was.default_routes), _gateways(now.default_routes)
+        )
+    yield from _changed(pair, "host", "", "IOMMU", was.is_iommu_on, now.is_iommu_on)
 
 
-def _ways(routes: Iterable[DefaultRoute]) -> str:
+def _gateways(routes: Iterable[DefaultRoute]) -> str:
     return "; ".join(f"{one.gateway or 'on link'} over {one.interface}" for one in routes) or "none"
 
 
@@ -399,7 +401,7 @@ COMPARED: Mapping[str, Callable[[_Pair, Any, Any], Found]] = {
 
 
 def _rates(pair: _Pair) -> Found:
-    """Yield counters that are surely faster or slower than they were, where both snapshots have two samples."""
+    """Yield counters that are significantly faster or slower than before, where both snapshots have two samples."""
     if len(pair.was.samples) < 2 or len(pair.now.samples) < 2:
         return
     for name in sorted(LOSSES | STRAINS):
@@ -417,7 +419,7 @@ def _rates(pair: _Pair) -> Found:
 
 
 def _is_faster(one: Delta, other: Delta) -> bool:
-    """Whether a counter surely counts faster: any count is, where there was none, and twice as fast elsewhere."""
+    """Whether a counter is significantly faster: any count where there was none, twice as fast elsewhere."""
     if not other.value:
         return bool(one.value)
     return least_rate(one.value, one.seconds) > TIMES_FASTER * other.per_s

@@ -1,4 +1,4 @@
-"""What a check says about one thing it looked at."""
+"""The finding of a check about one thing it examined."""
 
 from collections.abc import Iterable
 from enum import IntEnum
@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 
 class Verdict(IntEnum):
-    """From good to bad; of several the worst holds, and nothing starts as a pass."""
+    """From good to bad; the worst of several counts, and nothing starts as a pass."""
 
     PASS = 0
     SKIPPED = 1
@@ -14,16 +14,16 @@ class Verdict(IntEnum):
     WARN = 2
     FAIL = 3
     ERROR = 4
-    """The check itself is broken; that says nothing about the device."""
+    """The check itself is broken; the device may be fine."""
 
     @property
     def word(self) -> str:
-        """Return the verdict as people and files write it."""
+        """The verdict as people and files write it."""
         return self.name.lower()
 
 
 class Silenced(NamedTuple):
-    """By whom, why and until when a finding is silenced: it is shown all the same, and not counted."""
+    """Who silenced a finding, why and until when: it is still shown, and not counted."""
 
     id: str
     kind: str
@@ -35,7 +35,7 @@ class Silenced(NamedTuple):
 
 
 class Finding(NamedTuple):
-    """One verdict. Those that are not a pass say what is wrong, where, and what to do."""
+    """One verdict. Those that are not a pass state what is wrong, where, and what to do."""
 
     verdict: Verdict
     place: str = ""
@@ -43,9 +43,9 @@ class Finding(NamedTuple):
     text: str = ""
     remedy: str = ""
     evidence: tuple[tuple[str, str], ...] = ()
-    """What the verdict rests on, by name; window and counter states among it."""
+    """The evidence by name, including window and counter states."""
     cause: str = ""
-    """What is wrong, as a name that findings of one cause share; by default the cable at the place."""
+    """The name of the cause, which related findings share; by default the cable at the place."""
     device: str = ""
     check: str = ""
     explains: tuple[str, ...] = ()
@@ -61,7 +61,7 @@ PASSED = Finding(Verdict.PASS)
 
 
 def passed(place: str = "", device: str = "") -> Finding:
-    """Return a pass that says where; `PASSED` costs less where that does not matter."""
+    """Return a pass with its place; `PASSED` is cheaper where that does not matter."""
     return Finding(Verdict.PASS, place, device=device)
 
 
@@ -104,7 +104,7 @@ def fail(
 
 def error(place: str, text: str, *, device: str = "") -> Finding:
     """Return that a check is broken."""
-    return Finding(Verdict.ERROR, place, text, "report or mend the check", device=device)
+    return Finding(Verdict.ERROR, place, text, "report or fix the check", device=device)
 
 
 def _shown(evidence: dict[str, object]) -> tuple[tuple[str, str], ...]:
@@ -116,5 +116,5 @@ def _text(value: object) -> str:
 
 
 def worst(verdicts: Iterable[Verdict]) -> Verdict:
-    """Return the worst verdict; of none at all, nothing was judged."""
+    """Return the worst verdict; if there is none, nothing was judged."""
     return max(verdicts, default=Verdict.SKIPPED)

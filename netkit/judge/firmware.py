@@ -1,4 +1,4 @@
-"""Firmware against the versions that the intent approves for its kind."""
+"""Firmware compared with the versions that the intent approves for its kind."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -11,17 +11,17 @@ from netkit.judge.finding import PASSED, Finding, fail, skip
 
 @dataclass(frozen=True, slots=True)
 class FirmwarePart:
-    """Something that runs firmware: where it is, by which names the intent may mean it, and what it runs."""
+    """Something that runs firmware: its place, the names the intent may use for it, and its version."""
 
     device: str
     place: str
     names: tuple[str, ...]
-    """What it reports of its kind, the most exact first."""
+    """The names it reports, most specific first."""
     firmware: str
 
 
 def approved_of(names: Sequence[str], approved: Approved) -> tuple[str, tuple[str, ...]] | None:
-    """Return a kind and the versions approved for it: by its own name, else by the longest glob; None for neither."""
+    """Return a kind and its approved versions: by its own name, else by the longest glob, else None."""
     for name in names:
         if name in approved:
             return name, approved[name]
@@ -39,8 +39,8 @@ def unapproved(what: str, parts: Iterable[FirmwarePart], approved: Approved, rem
     wrong = Counter(found[0] for part, found in known if found and part.firmware and part.firmware not in found[1])
     for part, found in known:
         if found is None:
-            told = f"for {part.names[0]}" if part.names else "that fits: it reports neither part number nor PSID"
-            yield skip(part.place, f"no firmware is approved {told}", device=part.device)
+            kind_text = f"for {part.names[0]}" if part.names else "that fits: it reports neither part number nor PSID"
+            yield skip(part.place, f"no firmware is approved {kind_text}", device=part.device)
             continue
         kind, versions = found
         if not part.firmware:

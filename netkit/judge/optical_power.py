@@ -11,13 +11,13 @@ from netkit.judge.context import CableEnd, CheckContext
 from netkit.judge.finding import PASSED, Finding, fail, skip, warn
 
 DARK_DBM = -39.0
-"""What modules say of no light at all."""
+"""The level modules report without any light."""
 RX_LIMITS: Mapping[str, Limits] = {
     "DR4": Limits(low_alarm=-7.9, low_warning=-5.9, high_warning=4.0, high_alarm=5.0),
     "DR8": Limits(low_alarm=-7.9, low_warning=-5.9, high_warning=4.0, high_alarm=5.0),
     "FR4": Limits(low_alarm=-9.3, low_warning=-7.3, high_warning=3.5, high_alarm=4.5),
 }
-"""Of media whose modules bring no limits of their own; the standard's range warns, two decibels beyond it fail."""
+"""For media whose modules have no limits of their own; the standard's range warns, two dB beyond it fail."""
 TX_LIMITS: Mapping[str, Limits] = {
     "DR4": Limits(low_alarm=-4.9, low_warning=-2.9, high_warning=4.0, high_alarm=6.0),
     "DR8": Limits(low_alarm=-4.9, low_warning=-2.9, high_warning=4.0, high_alarm=6.0),
@@ -29,9 +29,9 @@ NO_LIMITS = Limits()
 
 
 def losses(context: CheckContext) -> Iterator[tuple[str, CableEnd, float | None]]:
-    """Yield kind of cable, receiving end and mean loss of every direction; none where only one end measures light.
+    """Yield kind of cable, receiving end and mean loss of every direction; None where only one end measures.
 
-    Of a device that tells of no modules at all nothing is yielded: that is said once, by its own checks.
+    A device that reports no modules at all is left out: its own checks report that once.
     """
     for link in context.fabric.links():
         for near, far in (
@@ -42,12 +42,12 @@ def losses(context: CheckContext) -> Iterator[tuple[str, CableEnd, float | None]
             sent = [lane.tx_dbm for lane in _lanes(context, far).values() if lane.tx_dbm is not None]
             if received and sent and max(sent) > DARK_DBM and max(received) > DARK_DBM:
                 yield link.cable.media, near, sum(sent) / len(sent) - sum(received) / len(received)
-            elif (received or sent) and _tells(context, near) and _tells(context, far):
+            elif (received or sent) and _reports_modules(context, near) and _reports_modules(context, far):
                 yield link.cable.media, near, None
 
 
 def sends_less(context: CheckContext, end: CableEnd) -> float | None:
-    """Return by how much less an end sends than in earlier runs, all its lanes together; None where nobody knows."""
+    """Return how much less an end sends than in earlier runs, averaged over its lanes; None if unknown."""
     falls = []
     for number, lane in _lanes(context, end).items():
         earlier = [value for _, value in context.history.readings(end.device, place(end.port, number), "tx_dbm")]
@@ -57,7 +57,7 @@ def sends_less(context: CheckContext, end: CableEnd) -> float | None:
 
 
 def is_weak(context: CheckContext, end: CableEnd, designed: str) -> bool:
-    """Whether the lasers of an end send less than is well, or report a fault: then what arrives says nothing more."""
+    """Whether an end sends too little light, or reports a fault: then what arrives proves nothing more."""
     device = context.devices.get(end.device)
     module = None if device is None or isinstance(device.facts.modules, Absent) else device.facts.modules.get(end.port)
     if module is None:
@@ -69,7 +69,7 @@ def is_weak(context: CheckContext, end: CableEnd, designed: str) -> bool:
     return is_faulty or (least is not None and any(value < least for value in sent))
 
 
-def _tells(context: CheckContext, end: CableEnd) -> bool:
+def _reports_modules(context: CheckContext, end: CableEnd) -> bool:
     device = context.devices.get(end.device)
     return device is not None and not isinstance(device.facts.modules, Absent)
 
@@ -81,25 +81,25 @@ def _lanes(context: CheckContext, end: CableEnd) -> Mapping[int, Lane]:
 
 
 def limits_of(module: Module, name: str, designed: str) -> Limits:
-    """Return between which values light is well: what the module says, else what is known of its medium."""
+    """Return the limits of a module's light: its own, else those of its medium."""
     quantity: Quantity = "rx_dbm" if name == "rx_dbm" else "tx_dbm"
     own = module.limits.get(quantity, NO_LIMITS)
     if own != NO_LIMITS:
         return own
     known = RX_LIMITS if quantity == "rx_dbm" else TX_LIMITS
-    told = module.identifier, designed
-    return next((limits for words in told for media, limits in known.items() if media in words), NO_LIMITS)
+    media_texts = module.identifier, designed
+    return next((limits for words in media_texts for media, limits in known.items() if media in words), NO_LIMITS)
 
 
 LEAST = 6
-"""Of fewer readings a third is one reading, and that may be odd."""
+"""With fewer readings a third is a single one, which may be an outlier."""
 SHARE = 0.25
-"""So much of the fall must lie in each half of the time; else it fell once, and stays where it is."""
+"""The part of the fall that must lie in each half of the time; else it was a single step."""
 Readings = Sequence[tuple[float, float]]
 
 
 def steady_fall(readings: Readings) -> float | None:
-    """Return by how much a value fell steadily from the first to the last reading; None where it did not.
+    """Return by how much a value fell steadily from the first to the last reading; None if it did not.
 
     The line goes through the medians of the first and of the last third of the readings.
     """
@@ -119,7 +119,7 @@ def _middle(readings: Readings) -> tuple[float, float]:
 
 
 class ModuleReading(NamedTuple):
-    """One value of a module, and between which values it is well."""
+    """One value of a module, and its limits."""
 
     name: str
     value: float
@@ -135,15 +135,15 @@ def judge_reading(port: str, reading: ModuleReading, remedy: str, margin: float,
 
 def _judged(port: str, reading: ModuleReading, remedy: str, margin: float) -> Finding:
     name, value, limits, unit = reading
-    said = f"{name} {value:.1f} {unit}"
+    measured = f"{name} {value:.1f} {unit}"
     if limits == NO_LIMITS:
-        return skip(port, f"{said}; between which values it is well is not known")
+        return skip(port, f"{measured}; its limits are not known")
     if limits.low_alarm is not None and value < limits.low_alarm:
-        return fail(port, f"{said}, below its alarm limit {limits.low_alarm:g}", remedy)
+        return fail(port, f"{measured}, below its alarm limit {limits.low_alarm:g}", remedy)
     if limits.high_alarm is not None and value > limits.high_alarm:
-        return fail(port, f"{said}, above its alarm limit {limits.high_alarm:g}", remedy)
+        return fail(port, f"{measured}, above its alarm limit {limits.high_alarm:g}", remedy)
     if limits.low_warning is not None and value < limits.low_warning + margin:
-        return warn(port, f"{said}, its warning limit is {limits.low_warning:g}", remedy)
+        return warn(port, f"{measured}, its warning limit is {limits.low_warning:g}", remedy)
     if limits.high_warning is not None and value > limits.high_warning - margin:
-        return warn(port, f"{said}, its warning limit is {limits.high_warning:g}", remedy)
+        return warn(port, f"{measured}, its warning limit is {limits.high_warning:g}", remedy)
     return PASSED

@@ -1,4 +1,4 @@
-"""Pauses of one port and priority over the window, and how bad they are: what several checks judge by."""
+"""Pauses of one port and priority over the window, and their verdict, shared by several checks."""
 
 from dataclasses import dataclass
 
@@ -15,20 +15,19 @@ class Pauses:
     frames: Delta
     time_us: Delta
     is_total: bool = False
-    """Whether they are those of all priorities together, since the device counts no others."""
+    """Whether they are of all priorities together, since the device counts no others."""
 
     @property
     def is_known(self) -> bool:
-        """Whether anything is known about them."""
         return self.frames.is_known or self.time_us.is_known
 
     @property
     def fraction(self) -> float | None:
-        """Return the part of the time that was paused; None when the device does not report."""
+        """The part of the time that was paused; None if the device does not report it."""
         return min(1.0, self.time_us.per_s / 1e6) if self.time_us.is_known else None
 
     def verdict(self, context: CheckContext) -> Verdict:
-        """Return how bad they are: by time where that is reported, by rate elsewhere."""
+        """Judge them by time where that is reported, else by rate."""
         limits = context.limits
         if self.fraction is not None:
             value, least, most = self.fraction, limits.pause_fraction_warn, limits.pause_fraction_fail
@@ -38,7 +37,7 @@ class Pauses:
 
     @property
     def strength(self) -> float:
-        """Return a measure to compare pauses of one switch by."""
+        """A measure to compare pauses of one switch by."""
         return self.time_us.per_s if self.time_us.is_known and self.time_us.value else self.frames.per_s
 
     def __str__(self) -> str:
@@ -48,7 +47,7 @@ class Pauses:
 
 
 def received(device: DeviceContext, port: str, priority: int) -> Pauses:
-    """Return the pauses a port receives: the other end is congested, and this port is held up."""
+    """Return the pauses a port receives: the other end is congested, and holds up this port."""
     return _pauses(device, "rx", port, priority)
 
 
@@ -58,7 +57,7 @@ def sent(device: DeviceContext, port: str, priority: int) -> Pauses:
 
 
 def received_at(context: CheckContext, device: DeviceContext, port: str, priority: int) -> Pauses:
-    """Return the pauses a port receives; of a device that does not count them, those sent to it."""
+    """Return the pauses a port receives; if the device does not count them, those the other end sends."""
     pauses, far = received(device, port, priority), context.far(device.name, port)
     sender = context.devices.get(far.device) if far else None
     other = sent(sender, far.port, priority) if sender and far else pauses
@@ -66,7 +65,7 @@ def received_at(context: CheckContext, device: DeviceContext, port: str, priorit
 
 
 def sent_at(context: CheckContext, device: DeviceContext, port: str, priority: int) -> Pauses:
-    """Return the pauses a port sends; of a device that does not count them, those that arrive at the other end."""
+    """Return the pauses a port sends; if the device does not count them, those that arrive at the other end."""
     pauses, far = sent(device, port, priority), context.far(device.name, port)
     receiver = context.devices.get(far.device) if far else None
     other = received(receiver, far.port, priority) if receiver and far else pauses
@@ -83,5 +82,5 @@ def _pauses(device: DeviceContext, direction: str, port: str, priority: int) -> 
 
 
 def congestion(switch: str, port: str) -> str:
-    """Return one name for a switch port being fuller than it should be, which a switch that marks nothing explains."""
+    """Return the cause name of a congested switch port, which a switch without ECN marking explains."""
     return f"congestion at {switch}:{port}"

@@ -1,4 +1,4 @@
-"""Peaks of queues within the window, from watermarks that nobody but their owner clears."""
+"""Peaks of queues within the window, from watermarks that only the operator clears."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -18,19 +18,19 @@ class Peak:
 
     bytes: int
     is_new: bool
-    """Whether that was within the window: the watermark rose, or was cleared in it and has come up again. Of one that
-    stands as it stood, nobody knows when it was reached; within the window the queue was no longer than that."""
+    """Whether it was reached within the window: the watermark rose, or was cleared and has risen again. An unchanged
+    watermark may be older; within the window the queue was no longer than that."""
     most_at_looks: int | None
-    """The more that it held at both ends of the window; None where the device does not report."""
+    """The larger level at both ends of the window; None if the device does not report it."""
 
     @property
     def within_bytes(self) -> int | None:
-        """Return the peak within the window; None where the watermark may be older. Nothing is never old."""
+        """The peak within the window; None if the watermark may be older. Zero is never old."""
         return self.bytes if self.is_new or not self.bytes else None
 
 
 def peak(device: DeviceContext, at: str, watermark: Watermark) -> Peak | None:
-    """Return the peak of a queue; None where the device does not report."""
+    """Return the peak of a queue; None if the device does not report it."""
     samples = device.observation.samples
     first = samples[0].buffers.get(at) if len(samples) > 1 and samples[0].boot == samples[-1].boot else None
     return between(first, _level(device, at), watermark)
@@ -54,7 +54,7 @@ def peaks(device: DeviceContext, port: str, lossless: tuple[int, ...], watermark
 
 
 def _level(device: DeviceContext, at: str) -> Buffer:
-    """Return how full a queue was at the end of the window, or else whenever it was read."""
+    """Return a queue's level at the end of the window, else whenever it was read."""
     samples, facts = device.observation.samples, device.facts.buffers
     if samples and at in samples[-1].buffers:
         return samples[-1].buffers[at]

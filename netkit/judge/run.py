@@ -17,26 +17,24 @@ from netkit.judge.finding import Finding, Silenced, Verdict, error, skip, worst
 
 
 class OverdueError(BaseException):
-    """The time is over while a check runs; a check that catches every Exception does not catch it."""
+    """The time is over while a check runs; not an Exception, so that no check catches it."""
 
 
 class CheckDeadline:
-    """What is being judged, and whether there is time for it; here there always is."""
+    """The check being judged, and the time that is left; this base class has no limit."""
 
     running = ""
-    """What is being judged; empty between two checks."""
-    has_told = False
-    """Whether a check has been broken off: one that was not begun after it is not news."""
+    """The check that is running; empty between two checks."""
+    has_reported = False
+    """Whether an interrupted check was reported: those not started after it are then merely skipped."""
     why = ""
-    """What is said of checks that were not begun."""
+    """The text for checks that were not started."""
 
     @property
     def is_over(self) -> bool:
-        """Whether the time has come."""
         return False
 
     def __enter__(self) -> Self:
-        """Begin to break off what takes too long."""
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
@@ -45,7 +43,7 @@ class CheckDeadline:
 
 FABRIC = "fabric"
 MOST_SAME = 500
-"""Of one check on one device, so many findings are kept; the others are counted."""
+"""The findings kept of one check on one device; the others are counted."""
 MOST_OF_DEVICE, MOST_OF_FABRIC = 1_000_000, 10_000_000
 """More things than a check can have to judge: 8192 hosts of 8 NICs below three tiers have 400,000 ends of cables, and
 with each of 8 priorities 3.2 million; a device has 512 ports at most. What yields more never ends."""
@@ -53,26 +51,26 @@ with each of 8 priorities 3.2 million; a device has 512 ports at most. What yiel
 
 @dataclass(frozen=True, slots=True)
 class CheckResult:
-    """What one check says about one device, or about the fabric."""
+    """The result of one check on one device, or on the fabric."""
 
     check: str
     device: str
     """A device, or `fabric`."""
     verdict: Verdict
     examined: int
-    """How many things were judged; those skipped are not among them."""
+    """How many things were judged, without skipped ones."""
     findings: tuple[Finding, ...] = ()
     """Those that are not a pass, worst first."""
     left_out: int = 0
 
     @property
     def id(self) -> str:
-        """Return its stable unique name."""
+        """Its stable unique name."""
         return f"{self.check}[{self.device}]"
 
     @property
     def open_verdict(self) -> Verdict:
-        """Return the verdict without what is silenced; of findings that were left out nothing is."""
+        """The verdict without what is silenced; findings that were left out are not silenced."""
         if not self.silenced:
             return self.verdict
         left_out = [self.findings[-1].verdict] if self.left_out else []
@@ -81,47 +79,44 @@ class CheckResult:
 
     @property
     def silenced(self) -> tuple[Finding, ...]:
-        """Return the findings that are silenced."""
         return tuple(one for one in self.findings if one.silenced is not None)
 
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """What all checks together say."""
+    """The results of all checks."""
 
     results: tuple[CheckResult, ...]
     unreached: tuple[tuple[str, str], ...]
-    """Devices of which nothing was seen, or not all, and why."""
+    """Devices that were not or not fully observed, and why."""
     excused: tuple[tuple[str, Silenced], ...] = ()
-    """Those of them about which that is silenced."""
+    """Those of them that are silenced for it."""
 
     @property
     def verdict(self) -> Verdict:
-        """Return the worst verdict of what is not silenced; what nobody judged is not a pass."""
+        """The worst verdict of what is not silenced; what was not judged is not a pass."""
         return worst(result.open_verdict for result in self.results)
 
     @property
     def examined(self) -> int:
-        """Return how many things were judged."""
+        """How many things were judged."""
         return sum(result.examined for result in self.results)
 
     @property
     def findings(self) -> tuple[Finding, ...]:
-        """Return all findings."""
         return tuple(finding for result in self.results for finding in result.findings)
 
     @property
     def silenced(self) -> tuple[Finding, ...]:
-        """Return the findings that are silenced."""
         return tuple(finding for result in self.results for finding in result.silenced)
 
     def count(self, verdict: Verdict) -> int:
-        """Return how many findings have a verdict and are not silenced."""
+        """Count the findings with a verdict that are not silenced."""
         return sum(finding.verdict is verdict and finding.silenced is None for finding in self.findings)
 
 
 def run(context: CheckContext, checks: Sequence[Check], deadline: CheckDeadline | None = None) -> Judgement:
-    """Return the results of checks; those that the deadline does not leave time for say so."""
+    """Run the checks; those that the deadline leaves no time for report that."""
     with deadline or CheckDeadline() as until:
         results = [result for check in checks for result in _results(context, check, until)]
     found = iter(linked(context, checks, [finding for result in results for finding in result.findings]))
@@ -132,7 +127,7 @@ def run(context: CheckContext, checks: Sequence[Check], deadline: CheckDeadline 
 
 
 def subjects(check: Check, devices: Iterable[Device]) -> Iterator[str]:
-    """Yield what a check speaks about: devices of its kind, or the fabric."""
+    """Yield what a check judges: devices of its kind, or the fabric."""
     if check.of_fabric is not None:
         yield FABRIC
         return
@@ -149,17 +144,14 @@ def _results(context: CheckContext, check: Check, deadline: CheckDeadline) -> It
         device = context.devices[name]
         reason = _why_not(check, device)
         if reason:
-            yield _result(context, check, device.name, partial(_skipped, reason), deadline)
+            skipped = skip("", reason)
+            yield _result(context, check, device.name, partial(tuple, [skipped]), deadline)
         elif check.of_device is not None:
             yield _result(context, check, device.name, partial(check.of_device, context, device), deadline)
 
 
-def _skipped(reason: str) -> Iterable[Finding]:
-    return (skip("", reason),)
-
-
 def _why_not(check: Check, device: DeviceContext) -> str:
-    """Return why a device cannot be judged; empty when it can."""
+    """Return why a device cannot be judged; empty if it can."""
     if not device.is_reached:
         return f"not reached: {device.observation.failure}"
     for kind in check.needs:
@@ -172,9 +164,9 @@ def _why_not(check: Check, device: DeviceContext) -> str:
 def _result(
     context: CheckContext, check: Check, device: str, ask: Callable[[], Iterable[Finding]], deadline: CheckDeadline
 ) -> CheckResult:
-    """Ask a check; one that breaks off has said so itself, and nothing about the device."""
+    """Run a check; one that breaks off reports that, and nothing about the device."""
     if deadline.is_over:
-        return _unasked(context, check, device, deadline)
+        return _not_started(context, check, device, deadline)
     tally = _Tally(MOST_OF_FABRIC if device == FABRIC else MOST_OF_DEVICE)
     try:
         deadline.running = f"{check.name}[{device}]"
@@ -183,15 +175,17 @@ def _result(
                 raise TypeError(f"it yields {type(finding).__name__}, not a Finding")
             tally.add(finding if finding.verdict is Verdict.PASS else _whole(context, check, device, finding))
         deadline.running = ""
-    except (Exception, SystemExit, OverdueError) as broken:  # exit() in a check would end the run as if all were well
+    except (Exception, SystemExit, OverdueError) as broken:  # exit() in a check would end the run with success
         deadline.running = ""
-        deadline.has_told |= isinstance(broken, OverdueError)
-        tally.keep(_whole(context, check, device, error("", f"the check failed: {_why(check, broken)}")))
+        deadline.has_reported |= isinstance(broken, OverdueError)
+        kind = "" if isinstance(broken, OverdueError | _EndlessError) else f"{type(broken).__name__}: "
+        why = f"the check failed: {kind}{broken}{_where(check, broken)}"
+        tally.keep(_whole(context, check, device, error("", why)))
     return tally.result(check.name, device)
 
 
 class _Tally:
-    """What one check has said so far; of the findings only the worst are kept, however many come."""
+    """The findings of one check so far; only the worst are kept, however many come."""
 
     def __init__(self, most: int) -> None:
         self._most, self._found, self._left_out, self._judged = most, list[Finding](), 0, 0
@@ -200,7 +194,7 @@ class _Tally:
     def add(self, finding: Finding) -> None:
         self._judged += 1
         if self._judged > self._most:
-            raise _EndlessError(f"it has found more than {self._most:,} things to judge, and never ends")
+            raise _EndlessError(f"it has yielded more than {self._most:,} findings, and never ends")
         self.keep(finding)
 
     def keep(self, finding: Finding) -> None:
@@ -219,7 +213,7 @@ class _Tally:
         self._shorten()
         verdict = worst(finding.verdict for finding in self._found)
         if self._examined and verdict is Verdict.SKIPPED:
-            verdict = Verdict.PASS  # something was judged and was well; what could not be judged is counted beside it
+            verdict = Verdict.PASS  # something was judged and passed; what was skipped is counted separately
         return CheckResult(check, device, verdict, self._examined, tuple(self._found), self._left_out)
 
 
@@ -227,23 +221,17 @@ class _EndlessError(Exception):
     """A check yields more than there can be."""
 
 
-def _unasked(context: CheckContext, check: Check, device: str, deadline: CheckDeadline) -> CheckResult:
-    """Return that there was no time for a check: an error once, so that nobody takes the run for a whole one."""
-    finding = skip("", deadline.why) if deadline.has_told else error("", deadline.why)
-    deadline.has_told = True
+def _not_started(context: CheckContext, check: Check, device: str, deadline: CheckDeadline) -> CheckResult:
+    """Report that there was no time for a check: once as an error, so that the run is not taken as complete."""
+    finding = skip("", deadline.why) if deadline.has_reported else error("", deadline.why)
+    deadline.has_reported = True
     tally = _Tally(1)
     tally.keep(_whole(context, check, device, finding))
     return tally.result(check.name, device)
 
 
-def _why(check: Check, broken: BaseException) -> str:
-    """Return why a check broke off, and where."""
-    kind = "" if isinstance(broken, OverdueError | _EndlessError) else f"{type(broken).__name__}: "
-    return f"{kind}{broken}{_where(check, broken)}"
-
-
 def _where(check: Check, broken: BaseException) -> str:
-    """Return the line of the check's own file that it broke off in."""
+    """Return the line of the check's own file where it broke off."""
     code = getattr(check.of_fabric or check.of_device, "__code__", None)
     line, trace = 0, broken.__traceback__
     while trace is not None:
@@ -253,7 +241,7 @@ def _where(check: Check, broken: BaseException) -> str:
 
 
 def _proper(finding: Finding) -> Finding:
-    """Return a finding that can be shown and stored; TypeError for what a user's check may have put in it."""
+    """Validate a finding of a user's check; TypeError if it cannot be shown and stored."""
     if not isinstance(finding.verdict, Verdict):
         raise TypeError(f"{finding.verdict!r} is not a verdict")
     for name in ("place", "text", "remedy", "cause", "device"):
@@ -270,7 +258,7 @@ def _whole(context: CheckContext, check: Check, device: str, finding: Finding) -
 
 
 def _counted(context: CheckContext, check: Check, name: str, finding: Finding) -> Iterator[tuple[str, str]]:
-    """Yield the window and the state of the counters that a finding rests on, where it does not say so itself."""
+    """Yield the window and the state of the counters behind a finding, where it does not give them itself."""
     given = dict(finding.evidence)
     if not check.has_window or finding.verdict is Verdict.SKIPPED or "window" in given:
         return

@@ -1,8 +1,8 @@
-"""Silences and acknowledgements → a judgement whose findings say which of them do not count. Pure: the time is given.
+"""Silences and acknowledgements applied to a judgement: silenced findings do not count. Pure: the time is an argument.
 
-A silence covers checks and places until its time. An acknowledgement covers one finding as it was found: once that is
-worse, another fault, or follows from another cause, it counts. Either also covers what follows from the finding, unless
-that is worse than the finding itself. A check that is broken, and what could not be judged, is never silenced.
+A silence covers checks and places until it ends. An acknowledgement covers one finding as it was found: a worse one,
+another fault, or one with another cause counts again. Either also covers the symptoms of the finding, unless they are
+worse than the finding itself. Broken checks and skipped judgements are never silenced.
 """
 
 import re
@@ -11,24 +11,24 @@ from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from typing import Literal
 
-from netkit.judge.cause import Layers, heads, own
+from netkit.judge.cause import Layers, cause_name, heads
 from netkit.judge.check import is_meant
 from netkit.judge.finding import Finding, Silenced, Verdict
 from netkit.judge.run import FABRIC, Judgement
 
 REACHED = "reached"
-"""What stands for a check where a device was not reached."""
+"""The check name for a device that was not reached."""
 NUMBER = re.compile(r"(?<!\w)[-+]?\d[\d.,]*+(?:e[-+]?\d+)?(?!\w)")
 BGP_STATE = re.compile(r"\b(?:Idle|Connect|Active|OpenSent|OpenConfirm)\b")
-"""What a session that does not come up goes through again and again."""
+"""The states a session that does not come up cycles through."""
 KINDS = frozenset({Verdict.WARN, Verdict.FAIL})
 EntryState = Literal["active", "later", "unmatched", "healed", "expired"]
-"""Of an entry: it counts; it begins later; it silences nothing now; its finding was well since; its time is over."""
+"""In effect; begins later; silences nothing now; its finding has cleared since; past its end."""
 
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """Where something may be found, as names or globs: a device, or one of its places; `fabric` is the whole."""
+    """Where a finding may be, as names or globs: a device, or one of its places; `fabric` is the whole."""
 
     device: str
     place: str = ""
@@ -36,12 +36,11 @@ class Subject:
 
     @classmethod
     def of(cls, text: str) -> "Subject":
-        """Read `DEVICE` or `DEVICE:PLACE`."""
+        """Parse `DEVICE` or `DEVICE:PLACE`."""
         device, _, place = text.partition(":")
         return cls(device, place)
 
     def has(self, device: str, place: str) -> bool:
-        """Whether something there is meant."""
         if not fnmatchcase(device or FABRIC, self.device):
             return False
         return not self.place or fnmatchcase(place, self.place) or fnmatchcase(place, f"{self.place}/*")
@@ -52,16 +51,16 @@ class Subject:
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """What was acknowledged, as it was found."""
+    """An acknowledged finding, as it was found."""
 
     verdict: Verdict
     texts: tuple[str, ...] = ()
-    """None: whatever is wrong there, as long as it is not worse."""
+    """Empty: any fault there, as long as it is not worse."""
     cause: str = ""
     """The finding it followed from; empty when it was a cause itself."""
 
     def is_still(self, finding: Finding, cause: str) -> bool:
-        """Whether a finding is the same fault, and no worse; other numbers make no other fault."""
+        """Whether a finding is the same fault, and no worse; other numbers in its text do not matter."""
         if finding.verdict > self.verdict:
             return False
         return not self.texts or (cause == self.cause and kind_of(finding.text) in map(kind_of, self.texts))
@@ -81,25 +80,23 @@ class Silence:
     until_s: float | None = None
     ticket: str = ""
     fault: Fault | None = None
-    """Of an acknowledgement."""
+    """Only of an acknowledgement."""
 
     @property
     def kind(self) -> str:
-        """Return what it is, in a word."""
         return "silence" if self.fault is None else "acknowledgement"
 
     @property
     def mark(self) -> Silenced:
-        """Return what it puts on a finding."""
+        """What it puts on a finding."""
         return Silenced(self.id, self.kind, self.by, self.why, self.until_s, self.ticket)
 
     @property
     def about(self) -> str:
-        """Return what it is about, in a few words."""
+        """What it is about, in a few words."""
         return f"{', '.join(self.checks)} on {', '.join(map(str, self.subjects))}"
 
     def is_over(self, now_s: float) -> bool:
-        """Whether its time is over."""
         return self.until_s is not None and now_s >= self.until_s
 
     def is_active(self, now_s: float) -> bool:
@@ -107,11 +104,11 @@ class Silence:
         return self.begins_s <= now_s and not self.is_over(now_s)
 
     def is_about(self, check: str, device: str, place: str) -> bool:
-        """Whether a check at a place is what it names."""
+        """Whether it names a check at a place."""
         return any(is_meant(check, one) for one in self.checks) and any(one.has(device, place) for one in self.subjects)
 
     def covers(self, finding: Finding, cause: str) -> bool:
-        """Whether it covers a finding that has a cause."""
+        """Whether it covers a finding that has this cause."""
         if not self.is_about(finding.check, finding.device, finding.place):
             return False
         return self.fault is None or self.fault.is_still(finding, cause)
@@ -128,13 +125,13 @@ def id_of(finding: Finding) -> str:
 
 
 def cause_of(finding: Finding, named: Mapping[str, Finding]) -> str:
-    """Return what another finding follows from; empty for a cause, and what its check finds in the same place."""
-    cause = id_of(named[own(finding)]) if finding.is_symptom else ""
+    """Return what a symptom follows from; empty for a cause, or for the same check in the same place."""
+    cause = id_of(named[cause_name(finding)]) if finding.is_symptom else ""
     return "" if cause == id_of(finding) else cause
 
 
 def silenced(judgement: Judgement, silences: Iterable[Silence], now_s: float, layers: Layers) -> Judgement:
-    """Return a judgement whose findings say who silenced them."""
+    """Return a judgement with silences applied to its findings."""
     active = [one for one in silences if one.is_active(now_s)]
     if not active:
         return judgement
@@ -145,8 +142,8 @@ def silenced(judgement: Judgement, silences: Iterable[Silence], now_s: float, la
         if finding.verdict not in KINDS:
             return finding
         mark = _mark(finding, cause_of(finding, named), active)
-        if mark is None and finding.is_symptom and finding.verdict <= named[own(finding)].verdict:
-            mark = marks[own(finding)]
+        if mark is None and finding.is_symptom and finding.verdict <= named[cause_name(finding)].verdict:
+            mark = marks[cause_name(finding)]
         return finding._replace(silenced=mark)
 
     results = tuple(replace(one, findings=tuple(map(marked, one.findings))) for one in judgement.results)
@@ -164,7 +161,7 @@ def _mark(finding: Finding, cause: str, active: Sequence[Silence]) -> Silenced |
 
 @dataclass(frozen=True, slots=True)
 class SilenceState:
-    """How an entry of the file stands after a run."""
+    """The state of an entry of the file after a run."""
 
     silence: Silence
     state: EntryState
@@ -175,7 +172,7 @@ class SilenceState:
 def states(
     silences: Iterable[Silence], judgement: Judgement, now_s: float, healed: Collection[str] = (), *, is_whole: bool
 ) -> tuple[SilenceState, ...]:
-    """Return how each entry stands; only a whole run tells that one silences nothing any more."""
+    """Return the state of each entry; only a complete run shows that one silences nothing any more."""
     found: dict[str, int] = {}
     for mark in (*(one.silenced for one in judgement.silenced), *(mark for _, mark in judgement.excused)):
         if mark is not None:

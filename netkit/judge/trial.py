@@ -1,4 +1,4 @@
-"""Where the design has the ends of an acceptance run, what the NICs there can carry, and which runs compete."""
+"""The ends of an acceptance run in the design, the rate of their NICs, and which runs compete."""
 
 from collections.abc import Iterator, Sequence
 
@@ -13,7 +13,7 @@ def slowest_gbps(fabric: Fabric) -> int:
 
 
 def line_gbps(fabric: Fabric, trial: Trial) -> int:
-    """Return the rate of the NIC a run was on, or of the slowest one when that is not known."""
+    """Return the rate of the NIC of a run, or of the slowest one if that is unknown."""
     found = nic_of(fabric, trial, 0)
     leaf = fabric.switch(found[1].leaf) if found else None
     ports = [port for port in leaf.ports if found and port.name == found[1].leaf_port] if leaf else []
@@ -36,7 +36,7 @@ def _is_host(host: Host, name: str) -> bool:
 
 
 def place_of(fabric: Fabric, trial: Trial, end: int = 0) -> tuple[str, str]:
-    """Return the device and port of one end of a run; empty where it is not of the design."""
+    """Return the device and port of one end of a run; empty if it is not in the design."""
     found = nic_of(fabric, trial, end)
     if found:
         return found[0].name, found[1].interface
@@ -45,13 +45,13 @@ def place_of(fabric: Fabric, trial: Trial, end: int = 0) -> tuple[str, str]:
 
 
 def distance(fabric: Fabric, trial: Trial) -> str:
-    """Return how far the two ends of a run are apart."""
+    """Return the distance of the two ends of a run."""
     near, far = nic_of(fabric, trial, 0), nic_of(fabric, trial, 1)
     return nic_distance(fabric, near[1], far[1]) if near and far else "over an unknown distance"
 
 
 def contests(trials: Iterator[Trial]) -> Iterator[Sequence[tuple[Trial, Stream]]]:
-    """Yield streams to one NIC that went on at one time, two or more together."""
+    """Yield groups of streams that competed for one NIC at the same time, two or more together."""
     by_end: dict[str, list[tuple[Trial, Stream]]] = {}
     for trial in trials:
         for stream in trial.streams:

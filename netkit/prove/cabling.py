@@ -1,4 +1,4 @@
-"""Whether what ran before a change can run on the cables of after it: only then can the change be rolled."""
+"""Whether the old configuration can run on the new cables: only then can a change be rolled out in the lab."""
 
 import re
 from collections.abc import Collection, Iterator
@@ -11,9 +11,9 @@ Place = tuple[str, ...]
 
 
 def obstacle(running: Fabric, intended: Fabric) -> str:
-    """Return why a fabric cannot run on the devices and cables of another; empty when it can."""
+    """Return why a fabric cannot run on the devices and cables of another; empty if it can."""
     if not any(intended.device(name) for name in running.names):
-        return "no device of before is left"
+        return "no device from before is left"
     return next(_replaced(running, intended), "") or _recabled(running, intended)
 
 
@@ -57,20 +57,16 @@ Kind = tuple[tuple[str, ...], bool, bool]
 
 
 def untried(wanted: Plan, tried: Plan, names: Collection[str]) -> tuple[str, ...]:
-    """Return those of some devices on which a change is of a kind that the lab's plan has not, be it one of many."""
-    return tuple(one.name for one in wanted.changed if one.name in names and _kinds(one) - _kinds_of(tried, one.name))
-
-
-def _kinds_of(plan: Plan, name: str) -> frozenset[Kind]:
-    device = plan.device(name)
-    return _kinds(device) if device is not None else frozenset()
+    """Return the devices on which the fabric's plan has a kind of change that the lab's plan lacks."""
+    in_lab = {device.name: _kinds(device) for device in tried.devices}
+    return tuple(
+        one.name for one in wanted.changed if one.name in names and _kinds(one) - in_lab.get(one.name, frozenset())
+    )
 
 
 def _kinds(device: DevicePlan) -> frozenset[Kind]:
-    """Return what comes, goes and changes, whatever the number of a port or the address of a neighbor."""
-    return frozenset(_each(device))
-
-
-def _each(device: DevicePlan) -> Iterator[Kind]:
-    for change in device.changes:
-        yield tuple(NUMBER.sub("#", part) for part in change.path), change.is_addition, change.is_removal
+    """Return the kinds of changes, regardless of port numbers and neighbor addresses."""
+    return frozenset(
+        (tuple(NUMBER.sub("#", part) for part in change.path), change.is_addition, change.is_removal)
+        for change in device.changes
+    )

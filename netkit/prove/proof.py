@@ -1,4 +1,4 @@
-"""The traffic of a proof: flows between NICs that reach each other before and after a change, of every distance."""
+"""A proof: flows between NICs that reach each other before and after, the part of the fabric, the result."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -20,7 +20,7 @@ MOST_PER_SCOPE = 16
 
 @dataclass(frozen=True, slots=True)
 class ProofFlow:
-    """A call, and how far it goes; what stays on its leaf needs no spine."""
+    """A pair of NICs and its distance; traffic that stays on its leaf needs no spine."""
 
     scope: str
     call: TrafficPair
@@ -65,7 +65,7 @@ def _call(trip: NicPing) -> TrafficPair:
 
 
 BEFORE = 0
-"""The wave of what was lost before any began."""
+"""The number of losses before the first wave."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,22 +99,22 @@ class ScopeSeen:
     worst: str
 
 
-def by_wave(turns: Sequence[WaveStart], heard: Iterable[PingResult]) -> tuple[WaveSeen, ...]:
+def by_wave(waves: Sequence[WaveStart], heard: Iterable[PingResult]) -> tuple[WaveSeen, ...]:
     """Return what each wave cost; a gap belongs to the wave in which it began."""
-    began = [WaveStart(BEFORE, (), 0.0), *sorted(turns, key=lambda turn: turn.began_s)]
-    gaps: dict[int, list[Gap]] = {turn.number: [] for turn in began}
+    began = [WaveStart(BEFORE, (), 0.0), *sorted(waves, key=lambda wave: wave.began_s)]
+    gaps: dict[int, list[Gap]] = {wave.number: [] for wave in began}
     for gap in (gap for one in heard for gap in one.gaps):
-        gaps[[turn.number for turn in began if turn.began_s <= gap.began_s][-1]].append(gap)
+        gaps[[wave.number for wave in began if wave.began_s <= gap.began_s][-1]].append(gap)
     return tuple(
-        WaveSeen(turn.number, turn.devices, _lost(gaps[turn.number]), _longest_s(gaps[turn.number]))
-        for turn in began
-        if turn.number != BEFORE or gaps[BEFORE]
+        WaveSeen(wave.number, wave.devices, _lost(gaps[wave.number]), _longest_s(gaps[wave.number]))
+        for wave in began
+        if wave.number != BEFORE or gaps[BEFORE]
     )
 
 
-def since_the_first(turns: Sequence[WaveStart], heard: Iterable[PingResult]) -> tuple[PingResult, ...]:
-    """Return what was heard without what was lost before anything changed."""
-    first_s = min((turn.began_s for turn in turns), default=float("inf"))
+def since_the_first(waves: Sequence[WaveStart], heard: Iterable[PingResult]) -> tuple[PingResult, ...]:
+    """Return what was received, without losses before the first wave."""
+    first_s = min((wave.began_s for wave in waves), default=float("inf"))
     return tuple(replace(one, gaps=tuple(gap for gap in one.gaps if gap.began_s >= first_s)) for one in heard)
 
 
@@ -129,7 +129,7 @@ def by_scope(flows: Sequence[ProofFlow], heard: Iterable[PingResult]) -> tuple[S
 
 
 def mute(heard: Iterable[PingResult]) -> Iterator[str]:
-    """Yield the calls that could not even be made."""
+    """Yield the flows that could not even be started."""
     yield from (f"{one.name}: {one.problem}" for one in heard if not one.sent)
 
 
@@ -155,37 +155,37 @@ Group = Sequence[str]
 
 @dataclass(frozen=True, slots=True)
 class LabPart:
-    """What is booted."""
+    """The part of a fabric that is booted."""
 
     fabric: Fabric
     left_out: tuple[str, ...] = ()
     unseen: tuple[tuple[str, ...], ...] = ()
-    """Groups of devices that change alike of which none is booted."""
+    """Groups of similarly changing devices of which none is booted."""
     witnesses: tuple[str, ...] = ()
     """Leaves of another unit that are booted beside those that change."""
 
 
 def choose(fabric: Fabric, groups: Iterable[Group], most: int = MOST_DEVICES) -> LabPart:
-    """Return the part in which a change shows; devices of a group change alike.
+    """Return a part of the fabric in which the change shows; devices of a group change alike.
 
-    LabError when so few devices cannot be any part of it.
+    Raise LabError if `most` devices are too few for any useful part.
     """
     if len(fabric.names) <= most:
         return LabPart(fabric)
-    felt = [tuple(name for name in group if fabric.device(name) is not None) for group in groups]
-    slice_ = _Slice(fabric, most, [group for group in felt if group])
-    slice_.fill()
-    kept = frozenset(slice_.names)
+    changing = [tuple(name for name in group if fabric.device(name) is not None) for group in groups]
+    part = _Slice(fabric, most, [group for group in changing if group])
+    part.fill()
+    kept = frozenset(part.names)
     return LabPart(
         cut(fabric, kept),
         tuple(name for name in fabric.names if name not in kept),
-        tuple(group for group in slice_.groups if kept.isdisjoint(group)),
-        tuple(name for name in slice_.witnesses if name in kept),
+        tuple(group for group in part.groups if kept.isdisjoint(group)),
+        tuple(name for name in part.witnesses if name in kept),
     )
 
 
 def cut(fabric: Fabric, kept: Iterable[str]) -> Fabric:
-    """Return a fabric with some of its devices only, and the cables between them."""
+    """Return a fabric with only some of its devices, and the cables between them."""
     names = frozenset(kept)
     return replace(
         fabric,
@@ -208,40 +208,40 @@ def _host(host: Host, names: frozenset[str]) -> Host:
 
 
 class _Slice:
-    """Grows leaf by leaf, each with all that is above it and a few hosts, as long as there is room."""
+    """Grows leaf by leaf, each with everything above it and a few hosts, while there is room."""
 
     def __init__(self, fabric: Fabric, most: int, groups: Sequence[Group]) -> None:
         self._fabric, self._most = fabric, most
-        self._felt = frozenset(name for group in groups for name in group)
+        self._changing = frozenset(name for group in groups for name in group)
         self.groups = tuple(map(tuple, groups))
         self.names: set[str] = set()
         self.witnesses: tuple[str, ...] = ()
 
     def fill(self) -> None:
-        """Take the first leaf, one beside it, a witness elsewhere, then what stands for each group, then more."""
+        """Add the first leaf, one beside it, a witness elsewhere, a representative of each group, then more."""
         first = next(
             (leaf for group in self.groups for leaf in self._representatives(group)), self._fabric.tier("leaf")[0]
         )
-        if not self._took(first):
+        if not self._add(first):
             smallest = len(self._wanted(first))
             remedy = f"--prove-devices {smallest}, if this machine can carry them"
             raise LabError(Problem(f"a leaf with all above it and its hosts is {smallest} devices", remedy))
-        self._took_one_of(self._beside(first))
+        self._add_one_of(self._beside(first))
         before = frozenset(self.names)
-        self._took_one_of(self._elsewhere(first))
+        self._add_one_of(self._elsewhere(first))
         self.witnesses = tuple(one.name for one in self._fabric.tier("leaf") if one.name in self.names - before)
         for group in self.groups[1:]:
             if self.names.isdisjoint(group):
-                self._took_one_of(islice(self._representatives(group), 1), group)
+                self._add_one_of(islice(self._representatives(group), 1), group)
         for leaf in self._fabric.tier("leaf"):
-            if leaf.name in self._felt:
-                self._took(leaf)
+            if leaf.name in self._changing:
+                self._add(leaf)
 
-    def _took_one_of(self, leaves: Iterable[Switch], wanted: Group = ()) -> bool:
-        return any(self._took(leaf, wanted) for leaf in leaves)
+    def _add_one_of(self, leaves: Iterable[Switch], wanted: Group = ()) -> bool:
+        return any(self._add(leaf, wanted) for leaf in leaves)
 
-    def _took(self, leaf: Switch, wanted: Group = ()) -> bool:
-        """Add a leaf when it fits, else the same with one host."""
+    def _add(self, leaf: Switch, wanted: Group = ()) -> bool:
+        """Add a leaf if it fits, else the same with one host."""
         for hosts in (HOSTS_PER_LEAF, 1):
             more = self._wanted(leaf, wanted, hosts)
             if len(self.names | more) <= self._most:
@@ -251,11 +251,11 @@ class _Slice:
 
     def _wanted(self, leaf: Switch, wanted: Group = (), hosts: int = HOSTS_PER_LEAF) -> set[str]:
         below = dict.fromkeys(port.peer for port in leaf.host_ports)
-        order = sorted(below, key=lambda name: (name not in wanted, name not in self.names, name not in self._felt))
+        order = sorted(below, key=lambda name: (name not in wanted, name not in self.names, name not in self._changing))
         return {leaf.name, *_above(self._fabric, leaf), *order[:hosts]}
 
     def _representatives(self, group: Group) -> Iterator[Switch]:
-        """Yield the leaves that show what changes on a group: those of it, or those that hang on one of it."""
+        """Yield the leaves that show the change of a group: those in it, or below a device in it."""
         for name in group:
             if (device := self._fabric.device(name)) is not None:
                 yield from self._leaves_of(device)
@@ -272,12 +272,12 @@ class _Slice:
     def _beside(self, first: Switch) -> list[Switch]:
         """Return the other leaves of a unit, those that change and share its hosts first."""
         near = [one for one in self._fabric.tier("leaf") if _unit(one) == _unit(first) and one.name != first.name]
-        return sorted(near, key=lambda one: one.name not in self._felt)
+        return sorted(near, key=lambda one: one.name not in self._changing)
 
     def _elsewhere(self, first: Switch) -> list[Switch]:
         """Return the leaves of other units, those of the same rail that do not change first."""
         far = [one for one in self._fabric.tier("leaf") if _unit(one) != _unit(first)]
-        return sorted(far, key=lambda one: (one.rail != first.rail, one.name in self._felt))
+        return sorted(far, key=lambda one: (one.rail != first.rail, one.name in self._changing))
 
 
 def _unit(leaf: Switch) -> tuple[int, int]:
@@ -285,7 +285,7 @@ def _unit(leaf: Switch) -> tuple[int, int]:
 
 
 def _above(fabric: Fabric, switch: Switch) -> Iterator[str]:
-    """Yield all that is above a switch."""
+    """Yield everything above a switch."""
     for name in dict.fromkeys(port.peer for port in switch.ports if port.role == "up"):
         yield name
         yield from _above(fabric, fabric.switch(name))
@@ -296,7 +296,7 @@ FAILED = 1
 
 @dataclass(frozen=True, slots=True)
 class Booted:
-    """Which devices the lab had, and which it had not, counted by role."""
+    """The devices the lab had, and those it had not, counted by role."""
 
     roles: dict[str, int]
     left_out: dict[str, int]
@@ -308,7 +308,7 @@ class Booted:
 
 @dataclass(frozen=True, slots=True)
 class Examined:
-    """How the lab was examined in the end, and how much was found lacking."""
+    """The final examination of the lab."""
 
     sessions: int
     widest: int
@@ -325,14 +325,14 @@ class Examined:
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """Everything that is told of a proof. Nothing speaks against what needs none."""
+    """The result of a proof. If nothing had to be proven, there are no failures."""
 
     failures: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     exit_code: int = 0
     booted: Booted | None = None
     obstacle: str = ""
-    """Why the change was not rolled from before to after."""
+    """Why the change was not rolled out from before to after."""
     devices: tuple[DeviceOutcome, ...] = ()
     waves: tuple[WaveSeen, ...] = ()
     scopes: tuple[ScopeSeen, ...] = ()
@@ -343,22 +343,22 @@ class Proof:
 
     @property
     def sent(self) -> int:
-        """Return how many packets were sent while the change was rolled."""
+        """The packets sent during the rollout."""
         return sum(one.sent for one in self.scopes)
 
     @property
     def lost(self) -> int:
-        """Return how many of them got no answer."""
+        """How many of them got no answer."""
         return sum(one.lost for one in self.scopes)
 
     @property
     def longest_s(self) -> float:
-        """Return the longest time a flow got no answer."""
+        """The longest time a flow got no answer."""
         return max((one.longest_s for one in self.scopes), default=0.0)
 
 
 def booted(part: LabPart, fabric: Fabric, shift: IntentDiff) -> Booted:
-    """Return what is said of the part of a fabric that a change was tried on."""
+    """Summarise the part of a fabric on which a change was tried."""
     roles = _roles(part.fabric)
     whole = _roles(fabric)
     left_out = {role: count - roles.get(role, 0) for role, count in whole.items() if count > roles.get(role, 0)}
@@ -367,9 +367,9 @@ def booted(part: LabPart, fabric: Fabric, shift: IntentDiff) -> Booted:
 
 
 def of_outcome(outcome: Outcome) -> Iterator[str]:
-    """Yield what speaks against a change in how its deploy came out."""
+    """Yield the failures of a deploy."""
     for one in outcome.failures:
-        yield f"{one.device} {one.result.value}: {'; '.join(one.reasons) or 'it says nothing'}"
+        yield f"{one.device} {one.result.value}: {'; '.join(one.reasons) or 'without a reason'}"
     if outcome.stopped:
         yield f"the deploy stopped: {outcome.stopped}"
     elif outcome.exit_code and not outcome.failures:
@@ -377,10 +377,10 @@ def of_outcome(outcome: Outcome) -> Iterator[str]:
 
 
 def of_loss(plan: Plan, flows: Sequence[ProofFlow], heard: Sequence[PingResult]) -> Iterator[str]:
-    """Yield what was lost although the model of the routing predicted that it is not.
+    """Yield losses that the routing model did not predict.
 
-    Of changes that lay out buffers again or take down links the model predicts routes, not frames: nothing is held
-    against those.
+    For changes that rearrange buffers or take down links, the model predicts routes, not frames: losses are then
+    expected.
     """
     if plan.risk > Risk.SESSION:
         return
@@ -393,7 +393,7 @@ def of_loss(plan: Plan, flows: Sequence[ProofFlow], heard: Sequence[PingResult])
         call = calls[one.name]
         is_disrupted = not disrupted.isdisjoint(call.name.split(" → "))
         if lost and not is_disrupted and not any(_ends(call) <= hosts for hosts in predicted):
-            yield f"{one.name}: {lost} of {one.sent} packets lost; netkit predicted that none is: a defect of netkit"
+            yield f"{one.name}: {lost} of {one.sent} packets lost; netkit predicted no loss: a defect of netkit"
 
 
 def _ends(call: TrafficPair) -> frozenset[str]:

@@ -18,7 +18,7 @@ NOTHING_TO_REACH = "there was nothing to reach: no two NICs that are to reach ea
 
 
 def aside(proof: Proof) -> ProofNotes:
-    """Return a proof as each format tells it."""
+    """Return a proof in each format."""
     return ProofNotes(
         text=text(proof),
         verdict=(verdict(proof),),
@@ -30,7 +30,7 @@ def aside(proof: Proof) -> ProofNotes:
 
 
 def doubt(proof: Proof) -> str:
-    """Return what somebody who approves the change accepts with it; nothing when it is proven."""
+    """Return the doubt that an approver accepts; empty if the change is proven."""
     if proof.failures:
         return "the proof failed" if proof.exit_code == FAILED else "there is no proof of it"
     return "only a part of it is proven" if _not_tried(proof) else ""
@@ -51,7 +51,7 @@ def lines(proof: Proof) -> Iterator[str]:
     """Yield the proof for a terminal."""
     yield headline(proof)
     yield from (f"  {text}" for text in _failures(proof))
-    yield from (f"  {text}" for text in _told(proof))
+    yield from (f"  {text}" for text in _conditions(proof))
     for wave in _shown(proof.waves):
         yield f"  {_wave(wave)}: {_loss(wave.lost, wave.longest_s)}"
     for one in proof.scopes:
@@ -60,18 +60,17 @@ def lines(proof: Proof) -> Iterator[str]:
 
 
 def text(proof: Proof) -> str:
-    """Return the proof as text."""
     return "".join(f"{shown(line)}\n" for line in lines(proof))
 
 
 def verdict(proof: Proof) -> str:
-    """Return what stands at the top of a comment."""
+    """Return the first line of a comment."""
     sentence = plain(headline(proof))
     return f"{'⚠' if proof.failures or _not_tried(proof) else '✓'} **{sentence[0].upper()}{sentence[1:]}.**"
 
 
 def details(proof: Proof) -> Iterator[str]:
-    """Yield the rest of a comment, folded; what failed is open to see."""
+    """Yield the rest of a comment, folded; failures stay visible."""
     failures = list(_failures(proof))
     if failures:
         yield ""
@@ -82,13 +81,13 @@ def details(proof: Proof) -> Iterator[str]:
     yield "<details>"
     yield "<summary>how it was proven</summary>"
     yield ""
-    yield from (f"- {plain(text)}" for text in _told(proof))
+    yield from (f"- {plain(text)}" for text in _conditions(proof))
     yield from _tables(proof)
     yield "</details>"
 
 
 def document(proof: Proof) -> Mapping[str, Any]:
-    """Return the proof for machines."""
+    """Return the proof for JSON."""
     return {"is_proven": not proof.failures, "verdict": headline(proof), **asdict(proof)}
 
 
@@ -105,7 +104,7 @@ def _tables(proof: Proof) -> Iterator[str]:
 
 
 def _shown(waves: Sequence[WaveSeen]) -> Sequence[WaveSeen]:
-    """Return all waves when they are few, else those in which something was lost."""
+    """Return all waves if they are few, else those with losses."""
     return waves if len(waves) <= MOST_WAVES else [wave for wave in waves if wave.lost][:MOST_WAVES]
 
 
@@ -119,7 +118,7 @@ def _failures(proof: Proof) -> Iterator[str]:
         yield f"… and {len(proof.failures) - MOST_FAILURES} more"
 
 
-def _told(proof: Proof) -> Iterator[str]:
+def _conditions(proof: Proof) -> Iterator[str]:
     if proof.booted is not None:
         yield from _booted(proof.booted)
     if proof.obstacle:
@@ -169,7 +168,7 @@ def _rolled(proof: Proof) -> str:
 
 
 def _not_tried(proof: Proof) -> str:
-    """Return which of the devices that change were not booted, nor any like them, or had less to change."""
+    """Name the changing devices of which neither they nor similar ones were booted, or which had less to change."""
     unseen = proof.booted.unseen if proof.booted is not None else ()
     names = [*proof.untried, *(name for group in unseen for name in group)]
     return f"not tried: what changes on {listed(names)}" if names else ""

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
 from netkit.facts import Snapshot
-from netkit.judge.cause import CauseGroup, Layers, cause_groups, own
+from netkit.judge.cause import CauseGroup, Layers, cause_groups, cause_name
 from netkit.judge.difference import ORDER, Difference, Uncompared
 from netkit.judge.finding import Finding, Verdict
 from netkit.judge.run import FABRIC, Judgement
@@ -118,7 +118,7 @@ class _Fates:
             after(self._was, after_.judgement, after_.devices, after_.taken_s), after_.judgement, after_.devices, peers
         )
         self._well = {key for key, one in judged.items() if one.verdict is Verdict.PASS}
-        self._old = {own(one[0]): one for one in _groups(before.judgement)}
+        self._old = {cause_name(one[0]): one for one in _groups(before.judgement)}
         self._old_of = {key_of(finding): group for group in self._old.values() for finding in group}
         self._is_bad = {key_of(finding) for group in _groups(after_.judgement) for finding in group}
 
@@ -161,7 +161,7 @@ def _groups(judgement: Judgement) -> list[list[Finding]]:
     groups: dict[str, list[Finding]] = {}
     for finding in judgement.findings:
         if finding.verdict > Verdict.SKIPPED:
-            groups.setdefault(own(finding), []).append(finding)
+            groups.setdefault(cause_name(finding), []).append(finding)
     return [sorted(group, key=lambda one: (one.is_symptom, -one.verdict)) for group in groups.values()]
 
 

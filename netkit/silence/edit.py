@@ -1,7 +1,7 @@
-"""Edits of silences.yaml: whole lines come or go, so that everything else in a file written by hand stays as it is.
+"""Edits of silences.yaml: whole lines are added or removed, so that the rest of a hand-written file stays as it is.
 
-One writer at a time, by a lock on the folder; readers see the file as it was or as it is then. What a file would hold
-after an edit is read again before it is written: an edit that would change anything else is refused.
+A lock on the folder serialises writers; readers see the old or the new file. The result of an edit is parsed before it
+is written: an edit that would change anything else is refused.
 """
 
 import fcntl
@@ -25,8 +25,8 @@ Plain = str | bool | list[str]
 
 
 def add(folder: Path, name: str, values: Mapping[str, Plain], known: Known, now_s: float) -> AnyEntry:
-    """Add an entry to the list `silences` or `acknowledgements`, in place of one of the same name; return it."""
-    with _alone(folder):
+    """Add an entry to the list `silences` or `acknowledgements`, replacing one of the same name; return it."""
+    with _exclusive(folder):
         before = load(folder)
         text = _text(before.file)
         entry = _checked(name, values, known, now_s)
@@ -39,8 +39,8 @@ def add(folder: Path, name: str, values: Mapping[str, Plain], known: Known, now_
 
 
 def end(folder: Path, name: str) -> AnyEntry:
-    """Remove an entry by its name or the beginning of it, and return it."""
-    with _alone(folder):
+    """Remove an entry by its name or the start of its name, and return it."""
+    with _exclusive(folder):
         before = load(folder)
         names = [one.silence().id for one in before.found.entries]
         found = [one for one in names if one == name] or [one for one in names if one.startswith(name)]
@@ -54,7 +54,7 @@ def end(folder: Path, name: str) -> AnyEntry:
 
 
 def _checked(name: str, values: Mapping[str, Plain], known: Known, now_s: float) -> AnyEntry:
-    """Return an entry that may be added; what is wrong with it has no line yet."""
+    """Validate an entry before it is added; its problems have no line yet."""
     try:
         found = _read(f"{name}:\n{_block(values)}", Path(FILE))
         check(found, known, now_s)
@@ -67,8 +67,8 @@ def _checked(name: str, values: Mapping[str, Plain], known: Known, now_s: float)
 
 
 @contextmanager
-def _alone(folder: Path) -> Iterator[None]:
-    """Keep other writers waiting; the lock ends with its process."""
+def _exclusive(folder: Path) -> Iterator[None]:
+    """Serialise writers; the lock ends with its process."""
     try:
         handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     except OSError as error:
@@ -89,7 +89,7 @@ def _read(text: str, file: Path) -> Silences:
 
 
 def _block(values: Mapping[str, Plain]) -> str:
-    """Return an entry as lines of a list; JSON strings are YAML too, whatever they hold."""
+    """Format an entry as lines of a list; JSON strings are also valid YAML."""
     lines = [f"{key}: {_scalar(value)}" for key, value in values.items()]
     return "".join(f"  {'-' if not number else ' '} {line}\n" for number, line in enumerate(lines))
 
@@ -100,20 +100,20 @@ def _scalar(value: Plain) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     quoted = "".join(_escaped(char) for char in json.dumps(value, ensure_ascii=False))
-    with suppress(Exception):  # what does not read back as it is, is quoted
+    with suppress(Exception):  # what does not survive a round trip is quoted
         is_plain = value.isprintable() and document.parse(f"- k: {value}\n", "").value == [{"k": value}]
-        in_list = yaml.safe_load(f"[{value}]") == [value]  # other readers take `on` or a time for something else
+        in_list = yaml.safe_load(f"[{value}]") == [value]  # other parsers read `on` or a time differently
         return value if is_plain and in_list and " #" not in value else quoted
     return quoted
 
 
 def _escaped(char: str) -> str:
-    """Return a character as a quoted text of YAML may hold it: some that cannot be seen would end its line."""
+    """Escape a character for a quoted YAML text: some invisible ones would end its line."""
     return char if char.isprintable() else f"\\U{ord(char):08x}"
 
 
 def _places(silences: Silences) -> Mapping[str, tuple[str, int]]:
-    """Return where each entry stands: its list, and its number there."""
+    """Return where each entry is: its list, and its number there."""
     lists: Mapping[str, tuple[AnyEntry, ...]] = {
         "silences": silences.found.silences or (),
         "acknowledgements": silences.found.acknowledgements or (),
@@ -128,7 +128,7 @@ def _nodes(text: str, key: str) -> Iterator[tuple[yaml.Node, yaml.Node]]:
 
 
 def _without(text: str, place: tuple[str, int], file: Path) -> str:
-    """Return a file without an entry; an empty list goes too."""
+    """Return the file without an entry; an empty list is removed too."""
     key, number = place
     ((name, listed),) = _nodes(text, key)
     _check_block(listed, file)
@@ -140,7 +140,7 @@ def _without(text: str, place: tuple[str, int], file: Path) -> str:
 
 
 def _span(lines: list[str], node: yaml.Node) -> tuple[int, int]:
-    """Return the lines an entry takes, from its dash to its last value."""
+    """Return the lines of an entry, from its dash to its last value."""
     begin = node.start_mark.line
     while not lines[begin].lstrip().startswith("-"):
         begin -= 1
@@ -152,7 +152,7 @@ def _span(lines: list[str], node: yaml.Node) -> tuple[int, int]:
 
 
 def _with(text: str, key: str, block: str, file: Path) -> str:
-    """Return a file with an entry at the end of a list."""
+    """Return the file with an entry at the end of a list."""
     text = text if text.endswith("\n") or not text else f"{text}\n"
     found = list(_nodes(text, key))
     if not found:
@@ -172,7 +172,7 @@ def _with(text: str, key: str, block: str, file: Path) -> str:
 
 
 def _is_flow(node: yaml.Node) -> bool:
-    """Whether something is written in brackets or braces."""
+    """Whether a node is written in brackets or braces."""
     return isinstance(node, yaml.CollectionNode) and bool(node.flow_style)
 
 
@@ -183,7 +183,7 @@ def _check_block(listed: yaml.Node, file: Path) -> None:
 
 
 def _write(file: Path, text: str, wanted: list[AnyEntry]) -> None:
-    """Write a file in one step, once it is known to hold what is wanted."""
+    """Write a file atomically, after checking that it holds exactly the wanted entries."""
     found = _read(text, file).found.entries
     if sorted(map(repr, found)) != sorted(map(repr, wanted)):
         raise SilenceError(Problem("cannot be edited without a change of what else is in it", BY_HAND, file=str(file)))

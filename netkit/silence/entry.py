@@ -1,4 +1,4 @@
-"""silences.yaml, beside fabric.yaml: findings that do not count, by whom, why and until when. It is optional."""
+"""silences.yaml, beside fabric.yaml: findings that do not count, who silenced them, why and until when. Optional."""
 
 import hashlib
 from collections.abc import Iterable
@@ -71,7 +71,7 @@ class Entry(AccessModel):
 
 
 class SilenceEntry(Entry):
-    """Whatever is found by checks at places, until a time."""
+    """Silences findings of checks at places, until a time."""
 
     check: Words = Field(description="checks: a name, a file or a glob; a list of them")
     where: Words = Field(description="DEVICE or DEVICE:PLACE, names or globs; `fabric` is the whole; a list of them")
@@ -80,7 +80,6 @@ class SilenceEntry(Entry):
     everything: bool = Field(False, description="that it covers every check on every device is meant")
 
     def silence(self) -> Silence:
-        """Return it as it is applied."""
         return Silence(
             self.id or digest("silence", self.lab, self.check, self.where),
             self.check,
@@ -94,7 +93,7 @@ class SilenceEntry(Entry):
 
 
 class AcknowledgementEntry(Entry):
-    """One finding as it was found; it ends when that is well, and counts again when it is worse or another fault."""
+    """Silences one finding as it was found, until it clears; a worse or different fault counts again."""
 
     check: Word = Field(description="the check")
     where: Word = Field(description="DEVICE or DEVICE:PLACE, `fabric` or `fabric:PLACE`")
@@ -107,7 +106,6 @@ class AcknowledgementEntry(Entry):
     cause: Text | None = Field(None, description="the finding it followed from, as CHECK[DEVICE] PLACE")
 
     def silence(self) -> Silence:
-        """Return it as it is applied."""
         return Silence(
             self.id or digest("acknowledgement", self.lab, [self.check], [self.where]),
             (self.check,),
@@ -131,21 +129,20 @@ class SilenceFile(AccessModel):
 
     @property
     def entries(self) -> tuple[SilenceEntry | AcknowledgementEntry, ...]:
-        """Return all entries, in the order of the file."""
+        """All entries, in the order of the file."""
         return *(self.silences or ()), *(self.acknowledgements or ())
 
 
 def digest(kind: str, lab: str | None, checks: Iterable[str], places: Iterable[str]) -> str:
-    """Return the name of an entry that has none: it stays the same when its end or its reason is changed."""
-    told = "\n".join((kind, lab or "", *sorted(checks), "", *sorted(places)))
-    return hashlib.sha256(told.encode()).hexdigest()[:ID_LENGTH]
+    """Return the id of an entry that gives none: the same when its end or its reason is changed."""
+    content = "\n".join((kind, lab or "", *sorted(checks), "", *sorted(places)))
+    return hashlib.sha256(content.encode()).hexdigest()[:ID_LENGTH]
 
 
 def of_lab(entries: Iterable[SilenceEntry | AcknowledgementEntry], lab: str) -> tuple[Silence, ...]:
-    """Return what is applied to a lab of a fabric, or with no name to the fabric itself."""
+    """Return the silences of a lab of a fabric, or without a name of the fabric itself."""
     return tuple(one.silence() for one in entries if (one.lab or "") == lab)
 
 
 def schema() -> dict[str, Any]:
-    """Return the JSON Schema of the file."""
     return SilenceFile.model_json_schema(by_alias=True)

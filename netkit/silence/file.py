@@ -26,7 +26,7 @@ PATTERN = re.compile(r"(?:^|[\[,:-])\s*\*")
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What there is to be silenced."""
+    """The checks and devices that can be silenced."""
 
     checks: Collection[str]
     devices: Collection[str]
@@ -34,19 +34,19 @@ class Known:
 
 @dataclass(frozen=True, slots=True)
 class Silences:
-    """What a file holds, and where it stands there."""
+    """The content of the file with its line numbers."""
 
     file: Path
     found: SilenceFile
     lines: Mapping[EntryPath, int]
 
     def of_lab(self, lab: str) -> tuple[Silence, ...]:
-        """Return what is applied to a lab of the fabric, or with no name to the fabric itself."""
+        """Return the silences of a lab of the fabric, or without a name of the fabric itself."""
         return of_lab(self.found.entries, lab)
 
 
 def load(folder: Path) -> Silences:
-    """Read silences.yaml in a fabric folder, if it is there. SilenceError tells every problem."""
+    """Read silences.yaml in a fabric folder, if it exists. SilenceError lists every problem."""
     file = folder / FILE
     if not file.exists():
         return Silences(file, SilenceFile(), {})
@@ -59,7 +59,7 @@ def load(folder: Path) -> Silences:
 
 
 def checked_document(read: document.Document, file: Path) -> Silences:
-    """Return what a document holds; SilenceError tells every problem."""
+    """Validate a parsed document; SilenceError lists every problem."""
     if read.value is None:
         return Silences(file, SilenceFile(), {})
     if not isinstance(read.value, dict):
@@ -71,7 +71,7 @@ def checked_document(read: document.Document, file: Path) -> Silences:
     try:
         found = SilenceFile.model_validate(read.value)
     except ValidationError as error:
-        problems += [_located(told, read.file, read.lines) for told in _told(error.errors(include_url=False))]
+        problems += [_located(problem, read.file, read.lines) for problem in _problems(error.errors(include_url=False))]
     problems += _repeated(found, read)
     if problems:
         raise SilenceError(sorted(problems, key=lambda problem: problem.line))
@@ -79,12 +79,12 @@ def checked_document(read: document.Document, file: Path) -> Silences:
 
 
 def check(silences: Silences, known: Known, now_s: float) -> None:
-    """Refuse entries about what does not exist, or about everything; those whose time is over harm nobody."""
+    """Refuse entries about unknown things, or about everything; expired ones are ignored."""
     problems = [
         _located(one, str(silences.file), silences.lines)
         for path, entry in _placed_entries(silences.found)
         if not entry.silence().is_over(now_s)
-        for one in _strange(path, entry, known)
+        for one in _unknown_names(path, entry, known)
     ]
     if problems:
         raise SilenceError(sorted(problems, key=lambda problem: problem.line))
@@ -95,7 +95,7 @@ def _placed_entries(found: SilenceFile) -> Iterator[tuple[EntryPath, AnyEntry]]:
     yield from ((("acknowledgements", number), one) for number, one in enumerate(found.acknowledgements or ()))
 
 
-def _strange(path: EntryPath, entry: AnyEntry, known: Known) -> Iterator[Problem]:
+def _unknown_names(path: EntryPath, entry: AnyEntry, known: Known) -> Iterator[Problem]:
     """Yield what an entry names that does not exist; an acknowledgement names one finding, without patterns."""
     is_one = isinstance(entry, AcknowledgementEntry)
     silence = entry.silence()
@@ -129,7 +129,7 @@ def _meant(word: str, known: Sequence[str]) -> str:
     return f"use one of {', '.join(known[:8])}{' and so on' if len(known) > 8 else ''}"
 
 
-def _told(details: Sequence[ErrorDetails]) -> Iterator[Problem]:
+def _problems(details: Sequence[ErrorDetails]) -> Iterator[Problem]:
     misspelt = {(*one["loc"][:-1], _close(one)) for one in details if one["type"] == "extra_forbidden"}
     for detail in details:
         path = detail["loc"]
@@ -138,8 +138,8 @@ def _told(details: Sequence[ErrorDetails]) -> Iterator[Problem]:
             remedy = f"did you mean '{close}'?" if close else f"remove it; known keys here: {', '.join(_keys(path))}"
             yield Problem(f"unknown key {complaint.shown(str(path[-1]))}", remedy, path)
         elif detail["type"] != "missing":
-            told = complaint.problem(detail)
-            yield Problem(told.message, told.remedy, path)
+            found = complaint.problem(detail)
+            yield Problem(found.message, found.remedy, path)
         elif path not in misspelt:
             yield Problem(f"has no {path[-1]}", f"add {path[-1]}: {_meaning(path)}", path[:-1])
 
@@ -180,7 +180,7 @@ def _repeated(found: SilenceFile, read: document.Document) -> Iterator[Problem]:
 
 
 def _quoted(problem: Problem, file: Path) -> Problem:
-    """Return what the file is refused for, by the name a pattern without quotes has."""
+    """Explain an unquoted pattern, which YAML takes for an alias."""
     with suppress(OSError, UnicodeDecodeError, IndexError):
         if problem.line and PATTERN.search(file.read_text(encoding="utf-8").splitlines()[problem.line - 1]):
             return replace(

@@ -65,7 +65,7 @@ def test_light_between_unknown_limits_is_no_pass() -> None:
     bare = replace(WELL, lanes={1: LANE}, limits={"rx_dbm": Limits()}, identifier="OSFP 800G-XYZ")
     found = scene(BUILT, observation("gpu01", Facts(modules={"rail0": bare})))
     assert results(found, "optics.light")["gpu01"].examined == 0
-    assert ("gpu01", "rail0", "lane 1, light received 0.0 dBm; between which values it is well is not known") in (
+    assert ("gpu01", "rail0", "lane 1, light received 0.0 dBm; its limits are not known") in (
         skipped(found, "optics.light")
     )
 

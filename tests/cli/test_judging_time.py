@@ -62,7 +62,7 @@ def test_a_check_that_yields_without_end_is_broken_and_fills_no_memory(monkeypat
     monkeypatch.setattr(judging, "MOST_OF_DEVICE", 3000)
     result = judging.run(SCENE, [named("goes_on", _goes_on)]).results[0]
     head = result.findings[0]
-    assert head.text == "the check failed: it has found more than 3,000 things to judge, and never ends"
+    assert head.text == "the check failed: it has yielded more than 3,000 findings, and never ends"
     assert (result.verdict, head.verdict, result.examined) == (Verdict.ERROR, Verdict.ERROR, 3001)
     assert (len(result.findings), result.left_out) == (500, 2501)
 

@@ -91,8 +91,9 @@ def test_who_answered_before_has_to_answer_and_one_host_of_a_kind_is_enough() ->
     )
     before = replace(WELL, answers=(across, another))
     assert judged(before, replace(WELL, answers=(another,))).is_healthy
+    lost = "no NIC on another rail answers any more"
     assert judged(before, WELL).reasons == (
-        f"{HOST.name}: rail0: no NIC on another rail answers any more; before, {', '.join(sorted((across, another)))} did",
+        f"{HOST.name}: rail0: {lost}; before, {', '.join(sorted((across, another)))} did",
     )
     assert judged(WELL, WELL).is_healthy  # nobody answered before
 

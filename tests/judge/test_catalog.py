@@ -39,17 +39,17 @@ def test_a_check_of_the_users_own_is_one_file_and_takes_the_place_of_a_shipped_o
         ("x = 1\n", "x.py: holds no check; decorate a function with @device_check"),
         (
             "from netkit.judge import Seen\n",
-            "x.py:1: cannot be loaded: ImportError: netkit.judge has no Seen any more: write DeviceContext; mend it",
+            "x.py:1: cannot be loaded: ImportError: netkit.judge has no Seen any more: write DeviceContext; fix it",
         ),
         (
             "import netkit.judge\n\n\ndef of(scene: netkit.judge.Scene) -> None: ...\n",
-            "x.py:4: cannot be loaded: ImportError: netkit.judge has no Scene any more: write CheckContext; mend it",
+            "x.py:4: cannot be loaded: ImportError: netkit.judge has no Scene any more: write CheckContext; fix it",
         ),
-        ("def broken(:\n", "x.py:1: cannot be loaded: SyntaxError: invalid syntax (x.py, line 1); mend it"),
-        ("\n1 / 0\n", "x.py:2: cannot be loaded: ZeroDivisionError: division by zero; mend it"),
+        ("def broken(:\n", "x.py:1: cannot be loaded: SyntaxError: invalid syntax (x.py, line 1); fix it"),
+        ("\n1 / 0\n", "x.py:2: cannot be loaded: ZeroDivisionError: division by zero; fix it"),
         (
             GOOD.replace('    """All is well."""\n', ""),
-            "x.py: the check all-well has no docstring; say in it",
+            "x.py: the check all-well has no docstring; explain in it",
         ),
         (
             GOOD.replace('layer="host"', 'layer="host", needs=["colour"]'),
@@ -59,7 +59,7 @@ def test_a_check_of_the_users_own_is_one_file_and_takes_the_place_of_a_shipped_o
             GOOD.replace('layer="host"', 'layer="host", needs="system"'),
             "x.py: the check all-well has needs='system', a text; write needs=['system']",
         ),
-        ("raise SystemExit\n", "x.py:1: cannot be loaded: SystemExit: ; mend it"),
+        ("raise SystemExit\n", "x.py:1: cannot be loaded: SystemExit: ; fix it"),
         (
             GOOD.replace('layer="host"', 'layer="hosts"'),
             "x.py: the check all-well has layer='hosts'; use one of physical, link,",

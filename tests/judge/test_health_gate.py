@@ -123,7 +123,7 @@ def test_what_the_other_gate_says_holds() -> None:
         (
             {"rates": {"buffer_drops": {"swp1s0/3": 7.0}}},
             "worse",
-            "leaf01: swp1s0/3: loses lossless packets for want of buffer, 7 a second, 0 before",
+            "leaf01: swp1s0/3: loses lossless packets for lack of buffer, 7 a second, 0 before",
         ),
         (
             {"rates": {"buffer_drops": {"swp1s0/3": 0.0}, "watchdog_detected": {"swp1s0/3": 2.0}}},
@@ -207,14 +207,14 @@ def test_a_drained_session_takes_its_paths_with_it_and_no_more(drained: str, *, 
             {"queue_tx_bytes": {"swp1s0/3": 1e9}},
             "worse",
             (
-                "leaf01: swp1s0/3 sends 8.0 Gb/s of the lossless class; deploy again when it rests; "
-                "--disruptive --busy goes on all the same"
+                "leaf01: swp1s0/3 sends 8.0 Gb/s of the lossless class; deploy again when it is idle; "
+                "--disruptive --busy goes on anyway"
             ),
         ),
         (
             {"rx_errors": {"swp1s0": 0.0}},
             "inconclusive",
-            "leaf01: does not report whether lossless traffic moves; --disruptive --busy goes on without knowing",
+            "leaf01: does not report whether lossless traffic flows; --disruptive --busy goes on without knowing",
         ),
     ],
 )

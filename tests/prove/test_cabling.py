@@ -35,4 +35,4 @@ def test_another_nos_or_version_is_an_obstacle() -> None:
 
 
 def test_nothing_in_common_is_an_obstacle() -> None:
-    assert obstacle(replace(FABRIC, switches=(), hosts=()), FABRIC) == "no device of before is left"
+    assert obstacle(replace(FABRIC, switches=(), hosts=()), FABRIC) == "no device from before is left"

@@ -70,7 +70,7 @@ def test_only_loss_that_the_model_does_not_predict_speaks_against_a_change() -> 
         (ProofFlow(ACROSS, TrafficPair(name, "gpu01", "rail0", "s", "d")),),
         (PingResult(name, 40, (Gap(1.0, 2.5, 14),)),),
     )
-    said = [f"{name}: 14 of 40 packets lost; netkit predicted that none is: a defect of netkit"]
+    said = [f"{name}: 14 of 40 packets lost; netkit predicted no loss: a defect of netkit"]
     assert list(of_loss(plan(Risk.LOW), flows, heard)) == said
     assert list(of_loss(plan(Risk.SESSION), flows, heard)) == said
     assert list(of_loss(plan(Risk.BUFFER), flows, heard)) == []
