@@ -9,7 +9,7 @@ import pytest
 from netkit.lab.state import EcnState, PortState, QosState, SwitchState
 from netkit.lab.system import netlink
 from netkit.lab.traffic import marking
-from netkit.lab.traffic.marking import MarkingFault, PortMarks, Sent
+from netkit.lab.traffic.marking import PortMarks, Sent
 from tests.lab.traffic_scene import QOS, inside, namespace, needs_root
 
 NAMES = {"Ethernet1/1": "et1_1", "swp1s0": "swp1s0", "Ethernet-9": "Ethernet-9"}
@@ -29,13 +29,9 @@ def test_a_port_marks_past_what_stands_for_its_speed(speed_gbps: int, pps: int) 
     assert limits(marking.ruleset(switch(speed_gbps=speed_gbps), NAMES)) == {str(pps)}
 
 
-def test_a_rate_given_for_a_port_wins() -> None:
-    assert limits(marking.ruleset(switch(), NAMES, {"swp1s0": 7})) == {"7", "200"}
-
-
 def test_ports_the_switch_was_not_told_of_have_no_rules() -> None:
     state = SwitchState("leaf01", (PortState("swp1s0", qos=QOS),))
-    assert set(re.findall(r'device "([^"]+)"', marking.ruleset(state, NAMES, {"Ethernet-9": 5}))) == {"swp1s0"}
+    assert set(re.findall(r'device "([^"]+)"', marking.ruleset(state, NAMES))) == {"swp1s0"}
 
 
 @pytest.mark.parametrize(
@@ -102,8 +98,7 @@ RULESETS: Mapping[str, str] = {
     "usual": marking.ruleset(switch(), NAMES),
     "no ports": marking.ruleset(SwitchState("leaf01"), NAMES),
     "no ECN": marking.ruleset(switch(QosState()), NAMES),
-    "remarks": marking.ruleset(switch(), NAMES, fault=MarkingFault(remarks={48: 4, 26: 0, 4: 0})),
-    "two classes": marking.ruleset(switch(TWO_CLASSES), NAMES, {"swp1s0": 0}),
+    "two classes": marking.ruleset(switch(TWO_CLASSES), NAMES),
 }
 
 

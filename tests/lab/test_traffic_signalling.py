@@ -7,7 +7,7 @@ import pytest
 
 from netkit.lab.state import QosState
 from netkit.lab.traffic.flow import NicConfig
-from netkit.lab.traffic.marking import MarkingFault, PortMarks
+from netkit.lab.traffic.marking import PortMarks
 from tests.lab.traffic_scene import NIC, QOS, RAIL, Scene, counters, inside, needs_root, scene, until
 
 pytestmark = needs_root
@@ -153,8 +153,14 @@ def test_cnps_that_do_not_count_are_ignored(routed: Scene, config: NicConfig) ->
 
 
 def test_cnps_that_a_switch_remarks_are_ignored(routed: Scene) -> None:
-    routed.mark(SCARCE_PPS, MarkingFault(remarks={48: 4}))
-    assert_ignored(routed)
+    routed.mark(SCARCE_PPS)
+    rule = "udp dport 4791 ip dscp 48 ip dscp set 4"
+    chains = [f"chain {port} {{ type filter hook egress device {port} priority 10; {rule}; }}" for port in routed.names]
+    inside(routed.switch, "nft", "-f", "-", text="\n".join(["table netdev remark {", *chains, "}", ""]))
+    try:
+        assert_ignored(routed)
+    finally:
+        inside(routed.switch, "nft", "delete", "table", "netdev", "remark")
 
 
 def assert_ignored(lab: Scene) -> None:
@@ -185,17 +191,12 @@ def test_a_nic_that_loses_cnps_shows_in_what_arrives(routed: Scene, loss: str) -
 
 
 @pytest.mark.parametrize(
-    ("qos", "fault"),
-    [
-        (replace(QOS, ecn={}), MarkingFault()),
-        (replace(QOS, priority_of_dscp=()), MarkingFault()),
-        (replace(QOS, priority_of_dscp=(0,) * 64), MarkingFault()),
-        (QOS, MarkingFault(is_unmarked=True)),
-    ],
-    ids=["no ECN", "no trust in the DSCP", "another map", "fault"],
+    "qos",
+    [replace(QOS, ecn={}), replace(QOS, priority_of_dscp=()), replace(QOS, priority_of_dscp=(0,) * 64)],
+    ids=["no ECN", "no trust in the DSCP", "another map"],
 )
-def test_a_switch_that_does_not_see_roce_marks_nothing(routed: Scene, qos: QosState, fault: MarkingFault) -> None:
-    routed.mark(1, fault, qos)
+def test_a_switch_that_does_not_see_roce_marks_nothing(routed: Scene, qos: QosState) -> None:
+    routed.mark(1, qos)
     routed.traffic.start([routed.flow("h1", "h2", FAST_PPS)])
     until("many packets", lambda: routed.count("h2", "rx_roce_packets") >= 100)
     assert routed.marks("p2") == PortMarks()

@@ -19,7 +19,7 @@ from netkit.lab.state import EcnState, PortState, QosState, SwitchState
 from netkit.lab.system import netlink
 from netkit.lab.traffic import marking
 from netkit.lab.traffic.flow import FlowEnd, NicAddress, NicConfig, TrafficFlow
-from netkit.lab.traffic.marking import MarkingFault, PortMarks
+from netkit.lab.traffic.marking import PortMarks
 from netkit.lab.traffic.process import TrafficProcess
 
 DEADLINE_S = 90.0
@@ -89,10 +89,11 @@ class Scene:
         """Return the kernel's name of every port."""
         return {port.name: port.name for port in self.state.ports}
 
-    def mark(self, past_pps: int, fault: MarkingFault = marking.NO_FAULT, qos: QosState = QOS) -> None:
-        """Mark past a rate, on every port."""
-        state = replace(self.state, ports=tuple(replace(port, qos=qos) for port in self.state.ports))
-        text = marking.ruleset(state, self.names, dict.fromkeys(self.names, past_pps), fault)
+    def mark(self, above_pps: int, qos: QosState = QOS) -> None:
+        """Mark above a rate, on every port."""
+        speed_gbps = above_pps * marking.GBPS_PER_PPS
+        ports = tuple(replace(port, qos=qos, speed_gbps=speed_gbps) for port in self.state.ports)
+        text = marking.ruleset(replace(self.state, ports=ports), self.names)
         inside(self.switch, "nft", "-f", "-", text=text)
 
     def marks(self, port: str) -> PortMarks:

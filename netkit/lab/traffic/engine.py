@@ -1,4 +1,4 @@
-"""All NICs and flows of a lab in one place: who is attached, what is due, and who gets what arrives."""
+"""The engine of the traffic process: attached NICs, running flows, the schedule of packets, and their delivery."""
 
 import heapq
 import math
@@ -17,7 +17,6 @@ from netkit.lab.traffic.flow import (
     REPLIES,
     Attach,
     Configure,
-    Detach,
     FlowEnd,
     FlowReport,
     NicAddress,
@@ -57,32 +56,19 @@ class TrafficEngine:
                 end = FlowEnd(host, given.interface)
                 nic = self._nics.setdefault(end, RoceNic(end, given.address))
                 nic.address = given.address
-                self._poll.register(nic.open(), select.EPOLLIN)  # a closed socket leaves by itself
+                self._poll.register(nic.open(), select.EPOLLIN)  # epoll drops a closed socket by itself
             for connection in self._flows.values():
                 if connection.flow.source.host == host:
                     connection.open()
-        self._index_sockets()
-
-    def detach(self, host: str) -> None:
-        """Remove a host, its counters, and every flow it is an end of."""
-        self._namespaces.pop(host, None)
-        ends = [end for end in self._nics if end.host == host]
-        self.stop(
-            name
-            for name, connection in self._flows.items()
-            if host in {connection.flow.source.host, connection.flow.destination.host}
-        )
-        for end in ends:
-            self._nics.pop(end).close()
-        self._index_sockets()
+        self._by_socket = {nic.socket.fileno(): nic for nic in self._nics.values() if nic.socket is not None}
 
     def configure(self, end: FlowEnd, config: NicConfig) -> None:
         self._nic(end).config = config
 
     def start(self, flows: Iterable[TrafficFlow], now_s: float) -> None:
         """Start flows; one whose name is taken replaces the other."""
-        asked = {flow.name: flow for flow in flows}
-        running = {name: connection.flow for name, connection in self._flows.items()} | asked
+        new = {flow.name: flow for flow in flows}
+        running = {name: connection.flow for name, connection in self._flows.items()} | new
         if len(running) > MOST_FLOWS:
             raise TrafficRefusedError(
                 f"{len(running)} flows are more than the {MOST_FLOWS} a lab runs; stop some first"
@@ -92,21 +78,22 @@ class TrafficEngine:
             raise TrafficRefusedError(
                 f"flows of {total_pps:.0f} packets a second together are more than {MOST_TOTAL_PPS}; lower their rates"
             )
-        ends = [(self._nic(flow.source), self._nic(flow.destination)) for flow in asked.values()]
-        self.stop(name for name in asked if name in self._flows)
-        self._forget_ended()
+        ends = [(self._nic(flow.source), self._nic(flow.destination)) for flow in new.values()]
+        self.stop(name for name in new if name in self._flows)
+        if len(self._pairs) > 4 * MOST_FLOWS:  # until then, last CNPs of ended flows are still counted
+            self._pairs = {pair: connection for pair, connection in self._pairs.items() if connection.is_open}
         by_host: dict[str, list[Connection]] = {}
-        for position, (flow, (source, destination)) in enumerate(zip(asked.values(), ends, strict=True)):
+        for position, (flow, (source, destination)) in enumerate(zip(new.values(), ends, strict=True)):
             self._started += 1
             connection = Connection(flow, self._started, source, destination, now_s)
-            # Spread over their first interval, or all flows of a pattern would send at the same moment for ever.
-            connection.due_s += position / len(asked) / flow.rate_pps
+            # Spread over the first interval, or all flows of a pattern would always send at the same moment.
+            connection.due_s += position / len(new) / flow.rate_pps
             by_host.setdefault(flow.source.host, []).append(connection)
         try:
             for host, connections in by_host.items():
-                self._begin(host, connections)
+                self._open(host, connections)
         except TrafficRefusedError:
-            self.stop(asked)
+            self.stop(new)
             raise
 
     def stop(self, names: Iterable[str]) -> None:
@@ -153,9 +140,9 @@ class TrafficEngine:
         if nic is None:
             return
         for payload, tos in nic.arrivals():
-            arrived = decode(payload)
-            if arrived is not None:
-                self._take(nic, arrived, tos, now_s)
+            packet = decode(payload)
+            if packet is not None:
+                self._deliver(nic, packet, tos, now_s)
 
     def close(self) -> None:
         """Close every socket."""
@@ -163,33 +150,25 @@ class TrafficEngine:
         for nic in self._nics.values():
             nic.close()
 
-    def _take(self, nic: RoceNic, arrived: Packet, tos: int, now_s: float) -> None:
-        connection = self._pairs.get(arrived.queue_pair)
+    def _deliver(self, nic: RoceNic, packet: Packet, tos: int, now_s: float) -> None:
+        connection = self._pairs.get(packet.queue_pair)
         if connection is None:
             return
-        if arrived.queue_pair == connection.receiver_pair:
-            if nic is connection.destination and arrived.opcode == SEND_ONLY:
-                connection.take_data(arrived, tos, now_s)
-        elif nic is connection.source and arrived.opcode == CNP:
+        if packet.queue_pair == connection.receiver_pair:
+            if nic is connection.destination and packet.opcode == SEND_ONLY:
+                connection.take_data(packet, tos, now_s)
+        elif nic is connection.source and packet.opcode == CNP:
             connection.take_cnp(tos, now_s)
-        elif nic is connection.source and is_nak(arrived):
+        elif nic is connection.source and is_nak(packet):
             nic.counts["packet_seq_err"] += 1
 
-    def _begin(self, host: str, connections: Iterable[Connection]) -> None:
+    def _open(self, host: str, connections: Iterable[Connection]) -> None:
         with _refusing(f"{host}: cannot start a flow"), inside(self._namespaces[host]):
             for connection in connections:
                 connection.open()
                 self._flows[connection.flow.name] = connection
                 self._pairs[connection.sender_pair] = self._pairs[connection.receiver_pair] = connection
                 heapq.heappush(self._due, (connection.due_s, connection.sender_pair))
-
-    def _forget_ended(self) -> None:
-        """Drop ended flows once there are many; until then their last CNPs are still counted."""
-        if len(self._pairs) > 4 * MOST_FLOWS:
-            self._pairs = {pair: connection for pair, connection in self._pairs.items() if connection.is_open}
-
-    def _index_sockets(self) -> None:
-        self._by_socket = {nic.socket.fileno(): nic for nic in self._nics.values() if nic.socket is not None}
 
     def _nic(self, end: FlowEnd) -> RoceNic:
         nic = self._nics.get(end)
@@ -208,7 +187,7 @@ def _refusing(what: str) -> Iterator[None]:
 
 
 _TICK_S = 0.01
-"""Packets due within a tick go together: waking for each would cost more than sending it."""
+"""Packets due within a tick are sent together: a wake-up for each would cost more than sending it."""
 
 
 def serve(commands: int, replies: int) -> None:
@@ -227,10 +206,9 @@ def serve(commands: int, replies: int) -> None:
                     return
                 *lines, text = (text + chunk).split(b"\n")
                 for line in lines:
-                    reply = _obey(engine, line)
-                    left = REPLIES.dump_json(reply) + b"\n"
-                    while left:
-                        left = left[os.write(replies, left) :]
+                    unsent = REPLIES.dump_json(_reply(engine, line)) + b"\n"
+                    while unsent:
+                        unsent = unsent[os.write(replies, unsent) :]
             engine.send_due(time.monotonic())
     except BrokenPipeError:
         return
@@ -246,9 +224,9 @@ def _wait_s(due_s: float | None) -> float | None:
     return max(0.0, tick_s - time.monotonic())
 
 
-def _obey(engine: TrafficEngine, line: bytes) -> TrafficReply:
+def _reply(engine: TrafficEngine, line: bytes) -> TrafficReply:
     try:
-        return _do(engine, line)
+        return _execute(engine, line)
     except TrafficRefusedError as error:
         return TrafficReply(error=str(error))
     except ValidationError as error:
@@ -257,12 +235,10 @@ def _obey(engine: TrafficEngine, line: bytes) -> TrafficReply:
         return TrafficReply(error=f"{place}: {first['msg']}")
 
 
-def _do(engine: TrafficEngine, line: bytes) -> TrafficReply:
+def _execute(engine: TrafficEngine, line: bytes) -> TrafficReply:
     match COMMANDS.validate_json(line):
         case Attach(host=host, namespace=namespace, nics=nics):
             engine.attach(host, namespace, nics)
-        case Detach(host=host):
-            engine.detach(host)
         case Configure(nic=nic, config=config):
             engine.configure(nic, config)
         case Start(flows=flows):

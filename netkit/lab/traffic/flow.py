@@ -1,4 +1,4 @@
-"""The traffic of a lab as it can be asked for: flows, their patterns, how NICs behave. All of it is bounded."""
+"""Commands and replies of the traffic process: flows, their patterns and NIC settings, all of them bounded."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -13,7 +13,7 @@ from netkit.lab.traffic.marking import line_rate_pps
 
 MOST_FLOWS = 4096
 MOST_TOTAL_PPS = 10_000
-"""All flows together: about a tenth of a core where it was measured."""
+"""The limit for all flows together: about a tenth of a core where it was measured."""
 ROCE_TOS = 26 << 2 | 2
 """DSCP 26 and ECT(0), what jobs set as their traffic class."""
 
@@ -58,9 +58,9 @@ class NicConfig:
     settings: NicSettings = field(default_factory=NicSettings)
     data_tos: Annotated[int, Field(ge=0, le=255)] = ROCE_TOS
     cnp_interval_us: Annotated[int, Field(ge=0, le=10_000_000)] = 20_000
-    """The least time between two CNPs to one sender. A NIC's is some microseconds."""
+    """The shortest time between two CNPs to one sender. A real NIC's is some microseconds."""
     loses_cnps: Loss = ""
-    """CNPs that a faulty NIC counts and never sends, or receives and never sees."""
+    """CNPs that a faulty NIC counts but does not send, or receives but ignores."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +82,7 @@ class FlowReport:
     sent: int
     received: int
     failure: str
-    """What the kernel answered the last time it did not take a packet."""
+    """The kernel's last error on sending a packet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,14 +94,6 @@ class Attach:
     """The file of its network namespace."""
     nics: tuple[NicAddress, ...]
     op: Literal["attach"] = "attach"
-
-
-@dataclass(frozen=True, slots=True)
-class Detach:
-    """Remove a host."""
-
-    host: str
-    op: Literal["detach"] = "detach"
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +139,7 @@ class TrafficReply:
     flows: tuple[FlowReport, ...] = ()
 
 
-Command = Attach | Detach | Configure | Start | Stop | Report
+Command = Attach | Configure | Start | Stop | Report
 
 COMMANDS: TypeAdapter[Command] = TypeAdapter(Annotated[Command, Field(discriminator="op")])
 REPLIES: TypeAdapter[TrafficReply] = TypeAdapter(TrafficReply)
@@ -156,7 +148,7 @@ REPLIES: TypeAdapter[TrafficReply] = TypeAdapter(TrafficReply)
 STEADY = "steady"
 STEADY_PPS = 5.0
 STEADY_SHARE = 0.2
-"""The most of the allowance for all flows that the steady exchange takes."""
+"""The largest share of the limit for all flows that the steady exchange takes."""
 DAY_S = 86400.0
 
 
@@ -182,7 +174,7 @@ def incast(fabric: Fabric, target: FlowEnd, senders: int, duration_s: float = 60
         raise LabError(Problem(f"no incast of {senders} senders to {target}", "name a NIC as HOST:NIC, and a sender"))
     others = [(end, nic) for end, nic in _members(fabric, own.rail) if end != target]
     if not others:
-        raise LabError(Problem(f"{target} has nobody to receive from", "its rail needs a second host"))
+        raise LabError(Problem(f"{target} has no other NIC on its rail", "an incast needs a second host"))
     chosen = sorted(others, key=lambda member: member[1].leaf == own.leaf)[:senders]
     rate_pps = min(_line_rate_pps(fabric, own), MOST_TOTAL_PPS * (1 - STEADY_SHARE) / max(len(chosen), 1))
     return tuple(

@@ -1,47 +1,38 @@
-"""ECN at a switch: its state as an nftables ruleset for its namespace, and what that ruleset counted.
+"""ECN at a switch: an nftables ruleset for its namespace, and the counters of that ruleset.
 
-Ports are chains of the netdev family, because they see routed and bridged packets alike. The port a packet enters gives
-it a priority, by its DSCP when trusted, and carries that in the packet mark. The port it leaves knows which priorities
-are in a class with ECN: past the rate of the port, ECT(0) becomes CE and Not-ECT is dropped. Where a switch ramps the
-probability between two fill levels the lab marks with certainty, since nothing here queues. A priority that is lossless
-on no port of the switch is never congested here: what else a lab carries, such as pings, comes in bursts that no port
-of a real switch would notice. What leaves is also counted by the class it leaves in.
+Ports are chains of the netdev family, which see routed and bridged packets alike. The ingress port gives a packet its
+priority, by the DSCP if trusted, and stores it in the packet mark. The egress port knows which priorities are in a
+class with ECN: above the rate of the port, ECT(0) becomes CE and Not-ECT is dropped. Where a switch raises the
+probability between two fill levels the lab marks every packet, since nothing queues here. A priority that is lossless
+on no port of the switch never counts as congested: other traffic of a lab, such as pings, comes in bursts that a real
+port would absorb. Packets are also counted by their class at egress.
 
-LLDP ends in the chain of the port it enters: lldpd has heard it by then, and the kernel would count it as dropped.
+LLDP is dropped at ingress: lldpd has received it by then, and the kernel would count it as an input drop.
 
-Loading a ruleset again keeps the counts. The named counters are the only state.
+Reloading a ruleset keeps the counters, which are its only state.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from netkit.lab.state import CODE_POINTS, PRIORITIES, PortState, QosState, SwitchState
 
 TABLE = "netkit_ecn"
 GBPS_PER_PPS = 2
-"""How much real traffic one lab packet a second stands for."""
+"""The rate of real traffic that one lab packet per second represents."""
 USUAL_SPEED_GBPS = 400
 _BYTES_PER_BURST_PACKET = 64 * 1024
 _BURSTS = (5, 64)
 _LLDP = "0x88cc"
 _EXEMPT = 16
 EXEMPT_MARK = f"{_EXEMPT:#x}"
-"""A bit of the packet mark: congestion is not to be marked, whatever the priority beside it says."""
+"""A bit of the packet mark that exempts a packet from ECN, whatever its priority."""
 
 
 NO_CLASSES = (0,) * PRIORITIES
 Counts = Mapping[str, tuple[int, int]]
 """Packets and bytes by the name of a counter in the table."""
 NOTHING = (0, 0)
-
-
-@dataclass(frozen=True, slots=True)
-class MarkingFault:
-    """How a switch deviates from its configuration."""
-
-    is_unmarked: bool = False
-    remarks: Mapping[int, int] = field(default_factory=dict)
-    """DSCP → the DSCP that packets leave with instead."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,10 +50,9 @@ class Sent:
     packets: tuple[int, ...] = NO_CLASSES
     bytes: tuple[int, ...] = NO_CLASSES
     crowded_packets: int = 0
-    """Packets past the rate of the port, whether they were marked, dropped or neither."""
+    """Packets above the rate of the port, marked, dropped or neither."""
 
 
-NO_FAULT = MarkingFault()
 NOTHING_SENT = Sent()
 
 
@@ -71,24 +61,15 @@ def line_rate_pps(speed_gbps: int) -> int:
     return (speed_gbps or USUAL_SPEED_GBPS) // GBPS_PER_PPS
 
 
-def ruleset(
-    state: SwitchState,
-    kernel_names: Mapping[str, str],
-    rates_pps: Mapping[str, int] | None = None,
-    fault: MarkingFault = NO_FAULT,
-) -> str:
-    """Return the input of `nft -f`; a port without a rate of its own marks above the rate of its speed."""
+def ruleset(state: SwitchState, kernel_names: Mapping[str, str]) -> str:
+    """Return the input of `nft -f`."""
     ports = {kernel_names[port.name]: port for port in state.ports if port.name in kernel_names}
-    rates = {
-        kernel_names[name]: rate_pps for name, rate_pps in (rates_pps or {}).items() if kernel_names.get(name) in ports
-    }
     lossless = frozenset[int]().union(*(port.qos.pfc_priorities for port in ports.values()))
     lines = [f"table netdev {TABLE} {{ }}", f"flush table netdev {TABLE}", f"table netdev {TABLE} {{"]
-    lines += [f"  chain remark_{dscp} {{ ip dscp set {dscp}; }}" for dscp in sorted({*fault.remarks.values()})]
     for interface, port in ports.items():
-        lines += _entry(interface, port.qos)
+        lines += _ingress(interface, port.qos)
     for interface, port in ports.items():
-        lines += _exit(interface, port, rates.get(interface, line_rate_pps(port.speed_gbps)), lossless, fault)
+        lines += _egress(interface, port, lossless)
     return "\n".join([*lines, "}", ""])
 
 
@@ -119,7 +100,7 @@ def sent(counts: Counts, kernel_names: Mapping[str, str]) -> Mapping[str, Sent]:
     return {name: of(interface) for name, interface in kernel_names.items()}
 
 
-def _entry(interface: str, qos: QosState) -> Iterator[str]:
+def _ingress(interface: str, qos: QosState) -> Iterator[str]:
     """Yield the chain that assigns priorities to packets; a mark of 0 means none was assigned."""
     yield f'  chain in_{interface} {{ type filter hook ingress device "{interface}" priority 0; policy accept;'
     yield f"    meta protocol {_LLDP} drop"
@@ -131,10 +112,8 @@ def _entry(interface: str, qos: QosState) -> Iterator[str]:
     yield "  }"
 
 
-def _exit(
-    interface: str, port: PortState, rate_pps: int, lossless: frozenset[int], fault: MarkingFault
-) -> Iterator[str]:
-    """Yield the chains that mark, drop and remark at egress."""
+def _egress(interface: str, port: PortState, lossless: frozenset[int]) -> Iterator[str]:
+    """Yield the chains that count, mark and drop at egress."""
     marked, dropped, unmarked = _marked(interface), _dropped(interface), _unmarked(interface)
     decide = f"ecn_{interface}"
     yield f"  counter {marked} {{ }}\n  counter {dropped} {{ }}\n  counter {unmarked} {{ }}"
@@ -149,17 +128,15 @@ def _exit(
             for number, of in enumerate(port.qos.class_of_priority)
             if of == traffic_class and number in lossless
         ]
-        if members and ecn.probability_percent and not fault.is_unmarked:
+        if members and ecn.probability_percent:
+            rate_pps = max(line_rate_pps(port.speed_gbps), 1)
             burst = min(max(ecn.min_bytes // _BYTES_PER_BURST_PACKET, _BURSTS[0]), _BURSTS[1])
-            past = f"limit rate over {max(rate_pps, 1)}/second burst {burst} packets"
+            excess = f"limit rate over {rate_pps}/second burst {burst} packets"
             yield (
-                f"    meta mark {{ {_marks(members)} }} {past} "
+                f"    meta mark {{ {_marks(members)} }} {excess} "
                 f"ip ecn vmap {{ ect0 : jump {decide}_mark, not-ect : jump {decide}_drop }}"
             )
-            yield f'    meta mark {{ {_marks(members, _EXEMPT)} }} {past} counter name "{unmarked}"'
-    if fault.remarks:
-        pairs = ", ".join(f"{dscp} : jump remark_{other}" for dscp, other in sorted(fault.remarks.items()))
-        yield f"    ip dscp vmap {{ {pairs} }}"
+            yield f'    meta mark {{ {_marks(members, _EXEMPT)} }} {excess} counter name "{unmarked}"'
     yield "  }"
 
 

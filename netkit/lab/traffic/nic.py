@@ -1,8 +1,8 @@
-"""RoCEv2 packets, the NICs that send and receive them, and flows between two, which react to congestion as DCQCN does.
+"""RoCEv2 packets, the NICs that send and receive them, and flows between NICs with DCQCN's congestion control.
 
-Times and steps are scaled to the lab. A notification cuts the rate by half of the congestion estimate and raises that
-estimate. Each quiet period lowers the estimate and recovers the rate: first half-way back to where it was cut, five
-times, then by a fixed step beyond.
+Times and steps are scaled to the lab. A notification cuts the rate by half of the congestion estimate and raises the
+estimate. Each quiet period lowers the estimate and raises the rate: five times halfway back to the rate before the cut,
+then by a fixed step beyond it.
 """
 
 import errno
@@ -135,7 +135,7 @@ def inside(namespace: str) -> Iterator[None]:
         try:
             yield
         finally:
-            with suppress(PermissionError):  # without root there is no way back to the machine's, and no need for one
+            with suppress(PermissionError):  # without root the thread cannot return, and need not
                 namespace_holder.setns(home, namespace_holder.CLONE_NEWNET)
     finally:
         os.close(home)
@@ -146,7 +146,7 @@ def bound(address: str, port: int, interface: str) -> socket.socket:
     found = socket.socket(socket.AF_INET, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK | socket.SOCK_CLOEXEC)
     try:
         found.setsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, interface.encode())
-        found.setsockopt(socket.IPPROTO_IP, _IP_FREEBIND, 1)  # the address may come later, and go
+        found.setsockopt(socket.IPPROTO_IP, _IP_FREEBIND, 1)  # the address may appear later, and disappear
         found.setsockopt(socket.IPPROTO_IP, _IP_MTU_DISCOVER, _IP_PMTUDISC_PROBE)  # RoCE never fragments
         found.bind((address, port))
     except OSError:
@@ -203,7 +203,7 @@ class RoceNic:
                 payload, ancillary, _flags, _source = self.socket.recvmsg(_LARGEST_DATAGRAM, 64)
             except BlockingIOError:
                 return
-            except OSError:  # such as an ICMP answer to something sent before
+            except OSError:  # such as an ICMP error for a packet sent before
                 continue
             tos = ancillary[0][2][0] if ancillary else 0
             self._received[self.priority(tos)] += 1
@@ -225,7 +225,7 @@ class RoceNic:
 GAIN = 1 / 16
 FAST_RECOVERIES = 5
 RECOVERY_S = 0.25
-"""One quiet period. A NIC's is about 300 µs; a lab flow sends that much less often."""
+"""One quiet period. A real NIC's is about 300 µs; lab flows are scaled."""
 STEP_SHARE = 1 / 20
 LEAST_SHARE = 1 / 100
 
@@ -249,7 +249,7 @@ class FlowRate:
         quiet = self.quiet_periods + 1
         target = self.target if quiet <= FAST_RECOVERIES else min(1.0, self.target + STEP_SHARE)
         faster = (self.current + target) / 2
-        # Halving a distance never closes it: what is within a hundredth has arrived.
+        # Halving a distance never closes it: within a hundredth, the rate is at its target.
         current = target if target - faster < LEAST_SHARE else faster
         return FlowRate(current, target, (1 - GAIN) * self.congestion, quiet)
 
@@ -260,7 +260,7 @@ class FlowRate:
 
 _PORT_ATTEMPTS = 8
 _MOST_LATE_S = 0.02
-"""A sender that fell behind starts afresh: catching up would be a burst nobody asked for."""
+"""A sender that is later than this does not catch up, which would be an unwanted burst."""
 
 
 class Connection:
@@ -330,7 +330,9 @@ class Connection:
             nic.counts["ecn_marked_packets"] += 1
             if nic.priority(tos) in nic.config.settings.np_enabled and now_s >= self._next_cnp_s:
                 self._next_cnp_s = now_s + nic.config.cnp_interval_us / 1e6
-                self._notify()
+                nic.counts["cnp_sent"] += 1
+                if nic.config.loses_cnps != "sent":
+                    self._answer(cnp(self.sender_pair), nic.config.settings.cnp_dscp << 2 | NOT_ECT)
         ahead = (arrived.psn - self._expected) % PSN_MODULUS
         if ahead >= PSN_MODULUS // 2:
             nic.counts["duplicate_requests"] += 1
@@ -359,12 +361,6 @@ class Connection:
         full = self.flow.rate_pps
         current, slowest = self._rate.current * full, self._slowest.current * full
         return FlowReport(self.flow.name, current, slowest, self._sent, self._received, self._failure)
-
-    def _notify(self) -> None:
-        nic = self.destination
-        nic.counts["cnp_sent"] += 1
-        if nic.config.loses_cnps != "sent":
-            self._answer(cnp(self.sender_pair), nic.config.settings.cnp_dscp << 2 | NOT_ECT)
 
     def _answer(self, payload: bytes, tos: int) -> None:
         try:

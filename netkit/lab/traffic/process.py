@@ -18,7 +18,6 @@ from netkit.lab.traffic.flow import (
     Attach,
     Command,
     Configure,
-    Detach,
     FlowEnd,
     FlowReport,
     NicAddress,
@@ -52,37 +51,33 @@ class TrafficProcess:
 
     def attach(self, host: str, namespace: str, nics: Iterable[NicAddress]) -> None:
         """Open the NICs of a host in its network namespace, given by its file."""
-        self._ask(Attach(host, namespace, tuple(nics)))
-
-    def detach(self, host: str) -> None:
-        """Remove a host, its counters and its flows."""
-        self._ask(Detach(host))
+        self._request(Attach(host, namespace, tuple(nics)))
 
     def configure(self, nic: FlowEnd, config: NicConfig) -> None:
-        self._ask(Configure(nic, config))
+        self._request(Configure(nic, config))
 
     def start(self, flows: Iterable[TrafficFlow]) -> None:
         """Start flows, all of them or none; one whose name is taken replaces the other."""
-        self._ask(Start(tuple(flows)))
+        self._request(Start(tuple(flows)))
 
     def stop(self, names: Iterable[str]) -> None:
-        if asked := tuple(names):
-            self._ask(Stop(asked))
+        if stopped := tuple(names):
+            self._request(Stop(stopped))
 
     def stop_all(self) -> None:
-        self._ask(Stop())
+        self._request(Stop())
 
     def traffic(self, host: str) -> Mapping[str, NicTraffic]:
         """Return the counters of each NIC of a host, by interface."""
-        return {report.interface: report.traffic for report in self._ask(Report(host)).nics}
+        return {report.interface: report.traffic for report in self._request(Report(host)).nics}
 
     def all_traffic(self) -> Mapping[FlowEnd, NicTraffic]:
         """Return the counters of every NIC of the lab."""
-        return {FlowEnd(report.host, report.interface): report.traffic for report in self._ask(Report()).nics}
+        return {FlowEnd(report.host, report.interface): report.traffic for report in self._request(Report()).nics}
 
     def flows(self) -> Mapping[str, FlowReport]:
         """Return the state of the running flows by name."""
-        return {report.name: report for report in self._ask(Report(has_flows=True)).flows}
+        return {report.name: report for report in self._request(Report(has_flows=True)).flows}
 
     def close(self) -> None:
         """End the process, and wait for it."""
@@ -104,7 +99,7 @@ class TrafficProcess:
     ) -> None:
         self.close()
 
-    def _ask(self, command: Command) -> TrafficReply:
+    def _request(self, command: Command) -> TrafficReply:
         with self._lock:
             reply = self._exchange(COMMANDS.dump_json(command) + b"\n")
         if reply.error:
@@ -132,6 +127,6 @@ def _line(descriptor: int) -> bytes:
             raise TimeoutError(f"no answer in {_DEADLINE_S:.0f} s")
         chunk = os.read(descriptor, 1 << 20)
         if not chunk:
-            raise BrokenPipeError("it has ended")
+            raise BrokenPipeError("the process has ended")
         text += chunk
     return text
