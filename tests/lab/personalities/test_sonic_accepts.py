@@ -123,7 +123,7 @@ HARMS: list[tuple[Callable[[Tables], object], str]] = [
     (drop("INTERFACE", "Ethernet0"), "INTERFACE|Ethernet0|10.128.0.0/31: the row Ethernet0 is missing"),
     (put("INTERFACE", "Ethernet0|10.0.0.1"), "'10.0.0.1' does not fit the key: prefix"),
     (put("VLAN", "Vlan1", vlanid="1"), "'Vlan1' does not fit the key"),
-    (put("VLAN", "Vlan10", vlanid="11"), "VLAN|Vlan10: vlanid is not the number of its name"),
+    (put("VLAN", "Vlan10", vlanid="11"), "VLAN|Vlan10: vlanid does not match the name"),
     (put("VLAN_MEMBER", "Vlan10|Ethernet0", tagging_mode="untagged"), "'Vlan10' does not fit the key: row VLAN"),
     (drop("MGMT_VRF_CONFIG", "vrf_global", "mgmtVrfEnabled"), "the management VRF is not enabled"),
     (drop("SNMP_USER", "watcher", "SNMP_USER_AUTH_PASSWORD"), "Priv needs SNMP_USER_AUTH_PASSWORD"),
@@ -152,9 +152,9 @@ def test_a_port_in_a_vlan_cannot_be_routed() -> None:
         ({"config_db.json": "{"}, "not valid JSON"),
         ({"config_db.json": "[]"}, "expected an object of tables"),
         ({"config_db.json": '{"PORT": []}'}, "PORT: expected an object of rows"),
-        ({"config_db.json": '{"PORT": {"Ethernet0": {"mtu": 9100}}}'}, "every value is a text"),
-        ({"config_db.json": '{"PORT": {}, "PORT": {}}'}, "PORT stands twice"),
-        ({"eos.cfg": ""}, "SONiC knows no file eos.cfg"),
+        ({"config_db.json": '{"PORT": {"Ethernet0": {"mtu": 9100}}}'}, "expected a text or a list of texts"),
+        ({"config_db.json": '{"PORT": {}, "PORT": {}}'}, "duplicate key PORT"),
+        ({"eos.cfg": ""}, "SONiC does not use a file eos.cfg"),
     ],
 )
 def test_files_that_are_no_config_db_are_refused(tmp_path: Path, given: dict[str, str], reason: str) -> None:
@@ -167,7 +167,7 @@ def test_routing_file_belongs_to_split_mode(tmp_path: Path) -> None:
     bench = Bench(tmp_path, fabric("202511"), is_new=True)
     split, unified = files(fabric("202511"), "leaf01"), files(fabric("202511", UNIFIED), "leaf01")
     for given in ({"config_db.json": split["config_db.json"]}, {**unified, "frr.conf": split["frr.conf"]}):
-        with pytest.raises(ConfigRefusedError, match=r"frr\.conf belongs to split mode"):
+        with pytest.raises(ConfigRefusedError, match=r"frr\.conf is required in split mode"):
             bench.sonic.provision(given)
 
 

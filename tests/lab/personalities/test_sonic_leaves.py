@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from netkit.lab.personalities.sonic.schema import schema
-from netkit.lab.personalities.sonic.switch import told
+from netkit.lab.personalities.sonic.switch import declared_state
 from netkit.lab.personalities.sonic.tables import Tables, parse
 from netkit.lab.personalities.sonic.validate import problems
 from tests.lab.personalities.sonic.bench import DRAINED, TRADITIONAL, UNIFIED, Bench, fabric, files
@@ -58,12 +58,12 @@ def silent(case: str) -> tuple[str, ...]:
     tables, frr_conf, branch = parse(rendered["config_db.json"]), rendered.get("frr.conf", ""), int(version)
     with tempfile.TemporaryDirectory() as folder:
         bench = Bench(Path(folder), fabric(version, *changes), name)
-        state, shown = told(tables, frr_conf, branch), views(bench, tables)
+        state, shown = declared_state(tables, frr_conf, branch), views(bench, tables)
         return tuple(
             path
             for path, less in without(tables)
             if not problems(less, schema(branch))
-            and told(less, frr_conf, branch) == state
+            and declared_state(less, frr_conf, branch) == state
             and views(bench, less) == shown
         )
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from netkit.lab.personalities.sonic.personality import COMMANDS, PROGRAMS
 from netkit.lab.personalities.sonic.schema import schema
-from netkit.lab.personalities.sonic.switch import told
+from netkit.lab.personalities.sonic.switch import declared_state
 from netkit.lab.personalities.sonic.tables import Tables, dump, parse
 from netkit.lab.personalities.sonic.validate import problems
 from tests.lab.personalities.sonic.bench import DRAINED, UNIFIED, Bench, fabric, files
@@ -80,7 +80,7 @@ def test_what_is_valid_can_be_realised_and_shown(bench: Bench, tables: Tables, b
         if problems(found, schema(branch)):
             continue
         accepted += 1
-        told(found, "", branch)
+        declared_state(found, "", branch)
         bench.sonic.running = found
         for words in COMMANDS["show"]:
             assert bench.call("show", *words)[0] in {0, 1, 2}

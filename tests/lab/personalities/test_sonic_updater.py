@@ -241,7 +241,7 @@ def test_an_empty_patch_is_a_check_of_the_running_configuration(tmp_path: Path) 
     [
         (replace("/PORT/Ethernet999/mtu", "9000"), "Ethernet999"),
         (remove("/PORT/Ethernet0/colour"), "colour"),
-        (replace("/PORT/Ethernet0/mtu", 9000), "every value is a text"),
+        (replace("/PORT/Ethernet0/mtu", 9000), "expected a text or a list of texts"),
         (remove("/PORT/Ethernet0"), "does not fit the key: row PORT"),
         ({"op": "test", "path": "/PORT/Ethernet0/mtu", "value": "1"}, "JsonPatchTestFailed"),
         ({"op": "rename", "path": "/PORT"}, "rename"),

@@ -1,7 +1,5 @@
-"""Community SONiC: the generic updater, CONFIG_DB and the show commands of the toolkit."""
+"""Community SONiC: the generic updater, CONFIG_DB, the other databases and `show`."""
 
 from netkit.lab.personalities.sonic.personality import Sonic
 
 PERSONALITY = Sonic
-
-__all__ = ["PERSONALITY"]

@@ -1,4 +1,4 @@
-"""SONiC's command line: how it is taken apart, its tables, and `show` and `config`."""
+"""SONiC's command line: parsing, tables of text, `show` and `config`."""
 
 import json
 import re
@@ -18,22 +18,22 @@ USAGE_ERROR = 2
 
 
 class SonicUsageError(Exception):
-    """A command line that SONiC does not take."""
+    """A command line that SONiC refuses."""
 
 
 @dataclass(frozen=True, slots=True)
 class SonicArguments:
-    """What stands after the words of a command."""
+    """The arguments and options after a command."""
 
     arguments: tuple[str, ...] = ()
     options: Mapping[str, str] = field(default_factory=dict)
 
     def has(self, *names: str) -> bool:
-        """Whether an option was given, by any of its names."""
+        """Whether an option was given under any of its names."""
         return any(name in self.options for name in names)
 
     def first(self, what: str) -> str:
-        """Return the first argument, or say which is missing."""
+        """Return the first argument; raise SonicUsageError if it is missing."""
         if not self.arguments:
             raise SonicUsageError(f'Missing argument "{what}".')
         return self.arguments[0]
@@ -44,10 +44,10 @@ Action = Callable[[SonicSystem, Call, SonicArguments], int | None]
 
 @dataclass(frozen=True, slots=True)
 class SonicCommand:
-    """What is done, and the options it takes: a flag, or one with a value."""
+    """A command and the options it takes."""
 
     action: Action
-    most: int = 0
+    max_arguments: int = 0
     flags: frozenset[str] = frozenset()
     valued: frozenset[str] = frozenset()
 
@@ -56,10 +56,10 @@ Commands = Mapping[tuple[str, ...], SonicCommand]
 
 
 def answer(system: SonicSystem, call: Call, commands: Commands) -> int:
-    """Run the command whose words begin the line, and return its exit code."""
+    """Run the command that the line begins with."""
     try:
         words, command = find(call.arguments, commands)
-        line = taken_apart(call.arguments[len(words) :], command)
+        line = parse_line(call.arguments[len(words) :], command)
         return command.action(system, call, line) or 0
     except SonicUsageError as error:
         call.err(f"Usage: {call.program} [OPTIONS] COMMAND [ARGS]...\n\nError: {error}\n")
@@ -70,15 +70,15 @@ def answer(system: SonicSystem, call: Call, commands: Commands) -> int:
 
 
 def find(words: tuple[str, ...], commands: Commands) -> tuple[tuple[str, ...], SonicCommand]:
-    """Return the longest command the words begin with."""
+    """Return the longest command that the words begin with."""
     for length in range(len(words), -1, -1):
         if words[:length] in commands:
             return words[:length], commands[words[:length]]
     raise SonicUsageError(f'No such command "{" ".join(words)}".')
 
 
-def taken_apart(words: tuple[str, ...], command: SonicCommand) -> SonicArguments:
-    """Return what stands after a command, with its options told apart."""
+def parse_line(words: tuple[str, ...], command: SonicCommand) -> SonicArguments:
+    """Parse the arguments and options after a command."""
     arguments, options, rest = list[str](), dict[str, str](), list(words)
     while rest:
         word = rest.pop(0)
@@ -93,13 +93,13 @@ def taken_apart(words: tuple[str, ...], command: SonicCommand) -> SonicArguments
             raise SonicUsageError(f"no such option: {word}")
         else:
             arguments.append(word)
-    if len(arguments) > command.most:
-        raise SonicUsageError(f"Got unexpected extra argument ({arguments[command.most]})")
+    if len(arguments) > command.max_arguments:
+        raise SonicUsageError(f"Got unexpected extra argument ({arguments[command.max_arguments]})")
     return SonicArguments(tuple(arguments), options)
 
 
 def confirmed(call: Call, line: SonicArguments, question: str) -> bool:
-    """Whether somebody says yes, beforehand by -y or to the question."""
+    """Whether the user agrees, with -y or when asked."""
     if line.has("-y", "--yes"):
         return True
     is_yes = call.ask(f"{question} [y/N]: ").strip().lower() in {"y", "yes"}
@@ -109,26 +109,18 @@ def confirmed(call: Call, line: SonicArguments, question: str) -> bool:
 
 
 PADDING = 2
-"""A column is at least this much wider than its title."""
+"""A column is at least this much wider than its header."""
 NUMBER = re.compile(r"[-+]?[0-9][0-9,]*(\.[0-9]+)?([eE][-+]?[0-9]+)?")
 
 
 def columns(titles: Sequence[str], rows: Iterable[Sequence[object]], *, right: bool = True) -> str:
-    """Return a table; text stands right where SONiC says so, and numbers always do."""
+    """Format a table as SONiC does; columns of numbers are always right-aligned."""
     cells = [[str(cell) for cell in row] for row in rows]
     found = [[row[index] for row in cells] for index in range(len(titles))]
     widths = [max([len(title) + PADDING, *map(len, column)]) for title, column in zip(titles, found, strict=True)]
-    rights = [right or _is_numeric(column) for column in found]
+    rights = [right or (bool(column) and all(map(NUMBER.fullmatch, column))) for column in found]
     lines = [_line(titles, widths, rights), "  ".join("-" * width for width in widths)]
     return "".join(f"{line}\n" for line in [*lines, *(_line(row, widths, rights) for row in cells)])
-
-
-def pairs(rows: Sequence[tuple[str, str]]) -> str:
-    """Return names and values between two rules, without titles."""
-    widths = [max((len(row[index]) for row in rows), default=0) for index in (0, 1)]
-    rule = "  ".join("-" * width for width in widths)
-    lines = [rule, *(_line(row, widths, [False, False]) for row in rows), rule]
-    return "".join(f"{line}\n" for line in lines)
 
 
 def _line(cells: Sequence[str], widths: Sequence[int], rights: Sequence[bool]) -> str:
@@ -139,50 +131,39 @@ def _line(cells: Sequence[str], widths: Sequence[int], rights: Sequence[bool]) -
     return "  ".join(placed).rstrip()
 
 
-def _is_numeric(column: Sequence[str]) -> bool:
-    return bool(column) and all(NUMBER.fullmatch(cell) for cell in column)
-
-
 def _all(system: SonicSystem, call: Call, line: SonicArguments) -> None:  # noqa: ARG001
     routing = system.node.run("vtysh", "-c", "show running-config").stdout
     call.out(json.dumps({**ordered(system.running), "bgpraw": routing}, indent=4) + "\n")
 
 
 RULE = "-" * 50
+LLDP_COMMAND = ("/usr/sbin/lldpcli", "-f", "json0", "show", "neighbors")
 
 
 def serial(system: SonicSystem) -> str:
-    """Return a serial number that stays the same for a device of this name."""
+    """Return a serial number that is stable for a device name."""
     return f"LAB{zlib.crc32(system.switch.name.encode()):010d}"
 
 
 def _version(system: SonicSystem, call: Call, line: SonicArguments) -> None:  # noqa: ARG001
+    platform, hwsku = (text(system.running, "DEVICE_METADATA", "localhost", leaf) for leaf in ("platform", "hwsku"))
     call.out(
         f"\nSONiC Software Version: SONiC.{system.switch.version}\nSONiC OS Version: 12\nDistribution: Debian 12\n"
-        f"Built by: netkit lab\n\n{_summary(system)}\n"
-    )
-
-
-def _summary(system: SonicSystem) -> str:
-    found = {leaf: text(system.running, "DEVICE_METADATA", "localhost", leaf) for leaf in ("platform", "hwsku")}
-    return (
-        f"Platform: {found['platform']}\nHwSKU: {found['hwsku']}\nASIC: {system.switch.model.asic}\nASIC Count: 1\n"
-        f"Serial Number: {serial(system)}\nModel Number: {system.switch.model.name}\nHardware Revision: N/A\n"
+        f"Built by: netkit lab\n\nPlatform: {platform}\nHwSKU: {hwsku}\nASIC: {system.switch.model.asic}\n"
+        f"ASIC Count: 1\nSerial Number: {serial(system)}\nModel Number: {system.switch.model.name}\n"
+        "Hardware Revision: N/A\n\n"
     )
 
 
 def _lldp_table(system: SonicSystem, call: Call, line: SonicArguments) -> None:  # noqa: ARG001
+    neighbors = lldp_neighbor.neighbors(system.node.run(*LLDP_COMMAND).stdout)
     rows = [
         (one.interface, one.chassis.name, one.port, "", one.port_description)
-        for one in sorted(_neighbors(system), key=lambda one: natural(one.interface))
+        for one in sorted(neighbors, key=lambda one: natural(one.interface))
     ]
     call.out("Capability codes: (R) Router, (B) Bridge, (O) Other\n")
     call.out(columns(("LocalPort", "RemoteDevice", "RemotePortID", "Capability", "RemotePortDescr"), rows, right=False))
     call.out(f"{RULE}\nTotal entries displayed:  {len(rows)}\n")
-
-
-def _neighbors(system: SonicSystem) -> tuple[lldp_neighbor.LldpNeighbor, ...]:
-    return lldp_neighbor.neighbors(system.node.run("/usr/sbin/lldpcli", "-f", "json0", "show", "neighbors").stdout)
 
 
 FORM_WORDS = {"OSFP": "OSFP 8X Pluggable Transceiver", "QSFP-DD": "QSFP-DD Double Density 8X Pluggable Transceiver"}
@@ -228,7 +209,7 @@ STDIN = "/dev/stdin"
 
 
 def read_file(call: Call, name: str) -> str:
-    """Return the text of a file named on the node; /dev/stdin is what was piped in."""
+    """Read a file named on the node, or standard input as /dev/stdin."""
     if name == STDIN:
         return call.stdin()
     try:
@@ -267,7 +248,7 @@ def _change(
 ) -> int:
     verb, success = words
     if line.options.get("-f", line.options.get("--format", "CONFIGDB")) != "CONFIGDB":
-        raise SonicUsageError("the lab takes patches in the format CONFIGDB only")
+        raise SonicUsageError("the lab supports only patches in the format CONFIGDB")
     is_dry = line.has("-d", "--dry-run")
     try:
         planned = system.planned(intended())
@@ -326,7 +307,7 @@ def _reload(system: SonicSystem, call: Call, line: SonicArguments) -> int:
         call, line, "Clear current config and reload config in config_db format from the default config file(s) ?"
     ):
         return 1
-    # SONiC stops its services first, and a file it cannot read leaves them down: read before anything happens.
+    # SONiC stops its services first, and an unreadable file leaves them down; the lab reads it before.
     tables = parse(read_file(call, name), name)
     call.out("Stopping SONiC target ...\n")
     call.out(f"Running command: /usr/local/bin/sonic-cfggen -j /etc/sonic/init_cfg.json -j {name} --write-to-db\n")

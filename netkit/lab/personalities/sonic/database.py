@@ -1,14 +1,21 @@
-"""The databases of a switch, made from configuration and hardware, and `sonic-db-cli`. Only CONFIG_DB is writable."""
+"""The databases of a switch, derived from configuration and hardware; `sonic-db-cli`. Only CONFIG_DB is writable."""
 
 import fnmatch
 import json
 import re
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from netkit.lab.agents import lldp_neighbor
 from netkit.lab.personalities.sonic import port_tables
-from netkit.lab.personalities.sonic.commands import Commands, SonicArguments, SonicCommand, SonicUsageError, serial
+from netkit.lab.personalities.sonic.commands import (
+    LLDP_COMMAND,
+    Commands,
+    SonicArguments,
+    SonicCommand,
+    SonicUsageError,
+    serial,
+)
 from netkit.lab.personalities.sonic.port_tables import (
     PORT,
     QUEUE,
@@ -20,33 +27,34 @@ from netkit.lab.personalities.sonic.port_tables import (
 )
 from netkit.lab.personalities.sonic.switch import cable_length_m
 from netkit.lab.personalities.sonic.system import SonicSystem
-from netkit.lab.personalities.sonic.tables import SEPARATOR, Tables, natural, parts, text
+from netkit.lab.personalities.sonic.tables import SEPARATOR, natural, parts, text
 from netkit.lab.personality import Call, Elem, GnmiLeaf
 from netkit.lab.reading import SwitchPortReading, TransceiverReading
-from netkit.lab.routing import NEVER, LinkChange, link_changes
+from netkit.lab.routing import NEVER, link_changes
 from netkit.lab.state import PRIORITIES
 
-COMPUTED = "NULL"
+DYNAMIC = "NULL"
+"""The profile name that lets the dynamic buffer model compute the profile."""
 Fields = Mapping[str, str]
 
 
 def buffers(system: SonicSystem) -> Mapping[str, Fields]:
-    """Return the priority groups with their profiles, and the profiles."""
+    """Return the buffer profiles, and the profile of each priority group."""
     found: dict[str, Fields] = {}
     for name, row in system.running.get("BUFFER_PROFILE", {}).items():
         found[f"BUFFER_PROFILE_TABLE:{name}"] = {leaf: str(value) for leaf, value in row.items()}
     for key, row in system.running.get("BUFFER_PG", {}).items():
         port, groups = parts(key)
-        profiles = dict(_computed(system, port)) if row.get("profile") == COMPUTED else {}
+        profiles = dict(_dynamic_profile(system, port)) if row.get("profile") == DYNAMIC else {}
         name = next(iter(profiles), str(row.get("profile", "")))
-        if name != COMPUTED:
+        if name != DYNAMIC:
             found[f"BUFFER_PG_TABLE:{port}:{groups}"] = {"profile": name}
-        found |= {f"BUFFER_PROFILE_TABLE:{made}": fields for made, fields in profiles.items()}
+        found |= {f"BUFFER_PROFILE_TABLE:{profile}": fields for profile, fields in profiles.items()}
     return found
 
 
-def _computed(system: SonicSystem, port: str) -> Iterator[tuple[str, Fields]]:
-    """Yield the profile for a port's speed and cable; what the maker's table lacks, the lab does not make up."""
+def _dynamic_profile(system: SonicSystem, port: str) -> Iterator[tuple[str, Fields]]:
+    """Yield the dynamic profile for a port's speed and cable; none if the vendor's table has no row for it."""
     speed, cable_m = int(text(system.running, "PORT", port, "speed", "0")), cable_length_m(system.running, port)
     threshold = text(system.running, "DEFAULT_LOSSLESS_BUFFER_PARAMETER", "AZURE", "default_dynamic_th", "0")
     for row in system.switch.model.headroom_rows:
@@ -65,17 +73,19 @@ def _computed(system: SonicSystem, port: str) -> Iterator[tuple[str, Fields]]:
 
 
 Hashes = Mapping[str, Mapping[str, str]]
-Makers = Mapping[str, Callable[[SonicSystem], Hashes]]
-"""What a key begins with → what makes those rows."""
+Sources = Mapping[str, Callable[[SonicSystem], Hashes]]
+"""Prefix of keys → the function that returns those rows."""
 FIRST_WITH_SPLIT_STATUS = 202505
 MEASURES_PAUSES = "Spectrum"
-"""The chips whose watchdog asks how long pauses last and how full its queues are."""
+"""The ASICs whose watchdog polls pause durations and queue occupancy."""
 LITERAL = re.compile(r"[^*?\[\\]*")
 KINDS = {"port": 0x1, "queue": 0x15, "group": 0x1A}
+COPIED_LEAVES = ("alias", "lanes", "fec", "description")
+"""Leaves of the port's configuration that its APPL_DB row repeats."""
 
 
 def config_db(system: SonicSystem) -> Hashes:
-    """Return CONFIG_DB as redis holds it: a list has `@` after its name, an empty row one field of its own."""
+    """Return CONFIG_DB as in redis: a list has `@` after its name, and an empty row the field NULL."""
     found: dict[str, Mapping[str, str]] = {}
     for table, rows in system.running.items():
         for key, row in rows.items():
@@ -91,20 +101,20 @@ FIRST_WITH_ECN_COUNTERS = 202505
 
 
 def counts_ecn(system: SonicSystem, kind: str) -> bool:
-    """Whether the branch counts ECN marks of each `QUEUE` or `PORT`, and is told to."""
+    """Whether ECN marks per `QUEUE` or `PORT` are supported by the branch and enabled."""
     status = text(system.running, "FLEX_COUNTER_TABLE", f"WRED_ECN_{kind}", "FLEX_COUNTER_STATUS")
     return system.branch >= FIRST_WITH_ECN_COUNTERS and status == "enable"
 
 
 def watched_queues(system: SonicSystem, port: str) -> list[int]:
-    """Return the queues the watchdog looks after: those of the port's row, once the port has times."""
+    """Return the queues the PFC watchdog monitors on a port."""
     row = system.running.get("PFC_WD", {}).get(port, {})
     queues = text(system.running, "PORT_QOS_MAP", port, "pfcwd_sw_enable")
     return [int(queue) for queue in queues.split(",") if queue] if "detection_time" in row else []
 
 
 def counters_db(system: SonicSystem) -> Hashes:
-    """Return COUNTERS_DB: names to object ids, and counters under those."""
+    """Return COUNTERS_DB: name maps to object IDs, and counters per object ID."""
     found: dict[str, dict[str, str]] = {
         "COUNTERS_PORT_NAME_MAP": {},
         "COUNTERS_QUEUE_NAME_MAP": {},
@@ -118,8 +128,14 @@ def counters_db(system: SonicSystem) -> Hashes:
 def _add_port(found: dict[str, dict[str, str]], system: SonicSystem, reading: SwitchPortReading) -> None:
     number = sorted(system.node.kernel_names, key=natural).index(reading.name)
     port = _oid("port", number)
+    counts = dict(port_counts(reading))
+    if system.switch.model.asic.startswith(MEASURES_PAUSES) and watched_queues(system, reading.name):
+        times = {index: priority.rx_pause_us for index, priority in enumerate(reading.priorities)}
+        counts |= {f"{PORT}PFC_{index}_RX_PAUSE_DURATION_US": pause_us for index, pause_us in times.items()}
+    if counts_ecn(system, "PORT"):
+        counts[f"{PORT}ECN_MARKED_PACKETS"] = sum(queue.ecn_marked_packets for queue in reading.queues)
     found["COUNTERS_PORT_NAME_MAP"][reading.name] = port
-    found[f"COUNTERS:{port}"] = _text({**port_counts(reading), **_pauses(system, reading), **_marks(system, reading)})
+    found[f"COUNTERS:{port}"] = _text(counts)
     rate = system.rates.of(reading)
     found[f"RATES:{port}"] = {
         "RX_BPS": str(rate.rx_bytes_per_s),
@@ -130,28 +146,14 @@ def _add_port(found: dict[str, dict[str, str]], system: SonicSystem, reading: Sw
     for index in range(len(reading.queues)):
         queue = _oid("queue", number * PRIORITIES + index)
         found["COUNTERS_QUEUE_NAME_MAP"][f"{reading.name}:{index}"] = queue
-        counts = _text(queue_counts(reading, index, has_ecn=counts_ecn(system, "QUEUE")))
-        found[f"COUNTERS:{queue}"] = {**counts, **_watchdog(system, reading, index)}
+        queue_fields = _text(queue_counts(reading, index, has_ecn=counts_ecn(system, "QUEUE")))
+        found[f"COUNTERS:{queue}"] = {**queue_fields, **_watchdog(system, reading, index)}
         found[f"USER_WATERMARKS:{queue}"] = _text(queue_watermarks(reading, index))
     for index in range(len(reading.buffers)):
         group = _oid("group", number * PRIORITIES + index)
         found["COUNTERS_PG_NAME_MAP"][f"{reading.name}:{index}"] = group
         found[f"COUNTERS:{group}"] = _text(group_counts(reading, index))
         found[f"USER_WATERMARKS:{group}"] = _text(group_watermarks(reading, index))
-
-
-def _pauses(system: SonicSystem, reading: SwitchPortReading) -> Mapping[str, int]:
-    """Return how long pauses held the port up, where the watchdog asks for it."""
-    if not system.switch.model.asic.startswith(MEASURES_PAUSES) or not watched_queues(system, reading.name):
-        return {}
-    times = enumerate(reading.priorities)
-    return {f"{PORT}PFC_{number}_RX_PAUSE_DURATION_US": priority.rx_pause_us for number, priority in times}
-
-
-def _marks(system: SonicSystem, reading: SwitchPortReading) -> Mapping[str, int]:
-    if not counts_ecn(system, "PORT"):
-        return {}
-    return {f"{PORT}ECN_MARKED_PACKETS": sum(queue.ecn_marked_packets for queue in reading.queues)}
 
 
 def _watchdog(system: SonicSystem, reading: SwitchPortReading, queue: int) -> Mapping[str, str]:
@@ -180,10 +182,6 @@ def _text(counts: Mapping[str, int]) -> dict[str, str]:
     return {name: str(count) for name, count in counts.items()}
 
 
-def _chassis(system: SonicSystem) -> Hashes:
-    return {"CHASSIS_INFO|chassis 1": {"serial": serial(system), "model": system.switch.model.name, "revision": "N/A"}}
-
-
 def _port_states(system: SonicSystem) -> Hashes:
     speeds = sorted({split.speed_gbps * 1000 for split in system.switch.model.splits}, reverse=True)
     return {
@@ -202,12 +200,12 @@ def _port_states(system: SonicSystem) -> Hashes:
 
 
 def module_of(system: SonicSystem, reading: SwitchPortReading) -> TransceiverReading | None:
-    """Return the module of a port; the daemon finds its cage by the port's index alone."""
+    """Return the transceiver of a port; xcvrd finds its cage by the port's `index`."""
     return reading.module if text(system.running, "PORT", reading.name, "index") else None
 
 
 def _modules(system: SonicSystem) -> Hashes:
-    """Return the modules in their cages; who writes their status was divided among several tables later."""
+    """Return the transceiver tables; later branches split the status into several tables."""
     found: dict[str, Mapping[str, str]] = {}
     is_split = system.branch >= FIRST_WITH_SPLIT_STATUS
     for reading in system.node.ports():
@@ -223,34 +221,26 @@ def _modules(system: SonicSystem) -> Hashes:
 
 def _ports(system: SonicSystem) -> Hashes:
     changes = link_changes(system.node)
-    return {
-        f"PORT_TABLE:{reading.name}": {
-            **_configured(system, reading.name),
+    found: dict[str, Mapping[str, str]] = {}
+    for reading in system.node.ports():
+        configured = system.running.get("PORT", {}).get(reading.name, {})
+        fields = {leaf: str(configured[leaf]) for leaf in COPIED_LEAVES if leaf in configured}
+        fields |= {
             "oper_status": "up" if reading.is_up else "down",
             "admin_status": "up" if reading.is_enabled else "down",
-            # Each way counts, up and down.
-            "flap_count": str(reading.carrier_changes),
-            **_stamps(changes.get(reading.name, NEVER)),
-            "speed": str(reading.speed_gbps * 1000),
-            "mtu": str(reading.mtu_bytes),
+            "flap_count": str(reading.carrier_changes),  # counts both directions
         }
-        for reading in system.node.ports()
-    }
+        # UTC; a field is absent until its first change.
+        last = changes.get(reading.name, NEVER)
+        for name, at_s in (("last_down_time", last.went_s), ("last_up_time", last.came_s)):
+            if at_s is not None:
+                fields[name] = time.strftime("%a %b %d %H:%M:%S %Y", time.gmtime(at_s))
+        fields |= {"speed": str(reading.speed_gbps * 1000), "mtu": str(reading.mtu_bytes)}
+        found[f"PORT_TABLE:{reading.name}"] = fields
+    return found
 
 
-def _stamps(last: LinkChange) -> Mapping[str, str]:
-    """Return when the link went and came, in UTC; there is no field before the first time."""
-    ways = (("last_down_time", last.went_s), ("last_up_time", last.came_s))
-    return {name: time.strftime("%a %b %d %H:%M:%S %Y", time.gmtime(at_s)) for name, at_s in ways if at_s is not None}
-
-
-def _configured(system: SonicSystem, port: str) -> Mapping[str, str]:
-    row = system.running.get("PORT", {}).get(port, {})
-    return {leaf: str(row[leaf]) for leaf in ("alias", "lanes", "fec", "description") if leaf in row}
-
-
-def _heard(system: SonicSystem) -> Hashes:
-    heard = system.node.run("/usr/sbin/lldpcli", "-f", "json0", "show", "neighbors").stdout
+def _lldp_entries(system: SonicSystem) -> Hashes:
     return {
         f"LLDP_ENTRY_TABLE:{one.interface}": {
             "lldp_rem_sys_name": one.chassis.name,
@@ -258,32 +248,42 @@ def _heard(system: SonicSystem) -> Hashes:
             "lldp_rem_port_id": one.port,
             "lldp_rem_port_desc": one.port_description,
         }
-        for one in lldp_neighbor.neighbors(heard)
+        for one in lldp_neighbor.neighbors(system.node.run(*LLDP_COMMAND).stdout)
     }
 
 
-DATABASES: Mapping[str, Makers] = {
+DATABASES: Mapping[str, Sources] = {
     "CONFIG_DB": {"": config_db},
     "COUNTERS_DB": {"": counters_db},
-    "STATE_DB": {"CHASSIS_INFO|": _chassis, "PORT_TABLE|": _port_states, "TRANSCEIVER_": _modules},
-    "APPL_DB": {"PORT_TABLE:": _ports, "LLDP_ENTRY_TABLE:": _heard, "BUFFER_": buffers},
+    "STATE_DB": {
+        "CHASSIS_INFO|": lambda system: {
+            "CHASSIS_INFO|chassis 1": {
+                "serial": serial(system),
+                "model": system.switch.model.name,
+                "revision": "N/A",
+            }
+        },
+        "PORT_TABLE|": _port_states,
+        "TRANSCEIVER_": _modules,
+    },
+    "APPL_DB": {"PORT_TABLE:": _ports, "LLDP_ENTRY_TABLE:": _lldp_entries, "BUFFER_": buffers},
 }
 
 
 def rows(system: SonicSystem, database: str, pattern: str) -> Hashes:
-    """Return all rows of those kinds that a key or pattern can mean: some of them cost a process."""
-    found = LITERAL.match(pattern)
-    start = found[0] if found else ""
-    made: dict[str, Mapping[str, str]] = {}
-    for prefix, maker in DATABASES[database].items():
+    """Return the rows that a key or pattern can match; some tables cost a process, so others are skipped."""
+    literal = LITERAL.match(pattern)
+    start = literal[0] if literal else ""
+    found: dict[str, Mapping[str, str]] = {}
+    for prefix, source in DATABASES[database].items():
         if prefix.startswith(start) or start.startswith(prefix):
-            made |= maker(system)
-    return made
+            found |= source(system)
+    return found
 
 
-Read = Callable[[Hashes, tuple[str, ...]], str]
-MANY = 10_000
-DEFAULT = "APPL_DB"
+NO_LIMIT = 10_000
+DEFAULT_DATABASE = "APPL_DB"
+VERBS = ("keys", "hgetall", "hget", "del")
 
 
 def _answer(system: SonicSystem, call: Call, line: SonicArguments) -> None:
@@ -291,24 +291,41 @@ def _answer(system: SonicSystem, call: Call, line: SonicArguments) -> None:
         call.out("PONG\n")
         return
     if len(line.arguments) < 2:
-        raise SonicUsageError("give a database and a command")
-    name, verb, *rest = line.arguments
+        raise SonicUsageError("a database and a command are required")
+    name, verb, *words = line.arguments
     if name not in DATABASES:
         raise SonicUsageError(f"Invalid database name input : '{name}'")
-    verb = verb.lower()
-    if verb in READS:
-        call.out(f"{READS[verb](rows(system, name, rest[0] if rest else '*'), tuple(rest))}\n")
-    elif verb in WRITES and name == "CONFIG_DB":
-        tables = system.edited()
-        count = WRITES[verb](tables, tuple(rest))
-        system.write({table: rows for table, rows in tables.items() if rows})
-        call.out(f"{count}\n")
-    else:
-        raise SonicUsageError(f"the lab answers {', '.join([*READS, *WRITES])}, and writes CONFIG_DB alone")
+    match verb.lower():
+        case "keys":
+            pattern = words[0] if words else "*"
+            keys = (key for key in rows(system, name, pattern) if fnmatch.fnmatchcase(key, pattern))
+            call.out("\n".join(keys) + "\n")
+        case "hgetall" | "hget" if not words:
+            raise SonicUsageError("wrong number of arguments")
+        case "hgetall":
+            call.out(f"{dict(rows(system, name, words[0]).get(words[0], {}))}\n")
+        case "hget":
+            row = rows(system, name, words[0]).get(words[0], {})
+            call.out(f"{row.get(words[1], '') if len(words) > 1 else ''}\n")
+        case "del" if name == "CONFIG_DB":
+            call.out(f"{_delete(system, words)}\n")
+        case _:
+            raise SonicUsageError(f"the lab supports {', '.join(VERBS)}, and writes only to CONFIG_DB")
+
+
+def _delete(system: SonicSystem, keys: Sequence[str]) -> int:
+    tables, count = system.edited(), 0
+    for name in keys:
+        table, separator, key = name.partition(SEPARATOR)
+        if not separator:
+            raise SonicUsageError(f"{name} is not the key of a row")
+        count += tables.get(table, {}).pop(key, None) is not None
+    system.write({table: rows for table, rows in tables.items() if rows})
+    return count
 
 
 def _dump(system: SonicSystem, call: Call, line: SonicArguments) -> None:
-    name = line.options.get("-n", line.options.get("--dbname", DEFAULT))
+    name = line.options.get("-n", line.options.get("--dbname", DEFAULT_DATABASE))
     if name not in DATABASES:
         raise SonicUsageError(f"Invalid database name input : '{name}'")
     pattern = line.options.get("-k", line.options.get("--keys", "*"))
@@ -320,45 +337,12 @@ def _dump(system: SonicSystem, call: Call, line: SonicArguments) -> None:
     call.out(json.dumps(shown, indent=2 if line.has("-y", "--pretty") else None, sort_keys=True))
 
 
-def _keys(found: Hashes, words: tuple[str, ...]) -> str:
-    pattern = words[0] if words else "*"
-    return "\n".join(key for key in found if fnmatch.fnmatchcase(key, pattern))
-
-
-def _hgetall(found: Hashes, words: tuple[str, ...]) -> str:
-    return str(dict(found.get(_key(words), {})))
-
-
-def _hget(found: Hashes, words: tuple[str, ...]) -> str:
-    return found.get(_key(words), {}).get(words[1] if len(words) > 1 else "", "")
-
-
-def _key(words: tuple[str, ...]) -> str:
-    if not words:
-        raise SonicUsageError("wrong number of arguments")
-    return words[0]
-
-
-def _place(words: tuple[str, ...]) -> tuple[str, str]:
-    table, separator, key = _key(words).partition(SEPARATOR)
-    if not separator:
-        raise SonicUsageError(f"{table} is no row of a table")
-    return table, key
-
-
-def _delete(tables: Tables, words: tuple[str, ...]) -> int:
-    places = [_place((word,)) for word in words]
-    return sum(tables.get(table, {}).pop(key, None) is not None for table, key in places)
-
-
 def _clear_watermarks(system: SonicSystem, call: Call, line: SonicArguments) -> None:  # noqa: ARG001
-    # A watermark is a peak the chip holds: clearing it is done there, for every user.
+    # The ASIC holds the watermarks, so clearing affects every user.
     system.node.clear_counters()
 
 
-READS: dict[str, Read] = {"keys": _keys, "hgetall": _hgetall, "hget": _hget}
-WRITES: dict[str, Callable[[Tables, tuple[str, ...]], int]] = {"del": _delete}
-COMMANDS: Commands = {(): SonicCommand(_answer, MANY)}
+COMMANDS: Commands = {(): SonicCommand(_answer, NO_LIMIT)}
 CLEAR: Commands = {
     ("queue", "watermark", "unicast"): SonicCommand(_clear_watermarks),
     ("priority-group", "watermark", "shared"): SonicCommand(_clear_watermarks),
@@ -373,51 +357,40 @@ COUNTERS, EVERY_PORT, QUEUES = "COUNTERS", "Ethernet*", "Queues"
 SEPARATORS = {"CONFIG_DB": "|", "STATE_DB": "|"}
 
 
-def told(system: SonicSystem, target: str, path: tuple[Elem, ...]) -> Iterator[GnmiLeaf]:
-    """Yield the tree at a path; LookupError when the database has none there."""
+def gnmi(system: SonicSystem, target: str, path: tuple[Elem, ...]) -> Iterator[GnmiLeaf]:
+    """Yield the tree at a gNMI path; raise LookupError if the database has none."""
     names = [name for name, _ in path]
     if target not in DATABASES or not names:
         raise LookupError(f"{target}: no such database")
+    found: Mapping[str, object]
     if target == "COUNTERS_DB" and names[0] == COUNTERS:
-        found = _counted(system, names[1:])
+        found = _counters(system, names[1:])
     else:
-        found = _rows(system, target, names)
+        prefix = f"{names[0]}{SEPARATORS.get(target, ':')}"
+        database = rows(system, target, prefix)
+        found = {key.removeprefix(prefix): row for key, row in database.items() if key.startswith(prefix)}
+        if len(names) > 1:
+            found = database.get(f"{prefix}{names[1]}", {})
     if not found:
         raise LookupError(f"{target}: {'/'.join(names)}")
     yield path, found
 
 
-def _counted(system: SonicSystem, names: list[str]) -> Mapping[str, object]:
-    """Return the counters of ports, or of their queues."""
+def _counters(system: SonicSystem, names: list[str]) -> Mapping[str, object]:
+    """Return the counters of ports or of their queues."""
     if not names or len(names) > 2 or (len(names) == 2 and names[1] != QUEUES):
         return {}
     database = rows(system, "COUNTERS_DB", "COUNTERS")
     kind = "COUNTERS_QUEUE_NAME_MAP" if len(names) == 2 else "COUNTERS_PORT_NAME_MAP"
-    found = {name: database[f"{COUNTERS}:{oid}"] for name, oid in database.get(kind, {}).items()}
-    if names[0] == EVERY_PORT:
-        return {_called(system, name): row for name, row in found.items()}
-    wanted = {name: row for name, row in found.items() if names[0] in _names(system, name.partition(":")[0])}
-    return wanted if len(names) == 2 else next(iter(wanted.values()), {})
-
-
-def _called(system: SonicSystem, name: str) -> str:
-    """Return how the server calls a port or a queue of it."""
-    port, separator, queue = name.partition(":")
-    return f"{_alias(system, port)}{separator}{queue}"
-
-
-def _names(system: SonicSystem, port: str) -> tuple[str, str]:
-    return port, _alias(system, port)
-
-
-def _alias(system: SonicSystem, port: str) -> str:
-    return text(system.running, "PORT", port, "alias") or port
-
-
-def _rows(system: SonicSystem, target: str, names: list[str]) -> Mapping[str, object]:
-    """Return a table by row, or one row of it."""
-    separator = SEPARATORS.get(target, ":")
-    prefix = f"{names[0]}{separator}"
-    database: Hashes = rows(system, target, prefix)
-    found = {key.removeprefix(prefix): row for key, row in database.items() if key.startswith(prefix)}
-    return found if len(names) == 1 else found.get(names[1], {})
+    found: dict[str, object] = {}
+    for name, oid in database.get(kind, {}).items():
+        port, separator, queue = name.partition(":")
+        alias = text(system.running, "PORT", port, "alias") or port
+        row = database[f"{COUNTERS}:{oid}"]
+        if names[0] == EVERY_PORT:
+            found[f"{alias}{separator}{queue}"] = row
+        elif names[0] in {port, alias}:
+            if len(names) == 1:
+                return row
+            found[name] = row
+    return found

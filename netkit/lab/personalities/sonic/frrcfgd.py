@@ -1,15 +1,15 @@
-"""FRR's configuration: from the BGP tables in unified mode, or from a frr.conf in split mode."""
+"""FRR's configuration: generated from the BGP tables in unified mode, or from frr.conf in split mode."""
 
 from collections.abc import Iterator
 
 from netkit.lab.personalities.sonic.tables import Row, View, natural, parts, text
 
 FORWARDING_LINES = frozenset({"no fpm use-next-hop-groups", "fpm address 127.0.0.1"})
-"""They tell zebra how to reach the switch chip. A lab forwards in the kernel, and zebra there does not know them."""
+"""Lines for zebra's FPM module, which programs the ASIC. The lab forwards in the kernel and does not load it."""
 
 
 def realisable(text: str, *, has_bfd: bool) -> str:
-    """Return the text without what is for the chip, and without BFD when its daemon is not started."""
+    """Drop the lines for the switch chip, and BFD if its daemon does not run."""
     return "".join(f"{line}\n" for line in _lines(text, has_bfd=has_bfd))
 
 
@@ -29,17 +29,17 @@ HEAD = (
     "log syslog informational",
     "log facility local4",
     "service integrated-vtysh-config",
-    # With next hops as objects, zebra loses routes for good once the kernel drops those of a link that goes away.
+    # With nexthop objects, zebra permanently loses routes once the kernel drops the nexthops of a failed link.
     "no zebra nexthop kernel enable",
     "ip nht resolve-via-default",
     "ipv6 nht resolve-via-default",
 )
 FIRST_WITH_ACTIVATE = 202505
-"""Before, `admin_status: up` in an address family came out as its opposite."""
+"""Earlier branches inverted `admin_status: up` in an address family."""
 
 
 def frr_conf(tables: View, branch: int, hostname: str) -> str:
-    """Return the whole configuration."""
+    """Generate frr.conf from the BGP tables, as frrcfgd does."""
     lines = [*HEAD[:1], f"hostname {hostname}", *HEAD[1:], "!"]
     lines += [*_prefix_lists(tables), *_route_maps(tables), *_router(tables, branch)]
     return "".join(f"{line}\n" for line in lines)

@@ -1,4 +1,4 @@
-"""SONiC as a personality: its programs, `systemctl` and `docker` as far as people who run a fabric use them."""
+"""The SONiC personality: its programs, and the parts of `systemctl` and `docker` that operators use."""
 
 from collections.abc import Callable, Iterator, Mapping
 from itertools import pairwise
@@ -20,7 +20,7 @@ USAGE_ERROR = 2
 
 
 def manage_units(system: SonicSystem, call: Call) -> int:
-    """Answer `systemctl` on the switch's containers here, and on anything else as on a host."""
+    """Answer `systemctl` for the switch's containers, and as on any host for other units."""
     verb, *names = [word for word in call.arguments if not word.startswith("-")] or [""]
     if not names or not {_container(name) for name in names} <= set(CONTAINERS):
         return systemctl(system.units, call)
@@ -29,7 +29,7 @@ def manage_units(system: SonicSystem, call: Call) -> int:
     elif verb in {"restart", "reload-or-restart", "try-restart"}:
         _restart(system, names)
     elif verb not in {"start", "reset-failed"}:
-        call.err(f"systemctl: the lab's containers always run: no {verb}\n")
+        call.err(f"systemctl: {verb} is not supported: the lab's containers always run\n")
         return 1
     return 0
 
@@ -53,18 +53,18 @@ def docker(system: SonicSystem, call: Call) -> int:
             _restart(system, [name])
             call.out(f"{name}\n")
         case ["exec", "bgp", program, *rest]:
-            done = _in_container(system, program, rest, call)
-            call.out(done.stdout)
-            call.err(done.stderr)
-            return done.exit_code
+            result = _in_container(system, program, rest, call)
+            call.out(result.stdout)
+            call.err(result.stderr)
+            return result.exit_code
         case _:
-            call.err("docker: the lab answers `exec bgp COMMAND`, `restart CONTAINER` and `ps`\n")
+            call.err("docker: the lab supports `exec bgp COMMAND`, `restart CONTAINER` and `ps`\n")
             return USAGE_ERROR
     return 0
 
 
 def _in_container(system: SonicSystem, program: str, words: list[str], call: Call) -> ProgramResult:
-    # In the container /etc/frr is the switch's own /etc/sonic/frr.
+    # The container mounts the switch's /etc/sonic/frr as /etc/frr.
     rest = [f"{FRR_FOLDER}/{word.removeprefix(MOUNTED)}" if word.startswith(MOUNTED) else word for word in words]
     if program.endswith(RELOAD):
         return _frr_reload(system, program, rest)
@@ -73,14 +73,14 @@ def _in_container(system: SonicSystem, program: str, words: list[str], call: Cal
 
 
 def _frr_reload(system: SonicSystem, program: str, words: list[str]) -> ProgramResult:
-    """Bring FRR to a file, or with --test let the real tool say what that would take.
+    """Load a file into FRR, or run the real tool with --test.
 
-    As the real one does, it saves what runs then, but where the file is frr.conf of the folder that is named.
+    As the real tool, it then writes the running configuration to frr.conf, unless it loaded that very file.
     """
     folder = next((after for word, after in pairwise(words) if word == "--confdir"), FRR_FOLDER)
     files = [word for before, word in pairwise(("", *words)) if word.startswith("/") and before != "--confdir"]
     if len(files) != 1 or not {"--reload", "--test"} & set(words):
-        return ProgramResult(USAGE_ERROR, "", f"{RELOAD}: give --reload or --test, and a file\n")
+        return ProgramResult(USAGE_ERROR, "", f"{RELOAD}: --reload or --test and a file are required\n")
     text = system.flash.text(files[0])
     if "--reload" in words:
         system.load_routing(text)
@@ -113,11 +113,9 @@ class Sonic(SonicSystem):
     login = "admin"
 
     def gnmi(self, target: str, path: tuple[Elem, ...]) -> Iterator[GnmiLeaf]:
-        """Yield what a database has below a path."""
-        yield from database.told(self, target, path)
+        yield from database.gnmi(self, target, path)
 
     def run(self, call: Call) -> int:
-        """Answer one of the programs."""
         if call.program in COMMANDS:
             return answer(self, call, COMMANDS[call.program])
         try:

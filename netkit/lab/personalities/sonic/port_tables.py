@@ -1,20 +1,19 @@
-"""What a port counts, its rates, and what its transceiver shows, as the databases name it."""
+"""Counters, rates and transceiver tables of a port, with the field names of the databases."""
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
-from netkit.lab.reading import ModuleThresholds, SwitchPortReading, TransceiverReading
+from netkit.lab.reading import SwitchPortReading, TransceiverReading
 
 Counts = Mapping[str, int]
 PORT, QUEUE, GROUP = "SAI_PORT_STAT_", "SAI_QUEUE_STAT_", "SAI_INGRESS_PRIORITY_GROUP_STAT_"
 FEC_BINS = 16
-"""The database counts codewords by symbols in error up to 15."""
+"""COUNTERS_DB counts codewords with 0 to 15 symbol errors."""
 PAUSE_FREE: Mapping[str, int] = {f"{PORT}PAUSE_RX_PKTS": 0, f"{PORT}PAUSE_TX_PKTS": 0}
 
 
 def port_counts(reading: SwitchPortReading) -> Counts:
-    """Return the counters of a whole port."""
     traffic, fec = reading.traffic, reading.fec
     found = {
         "IF_IN_OCTETS": traffic.rx_bytes,
@@ -36,7 +35,7 @@ def port_counts(reading: SwitchPortReading) -> Counts:
 
 
 def queue_counts(reading: SwitchPortReading, queue: int, *, has_ecn: bool) -> Counts:
-    """Return the counters of an egress queue; the model counts dropped packets, not their bytes."""
+    """Return the counters of an egress queue; dropped bytes are not modelled."""
     found = reading.queues[queue]
     counts = {
         f"{QUEUE}PACKETS": found.tx_packets,
@@ -47,17 +46,14 @@ def queue_counts(reading: SwitchPortReading, queue: int, *, has_ecn: bool) -> Co
 
 
 def group_counts(reading: SwitchPortReading, group: int) -> Counts:
-    """Return the counters of an ingress priority group."""
     return {f"{GROUP}DROPPED_PACKETS": reading.buffers[group].dropped_packets}
 
 
 def queue_watermarks(reading: SwitchPortReading, queue: int) -> Counts:
-    """Return the peaks of an egress queue."""
     return {f"{QUEUE}SHARED_WATERMARK_BYTES": reading.queues[queue].peak_bytes}
 
 
 def group_watermarks(reading: SwitchPortReading, group: int) -> Counts:
-    """Return the peaks of an ingress priority group."""
     found = reading.buffers[group]
     return {
         f"{GROUP}SHARED_WATERMARK_BYTES": found.peak_bytes,
@@ -65,31 +61,31 @@ def group_watermarks(reading: SwitchPortReading, group: int) -> Counts:
     }
 
 
-SHORTEST_S = 1.0
+MIN_INTERVAL_S = 1.0
 
 
 @dataclass(frozen=True, slots=True)
 class SonicPortRate:
-    """Traffic of a port by the second."""
+    """The traffic rate of a port."""
 
     rx_bytes_per_s: float = 0.0
     tx_bytes_per_s: float = 0.0
 
 
 class Rates:
-    """The last looks at each port."""
+    """Computes rates from successive readings."""
 
     def __init__(self) -> None:
-        self._seen: dict[str, tuple[float, int, int]] = {}
+        self._previous: dict[str, tuple[float, int, int]] = {}
         self._rates: dict[str, SonicPortRate] = {}
 
     def of(self, reading: SwitchPortReading) -> SonicPortRate:
-        """Return the rate since the port was last looked at, at least a second ago."""
+        """Return the rate since the previous reading at least one second ago."""
         now_s, traffic = time.monotonic(), reading.traffic
-        then_s, rx_bytes, tx_bytes = self._seen.get(reading.name, (0.0, 0, 0))
+        then_s, rx_bytes, tx_bytes = self._previous.get(reading.name, (0.0, 0, 0))
         passed_s = now_s - then_s
-        if reading.name not in self._seen or passed_s >= SHORTEST_S:
-            self._seen[reading.name] = (now_s, traffic.rx_bytes, traffic.tx_bytes)
+        if reading.name not in self._previous or passed_s >= MIN_INTERVAL_S:
+            self._previous[reading.name] = (now_s, traffic.rx_bytes, traffic.tx_bytes)
             if then_s and traffic.rx_bytes >= rx_bytes and traffic.tx_bytes >= tx_bytes:
                 rx, tx = (traffic.rx_bytes - rx_bytes) / passed_s, (traffic.tx_bytes - tx_bytes) / passed_s
                 self._rates[reading.name] = SonicPortRate(rx, tx)
@@ -97,89 +93,78 @@ class Rates:
 
 
 LANES = 8
-NOT_READ = "N/A"
+NOT_AVAILABLE = "N/A"
 TYPES = {"OSFP": "OSFP 8X Pluggable Transceiver", "QSFP-DD": "QSFP-DD Double Density 8X Pluggable Transceiver"}
 MEDIA = {
     "optic": "sm_media_interface",
     "active": "active_cable_media_interface",
     "copper": "passive_copper_media_interface",
 }
-LIMIT_NAMES = (
-    ("highalarm", "alarm_high"),
-    ("highwarning", "warning_high"),
-    ("lowalarm", "alarm_low"),
-    ("lowwarning", "warning_low"),
-)
 Fields = Mapping[str, str]
 
 
 def info(module: TransceiverReading) -> Fields:
-    """Return TRANSCEIVER_INFO."""
     return {
         "type": TYPES.get(module.identifier, module.identifier),
         "manufacturer": module.vendor,
         "model": module.part,
         "serial": module.serial,
         "vendor_rev": module.revision,
-        "vendor_oui": NOT_READ,
-        "vendor_date": NOT_READ,
-        "active_firmware": module.firmware or NOT_READ,
-        "inactive_firmware": NOT_READ,
+        "vendor_oui": NOT_AVAILABLE,
+        "vendor_date": NOT_AVAILABLE,
+        "active_firmware": module.firmware or NOT_AVAILABLE,
+        "inactive_firmware": NOT_AVAILABLE,
         "cable_length": f"{module.length_m:g}",
         "cable_type": "Length Cable Assembly(m)",
         "connector": "No separable connector" if module.kind != "optic" else "MPO 1x12",
         "specification_compliance": MEDIA[module.kind],
-        "media_interface_technology": "Copper cable unequalized" if module.kind == "copper" else NOT_READ,
+        "media_interface_technology": "Copper cable unequalized" if module.kind == "copper" else NOT_AVAILABLE,
         "is_replaceable": "True",
-        "dom_capability": NOT_READ,
+        "dom_capability": NOT_AVAILABLE,
     }
 
 
 def sensors(module: TransceiverReading) -> Fields:
-    """Return TRANSCEIVER_DOM_SENSOR; a module without light or supply answers nothing there."""
+    """Return TRANSCEIVER_DOM_SENSOR; a module without diagnostics has no values."""
     is_powered = module.temperature_limits is not None
     found = {
-        "temperature": str(module.temperature_c) if is_powered else NOT_READ,
-        "voltage": str(module.voltage_v) if is_powered else NOT_READ,
+        "temperature": str(module.temperature_c) if is_powered else NOT_AVAILABLE,
+        "voltage": str(module.voltage_v) if is_powered else NOT_AVAILABLE,
     }
     lanes = dict(enumerate(module.lanes, module.first_lane))
     for number in range(1, LANES + 1):
         lane = lanes.get(number)
         found |= {
-            f"rx{number}power": str(lane.rx_dbm) if lane else NOT_READ,
-            f"tx{number}power": str(lane.tx_dbm) if lane else NOT_READ,
-            f"tx{number}bias": str(lane.bias_ma) if lane else NOT_READ,
+            f"rx{number}power": str(lane.rx_dbm) if lane else NOT_AVAILABLE,
+            f"tx{number}power": str(lane.tx_dbm) if lane else NOT_AVAILABLE,
+            f"tx{number}bias": str(lane.bias_ma) if lane else NOT_AVAILABLE,
         }
     return found
 
 
 def thresholds(module: TransceiverReading) -> Fields:
-    """Return TRANSCEIVER_DOM_THRESHOLD."""
-    return dict(_thresholds(module))
-
-
-def _thresholds(module: TransceiverReading) -> Iterator[tuple[str, str]]:
-    for name, limits in limits_of(module).items():
-        for suffix, attribute in LIMIT_NAMES:
-            yield f"{name}{suffix}", NOT_READ if limits is None else str(getattr(limits, attribute))
-
-
-def limits_of(module: TransceiverReading) -> Mapping[str, ModuleThresholds | None]:
-    """Return a module's own limits by what they are on."""
-    return {
-        "rxpower": module.rx_limits,
-        "txbias": module.bias_limits,
-        "txpower": module.tx_limits,
-        "temp": module.temperature_limits,
-        "vcc": module.voltage_limits,
-    }
+    found: dict[str, str] = {}
+    for name, limits in (
+        ("rxpower", module.rx_limits),
+        ("txbias", module.bias_limits),
+        ("txpower", module.tx_limits),
+        ("temp", module.temperature_limits),
+        ("vcc", module.voltage_limits),
+    ):
+        found |= {
+            f"{name}highalarm": str(limits.alarm_high) if limits else NOT_AVAILABLE,
+            f"{name}highwarning": str(limits.warning_high) if limits else NOT_AVAILABLE,
+            f"{name}lowalarm": str(limits.alarm_low) if limits else NOT_AVAILABLE,
+            f"{name}lowwarning": str(limits.warning_low) if limits else NOT_AVAILABLE,
+        }
+    return found
 
 
 def status(module: TransceiverReading) -> Fields:
-    """Return TRANSCEIVER_STATUS: the module's state, and which lanes see no light."""
+    """Return TRANSCEIVER_STATUS: the module state, and which lanes have lost the signal."""
     lanes = dict(enumerate(module.lanes, module.first_lane))
     dark = {
-        f"rxlos{number}": str(lane.rx_dbm <= module.rx_limits.alarm_low) if module.rx_limits else NOT_READ
+        f"rxlos{number}": str(lane.rx_dbm <= module.rx_limits.alarm_low) if module.rx_limits else NOT_AVAILABLE
         for number, lane in lanes.items()
     }
     faults = {f"txfault{number}": "False" for number in lanes}
@@ -187,7 +172,7 @@ def status(module: TransceiverReading) -> Fields:
 
 
 def split_status(module: TransceiverReading) -> Mapping[str, Fields]:
-    """Return the same by table, as later branches have it: what the daemon knows, what the module is, its flags."""
+    """Return the status as later branches split it: software state, module state and flags."""
     found = status(module)
     flags = {name: value for name, value in found.items() if name.startswith(("rxlos", "txfault"))}
     return {

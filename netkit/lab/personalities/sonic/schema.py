@@ -1,9 +1,9 @@
-"""The tables and values CONFIG_DB may have in one branch of SONiC, read from a data file."""
+"""The schema of CONFIG_DB per branch, read from a data file."""
 
 import ipaddress
 import re
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any, Protocol
@@ -14,25 +14,24 @@ from netkit.lab.personalities.sonic.tables import SEPARATOR, View, parts
 
 
 class Rows:
-    """Which rows there are, for values that name one."""
+    """The rows of all tables, for values that refer to one."""
 
     def __init__(self, tables: View) -> None:
         self._tables = tables
         self._first: dict[str, frozenset[str]] = {}
 
     def names(self, table: str) -> frozenset[str]:
-        """Return the first key parts of a table's rows."""
+        """Return the first key part of each row of a table."""
         if table not in self._first:
             self._first[table] = frozenset(parts(key)[0] for key in self._tables.get(table, {}))
         return self._first[table]
 
     def has(self, table: str, key: str) -> bool:
-        """Whether there is a row of exactly this key."""
         return key in self._tables.get(table, {})
 
 
 class SonicValueCheck(Protocol):
-    """Whether a value fits, given the rows there are and the key parts before it."""
+    """Checks a value, given the existing rows and the preceding key parts."""
 
     def __call__(self, value: str, rows: Rows, before: tuple[str, ...]) -> bool:
         """Return whether it fits."""
@@ -40,7 +39,7 @@ class SonicValueCheck(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class SonicValueKind:
-    """One kind of value as the schema file writes it."""
+    """A type of value as the schema file writes it."""
 
     wording: str
     checks: tuple[SonicValueCheck, ...]
@@ -48,7 +47,6 @@ class SonicValueKind:
     shape: str = "one"
 
     def fits(self, value: object, rows: Rows, before: tuple[str, ...]) -> bool:
-        """Whether a value is of this kind."""
         if self.shape == "list":
             return isinstance(value, list) and bool(value) and all(self._one(item, rows, before) for item in value)
         if not isinstance(value, str):
@@ -60,97 +58,64 @@ class SonicValueKind:
         return any(check(value, rows, before) for check in self.checks)
 
 
-@dataclass(frozen=True, slots=True)
-class _Parsed:
-    check: SonicValueCheck
-    refers_to: frozenset[str] = field(default_factory=frozenset)
+REFERENCES = frozenset({"row", "beside"})
 
 
 def read(wording: str) -> SonicValueKind:
-    """Return the kind a wording of the schema file stands for."""
+    """Parse a type in the schema file."""
     shape, _, rest = wording.partition(" ")
     if shape not in {"list", "commas"}:
         shape, rest = "one", wording
-    found = [_alternative(words) for words in rest.split(" or ")]
-    refers_to = frozenset().union(*(one.refers_to for one in found))
-    return SonicValueKind(wording, tuple(one.check for one in found), refers_to, shape)
+    alternatives = [alternative.partition(" ")[::2] for alternative in rest.split(" or ")]
+    checks = tuple(_check(word, argument) for word, argument in alternatives)
+    refers_to = frozenset(argument for word, argument in alternatives if word in REFERENCES)
+    return SonicValueKind(wording, checks, refers_to, shape)
 
 
-def _alternative(wording: str) -> _Parsed:
-    word, _, rest = wording.partition(" ")
-    if word in {"row", "beside"}:
-        return _Parsed(_row(rest) if word == "row" else _beside(rest), frozenset({rest}))
-    return _Parsed(_SIMPLE[word](rest))
+def _check(word: str, argument: str) -> SonicValueCheck:
+    """Return the check of one type; the schema file documents the types."""
+    fits = bool if word in REFERENCES else _SIMPLE[word](argument)
 
-
-def _row(table: str) -> SonicValueCheck:
-    def check(value: str, rows: Rows, before: tuple[str, ...]) -> bool:  # noqa: ARG001
-        return value in rows.names(table)
-
-    return check
-
-
-def _beside(table: str) -> SonicValueCheck:
     def check(value: str, rows: Rows, before: tuple[str, ...]) -> bool:
-        return rows.has(table, f"{before[0]}{SEPARATOR}{value}")
+        if word == "row":
+            return value in rows.names(argument)
+        if word == "beside":
+            return rows.has(argument, f"{before[0]}{SEPARATOR}{value}")
+        return bool(fits(value))
 
     return check
 
 
-def _plain(fits: Callable[[str], bool]) -> SonicValueCheck:
-    return lambda value, rows, before: fits(value)  # noqa: ARG005
+def _number(argument: str) -> Callable[[str], bool]:
+    low, high = map(int, argument.split())
+    return lambda value: bool(re.fullmatch(r"-?[0-9]{1,20}", value)) and low <= int(value) <= high
 
 
-def _words(rest: str) -> SonicValueCheck:
-    allowed = frozenset(rest.split())
-    return _plain(allowed.__contains__)
+def _text(argument: str) -> Callable[[str], bool]:
+    low, high = map(int, argument.split())
+    return lambda value: low <= len(value) <= high and value.isprintable()
 
 
-def _number(rest: str) -> SonicValueCheck:
-    low, high = map(int, rest.split())
-    return _plain(lambda value: bool(re.fullmatch(r"-?[0-9]{1,20}", value)) and low <= int(value) <= high)
-
-
-def _text(rest: str) -> SonicValueCheck:
-    low, high = map(int, rest.split())
-    return _plain(lambda value: low <= len(value) <= high and value.isprintable())
-
-
-def _match(rest: str) -> SonicValueCheck:
-    pattern = re.compile(rest)
-    return _plain(lambda value: pattern.fullmatch(value) is not None)
-
-
-def _address(*versions: int) -> Callable[[str], SonicValueCheck]:
+def _ip(*versions: int, has_length: bool) -> Callable[[str], Callable[[str], bool]]:
     def fits(value: str) -> bool:
         try:
-            return ipaddress.ip_address(value).version in versions
+            return ("/" in value) == has_length and ipaddress.ip_interface(value).version in versions
         except ValueError:
             return False
 
-    return lambda _: _plain(fits)
+    return lambda _: fits
 
 
-def _prefix(*versions: int) -> Callable[[str], SonicValueCheck]:
-    def fits(value: str) -> bool:
-        try:
-            return "/" in value and ipaddress.ip_interface(value).version in versions
-        except ValueError:
-            return False
-
-    return lambda _: _plain(fits)
-
-
-_SIMPLE: dict[str, Callable[[str], SonicValueCheck]] = {
-    "words": _words,
+_SIMPLE: dict[str, Callable[[str], Callable[[str], object]]] = {
+    "words": lambda argument: frozenset(argument.split()).__contains__,
     "number": _number,
     "text": _text,
-    "match": _match,
-    "ip4": _address(4),
-    "ip": _address(4, 6),
-    "prefix4": _prefix(4),
-    "prefix": _prefix(4, 6),
-    "mac": lambda _: _match("([0-9a-fA-F]{2}:){5}[0-9a-fA-F]{2}"),
+    "match": lambda argument: re.compile(argument).fullmatch,
+    "ip4": _ip(4, has_length=False),
+    "ip": _ip(4, 6, has_length=False),
+    "prefix4": _ip(4, has_length=True),
+    "prefix": _ip(4, 6, has_length=True),
+    "mac": lambda _: re.compile("([0-9a-fA-F]{2}:){5}[0-9a-fA-F]{2}").fullmatch,
 }
 
 
@@ -160,7 +125,7 @@ FOREVER = 999_999
 
 @dataclass(frozen=True, slots=True)
 class Leaf:
-    """A leaf a row may have."""
+    """A leaf of a row."""
 
     kind: SonicValueKind
     is_mandatory: bool
@@ -168,20 +133,19 @@ class Leaf:
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """One shape of a table's rows: its key, and either named leaves or free pairs."""
+    """One form of a table's rows: its key, and either named leaves or free pairs."""
 
     key: tuple[SonicValueKind, ...]
     leaves: Mapping[str, Leaf]
     pairs: tuple[SonicValueKind, SonicValueKind] | None
 
     def takes_key(self, key: tuple[str, ...], rows: Rows) -> bool:
-        """Whether a key is one of this form's."""
         return len(key) == len(self.key) and all(
             kind.fits(part, rows, key[:index]) for index, (kind, part) in enumerate(zip(self.key, key, strict=True))
         )
 
     def refers_to(self) -> frozenset[str]:
-        """Return the tables whose rows this form's rows name."""
+        """Return the tables that rows of this form refer to."""
         found = [*self.key, *(leaf.kind for leaf in self.leaves.values()), *(self.pairs or ())]
         return frozenset().union(*(kind.refers_to for kind in found))
 
@@ -193,24 +157,24 @@ class Schema:
     branch: int
     tables: Mapping[str, tuple[Form, ...]]
     depths: Mapping[str, int]
-    """How far a table stands from those that name no other: what is named must be there first."""
+    """The length of a table's longest chain of references; rows are added in this order."""
     named: frozenset[str]
-    """Tables whose rows others name."""
+    """Tables that others refer to."""
 
     def form(self, table: str, key: str, rows: Rows) -> Form | None:
-        """Return the form that fits a row's key."""
+        """Return the form that matches a row's key."""
         return next((form for form in self.tables.get(table, ()) if form.takes_key(parts(key), rows)), None)
 
 
 def branch_of(version: str) -> int:
-    """Return the branch of a release: 202411 of 202411.3."""
+    """Return the branch of a release: 202411 for 202411.3."""
     found = re.match(r"[0-9]{6}", version)
     return int(found.group()) if found else FOREVER
 
 
 @cache
 def schema(branch: int) -> Schema:
-    """Return the schema of a branch."""
+    """Load the schema of a branch."""
     data: dict[str, list[dict[str, Any]]] = yaml.safe_load(FILE.read_text(encoding="utf-8"))
     tables = {
         name: tuple(_form(entry, branch) for entry in entries if _is_in(entry, branch))
@@ -225,21 +189,18 @@ def schema(branch: int) -> Schema:
 
 
 def _form(entry: Mapping[str, Any], branch: int) -> Form:
+    leaves: dict[str, Leaf] = {}
+    for name, definition in (entry.get("leaves") or {}).items():
+        for kind in definition if isinstance(definition, list) else [definition]:
+            wording = kind if isinstance(kind, str) else kind["kind"]
+            if isinstance(kind, str) or _is_in(kind, branch):
+                leaves[name.removesuffix("!")] = Leaf(read(wording), name.endswith("!"))
     pairs = entry.get("pairs")
     return Form(
         key=tuple(map(read, entry["key"])),
-        leaves=dict(_leaves(entry.get("leaves") or {}, branch)),
+        leaves=leaves,
         pairs=(read(pairs[0]), read(pairs[1])) if pairs else None,
     )
-
-
-def _leaves(data: Mapping[str, Any], branch: int) -> Iterator[tuple[str, Leaf]]:
-    for name, given in data.items():
-        entries = given if isinstance(given, list) else [given]
-        for entry in entries:
-            wording = entry if isinstance(entry, str) else entry["kind"]
-            if isinstance(entry, str) or _is_in(entry, branch):
-                yield name.removesuffix("!"), Leaf(read(wording), name.endswith("!"))
 
 
 def _is_in(entry: Mapping[str, Any], branch: int) -> bool:

@@ -1,9 +1,10 @@
-"""How a port treats traffic, from the many tables that say it."""
+"""The switch state of CONFIG_DB: QoS, ports, VLANs, routing and services."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from netkit.lab.personalities.sonic import frrcfgd
-from netkit.lab.personalities.sonic.tables import View, natural, parts, text
+from netkit.lab.personalities.sonic.tables import Value, View, natural, parts, text
 from netkit.lab.state import (
     CODE_POINTS,
     PRIORITIES,
@@ -20,30 +21,26 @@ from netkit.lab.state import (
 )
 
 GREEN = frozenset({"ecn_green", "ecn_green_yellow", "ecn_green_red", "ecn_all"})
-"""Nothing colours packets in the lab, as in a fabric without policers: all of them are green."""
+"""Without policers all packets are green."""
 LOSSLESS_POOL = "ingress_lossless_pool"
+DYNAMIC_PARAMETERS = ("LOSSLESS_TRAFFIC_PATTERN", "DEFAULT_LOSSLESS_BUFFER_PARAMETER")
 
 
 def qos(tables: View, port: str) -> QosState:
-    """Return the state of one port."""
-    queues = _queues(tables, port)
+    rows = {int(parts(key)[1]): row for key, row in tables.get("QUEUE", {}).items() if parts(key)[0] == port}
+    queues = dict(sorted(rows.items()))
+    global_map = text(tables, "PORT_QOS_MAP", "global", "dscp_to_tc_map")
+    dscp_map = _map(tables, "DSCP_TO_TC_MAP", port, "dscp_to_tc_map", global_map)
+    pfc_enabled = [int(one) for one in text(tables, "PORT_QOS_MAP", port, "pfc_enable").split(",") if one]
     return QosState(
-        priority_of_dscp=_priority_of_dscp(tables, port),
+        priority_of_dscp=() if dscp_map is None else tuple(dscp_map.get(dscp, 0) for dscp in range(CODE_POINTS)),
         class_of_priority=_class_of_priority(tables, port),
-        pfc_priorities=frozenset(
-            priority for priority in _pfc_enabled(tables, port) if _is_lossless(tables, port, priority)
-        ),
-        ecn={queue: found for queue in queues if (found := _ecn(tables, port, queue))},
+        pfc_priorities=frozenset(priority for priority in pfc_enabled if _is_lossless(tables, port, priority)),
+        ecn=_ecn(tables, queues),
         schedulers=_schedulers(tables, queues),
         watchdog=_watchdog(tables, port),
         cable_length_m=cable_length_m(tables, port),
     )
-
-
-def _queues(tables: View, port: str) -> dict[int, str]:
-    """Return the queues of a port that have a row, with its key."""
-    found = {int(parts(key)[1]): key for key in tables.get("QUEUE", {}) if parts(key)[0] == port}
-    return dict(sorted(found.items()))
 
 
 def _map(tables: View, table: str, port: str, leaf: str, fallback: str = "") -> dict[int, int] | None:
@@ -52,32 +49,21 @@ def _map(tables: View, table: str, port: str, leaf: str, fallback: str = "") -> 
     return None if row is None else {int(key): int(str(value)) for key, value in row.items()}
 
 
-def _priority_of_dscp(tables: View, port: str) -> tuple[int, ...]:
-    everywhere = text(tables, "PORT_QOS_MAP", "global", "dscp_to_tc_map")
-    found = _map(tables, "DSCP_TO_TC_MAP", port, "dscp_to_tc_map", everywhere)
-    return () if found is None else tuple(found.get(dscp, 0) for dscp in range(CODE_POINTS))
-
-
 def _class_of_priority(tables: View, port: str) -> tuple[int, ...]:
     found = _map(tables, "TC_TO_QUEUE_MAP", port, "tc_to_queue_map") or {}
     return tuple(found.get(priority, priority) for priority in range(PRIORITIES))
 
 
-def _pfc_enabled(tables: View, port: str) -> list[int]:
-    enabled = text(tables, "PORT_QOS_MAP", port, "pfc_enable")
-    return [int(priority) for priority in enabled.split(",") if priority]
-
-
 def _is_lossless(tables: View, port: str, priority: int) -> bool:
-    """Whether PFC holds: packets reach a group with headroom, and a pause reaches the queue they leave by."""
+    """Whether PFC is effective: the priority group has headroom, and a pause stops the queue the packets leave by."""
     group = (_map(tables, "TC_TO_PRIORITY_GROUP_MAP", port, "tc_to_pg_map") or {}).get(priority, 0)
     queue = (_map(tables, "MAP_PFC_PRIORITY_TO_QUEUE", port, "pfc_to_queue_map") or {}).get(priority)
     is_dynamic = text(tables, "DEVICE_METADATA", "localhost", "buffer_model") == "dynamic"
-    # Only the chips of the dynamic model take this map; there it must lead to the same group.
-    named = (_map(tables, "PFC_PRIORITY_TO_PRIORITY_GROUP_MAP", port, "pfc_to_pg_map") or {}).get(priority)
+    # Only ASICs with the dynamic buffer model use this map; there it must name the same group.
+    pfc_group = (_map(tables, "PFC_PRIORITY_TO_PRIORITY_GROUP_MAP", port, "pfc_to_pg_map") or {}).get(priority)
     return (
         queue == _class_of_priority(tables, port)[priority]
-        and (not is_dynamic or named == group)
+        and (not is_dynamic or pfc_group == group)
         and _has_headroom(tables, port, group)
     )
 
@@ -85,44 +71,32 @@ def _is_lossless(tables: View, port: str, priority: int) -> bool:
 def _has_headroom(tables: View, port: str, group: int) -> bool:
     for key, row in tables.get("BUFFER_PG", {}).items():
         name, groups = parts(key)
-        if name == port and _spans(groups, group):
-            profile = str(row["profile"])
-            return _is_computable(tables, port) if profile == "NULL" else _is_lossless_profile(tables, profile)
+        first, _, last = groups.partition("-")
+        if name != port or not int(first) <= group <= int(last or first):
+            continue
+        if row["profile"] == "NULL":
+            # The dynamic buffer model computes the headroom from these.
+            has_parameters = all(tables.get(table) for table in DYNAMIC_PARAMETERS)
+            has_pool = LOSSLESS_POOL in tables.get("BUFFER_POOL", {})
+            return has_parameters and has_pool and cable_length_m(tables, port) > 0
+        profile = tables["BUFFER_PROFILE"][str(row["profile"])]
+        return profile["pool"] == LOSSLESS_POOL and int(str(profile.get("xoff", "0"))) > 0
     return False
 
 
-def _spans(span: str, number: int) -> bool:
-    first, _, last = span.partition("-")
-    return int(first) <= number <= int(last or first)
+def _ecn(tables: View, queues: Mapping[int, Mapping[str, Value]]) -> dict[int, EcnState]:
+    found = {}
+    for queue, row in queues.items():
+        profile = tables.get("WRED_PROFILE", {}).get(str(row.get("wred_profile", "")), {})
+        low, high = profile.get("green_min_threshold"), profile.get("green_max_threshold")
+        if profile.get("ecn") in GREEN and low is not None and high is not None:
+            probability = int(str(profile.get("green_drop_probability", "100")))
+            found[queue] = EcnState(int(str(low)), int(str(high)), probability)
+    return found
 
 
-def _is_computable(tables: View, port: str) -> bool:
-    """Whether the dynamic model has all it needs to compute a headroom."""
-    needed = ("LOSSLESS_TRAFFIC_PATTERN", "DEFAULT_LOSSLESS_BUFFER_PARAMETER")
-    return (
-        all(tables.get(table) for table in needed)
-        and LOSSLESS_POOL in tables.get("BUFFER_POOL", {})
-        and cable_length_m(tables, port) > 0
-    )
-
-
-def _is_lossless_profile(tables: View, name: str) -> bool:
-    row = tables["BUFFER_PROFILE"][name]
-    return row["pool"] == LOSSLESS_POOL and int(str(row.get("xoff", "0"))) > 0
-
-
-def _ecn(tables: View, port: str, queue: int) -> EcnState | None:
-    name = text(tables, "QUEUE", f"{port}|{queue}", "wred_profile")
-    row = tables.get("WRED_PROFILE", {}).get(name, {})
-    low, high = row.get("green_min_threshold"), row.get("green_max_threshold")
-    if row.get("ecn") not in GREEN or low is None or high is None:
-        return None
-    return EcnState(int(str(low)), int(str(high)), int(str(row.get("green_drop_probability", "100"))))
-
-
-def _schedulers(tables: View, queues: dict[int, str]) -> dict[int, SchedulerState]:
-    named = {queue: text(tables, "QUEUE", key, "scheduler") for queue, key in queues.items()}
-    rows = {queue: tables["SCHEDULER"][name] for queue, name in named.items() if name}
+def _schedulers(tables: View, queues: Mapping[int, Mapping[str, Value]]) -> dict[int, SchedulerState]:
+    rows = {queue: tables["SCHEDULER"][str(row["scheduler"])] for queue, row in queues.items() if row.get("scheduler")}
     weights = {queue: int(str(row.get("weight", "1"))) for queue, row in rows.items() if row.get("type") != "STRICT"}
     total = sum(weights.values())
     return {
@@ -135,14 +109,14 @@ def _schedulers(tables: View, queues: dict[int, str]) -> dict[int, SchedulerStat
 
 def _watchdog(tables: View, port: str) -> WatchdogState | None:
     row = tables.get("PFC_WD", {}).get(port, {})
-    # Without a detection time the daemon ignores the row; without the port's own leaf the watchdog does not run there.
+    # orchagent ignores a row without a detection time; the watchdog runs only where the port enables it.
     if "detection_time" not in row or not text(tables, "PORT_QOS_MAP", port, "pfcwd_sw_enable"):
         return None
     return WatchdogState(int(str(row["detection_time"])), int(str(row.get("restoration_time", "0"))))
 
 
 def cable_length_m(tables: View, port: str) -> float:
-    """Return the length of a port's cable as configured; 0 where there is none."""
+    """Return the configured cable length; 0 if there is none."""
     for row in tables.get("CABLE_LENGTH", {}).values():
         if port in row:
             return float(str(row[port]).removesuffix("m"))
@@ -157,14 +131,14 @@ OWN_FILE_MODES = frozenset({"split", "split-unified"})
 
 @dataclass(frozen=True, slots=True)
 class SonicDeclaredState:
-    """A switch's state, and the ports on which SONiC keeps IPv6 off: routed ones without any address."""
+    """The switch state, and the routed ports without addresses, on which SONiC disables IPv6."""
 
     state: SwitchState
     ports_without_ipv6: frozenset[str]
 
 
-def told(tables: View, frr_conf: str, branch: int) -> SonicDeclaredState:
-    """Return what valid tables and the frr.conf beside them tell a switch to be."""
+def declared_state(tables: View, frr_conf: str, branch: int) -> SonicDeclaredState:
+    """Return the state that valid tables and frr.conf describe."""
     hostname = text(tables, "DEVICE_METADATA", "localhost", "hostname", DEFAULT_HOSTNAME)
     vlan_of = {parts(key)[1]: _vlan_number(parts(key)[0]) for key in tables.get("VLAN_MEMBER", {})}
     ports = tuple(_port(tables, name, vlan_of.get(name, 0)) for name in sorted(tables.get("PORT", {}), key=natural))
@@ -180,8 +154,11 @@ def told(tables: View, frr_conf: str, branch: int) -> SonicDeclaredState:
         gnmi=_gnmi(tables, branch),
         has_lldp=text(tables, "FEATURE", "lldp", "state", "enabled") == "enabled",
     )
-    without = frozenset(port.name for port in ports if not port.access_vlan and not _has_ipv6(tables, port))
-    return SonicDeclaredState(state, without)
+    link_local = {
+        name for name, row in tables.get("INTERFACE", {}).items() if row.get("ipv6_use_link_local_only") == "enable"
+    }
+    without_ipv6 = (port.name for port in ports if not (port.access_vlan or port.addresses or port.name in link_local))
+    return SonicDeclaredState(state, frozenset(without_ipv6))
 
 
 def _port(tables: View, name: str, vlan: int) -> PortState:
@@ -204,10 +181,6 @@ def _addresses(tables: View, table: str, name: str) -> tuple[str, ...]:
     return tuple(parts(key)[1] for key in sorted(tables.get(table, {})) if key.startswith(f"{name}|"))
 
 
-def _has_ipv6(tables: View, port: PortState) -> bool:
-    return bool(port.addresses) or text(tables, "INTERFACE", port.name, "ipv6_use_link_local_only") == "enable"
-
-
 def _vlan_number(name: str) -> int:
     return int(name.removeprefix("Vlan"))
 
@@ -227,7 +200,7 @@ def _frr(tables: View, frr_conf: str, branch: int, hostname: str) -> str:
     mode = text(tables, "DEVICE_METADATA", "localhost", "docker_routing_config_mode", "separated")
     has_framework = text(tables, "DEVICE_METADATA", "localhost", "frr_mgmt_framework_config") == "true"
     if mode in OWN_FILE_MODES:
-        # The container starts bfdd only beside frrcfgd.
+        # The container starts bfdd only together with frrcfgd.
         return frrcfgd.realisable(frr_conf, has_bfd=has_framework)
     if mode == "unified" and has_framework:
         return frrcfgd.frr_conf(tables, branch, hostname)
@@ -235,7 +208,7 @@ def _frr(tables: View, frr_conf: str, branch: int, hostname: str) -> str:
 
 
 def _gnmi(tables: View, branch: int) -> GnmiState | None:
-    """Return how gNMI is served. Images serve it without being told to; the lab does not."""
+    """Return the gNMI server if it is configured. Real images serve gNMI even without configuration."""
     table = "GNMI" if branch >= FIRST_WITH_GNMI else "TELEMETRY"
     if "gnmi" not in tables.get(table, {}):
         return None

@@ -1,4 +1,4 @@
-"""A SONiC switch that runs: its CONFIG_DB, what is on its flash, and the one way a change reaches the node."""
+"""A running SONiC switch: CONFIG_DB, flash, and how changes reach the node."""
 
 import copy
 import time
@@ -10,7 +10,7 @@ from netkit.lab.node import ConfigRefusedError, Node
 from netkit.lab.personalities.linux_host.units import Units
 from netkit.lab.personalities.sonic.port_tables import Rates
 from netkit.lab.personalities.sonic.schema import Schema, branch_of, schema
-from netkit.lab.personalities.sonic.switch import OWN_FILE_MODES, SonicDeclaredState, told
+from netkit.lab.personalities.sonic.switch import OWN_FILE_MODES, SonicDeclaredState, declared_state
 from netkit.lab.personalities.sonic.tables import (
     CONFIG,
     SonicFlash,
@@ -26,31 +26,31 @@ from netkit.lab.personalities.sonic.updater import Permissions, UpdaterChange, c
 from netkit.lab.personalities.sonic.validate import refuse_invalid
 from netkit.lab.personality import Personality
 
-TAKEN_FILES = frozenset({"config_db.json", "frr.conf"})
+CONFIG_FILES = frozenset({"config_db.json", "frr.conf"})
 READ_BY_ROUTING = ("docker_routing_config_mode", "frr_mgmt_framework_config")
 READ_AT_START = (*READ_BY_ROUTING, "buffer_model")
-"""What containers read when they start, and a patch does not change before that."""
+"""Leaves that containers read at their start only, so that a patch takes effect with their next restart."""
 FIRST_BOOT_FILES = frozenset({"ztp_config_db.json", "ztp.sh"})
 DOWN_S = 1.0
-"""How long ports stay down that are shut on the way; on a switch it is longer.
+"""How long flapping ports stay down; longer on a real switch.
 
-The networkd of a host loses routes for good when its link comes back before it has let go of them.
+A host's networkd permanently loses routes if its link comes back before it has removed them.
 """
-Taken = tuple[Tables, str, dict[str, Value | None]]
-"""What runs: tables, the text FRR was brought to, and what containers read when they started."""
+RunningState = tuple[Tables, str, dict[str, Value | None]]
+"""Tables, FRR's configuration, and the leaves the containers read at their start."""
 
 
 class SonicSystem(Personality):
-    """What the commands of a switch act on. Its faults are set from outside."""
+    """A running switch. Its faults are set from outside."""
 
     fail_apply_quietly = False
-    """A patch, rollback or reload ends well and changed nothing; a line among its output tells."""
+    """A patch, rollback or reload exits with 0 and changes nothing; only a line of its output shows it."""
     refuse_rollback = False
-    """The updater finds no way back to any checkpoint."""
+    """Every rollback to a checkpoint fails."""
     fail_after_steps: int | None = None
-    """The updater gives up after so many steps, and leaves the switch there."""
+    """The updater fails after this many steps and leaves the switch half changed."""
     step_delay_s = 0.0
-    """How long each step of the updater takes; on a switch it is seconds."""
+    """How long each step of the updater takes: seconds on a real switch."""
 
     def __init__(self, node: Node) -> None:
         super().__init__(node)
@@ -67,28 +67,27 @@ class SonicSystem(Personality):
 
     @property
     def schema(self) -> Schema:
-        """Return the schema of the running branch."""
         return schema(self.branch)
 
     @property
     def permissions(self) -> Permissions:
-        """Return what the updater lets in on this model."""
+        """Return the generic updater's rules for this model."""
         return permissions(self.branch, text(self.running, "DEVICE_METADATA", "localhost", "hwsku"))
 
     def provision(self, files: Mapping[str, str]) -> None:
-        """Make rendered files the saved configuration."""
-        strange = set(files) - TAKEN_FILES - FIRST_BOOT_FILES
-        if strange:
-            raise ConfigRefusedError(f"SONiC knows no file {', '.join(sorted(strange))}")
+        """Save rendered files."""
+        unknown = set(files) - CONFIG_FILES - FIRST_BOOT_FILES
+        if unknown:
+            raise ConfigRefusedError(f"SONiC does not use a file {', '.join(sorted(unknown))}")
         tables = parse(files.get("config_db.json", "{}"))
         refuse_invalid(tables, self.schema)
         has_own_file = text(tables, "DEVICE_METADATA", "localhost", "docker_routing_config_mode") in OWN_FILE_MODES
         if has_own_file != ("frr.conf" in files):
-            raise ConfigRefusedError("frr.conf belongs to split mode, and only there it is needed")
+            raise ConfigRefusedError("frr.conf is required in split mode and refused in the other modes")
         self.flash.install(files)
 
     def boot(self) -> None:
-        """Become what is saved, or a new switch when nothing is."""
+        """Load the saved configuration, or the factory's."""
         self.flash.prepare()
         self.units.power_up()
         self._without_ipv6 = None
@@ -96,53 +95,51 @@ class SonicSystem(Personality):
         self.reload(self.saved())
 
     def saved(self) -> Tables:
-        """Return the saved configuration, or the factory's."""
         if not self.flash.has_config():
             return factory(self.switch, self.branch)
         return parse(self.flash.text(CONFIG))
 
     def reload(self, tables: Tables) -> None:
-        """Start all services anew with tables, as a boot or `config reload` does."""
+        """Restart all services with new tables, as a boot or `config reload` does."""
         found = with_image_rows(tables, self.switch, self.branch)
         mode = self.flash.golden_mode()
         if mode:
             found.setdefault("DEVICE_METADATA", {}).setdefault("localhost", {})["docker_routing_config_mode"] = mode
         refuse_invalid(found, self.schema)
         if self.running:
-            self._shut([port.name for port in self._told().state.ports])
-        before = self._taken()
+            self._shut([port.name for port in self._declared_state().state.ports])
+        before = self._running_state()
         self.running, self.frr_conf = found, self.flash.frr_conf()
         self._started = {leaf: found["DEVICE_METADATA"]["localhost"].get(leaf) for leaf in READ_AT_START}
-        self._realise_or(before)
+        self._realise_or_restore(before)
 
     def restart_routing(self) -> None:
-        """Start the routing container anew: it reads its mode, and its file if it has one."""
-        before, metadata = self._taken(), self.running["DEVICE_METADATA"]["localhost"]
+        """Restart the routing container, which then reads its mode and frr.conf."""
+        before, metadata = self._running_state(), self.running["DEVICE_METADATA"]["localhost"]
         self._started = {**self._started, **{leaf: metadata.get(leaf) for leaf in READ_BY_ROUTING}}
         self.frr_conf = self.flash.frr_conf()
-        self._realise_or(before)
+        self._realise_or_restore(before)
 
     def load_routing(self, frr_conf: str) -> None:
-        """Bring FRR to a text; where it does not take it, FRR stays as it was."""
-        before = self._taken()
+        """Load an FRR configuration; if FRR refuses it, nothing changes."""
+        before = self._running_state()
         self.frr_conf = frr_conf
-        self._realise_or(before)
+        self._realise_or_restore(before)
 
     def write(self, tables: Tables) -> None:
-        """Make tables the running ones at once, as a command does that writes into CONFIG_DB."""
+        """Apply tables at once, as a command that writes to CONFIG_DB does."""
         refuse_invalid(tables, self.schema)
         self._become(tables)
 
     def edited(self) -> Tables:
-        """Return a copy of the running tables to edit."""
         return copy.deepcopy(self.running)
 
     def planned(self, intended: Tables) -> UpdaterChange:
-        """Return how the updater would go to tables, or raise RefusedError."""
+        """Plan the updater's steps to some tables; raise ConfigRefusedError if they are not permitted."""
         return change(self.running, intended, self.schema, self.permissions)
 
     def apply(self, planned: UpdaterChange) -> bool:
-        """Do what the updater planned; returns whether it took effect."""
+        """Run the planned steps; return whether they took effect."""
         time.sleep(self.step_delay_s * len(planned.steps))
         if self.fail_after_steps is not None and self.fail_after_steps < len(planned.steps):
             done = [step.as_json() for step in planned.steps[: self.fail_after_steps]]
@@ -156,38 +153,49 @@ class SonicSystem(Personality):
         return True
 
     def _become(self, tables: Tables) -> None:
-        before = self._taken()
+        before = self._running_state()
         self.running = tables
-        self._realise_or(before)
+        self._realise_or_restore(before)
 
-    def _taken(self) -> Taken:
+    def _running_state(self) -> RunningState:
         return self.running, self.frr_conf, self._started
 
-    def _realise_or(self, before: Taken) -> None:
-        """Become what the switch is told; what cannot be done leaves it as it was, in all of its parts."""
+    def _realise_or_restore(self, before: RunningState) -> None:
+        """Realise the current state; on failure restore the previous one completely."""
         try:
-            self._realise(self._told())
+            self._realise(self._declared_state())
         except ConfigRefusedError:
             self.running, self.frr_conf, self._started = before
             if self.running:
-                self._realise(self._told())
+                self._realise(self._declared_state())
             raise
 
-    def _told(self) -> SonicDeclaredState:
+    def _declared_state(self) -> SonicDeclaredState:
         metadata = {**self.running.get("DEVICE_METADATA", {}).get("localhost", {})}
         for leaf, value in self._started.items():
             metadata.pop(leaf, None)
             metadata |= {} if value is None else {leaf: value}
-        return told({**self.running, "DEVICE_METADATA": {"localhost": metadata}}, self.frr_conf, self.branch)
+        tables = {**self.running, "DEVICE_METADATA": {"localhost": metadata}}
+        return declared_state(tables, self.frr_conf, self.branch)
 
     def _shut(self, ports: Iterable[str], later: Table | None = None) -> None:
-        """Take ports down for a moment: who is at their other ends needs one to let go of what went with the link.
+        """Take ports down briefly, long enough for the far end to drop what depends on the link.
 
-        FRR loses its neighbors on those that are down `later` as well, see `netkit.lab.routing.part`; until its own
-        file leaves them out it is told them again.
+        FRR loses its neighbours on ports that are also down `later` (see `netkit.lab.routing.part`); until its own
+        file leaves them out they are configured again.
         """
-        stay = ports if later is None else [one for one in ports if later.get(one, {}).get("admin_status") == "up"]
-        self._realise(_with_ports_down(self._told(), ports, frozenset(ports) - frozenset(stay)))
+        shut = frozenset(ports)
+        staying_down = set()
+        if later is not None:
+            staying_down = {port for port in shut if later.get(port, {}).get("admin_status") != "up"}
+        found = self._declared_state()
+        lines = []
+        for line in found.state.frr.splitlines(keepends=True):
+            words = line.split()
+            if "neighbor" not in words or staying_down.isdisjoint(words[1:2]):
+                lines.append(line)
+        states = (replace(port, is_enabled=port.is_enabled and port.name not in shut) for port in found.state.ports)
+        self._realise(replace(found, state=replace(found.state, ports=tuple(states), frr="".join(lines))))
         time.sleep(DOWN_S)
 
     def _realise(self, found: SonicDeclaredState) -> None:
@@ -201,11 +209,3 @@ class SonicSystem(Personality):
         if words:
             self.node.run("sysctl", "-q", "-w", *words)
         self._without_ipv6 = found.ports_without_ipv6
-
-
-def _with_ports_down(found: SonicDeclaredState, names: Iterable[str], gone: frozenset[str]) -> SonicDeclaredState:
-    shut = frozenset(names)
-    lines = found.state.frr.splitlines(keepends=True)
-    frr = "".join(line for line in lines if not gone.intersection(line.split()[1:2] if "neighbor" in line else ()))
-    ports = tuple(replace(port, is_enabled=port.is_enabled and port.name not in shut) for port in found.state.ports)
-    return replace(found, state=replace(found.state, ports=ports, frr=frr))

@@ -1,4 +1,4 @@
-"""The generic updater: single edits between two states of CONFIG_DB, their order, and the ports each takes down."""
+"""The generic updater: the edits between two states of CONFIG_DB, their order, and the ports they take down."""
 
 import json
 import re
@@ -33,7 +33,7 @@ Operation = Literal["add", "remove", "replace"]
 
 @dataclass(frozen=True, slots=True)
 class UpdaterEdit:
-    """One operation on a table, a row of it, or a leaf of that; names it does not reach are empty."""
+    """One operation on a table, a row or a leaf; the unused names are empty."""
 
     operation: Operation
     table: str
@@ -43,23 +43,21 @@ class UpdaterEdit:
 
     @property
     def path(self) -> str:
-        """Return how far the edit reaches, with slashes between."""
         return "/".join(part for part in (self.table, self.key, self.leaf) if part)
 
     @property
     def port(self) -> str:
-        """Return the port whose row this is, as tables of ports have it first in their keys."""
+        """Return the port of a row: the first part of its key."""
         return self.key.partition("|")[0]
 
     def as_json(self) -> dict[str, object]:
-        """Return the edit as one operation of a JSON patch."""
+        """Return the edit as a JSON patch operation."""
         names = (part.replace("~", "~0").replace("/", "~1") for part in (self.table, self.key, self.leaf) if part)
         entry: dict[str, object] = {"op": self.operation, "path": "/" + "/".join(names)}
         return entry if self.operation == "remove" else {**entry, "value": self.value}
 
 
 def difference(running: View, intended: View) -> list[UpdaterEdit]:
-    """Return what turns the one into the other."""
     return [edit for table in sorted({*running, *intended}) for edit in _table_edits(running, intended, table)]
 
 
@@ -90,7 +88,7 @@ def _leaf_edits(table: str, key: str, before: Row, after: Row) -> Iterator[Updat
 
 
 def read(text: str) -> list[dict[str, object]]:
-    """Return the operations of a patch, or say why it is none."""
+    """Parse a JSON patch."""
     found = parse_json(text, "the patch")
     if not isinstance(found, list) or not all(isinstance(entry, dict) for entry in found):
         raise ConfigRefusedError("the patch: expected a list of operations")
@@ -98,7 +96,7 @@ def read(text: str) -> list[dict[str, object]]:
 
 
 def patched(running: View, operations: list[dict[str, object]]) -> Tables:
-    """Return the tables after a patch; the running ones stay as they are."""
+    """Return a patched copy of the tables."""
     try:
         result: object = jsonpatch.JsonPatch(operations).apply(ordered(running), in_place=True)
     except (jsonpatch.JsonPatchException, jsonpointer.JsonPointerException, KeyError, TypeError, ValueError) as error:
@@ -111,16 +109,16 @@ FILE = Path(__file__).parent / "data" / "updater.yaml"
 
 @dataclass(frozen=True, slots=True)
 class UpdaterRule:
-    """Operations on paths of one pattern."""
+    """Operations on paths that match a pattern."""
 
     path: re.Pattern[str]
     operations: frozenset[str]
     reason: str = ""
     is_for_any: bool = False
-    """Whether it holds for models that are not listed, too."""
+    """Whether the rule also applies to models that are not listed."""
 
     def names(self, edit: UpdaterEdit) -> bool:
-        """Whether an edit is one of those meant."""
+        """Whether the rule covers an edit."""
         return edit.operation in self.operations and self.path.fullmatch(edit.path) is not None
 
 
@@ -135,29 +133,29 @@ class Permissions:
     create_only: tuple[re.Pattern[str], ...]
 
     def refusals(self, edits: Iterable[UpdaterEdit]) -> Iterator[str]:
-        """Yield why edits are not permitted."""
+        """Yield the reason for each edit that is not permitted."""
         for edit in edits:
             found = next((rule for rule in self.forbidden if rule.names(edit)), None)
             if found:
                 yield f"{edit.operation} of {edit.path} is not permitted: {found.reason}"
-            elif edit.table in self.guarded and not self._is_allowed(edit):
-                yield f"Modification of {edit.path} ({edit.operation}) is illegal- validating function returned False"
+            elif edit.table in self.guarded:
+                rules = [rule for rule in self.guarded[edit.table] if self.is_listed or rule.is_for_any]
+                if not any(rule.names(edit) for rule in rules):
+                    yield (
+                        f"Modification of {edit.path} ({edit.operation}) is illegal- validating function returned False"
+                    )
 
     def flaps(self, edit: UpdaterEdit) -> bool:
-        """Whether the port of an edit must be down for it."""
+        """Whether the port must be down for an edit."""
         return edit.table in self.flapping and edit.port.startswith("Ethernet")
 
     def recreates(self, edit: UpdaterEdit) -> bool:
-        """Whether an edit takes its whole row with it."""
+        """Whether an edit removes and re-creates its row."""
         return any(pattern.fullmatch(edit.path) for pattern in self.create_only)
-
-    def _is_allowed(self, edit: UpdaterEdit) -> bool:
-        return any(rule.names(edit) and (self.is_listed or rule.is_for_any) for rule in self.guarded[edit.table])
 
 
 @cache
 def permissions(branch: int, hwsku: str) -> Permissions:
-    """Return the rules of a branch for a model."""
     data: dict[str, Any] = yaml.safe_load(FILE.read_text(encoding="utf-8"))
     return Permissions(
         is_listed=any(
@@ -181,50 +179,39 @@ def _rule(entry: Mapping[str, Any]) -> UpdaterRule:
 
 @dataclass(frozen=True, slots=True)
 class UpdaterChange:
-    """A change the updater makes: to what, step by step, and the ports it shuts on the way."""
+    """A planned change: the resulting tables, the steps, and the ports that go down on the way."""
 
     intended: Tables
     steps: tuple[UpdaterEdit, ...]
     flapping_ports: tuple[str, ...]
 
     def lines(self) -> Iterator[str]:
-        """Yield the steps as the updater prints them."""
         yield from (json.dumps([step.as_json()]) for step in self.steps)
 
 
 def change(running: View, intended: Tables, schema: Schema, permissions: Permissions) -> UpdaterChange:
-    """Return how the updater goes from one state to the other, or raise RefusedError with why it does not."""
+    """Plan a change; raise ConfigRefusedError with every reason against it."""
     _refuse("The running config is invalid, which blocks every patch:", problems(running, schema))
-    _refuse("Given patch will produce invalid config:", _target_problems(intended, schema))
+    empty = [name for name, rows in intended.items() if not rows]
+    headline = "Given patch will produce invalid config:"
+    _refuse(headline, [f"empty tables do not show up in ConfigDb: {', '.join(empty)}"] if empty else [])
+    _refuse(headline, problems(intended, schema))
     edits = difference(running, intended)
     _refuse("Given patch is not permitted:", list(permissions.refusals(edits)))
-    found: dict[str, None] = {}
+    ports: dict[str, None] = {}
     for edit in edits:
-        for name in _ports_of(running, intended, edit) if edit.table in permissions.flapping else ():
-            if _is_up(running, name) and _is_up(intended, name):
-                found[name] = None
-    ports = tuple(found)
-    return UpdaterChange(intended, tuple(_steps(intended, edits, ports, schema, permissions)), ports)
-
-
-def _target_problems(intended: Tables, schema: Schema) -> list[str]:
-    empty = [name for name, rows in intended.items() if not rows]
-    if empty:
-        return [f"empty tables do not show up in ConfigDb: {', '.join(empty)}"]
-    return problems(intended, schema)
+        if edit.table not in permissions.flapping:
+            continue
+        keys = [edit.key] if edit.key else {**running.get(edit.table, {}), **intended.get(edit.table, {})}
+        for port in (key.partition("|")[0] for key in keys):
+            if _is_up(running, port) and _is_up(intended, port):
+                ports[port] = None
+    return UpdaterChange(intended, tuple(_steps(intended, edits, tuple(ports), schema, permissions)), tuple(ports))
 
 
 def _refuse(headline: str, found: list[str]) -> None:
     if found:
         raise ConfigRefusedError("\n".join([headline, *found]))
-
-
-def _ports_of(running: View, intended: View, edit: UpdaterEdit) -> Iterator[str]:
-    if edit.key:
-        yield edit.port
-    else:
-        for key in {**running.get(edit.table, {}), **intended.get(edit.table, {})}:
-            yield key.partition("|")[0]
 
 
 def _is_up(tables: View, port: str) -> bool:
@@ -234,7 +221,7 @@ def _is_up(tables: View, port: str) -> bool:
 def _steps(
     intended: View, edits: list[UpdaterEdit], ports: tuple[str, ...], schema: Schema, permissions: Permissions
 ) -> Iterator[UpdaterEdit]:
-    """Yield the steps in order: a row comes before what names it, and goes after it."""
+    """Yield the steps in order: a row is added before and removed after the rows that refer to it."""
     yield from (UpdaterEdit("replace", "PORT", port, "admin_status", "down") for port in ports)
     whole = list(_with_recreated_rows(intended, edits, permissions))
     removals = sorted(
@@ -243,7 +230,7 @@ def _steps(
     others = sorted(
         (edit for edit in whole if not _takes_rows(edit, intended)), key=lambda edit: schema.depths[edit.table]
     )
-    # A row that nothing can name, such as an address, goes first: it may be in the way of what comes.
+    # A row that nothing can refer to, such as an address, is removed first: it may conflict with a new one.
     yield from (edit for edit in removals if edit.table not in schema.named)
     yield from others
     yield from (edit for edit in removals if edit.table in schema.named)
@@ -251,7 +238,7 @@ def _steps(
 
 
 def _takes_rows(edit: UpdaterEdit, intended: View) -> bool:
-    """Whether rows go for good; one that is created anew stays where its change stands."""
+    """Whether an edit removes rows for good; one that is re-created keeps its place in the order."""
     return edit.operation == "remove" and not edit.leaf and edit.key not in intended.get(edit.table, {})
 
 

@@ -1,7 +1,7 @@
-"""Rules across leaves and rows: those of the models, and what the daemons behind them insist on."""
+"""Validation of CONFIG_DB: the schema, and rules across rows of the YANG models and the daemons."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 from netkit.lab.node import ConfigRefusedError
 from netkit.lab.personalities.sonic.schema import Form, Rows, Schema, SonicValueKind
@@ -11,20 +11,24 @@ COLORS = ("green", "yellow", "red")
 
 
 def broken_rules(tables: View) -> Iterator[str]:
-    """Yield every rule the tables break."""
-    for rule in _RULES:
-        yield from rule(tables)
+    yield from _interface_problems(tables)
+    yield from _qos_problems(tables)
+    yield from _buffer_problems(tables)
+    yield from _service_problems(tables)
+    for key in tables.get("PREFIX", {}):
+        *_, prefix, lengths = parts(key)
+        if lengths != "exact":
+            low, high = map(int, lengths.split(".."))
+            if not int(prefix.partition("/")[2]) <= low <= high <= 32:
+                yield f"PREFIX|{key}: the lengths are out of range"
 
 
-def _ports_are_unique(tables: View) -> Iterator[str]:
+def _interface_problems(tables: View) -> Iterator[str]:
     ports = tables.get("PORT", {})
     lanes = Counter(lane for row in ports.values() for lane in str(row["lanes"]).split(","))
     aliases = Counter(str(row["alias"]) for row in ports.values() if "alias" in row)
     yield from (f"PORT: lane {lane} belongs to two ports" for lane, count in lanes.items() if count > 1)
     yield from (f"PORT: alias {alias} belongs to two ports" for alias, count in aliases.items() if count > 1)
-
-
-def _members_are_not_routed(tables: View) -> Iterator[str]:
     routed = {parts(key)[0] for key in tables.get("INTERFACE", {})}
     seen: set[str] = set()
     for key in tables.get("VLAN_MEMBER", {}):
@@ -34,40 +38,28 @@ def _members_are_not_routed(tables: View) -> Iterator[str]:
         if port in seen:
             yield f"VLAN_MEMBER|{key}: {port} is untagged in another VLAN already"
         seen.add(port)
-
-
-def _addresses_have_a_base(tables: View) -> Iterator[str]:
     for table in ("INTERFACE", "VLAN_INTERFACE", "LOOPBACK_INTERFACE"):
         rows = tables.get(table, {})
         for key in rows:
             base = parts(key)[0]
             if base not in rows:
                 yield f"{table}|{key}: the row {base} is missing"
-
-
-def _vlan_numbers_fit(tables: View) -> Iterator[str]:
     for key, row in tables.get("VLAN", {}).items():
         if row.get("vlanid", key.removeprefix("Vlan")) != key.removeprefix("Vlan"):
-            yield f"VLAN|{key}: vlanid is not the number of its name"
+            yield f"VLAN|{key}: vlanid does not match the name"
 
 
-def _watchdog_follows_its_poll(tables: View) -> Iterator[str]:
+def _qos_problems(tables: View) -> Iterator[str]:
     poll = int(text(tables, "PFC_WD", "GLOBAL", "POLL_INTERVAL", "0"))
     for key, row in tables.get("PFC_WD", {}).items():
         for leaf in ("detection_time", "restoration_time"):
             if leaf in row and int(str(row[leaf])) < poll:
                 yield f"PFC_WD|{key}: {leaf} is shorter than the poll interval"
-
-
-def _thresholds_are_in_order(tables: View) -> Iterator[str]:
     for key, row in tables.get("WRED_PROFILE", {}).items():
         for color in COLORS:
             low, high = row.get(f"{color}_min_threshold"), row.get(f"{color}_max_threshold")
             if high is not None and (low is None or int(str(high)) < int(str(low))):
                 yield f"WRED_PROFILE|{key}: {color}_max_threshold needs a {color}_min_threshold not above it"
-
-
-def _rates_are_in_order(tables: View) -> Iterator[str]:
     for key, row in tables.get("SCHEDULER", {}).items():
         cir, pir = int(str(row.get("cir", "0"))), int(str(row.get("pir", "0")))
         if "pir" in row and not 0 < cir <= pir:
@@ -76,7 +68,7 @@ def _rates_are_in_order(tables: View) -> Iterator[str]:
             yield f"SCHEDULER|{key}: a strict scheduler takes no weight"
 
 
-def _pools_fit_the_model(tables: View) -> Iterator[str]:
+def _buffer_problems(tables: View) -> Iterator[str]:
     is_dynamic = text(tables, "DEVICE_METADATA", "localhost", "buffer_model") == "dynamic"
     for key, row in tables.get("BUFFER_POOL", {}).items():
         if "percentage" in row and ("size" in row or not is_dynamic):
@@ -86,61 +78,34 @@ def _pools_fit_the_model(tables: View) -> Iterator[str]:
             yield f"BUFFER_PG|{key}: only the dynamic buffer model computes a profile"
 
 
-def _management_vrf_is_there(tables: View) -> Iterator[str]:
+def _service_problems(tables: View) -> Iterator[str]:
     has_vrf = text(tables, "MGMT_VRF_CONFIG", "vrf_global", "mgmtVrfEnabled") == "true"
     for table in ("NTP", "SYSLOG_SERVER"):
         for key, row in tables.get(table, {}).items():
             if row.get("vrf") == "mgmt" and not has_vrf:
                 yield f"{table}|{key}: the management VRF is not enabled"
-
-
-def _snmp_users_have_their_secrets(tables: View) -> Iterator[str]:
     for key, row in tables.get("SNMP_USER", {}).items():
         needed = ("SNMP_USER_AUTH_TYPE", "SNMP_USER_AUTH_PASSWORD", "SNMP_USER_ENCRYPTION_TYPE")
         if row["SNMP_USER_TYPE"] == "Priv":
             yield from (f"SNMP_USER|{key}: Priv needs {leaf}" for leaf in needed if leaf not in row)
 
 
-def _prefix_ranges_are_wide_enough(tables: View) -> Iterator[str]:
-    for key in tables.get("PREFIX", {}):
-        *_, prefix, lengths = parts(key)
-        if lengths != "exact":
-            low, high = map(int, lengths.split(".."))
-            if not int(prefix.partition("/")[2]) <= low <= high <= 32:
-                yield f"PREFIX|{key}: the lengths are out of range"
-
-
-_RULES: tuple[Callable[[View], Iterator[str]], ...] = (
-    _ports_are_unique,
-    _members_are_not_routed,
-    _addresses_have_a_base,
-    _vlan_numbers_fit,
-    _watchdog_follows_its_poll,
-    _thresholds_are_in_order,
-    _rates_are_in_order,
-    _pools_fit_the_model,
-    _management_vrf_is_there,
-    _snmp_users_have_their_secrets,
-    _prefix_ranges_are_wide_enough,
-)
-
-
-LONGEST_LIST = 20
+MAX_LISTED = 20
 
 
 def refuse_invalid(tables: Tables, schema: Schema) -> None:
-    """Raise RefusedError with every reason why tables are not valid."""
+    """Raise ConfigRefusedError with the problems of invalid tables."""
     found = problems(tables, schema)
     if found:
-        left_out = [f"and {len(found) - LONGEST_LIST} more"] if len(found) > LONGEST_LIST else []
-        raise ConfigRefusedError("\n".join([*found[:LONGEST_LIST], *left_out]))
+        more = [f"and {len(found) - MAX_LISTED} more"] if len(found) > MAX_LISTED else []
+        raise ConfigRefusedError("\n".join([*found[:MAX_LISTED], *more]))
 
 
 def problems(tables: View, schema: Schema) -> list[str]:
-    """Return every reason why tables are not valid."""
+    """Return every problem of the tables."""
     rows = Rows(tables)
     found = [problem for name in tables for problem in _table_problems(tables, name, schema, rows)]
-    # Rules across rows read values that must be right by themselves first.
+    # Rules across rows parse values, which must be valid first.
     return found or list(broken_rules(tables))
 
 
@@ -153,20 +118,20 @@ def _table_problems(tables: View, name: str, schema: Schema, rows: Rows) -> Iter
     for key, row in tables[name].items():
         form = schema.form(name, key, rows)
         if form is None:
-            yield f"{name}|{key}: {_why_no_key(schema, name, key, rows)}"
+            yield f"{name}|{key}: {_key_problem(schema, name, key, rows)}"
         else:
             yield from (f"{name}|{key}: {problem}" for problem in _row_problems(form, key, dict(row), rows))
 
 
-def _why_no_key(schema: Schema, name: str, key: str, rows: Rows) -> str:
-    """Return what is wrong with a key, by the first form of as many parts."""
+def _key_problem(schema: Schema, name: str, key: str, rows: Rows) -> str:
+    """Explain a wrong key by the first form with as many parts."""
     found = parts(key)
     for form in schema.tables[name]:
         if len(form.key) == len(found):
             for index, (kind, part) in enumerate(zip(form.key, found, strict=True)):
                 if not kind.fits(part, rows, found[:index]):
                     return f"{part!r} does not fit the key: {kind.wording}"
-    return "a key of this table has another number of parts"
+    return "wrong number of parts in the key"
 
 
 def _row_problems(form: Form, key: str, row: Row, rows: Rows) -> Iterator[str]:
