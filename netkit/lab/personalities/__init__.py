@@ -1,4 +1,4 @@
-"""The network operating systems of the lab: one folder each, named as its platform, and `linux_host`."""
+"""The personalities of the lab: one folder per NOS, named after its platform, and `linux_host`."""
 
 import importlib
 import threading
@@ -8,15 +8,15 @@ from netkit.errors import LabError, Problem
 from netkit.lab.personality import Personality
 
 GROUP = "netkit.personalities"
-"""The entry points of packages that bring one: its name, and a module with `PERSONALITY`."""
+"""Entry points of other packages: the name, and a module with `PERSONALITY`."""
 FOLDERS = {"nvue": "nvue", "sonic": "sonic", "eos": "eos", "frr": "frr", "linux-host": "linux_host"}
-ONE_AT_A_TIME = threading.Lock()
-"""Devices boot in threads; two that import parts of the same package find it half done."""
+IMPORT_LOCK = threading.Lock()
+"""Devices boot in threads, and two threads must not import the same package at once."""
 
 
 def personality(name: str) -> type[Personality]:
-    """Return the class of a personality; only those a lab needs are imported."""
-    with ONE_AT_A_TIME:
+    """Import a personality; a lab imports only those it needs."""
+    with IMPORT_LOCK:
         if name in FOLDERS:
             module = importlib.import_module(f"netkit.lab.personalities.{FOLDERS[name]}")
         else:

@@ -52,7 +52,7 @@ EIGHT = range(8)
 
 
 class RecordedNode:
-    """A node that only remembers."""
+    """A node that records the states it is given."""
 
     def __init__(self, switch: Switch, saved: Path) -> None:
         self.name = switch.name
@@ -117,7 +117,7 @@ class RecordedNode:
 
 
 def reading(name: str, mtu_bytes: int = 9214, is_enabled: bool = True) -> SwitchPortReading:
-    """Return what a port shows, with figures that differ between priorities and queues."""
+    """Return a port's readings, with values that differ per priority and queue."""
     return SwitchPortReading(
         name=name,
         is_enabled=is_enabled,
@@ -140,7 +140,6 @@ def reading(name: str, mtu_bytes: int = 9214, is_enabled: bool = True) -> Switch
 
 @cache
 def eos_fabric(attachment: str = "p2p", version: str = "4.35.1F", drained: bool = False) -> Fabric:
-    """Return a small fabric of EOS switches."""
     changes: dict[str, Any] = {"attachment": attachment, "host_routes": "per-leaf"}
     if drained:
         changes["overrides"] = {"spine01": {"drain": True}, "leaf01": {"drain_neighbors": ["spine02"]}}
@@ -148,13 +147,12 @@ def eos_fabric(attachment: str = "p2p", version: str = "4.35.1F", drained: bool 
 
 
 def config_of(fabric: Fabric, name: str) -> str:
-    """Return a switch's rendered configuration."""
     (device,) = render(fabric, [fabric.switch(name)], Engine())
     return device.files["eos.cfg"]
 
 
 def switch_on(folder: Path, name: str = "leaf01", fabric: Fabric | None = None) -> tuple[Eos, RecordedNode]:
-    """Return a switch that was provisioned with its rendered configuration and booted."""
+    """Return a booted switch with its rendered configuration."""
     chosen = fabric or eos_fabric()
     node = RecordedNode(chosen.switch(name), folder)
     eos = Eos(node)
@@ -164,7 +162,7 @@ def switch_on(folder: Path, name: str = "leaf01", fabric: Fabric | None = None) 
 
 
 def ask(eos: Eos, *commands: str | dict[str, Any], form: str = "json", version: int | str = 1) -> dict[str, Any]:
-    """Return the whole answer of eAPI."""
+    """Return the whole eAPI response."""
     params = {"version": version, "cmds": list(commands), "format": form}
     body = {"jsonrpc": "2.0", "method": "runCmds", "params": params, "id": "7"}
     found: dict[str, Any] = json.loads(eos.eapi(json.dumps(body).encode()))
@@ -180,11 +178,10 @@ def result(eos: Eos, *commands: str | dict[str, Any], form: str = "json") -> lis
 
 
 def texts(eos: Eos, *commands: str) -> list[str]:
-    """Return what commands print."""
     return [one["output"] for one in result(eos, *commands, form="text")]
 
 
 def errors(eos: Eos, *commands: str) -> tuple[int, list[str]]:
-    """Return the code and the texts of a failure."""
+    """Return the error code and the messages of the failed command."""
     found = ask(eos, "enable", *commands)["error"]
     return found["code"], found["data"][-1]["errors"]

@@ -60,12 +60,10 @@ HISTOGRAM = (1000, 7, *[0] * 14)
 
 
 def small(changes: Mapping[str, Any] | None = None) -> Fabric:
-    """Return a small fabric."""
     return fabric(values(dict(changes or {})))
 
 
 def rendered(built: Fabric, host: Host) -> dict[str, str]:
-    """Return the files of a host."""
     engine = Engine()
     return {
         artifact.file: engine.render(artifact.template, artifact.context, host.name)
@@ -74,7 +72,7 @@ def rendered(built: Fabric, host: Host) -> dict[str, str]:
 
 
 class Desk:
-    """A node that is a folder."""
+    """A node without namespaces: its files are in a folder."""
 
     def __init__(self, host: Host, folder: Path, module: TransceiverReading | None = OPTIC) -> None:
         self.name = host.name
@@ -150,7 +148,7 @@ class Desk:
 
 @dataclass
 class Typed:
-    """A command line typed on a desk, and what it printed."""
+    """A command line and its output."""
 
     program: str
     arguments: tuple[str, ...]

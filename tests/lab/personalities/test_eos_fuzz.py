@@ -1,4 +1,4 @@
-"""EOS: whatever is typed is answered, and what is taken can be printed and taken again."""
+"""EOS: every input gets a response, and an accepted configuration can be printed and parsed again."""
 
 import contextlib
 import json
@@ -24,7 +24,7 @@ PORTS = tuple(port.name for port in SWITCH.ports)
 
 @cache
 def lines() -> tuple[str, ...]:
-    """Return every line of some rendered configurations, and what may be done to it."""
+    """Return every line of some rendered configurations, and some odd ones."""
     texts = (config_of(eos_fabric(attachment, "4.35.1F", True), "leaf01") for attachment in ("p2p", "vlan"))
     found = {line.strip() for text in texts for line in text.splitlines() if not line.startswith("!")}
     return tuple(sorted(found | {"exit", "no", "default", "neighbor interface Et33/1,33/5 peer-group X remote-as 7"}))

@@ -1,4 +1,4 @@
-"""EOS: no rendered line is swallowed: without it the switch refuses, becomes another, or shows something else."""
+"""EOS: every rendered line has an effect: without it the switch refuses, or its state or output changes."""
 
 import json
 import re
@@ -69,7 +69,7 @@ CASES = [
 
 
 def seen(eos: Eos) -> dict[str, Any]:
-    """Return everything a switch shows, but for its configuration itself."""
+    """Return everything a switch shows except its configuration."""
     shown: dict[str, Any] = {"https": eos.serves_https}
     terminal = Terminal(eos.machine, "netkit")
     shown["privileged"] = terminal.is_privileged
@@ -86,7 +86,7 @@ def seen(eos: Eos) -> dict[str, Any]:
 
 
 def started(fabric: Fabric, name: str, text: str, folder: Path) -> tuple[Eos, SwitchState] | str:
-    """Return a switch with a configuration and what it became, or why the configuration is refused."""
+    """Return a booted switch and its state, or why the configuration is refused."""
     node = RecordedNode(fabric.switch(name), folder)
     eos = Eos(node)
     try:
@@ -98,7 +98,7 @@ def started(fabric: Fabric, name: str, text: str, folder: Path) -> tuple[Eos, Sw
 
 
 def without(text: str) -> Iterator[tuple[str, str, str]]:
-    """Yield each line with its section, and the file without it; a header goes with all that is under it."""
+    """Yield each line with its section, and the file without it; a header is removed with its section."""
     lines = text.splitlines()
     header = ""
     for index, line in enumerate(lines):
@@ -112,7 +112,7 @@ def without(text: str) -> Iterator[tuple[str, str, str]]:
 
 
 def excuse(line: str, header: str, text: str) -> str:
-    """Return why a line may go without a trace here; empty when it may not."""
+    """Return why a line may have no effect; empty if it must have one."""
     for pattern, reason in COSMETIC.items():
         if not (re.fullmatch(pattern, line) or re.fullmatch(pattern, f"{header} / {line}")):
             continue

@@ -1,4 +1,4 @@
-"""EOS in a real lab: eAPI over HTTPS with NAPALM's driver, real FRR and links below, power cuts between."""
+"""EOS in a running lab: eAPI over HTTPS with NAPALM's driver, real FRR and links, power cuts."""
 
 import json
 from collections.abc import Iterator
@@ -25,7 +25,7 @@ PATIENCE_S = 180
 
 @pytest.fixture(scope="module")
 def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningLab]:
-    """Boot switches as from the factory, and configure each through NAPALM."""
+    """Boot unconfigured switches and configure each through NAPALM."""
     with running(write_fabric(tmp_path_factory.mktemp("fabric"), VALUES), "--bare") as bare:
         for switch in FABRIC.switches:
             with driver(bare, switch.name) as device:
@@ -68,7 +68,7 @@ def is_established(lab: RunningLab, device: str) -> bool:
 
 
 def exits(lab: RunningLab, device: str, prefix: str) -> set[str]:
-    """Return the kernel interfaces a prefix is reached by."""
+    """Return the kernel interfaces of a prefix's next hops."""
     routes = json.loads(lab.run(device, "vtysh", "-c", f"show ip route {prefix} json"))
     return {hop["interfaceName"] for route in routes.get(prefix, []) for hop in route["nexthops"] if hop.get("fib")}
 

@@ -1,4 +1,4 @@
-"""EOS: NAPALM's own driver, over real HTTP on a loopback port."""
+"""EOS: NAPALM's own driver over HTTP on a loopback port."""
 
 import base64
 import threading
@@ -52,7 +52,7 @@ def served(eos: Eos) -> Iterator[int]:
 
 @contextmanager
 def driver(eos: Eos, password: str = "secret") -> Iterator[Any]:  # noqa: S107 - a test's own
-    """Yield NAPALM's driver, opened."""
+    """Yield an open NAPALM driver."""
     with served(eos) as port:
         options = {"transport": "http", "port": port}
         kind = napalm.get_network_driver("eos")

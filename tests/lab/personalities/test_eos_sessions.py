@@ -1,4 +1,4 @@
-"""EOS: sessions, commits that come back unless confirmed, checkpoints, and the wire they are typed over."""
+"""EOS: sessions, timed commits, checkpoints, eAPI and the CLI."""
 
 import json
 from pathlib import Path
@@ -13,7 +13,7 @@ from tests.lab.running import until
 
 
 class TypedCall:
-    """A command typed on a node without a terminal."""
+    """A command line without a terminal."""
 
     def __init__(self, program: str, *arguments: str, lines: tuple[str, ...] = ()) -> None:
         self.program = program

@@ -1,4 +1,4 @@
-"""EOS: what it shows, in the shapes of its JSON, from what hardware, FRR and lldpd say."""
+"""EOS: the output of `show` from hardware, FRR and lldpd."""
 
 import json
 import re
@@ -215,7 +215,7 @@ def test_counters_are_cleared_where_they_are_counted(tmp_path: Path) -> None:
 
 
 def test_the_log_tells_when_links_went_and_came_by_the_clock(tmp_path: Path) -> None:
-    """As zebra stamped it; in the form and the zone that are configured, and no older than asked for."""
+    """Times are zebra's, in the configured format and zone, within the requested period."""
     eos, node = switch_on(tmp_path)
     came_s = time.time() - 3
     socket = node.file("/run/frr/zebra.vty")
@@ -253,7 +253,7 @@ def clock_at(at_s: float, zone: str) -> str:
 
 
 def stamp(at_s: float) -> str:
-    """Return a moment as zebra writes it, in the time of this machine."""
+    """Format a time as zebra does, in this machine's zone."""
     return time.strftime("%Y/%m/%d %H:%M:%S", time.localtime(at_s)) + f".{int(at_s % 1 * 100):02}"
 
 

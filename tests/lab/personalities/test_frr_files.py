@@ -1,4 +1,4 @@
-"""Linux switches: which files they take, what they make of them, and that no line is swallowed."""
+"""Linux switches: accepted and refused files, the state they describe, and that every line has an effect."""
 
 import contextlib
 import re
@@ -41,7 +41,6 @@ COSMETIC: Mapping[str, Mapping[str, str]] = {
 
 
 def texts_of(fabric: Fabric, name: str) -> dict[str, str]:
-    """Return a switch's rendered files."""
     (device,) = render(fabric, [fabric.switch(name)], Engine())
     return dict(device.files)
 
@@ -52,7 +51,7 @@ def frr_fabric(attachment: str) -> Fabric:
 
 
 def become(fabric: Fabric, name: str, texts: Mapping[str, str]) -> FrrDeclaredState | str:
-    """Return what files make of a switch, or why they are refused."""
+    """Return the state the files describe, or why they are refused."""
     kernel_names = {port.name: kernel_name(port.name) for port in fabric.switch(name).ports}
     placed = {files.PLACES[file]: text for file, text in texts.items()}
     try:
@@ -85,7 +84,7 @@ def test_rendered_files_are_taken(attachment: str, name: str) -> None:
 
 
 def without(texts: Mapping[str, str]) -> Iterator[tuple[str, str, dict[str, str]]]:
-    """Yield each line with its file, and the files without it; what hangs on it goes with it."""
+    """Yield each line with its file, and the files without it; nested lines are removed with it."""
     for file, text in texts.items():
         lines = text.splitlines()
         for index, line in enumerate(lines):
@@ -105,7 +104,7 @@ def without(texts: Mapping[str, str]) -> Iterator[tuple[str, str, dict[str, str]
 
 
 def excuse(file: str, line: str) -> str:
-    """Return why a line may go without a trace; empty when it may not."""
+    """Return why a line may have no effect; empty if it must have one."""
     excuses = {**COSMETIC["*"], **COSMETIC.get(file, {})}
     return next((reason for pattern, reason in excuses.items() if re.fullmatch(pattern, line)), "")
 

@@ -1,4 +1,4 @@
-"""Linux switches in a real lab: the shipped vtysh and frr-reload.py, netplan and systemd as people type them."""
+"""Linux switches in a running lab: the real vtysh and frr-reload.py, netplan and systemd."""
 
 import json
 from collections.abc import Iterator
@@ -20,7 +20,6 @@ NETPLAN = "/etc/netplan/60-netkit.yaml"
 
 @pytest.fixture(scope="module")
 def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningLab]:
-    """Boot switches with their rendered files."""
     with running(write_fabric(tmp_path_factory.mktemp("fabric"), VALUES)) as booted:
         yield booted
 

@@ -1,4 +1,4 @@
-"""Which accepted configuration makes a switch of the lab serve gNMI, and how."""
+"""The configuration with which a switch of the lab serves gNMI."""
 
 from pathlib import Path
 

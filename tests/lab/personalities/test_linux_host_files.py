@@ -1,4 +1,4 @@
-"""What a host is provisioned with: each line counts, and what nobody would understand is refused."""
+"""The files of a host: every line has an effect, and unknown content is refused."""
 
 import re
 from collections.abc import Iterator, Mapping

@@ -1,4 +1,4 @@
-"""Hosts of a running lab: real netplan, networkd and kernel below the tools, over SSH as a playbook comes in."""
+"""Hosts of a running lab over SSH: real netplan, networkd and kernel."""
 
 import json
 import re
@@ -87,7 +87,7 @@ def assert_as_designed(lab: RunningLab, built: Fabric, host: Host) -> None:
 
 
 def nic_of(lab: RunningLab, host: str, interface: str = "rail0") -> str:
-    """Return all that tools and files show of a NIC's settings."""
+    """Return all NIC settings that tools and files show."""
     device = f"/sys/class/net/{interface}"
     return lab.shell(
         host,

@@ -1,4 +1,4 @@
-"""What stands in for systemd and udev on a host."""
+"""The emulated systemd and udev of a host."""
 
 import contextlib
 from pathlib import Path
@@ -23,7 +23,7 @@ ExecStart=/bin/say %i
 
 
 class Host:
-    """Units on a desk, and what they ran."""
+    """Units of a host without namespaces, and the commands they ran."""
 
     def __init__(self, folder: Path) -> None:
         self.desk = Desk(small().hosts[0], folder)

@@ -1,4 +1,4 @@
-"""The NIC tools of a host: what they set, what they refuse, and that they print what the real ones print."""
+"""The NIC tools of a host: settings, refusals, and output like that of the real tools."""
 
 import json
 import re
@@ -92,7 +92,7 @@ def test_no_arguments_break_mlnx_qos(words: list[str]) -> None:
 
 
 class DeskWithRealTools(Desk):
-    """A desk that takes what a tool hands over to the real program, as ethtool does for other interfaces."""
+    """A desk on which calls of real programs fail instead of raising."""
 
     def run(self, *command: str, stdin: str = "", timeout_s: float = 60) -> ProgramResult:
         return ProgramResult(exit_code=1, stdout="", stderr=f"{command} {stdin} {timeout_s}")

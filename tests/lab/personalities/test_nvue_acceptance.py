@@ -1,4 +1,4 @@
-"""NVUE in the lab: what netkit renders is accepted, and every leaf of it counts."""
+"""NVUE in the lab: rendered configurations are accepted, and every leaf has an effect."""
 
 import json
 import re
@@ -93,7 +93,7 @@ COSMETIC = (
 
 @cache
 def accepted(version: str, change_index: int, name: str) -> tuple[Tree, CumulusSwitch]:
-    """Return a rendered configuration as the node takes it."""
+    """Return a rendered configuration as normalised by the schema."""
     fabric = intents.fabric(intents.on_platform("nvue", version, CHANGES[change_index]))
     chassis = CumulusSwitch(fabric.switch(name).model, version)
     items = load(rendered(fabric, name)["startup.yaml"])
@@ -164,7 +164,7 @@ def said(path: TreePath, value: Value) -> str:
 
 
 def silent(tree: Tree, chassis: CumulusSwitch) -> Iterator[TreePath]:
-    """Yield every leaf whose loss is neither refused nor changes what the switch is told to be."""
+    """Yield every leaf whose removal is neither refused nor changes the switch's state."""
     state = switch_state(tree, chassis)
     for path, _ in leaves(tree):
         less = without(tree, path)
@@ -191,7 +191,7 @@ def test_every_leaf_counts_or_is_listed(version: str, change_index: int, name: s
 
 
 def changed(tree: Tree, path: TreePath, value: Value, chassis: CumulusSwitch) -> Tree:
-    """Return the tree with another value; None puts the interface down."""
+    """Return the tree with another value; None disables the interface."""
     if value is None:
         path, value = path[:-1], {"down": {}}
     elif path[-1] in {"enable", "state"}:

@@ -1,4 +1,4 @@
-"""NVUE in the lab: what an apply does to the switch, and what becomes of one that fails or is not confirmed."""
+"""NVUE in the lab: applying, failing, confirming and reverting revisions."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""NVUE in a real lab: switches configured from nothing over SSH, with real FRR, links and lldpd below."""
+"""NVUE in a running lab: switches configured from nothing over SSH, with real FRR, links and lldpd."""
 
 import base64
 import http.client
@@ -23,7 +23,7 @@ APPLY = "nv config apply -y"
 
 @pytest.fixture(scope="module")
 def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningLab]:
-    """Boot switches as from the factory, and configure each as a user does."""
+    """Boot unconfigured switches and configure each as a user does."""
     with running(write_fabric(tmp_path_factory.mktemp("fabric"), intent(attachment="vlan")), "--bare") as bare:
         for switch in FABRIC.switches:
             text = rendered(FABRIC, switch.name)["startup.yaml"]
@@ -48,14 +48,14 @@ def is_established(lab: RunningLab, device: str) -> bool:
 
 
 def revision(lab: RunningLab, device: str) -> str:
-    """Return the number of the revision that runs."""
+    """Return the number of the applied revision."""
     found = json.loads(lab.shell(device, "nv config history -o json"))
     saved = [int(number) for number in found if found[number]["state"] == "applied_and_saved"]
     return str(max(saved))
 
 
 def difference(lab: RunningLab, device: str) -> str:
-    """Return what FRR's own reload would still change."""
+    """Return what frr-reload.py would still change."""
     out = lab.run(device, "/usr/lib/frr/frr-reload.py", "--test", "--stdout", "/etc/frr/frr.conf")
     return out[out.index("Lines To") :] if "Lines To" in out else ""
 

@@ -1,4 +1,4 @@
-"""NVUE in the lab over REST: the same revisions, as requests and answers."""
+"""NVUE in the lab over REST."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""NVUE in the lab, as somebody types at it: each file holds commands and all they print."""
+"""NVUE in the lab: recorded command-line sessions."""
 
 import os
 import re
@@ -15,7 +15,7 @@ PROMPT = re.compile(r"(?P<user>\w+)\$ (?P<line>.*?)(?: <<< (?P<reply>\w+))?")
 
 
 def typed(terminal: Desk, text: str) -> str:
-    """Return a session as it goes: its commands, and what the switch prints now."""
+    """Replay the commands of a session and return it with the current output."""
     head, *lines = text.splitlines()
     shown = [head]
     for line in lines:
@@ -27,7 +27,7 @@ def typed(terminal: Desk, text: str) -> str:
 
 
 def steady(printed: str) -> str:
-    """Return what was printed without what the clock says."""
+    """Replace times in the output."""
     dated = re.sub(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d", "YYYY-MM-DD HH:MM:SS", printed)
     return re.sub(r"in \d+ s\b", "in N s", dated)
 

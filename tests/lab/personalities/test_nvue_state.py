@@ -1,4 +1,4 @@
-"""NVUE in the lab: from configuration to FRR's language, QoS and ports, and from tree to tree."""
+"""NVUE in the lab: FRR, QoS and ports of a configuration; differences and merging of trees."""
 
 import contextlib
 import os
@@ -61,7 +61,7 @@ def test_frr_is_told_as_written(case: str) -> None:
 
 
 def state(*lines: str, version: str = "5.16.1") -> SwitchState:
-    """Return the state of commands typed at a switch that has nothing."""
+    """Return the state after some commands on an unconfigured switch."""
     chassis = CumulusSwitch(SN5600, version)
     known = schema(chassis.version)
     tree: Tree = {}

@@ -1,4 +1,4 @@
-"""NVUE in the lab: what `nv show` shows, from readings and from answers FRR and lldpd really gave."""
+"""NVUE in the lab: `nv show` from readings and from real answers of FRR and lldpd."""
 
 import json
 import os
@@ -19,7 +19,7 @@ PASSING = ("uptime", "kernel")
 
 
 def asked(terminal: Desk) -> Iterator[str]:
-    """Yield the path of every view this release has, with a name where it wants one."""
+    """Yield the path of every view of the release, with a name in place of `*`."""
     for said, _ in VIEWS:
         pattern, *limits = said.split(" @")
         is_new = terminal.switch.system.chassis.version >= (5, 15)

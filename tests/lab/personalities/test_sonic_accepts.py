@@ -1,4 +1,4 @@
-"""SONiC in the lab takes everything netkit renders, and nothing it does not know."""
+"""SONiC in the lab accepts everything netkit renders, and refuses unknown content."""
 
 import json
 from collections.abc import Callable, Mapping

@@ -1,4 +1,4 @@
-"""Each rendered row and leaf means something: without it the switch refuses, becomes another, or shows another."""
+"""SONiC: every rendered row and leaf has an effect on validity, state or output."""
 
 import copy
 import re
@@ -52,7 +52,7 @@ def without(tables: Tables) -> Iterator[tuple[str, Tables]]:
 
 @cache
 def silent(case: str) -> tuple[str, ...]:
-    """Return the leaves and rows of a switch that it can do without: nothing refuses that, and nothing shows it."""
+    """Return the leaves and rows whose removal is neither refused nor changes state or output."""
     version, changes, name = CASES[case]
     rendered = files(fabric(version, *changes), name)
     tables, frr_conf, branch = parse(rendered["config_db.json"]), rendered.get("frr.conf", ""), int(version)

@@ -1,4 +1,4 @@
-"""SONiC switches of a running lab, used as an engineer uses them: over SSH, with real FRR behind."""
+"""SONiC switches of a running lab over SSH, with real FRR."""
 
 import json
 import re

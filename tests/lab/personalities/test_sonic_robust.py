@@ -1,4 +1,4 @@
-"""Whatever a SONiC switch of the lab is given: it refuses or it can be realised and shown, and it never breaks."""
+"""SONiC in the lab under random input: it is refused, or realised and shown."""
 
 import copy
 import json
@@ -50,7 +50,7 @@ def bench(tmp_path: Path) -> Bench:
 
 
 def harmed(tables: Tables, chance: random.Random) -> Tables:
-    """Return tables with a few leaves, rows or values changed, as often as not still valid."""
+    """Return tables with a few random changes, about half of which stay valid."""
     found = copy.deepcopy(tables)
     for _ in range(chance.randint(1, 4)):
         table = chance.choice(sorted(found))

@@ -1,4 +1,4 @@
-"""What a SONiC switch of the lab prints: commands typed one after another, and each answer word for word."""
+"""SONiC in the lab: recorded commands and their output."""
 
 import os
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ PROMPT = "$ "
 
 
 def typed(bench: Bench, text: str) -> Iterator[str]:
-    """Yield each command of a case, what it printed, and its exit code unless that is 0."""
+    """Yield each command of a case with its output, and its exit code if it is not 0."""
     for line in text.splitlines():
         if line.startswith(PROMPT):
             code, out, err = bench.type(line.removeprefix(PROMPT))

@@ -1,4 +1,4 @@
-"""The generic updater of SONiC in the lab: what it lets in, in which order, and which ports it takes down."""
+"""The generic updater of SONiC in the lab: permissions, order of steps, and flapping ports."""
 
 import errno
 import json

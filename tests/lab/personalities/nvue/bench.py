@@ -37,7 +37,7 @@ def rendered(fabric: Fabric, name: str) -> Mapping[str, str]:
 
 @dataclass
 class RecordingNode:
-    """A node that remembers what it was told to be."""
+    """A node that records the states it is given."""
 
     device: Switch | Host
     saved: Path
@@ -101,7 +101,7 @@ class RecordingNode:
 
 
 def reading(name: str, seed: int, *, is_enabled: bool = True) -> SwitchPortReading:
-    """Return a port that shows something different for each seed and in each field."""
+    """Return a port's readings, which differ per seed and field."""
     return SwitchPortReading(
         name=name,
         is_enabled=is_enabled,
@@ -148,7 +148,7 @@ def module(first_lane: int = 5) -> TransceiverReading:
 
 @dataclass
 class TypedCall:
-    """One command line, with what it printed; answers to questions are prepared."""
+    """A command line and its output, with prepared answers to prompts."""
 
     arguments: tuple[str, ...]
     folder_seen: Path
@@ -178,7 +178,7 @@ class TypedCall:
 
 @dataclass
 class Desk:
-    """A switch with a terminal in front of it."""
+    """A switch and a terminal."""
 
     node: RecordingNode
     switch: Nvue
@@ -190,20 +190,20 @@ class Desk:
         return self.switch.run(call), call.printed
 
     def show(self, path: str) -> Any:
-        """Return what `nv show` has as JSON."""
+        """Return the JSON of `nv show`."""
         code, printed = self.type(f"nv show {path} -o json")
         assert code == 0, printed
         return json.loads(printed)
 
     def restart(self) -> None:
-        """Cut the power and boot again."""
+        """Power-cycle the switch."""
         self.switch.stop()
         self.switch = Nvue(self.node)
         self.switch.boot()
 
 
 def desk(folder: Path, version: str = "5.16.1", name: str = "leaf01", **changes: Any) -> Desk:
-    """Return a booted switch of the small fabric that has its rendered configuration."""
+    """Return a booted switch of the small fabric with its rendered configuration."""
     fabric = intents.fabric(intents.on_platform("nvue", version, changes))
     node = RecordingNode(fabric.switch(name), folder / "saved")
     switch = Nvue(node)

@@ -24,7 +24,7 @@ TRADITIONAL = {"switches": {"leaf": {"model": "DCS-7060X6-64PE"}, "spine": {"mod
 
 @dataclass
 class Recorder:
-    """A node that keeps files and states, and has no kernel."""
+    """A node without a kernel that records files and states."""
 
     folder: Path
     device: Switch | Host
@@ -84,7 +84,7 @@ class Recorder:
 
 @dataclass
 class Typed:
-    """One command as somebody types it, and what came back."""
+    """A command line and its output."""
 
     program: str
     arguments: tuple[str, ...]
@@ -130,7 +130,7 @@ class Bench:
         return self.call(*line.split(), piped=piped, user=user)
 
     def call(self, program: str, *words: str, piped: str = "", user: str = "admin") -> tuple[int, str, str]:
-        """Run a program with words that may hold anything; returns exit code, output and errors."""
+        """Run a program with arbitrary words; return exit code, output and errors."""
         typed = Typed(program, words, self.folder / "root", piped, user)
         return self.sonic.run(typed), typed.stdout, typed.stderr
 
@@ -140,7 +140,6 @@ class Bench:
 
 
 def fabric(version: str = "202411", *changes: Mapping[str, Any]) -> Fabric:
-    """Return a small fabric of SONiC switches."""
     together: dict[str, Any] = {}
     for change in changes:
         for key, value in change.items():
@@ -149,6 +148,5 @@ def fabric(version: str = "202411", *changes: Mapping[str, Any]) -> Fabric:
 
 
 def files(designed: Fabric, name: str) -> dict[str, str]:
-    """Return the rendered files of a switch."""
     (device,) = render(designed, [designed.switch(name)], ENGINE)
     return dict(device.files)

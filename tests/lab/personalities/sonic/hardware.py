@@ -50,7 +50,6 @@ COPPER = replace(
 
 
 def reading(name: str, *, is_up: bool = True, module: TransceiverReading | None = OPTIC) -> SwitchPortReading:
-    """Return a port."""
     return SwitchPortReading(
         name=name,
         is_enabled=True,
@@ -72,7 +71,7 @@ def reading(name: str, *, is_up: bool = True, module: TransceiverReading | None 
 
 
 def readings(switch: Switch) -> tuple[SwitchPortReading, ...]:
-    """Return all ports of a switch, the first without a link, the second on copper."""
+    """Return all ports of a switch: the first has no link, the second is copper."""
     names = [port.name for port in switch.ports]
     shown = [reading(name) for name in names]
     shown[0] = reading(names[0], is_up=False)
