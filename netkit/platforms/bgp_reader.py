@@ -1,4 +1,4 @@
-"""What the readers of routing share: text to values, cached because a fabric repeats itself, and peer groups."""
+"""Shared parts of the parsers of routing configurations. Conversions are cached because a fabric repeats itself."""
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -26,7 +26,7 @@ T = TypeVar("T")
 
 @lru_cache(CACHED)
 def network(text: str) -> IPv4Network | None:
-    """Return an IPv4 prefix; None for what is none."""
+    """Parse an IPv4 prefix; None if it is invalid."""
     try:
         return IPv4Network(text, strict=False)
     except ValueError:
@@ -35,7 +35,7 @@ def network(text: str) -> IPv4Network | None:
 
 @lru_cache(CACHED)
 def interface_address(text: str) -> IPv4Interface | None:
-    """Return an IPv4 address with its length; None for what is none."""
+    """Parse an IPv4 address with prefix length; None if it is invalid."""
     try:
         return IPv4Interface(text)
     except ValueError:
@@ -44,7 +44,7 @@ def interface_address(text: str) -> IPv4Interface | None:
 
 @lru_cache(CACHED)
 def is_address(text: str) -> bool:
-    """Whether a neighbour is named by an address, IPv6 included."""
+    """Whether a neighbour is identified by an IPv4 or IPv6 address."""
     try:
         IPv4Address(text)
     except ValueError:
@@ -53,7 +53,7 @@ def is_address(text: str) -> bool:
 
 
 def as_number(text: str) -> int | None:
-    """Return an AS number, written plain or dotted; None for what is none."""
+    """Parse an AS number, plain or dotted; None if it is invalid."""
     high, dot, low = text.partition(".")
     if dot and high.isdecimal() and low.isdecimal():
         return int(high) * 65536 + int(low)
@@ -61,13 +61,13 @@ def as_number(text: str) -> int | None:
 
 
 def whole_number(text: str) -> int | None:
-    """Return a decimal number; None for what is none."""
+    """Parse a decimal number; None if it is invalid."""
     return int(text) if text.isascii() and text.isdecimal() else None
 
 
 @lru_cache(CACHED)
 def prefix_rule(number: int, words: str) -> PrefixListEntry | None:
-    """Return `permit|deny PREFIX [ge N] [le N] [eq N]`, as FRR and EOS write it; None when it says something else."""
+    """Parse `permit|deny PREFIX [ge N] [le N] [eq N]`, the syntax of FRR and EOS; None for anything else."""
     action, _, rest = words.partition(" ")
     prefix, *bounds = rest.split() or [""]
     if action not in {"permit", "deny"} or len(bounds) % 2:
@@ -86,14 +86,14 @@ def prefix_rule(number: int, words: str) -> PrefixListEntry | None:
 
 
 def bounded(number: int, inside: IPv4Network, shortest: str, longest: str, *, is_permit: bool) -> PrefixListEntry:
-    """Return a rule with bounds of length that may be missing: without any, the prefix itself."""
+    """Build an entry with optional bounds of the prefix length; without any it matches the prefix itself."""
     low = int(shortest) if shortest else inside.prefixlen
     high = int(longest) if longest else LARGEST_LENGTH if shortest else inside.prefixlen
     return PrefixListEntry(number, is_permit, inside, low, high)
 
 
 def rule_words(rule: PrefixListEntry) -> str:
-    """Return a rule as FRR and EOS read it, without its number."""
+    """Write a prefix-list entry for FRR and EOS, without its number."""
     own = rule.prefix.prefixlen
     longer = f" ge {rule.shortest}" if rule.shortest != own else ""
     shorter = f" le {rule.longest}" if {rule.shortest, rule.longest} != {own} else ""
@@ -101,46 +101,42 @@ def rule_words(rule: PrefixListEntry) -> str:
 
 
 def aggregate_words(aggregate: Aggregate) -> str:
-    """Return an aggregate as FRR and EOS read it."""
+    """Write an aggregate for FRR and EOS."""
     return f"aggregate-address {aggregate.prefix}{' summary-only' if aggregate.is_summary_only else ''}"
 
 
-def inserted(lines: list[str], place: int, line: str) -> None:
-    """Add a line to lines that keep their ends."""
+def insert_line(lines: list[str], place: int, line: str) -> None:
+    """Insert a line; the lines keep their line ends."""
     if place and not lines[place - 1].endswith("\n"):
         lines[place - 1] += "\n"
     lines.insert(place, f"{line}\n")
 
 
 def no_place(file: str, what: str) -> ConfigError:
-    """Return the error for something that is to be kept where there is no place for it."""
+    """Build the error for retained routing that the intended files have no place for."""
     return ConfigError(Problem(f"has no {what} to keep routing in", "deploy what adds it first", file=file))
 
 
 def leaving_lists(lines: Iterable[str]) -> frozenset[str]:
-    """Return the community lists that hold graceful shutdown and nothing else."""
+    """Find the community lists that match graceful shutdown and nothing else."""
     found = [match for match in map(COMMUNITY_LIST.fullmatch, lines) if match]
     others = {match[1] for match in found if match[2] == "deny" or match[3].lower() not in GRACEFUL_SHUTDOWN}
     return frozenset(match[1] for match in found if match[1] not in others)
 
 
 def in_order(lists: Mapping[str, Iterable[PrefixListEntry]]) -> Mapping[str, tuple[PrefixListEntry, ...]]:
-    """Return prefix lists with their rules in the order in which they are tried."""
-    return {name: tuple(sorted(rules, key=_number)) for name, rules in lists.items()}
+    """Sort the entries of prefix lists by sequence number."""
+    return {name: tuple(sorted(rules, key=lambda rule: rule.number)) for name, rules in lists.items()}
 
 
 def clauses_in_order(maps: Mapping[str, Iterable[Clause]]) -> Mapping[str, tuple[Clause, ...]]:
-    """Return route maps with their clauses in the order in which they are tried."""
-    return {name: tuple(sorted(clauses, key=_number)) for name, clauses in maps.items()}
-
-
-def _number(item: PrefixListEntry | Clause) -> int:
-    return item.number
+    """Sort the clauses of route maps by sequence number."""
+    return {name: tuple(sorted(clauses, key=lambda clause: clause.number)) for name, clauses in maps.items()}
 
 
 @dataclass(slots=True)
 class ClauseDraft:
-    """A clause while it is being read."""
+    """A route-map clause under construction."""
 
     prefix_lists: tuple[str, ...] = ()
     has_graceful_shutdown: bool = False
@@ -150,7 +146,7 @@ class ClauseDraft:
     unknown: list[str] = field(default_factory=list)
 
     def read(self, line: str, asn: int, leaving: Collection[str]) -> None:
-        """Read a line as FRR and EOS write it, of a switch with an AS; `leaving`: lists of graceful shutdown."""
+        """Parse a line of FRR or EOS; `leaving` are the community lists of graceful shutdown."""
         match line.split(" "):
             case ["match", "ip", "address", "prefix-list", name]:
                 self.prefix_lists = (*self.prefix_lists, name)
@@ -171,20 +167,19 @@ class ClauseDraft:
                     self.unknown.append(line)
 
     def set_community(self, words: Iterable[str], line: str) -> None:
-        """Read the communities a clause sets."""
+        """Parse the communities of a `set community`."""
         wanted = {word.lower() for word in words}
         self.has_graceful_shutdown |= bool(wanted & GRACEFUL_SHUTDOWN)
         if wanted - GRACEFUL_SHUTDOWN - ADDITIVE:
             self.unknown.append(line)
 
     def set_preference(self, text: str, line: str) -> None:
-        """Read the local preference; what is relative to another is not known."""
+        """Parse the local preference; relative values are not modelled."""
         self.local_preference = whole_number(text)
         if self.local_preference is None:
             self.unknown.append(line)
 
     def done(self, number: int, *, is_permit: bool) -> Clause:
-        """Return the clause."""
         return Clause(
             number,
             is_permit,
@@ -199,7 +194,7 @@ class ClauseDraft:
 
 @dataclass(slots=True)
 class Peer:
-    """What a configuration says of a neighbour, or of a group of them; None: nothing."""
+    """The configuration of a neighbour or peer group; None: not configured."""
 
     name: str
     is_group: bool = False
@@ -215,29 +210,27 @@ class Peer:
 
 
 class Peers:
-    """The neighbours and groups of one BGP instance while they are being read."""
+    """The neighbours and peer groups of one BGP instance under construction."""
 
     def __init__(self) -> None:
-        """Begin without any."""
         self._found: dict[str, Peer] = {}
 
     def of(self, name: str) -> Peer:
-        """Return what is known of a neighbour or group so far."""
+        """Find or add a neighbour or group."""
         found = self._found.get(name)
         if found is None:
             found = self._found[name] = Peer(name)
         return found
 
     def all(self) -> Iterable[Peer]:
-        """Return the neighbours and the groups."""
         return self._found.values()
 
     def unknown(self) -> Iterator[str]:
-        """Yield the neighbours that are not interfaces."""
+        """Yield the neighbours that are not identified by interface, which are not modelled."""
         return (f"neighbor {peer.name}" for peer in self._found.values() if not peer.is_group and not peer.is_interface)
 
     def neighbors(self, asn: int, *, is_active: bool) -> tuple[BgpNeighbor, ...]:
-        """Return the neighbours, with what their groups say; `is_active`: activated without being told so."""
+        """Build the neighbours with what they inherit; `is_active`: whether neighbours are activated by default."""
         nobody = Peer("")
         found = []
         for peer in self._found.values():
@@ -267,15 +260,15 @@ def _first(own: T | None, inherited: T | None) -> T | None:
 
 
 def line_of(path: Path, value: str) -> str:
-    """Return an entry of a section as a line."""
+    """Join the last path element and the value of an entry to a line."""
     return f"{path[-1]} {value}" if value else path[-1]
 
 
 class RouterReader:
-    """What is the same in a configuration of FRR and of EOS, while it is being read."""
+    """A router under construction: what the configurations of FRR and EOS have in common."""
 
     def __init__(self, lines: Iterable[str]) -> None:
-        """Begin with the lines of the top level, of which those that other lines refer to are read."""
+        """Read the AS number and the community lists, to which other lines refer, from the lines of the top level."""
         lines = tuple(lines)
         self.unknown: list[str] = []
         self.lists: dict[str, list[PrefixListEntry]] = {}
@@ -291,7 +284,7 @@ class RouterReader:
         self.leaving = leaving_lists(lines)
 
     def read_route_map(self, line: str, inner: Iterable[tuple[Path, str]]) -> None:
-        """Read a clause of a route map."""
+        """Parse a clause of a route map."""
         words = line.split(" ")
         number = whole_number(words[3]) if len(words) == 4 else None
         if number is None:
@@ -303,7 +296,7 @@ class RouterReader:
         self.maps.setdefault(words[1], []).append(draft.done(number, is_permit=words[2] == "permit"))
 
     def is_announcement(self, line: str) -> bool:
-        """Read what the switch announces of itself; whether the line was of that kind."""
+        """Parse a line that originates routes; false if it is not one."""
         match line.split(" "):
             case ["aggregate-address", text, *options] if (prefix := network(text)) is not None:
                 self.aggregates.append(Aggregate(prefix, "summary-only" in options))
@@ -324,9 +317,9 @@ class RouterReader:
 
     @staticmethod
     def is_policy(peer: Peer, words: list[str]) -> bool:
-        """Read which routes pass between a neighbour and the switch; whether the words were about that."""
+        """Parse a neighbour's options for filtering routes; false if it is not one."""
         match words:
-            case ["activate"] | ["no-activate"]:  # the latter is how CONFIG_DB is put into words
+            case ["activate"] | ["no-activate"]:  # the latter is how the reader of CONFIG_DB expresses it
                 peer.is_activated = words == ["activate"]
             case ["route-map", route_map, "in"]:
                 peer.inbound = route_map
@@ -342,7 +335,7 @@ class RouterReader:
 
 
 def of_interface(peer: Peer, options: Sequence[str]) -> None:
-    """Read what stands behind the interface of a neighbour."""
+    """Parse the options after `neighbor INTERFACE interface`."""
     for key, value in zip(options[::2], options[1::2], strict=False):
         if key == "peer-group":
             peer.group = value

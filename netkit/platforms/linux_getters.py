@@ -1,4 +1,4 @@
-"""NAPALM's getters that the kernel and FRR answer alike on every switch with a Linux shell."""
+"""NAPALM getters that the kernel and FRR serve in the same way on every switch with a Linux shell."""
 
 import json
 import re
@@ -20,37 +20,38 @@ CHIP = re.compile(r"^(?P<chip>[^/:]+)/name:(?P<name>.+)$")
 PROBE = re.compile(r"bytes from (?P<address>\S+?):? .*time=(?P<ms>[\d.]+) ms")
 SENT = re.compile(r"(?P<sent>\d+) packets transmitted, (?P<received>\d+) (?:packets )?received")
 TIMES = re.compile(r"= (?P<min>[\d.]+)/(?P<avg>[\d.]+)/(?P<max>[\d.]+)/(?P<stddev>[\d.]+) ms")
+MEMORY = re.compile(r"(?P<name>MemTotal|MemAvailable): +(?P<kb>\d+)")
 Row = Mapping[str, Any]
 
 
 class LinuxGetters:
-    """Mixed into a driver that has a shell."""
+    """Mixin for drivers with a shell."""
 
     def _printed(self, command: str) -> str:
-        """Return what a command of the shell prints; empty when it fails."""
+        """Run a shell command and return its output; empty if it fails."""
         raise NotImplementedError(command)
 
     def get_interfaces_ip(self) -> dict[str, Any]:
-        """Return the addresses of each interface that has one."""
+        """Read the addresses of each interface that has one."""
         return interfaces_ip(_rows(self._printed("ip -j address show")))
 
     def get_arp_table(self, vrf: str = "") -> list[dict[str, Any]]:
-        """Return the IPv4 neighbours the kernel knows, of all VRFs or of one; ages in seconds."""
+        """Read the kernel's IPv4 neighbours, of all VRFs or of one; ages are in seconds."""
         of_vrf = f" vrf {shlex.quote(vrf)}" if vrf else ""
         return arp_table(_rows(self._printed(f"ip -4 -j -s neighbour show{of_vrf}")))
 
     def get_mac_address_table(self) -> list[dict[str, Any]]:
-        """Return the addresses that bridges have learned or were given."""
+        """Read the learned and static MAC addresses of bridges."""
         return mac_address_table(_rows(self._printed("bridge -j fdb show")))
 
     def get_route_to(self, destination: str = "", protocol: str = "", longer: bool = False) -> dict[str, Any]:
-        """Return FRR's routes to a destination, one entry for each next hop."""
+        """Read FRR's routes to a destination, one entry per next hop."""
         wanted = f" {ip_network(destination, strict=False)}" if destination else ""
         more = " longer-prefixes" if longer else ""
         return routes(self._printed(f"vtysh -c 'show ip route{wanted}{more} json'"), protocol)
 
     def get_environment(self) -> dict[str, Any]:
-        """Return processor load over a second, memory in kB, temperatures and fans; power supplies are not read."""
+        """Read CPU load over one second, memory in kB, temperatures and fans; power supplies are not read."""
         return environment(self._printed(ENVIRONMENT))
 
     def ping(
@@ -64,7 +65,7 @@ class LinuxGetters:
         vrf: str = "",
         source_interface: str = "",
     ) -> dict[str, Any]:
-        """Send packets from the switch; `timeout` is for each of them."""
+        """Ping from the switch; `timeout` applies to each packet."""
         origin = source_interface or source
         words = ["ping", "-n", f"-c{count}", f"-t{ttl}", f"-W{timeout}", f"-s{size}"]
         words += [*(["-I", origin] if origin else []), "--", destination]
@@ -81,7 +82,7 @@ def _rows(text: str) -> list[Row]:
 
 
 def interfaces_ip(links: list[Row]) -> dict[str, Any]:
-    """Return addresses by interface, family and address."""
+    """Group addresses by interface, family and address."""
     families = {"inet": "ipv4", "inet6": "ipv6"}
     found: dict[str, Any] = {}
     for link in links:
@@ -93,7 +94,7 @@ def interfaces_ip(links: list[Row]) -> dict[str, Any]:
 
 
 def arp_table(neighbors: list[Row]) -> list[dict[str, Any]]:
-    """Return neighbours that have an address of their link layer."""
+    """Convert neighbours that have a link-layer address."""
     return [
         {
             "interface": one["dev"],
@@ -107,7 +108,7 @@ def arp_table(neighbors: list[Row]) -> list[dict[str, Any]]:
 
 
 def mac_address_table(entries: list[Row]) -> list[dict[str, Any]]:
-    """Return the entries of bridges; how often one moved is not known."""
+    """Convert the entries of bridges; the number of moves is unknown."""
     return [
         {
             "mac": one["mac"].upper(),
@@ -124,13 +125,13 @@ def mac_address_table(entries: list[Row]) -> list[dict[str, Any]]:
 
 
 def routes(text: str, protocol: str) -> dict[str, Any]:
-    """Return FRR's routes as NAPALM has them."""
+    """Convert FRR's routes to NAPALM's form."""
     try:
-        shown = json.loads(text)
+        answer = json.loads(text)
     except ValueError:
         return {}
     found = {}
-    for prefix, entries in shown.items() if isinstance(shown, dict) else ():
+    for prefix, entries in answer.items() if isinstance(answer, dict) else ():
         hops = [hop for one in entries if protocol in {"", one.get("protocol")} for hop in _hops(one)]
         if hops:
             found[prefix] = hops
@@ -155,7 +156,7 @@ def _hops(route: Row) -> Iterator[dict[str, Any]]:
 
 
 def _seconds(uptime: str) -> int:
-    """Return FRR's uptime in seconds: 01:02:03, 1d02h03m or 01w2d03h; -1 for anything else."""
+    """Convert FRR's uptime to seconds: 01:02:03, 1d02h03m or 01w2d03h; -1 for anything else."""
     if clock := re.fullmatch(r"(\d+):(\d\d):(\d\d)", uptime):
         hours, minutes, seconds = map(int, clock.groups())
         return hours * 3600 + minutes * 60 + seconds
@@ -165,9 +166,9 @@ def _seconds(uptime: str) -> int:
 
 
 def environment(text: str) -> dict[str, Any]:
-    """Return what the kernel says of processor, memory, temperatures and fans."""
+    """Parse the output of ENVIRONMENT."""
     lines = text.splitlines()
-    memory = {name: int(words[0]) for name, words in _memory(lines)}
+    memory = {found["name"]: int(found["kb"]) for found in map(MEMORY.match, lines) if found}
     total = memory.get("MemTotal", 0)
     temperature, fans = _sensors(lines)
     return {
@@ -179,20 +180,13 @@ def environment(text: str) -> dict[str, Any]:
     }
 
 
-def _memory(lines: list[str]) -> Iterator[tuple[str, list[str]]]:
-    for line in lines:
-        name, _, rest = line.partition(":")
-        if name in {"MemTotal", "MemAvailable"} and rest.split():
-            yield name, rest.split()
-
-
 def _usage(samples: list[str]) -> float:
-    """Return how busy all processors were between two samples, in percent."""
+    """Compute the load of all CPUs between two samples, in percent."""
     if len(samples) != 2:
         return -1.0
     early, late = ([int(word) for word in sample.split()[1:]] for sample in samples)
     spent = [after - before for before, after in zip(early, late, strict=True)]
-    idle = sum(spent[3:5])  # idle, and waiting for disks
+    idle = sum(spent[3:5])  # idle and iowait
     return round(100 * (1 - idle / sum(spent)), 1) if sum(spent) > 0 else 0.0
 
 
@@ -202,21 +196,21 @@ def _sensors(lines: list[str]) -> tuple[dict[str, Any], dict[str, Any]]:
     for found in filter(None, map(SENSOR.match, lines)):
         values[found["kind"], found["chip"], found["number"]][found["what"]] = found["value"]
     temperature, fans = {}, {}
-    for (kind, chip, number), shown in values.items():
-        name = f"{chips.get(chip, chip)} {shown.get('label', f'{kind}{number}')}"
-        if "input" not in shown:
+    for (kind, chip, number), sensor in values.items():
+        name = f"{chips.get(chip, chip)} {sensor.get('label', f'{kind}{number}')}"
+        if "input" not in sensor:
             continue
         if kind == "fan":
-            fans[name] = {"status": int(shown["input"]) > 0}
+            fans[name] = {"status": int(sensor["input"]) > 0}
             continue
-        now = int(shown["input"]) / 1000
-        high, critical = (int(shown[what]) / 1000 if what in shown else float("inf") for what in ("max", "crit"))
+        now = int(sensor["input"]) / 1000
+        high, critical = (int(sensor[what]) / 1000 if what in sensor else float("inf") for what in ("max", "crit"))
         temperature[name] = {"temperature": now, "is_alert": now >= high, "is_critical": now >= critical}
     return temperature, fans
 
 
 def ping_result(text: str) -> dict[str, Any]:
-    """Return what ping printed as NAPALM has it; an error when nothing was sent."""
+    """Convert ping's output to NAPALM's form; an error if nothing was sent."""
     sent = SENT.search(text)
     if sent is None:
         return {"error": text.strip() or "ping printed nothing"}

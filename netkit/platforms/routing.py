@@ -1,8 +1,7 @@
-"""What a configuration says about routing, in one shape for every NOS: the input of `netkit.routing`.
+"""Model of a routing configuration, in one form for every NOS: the input of `netkit.routing`.
 
-Each platform reads its own configuration into a `Router`, so that what runs counts whoever wrote it, and writes a
-`RetainedRouting` into its own files. What a platform cannot express in this shape it lists in `unknown`; nothing is
-guessed.
+Each platform parses its configuration into a `Router`, whoever wrote the configuration, and merges a
+`RetainedRouting` into its own files. What the model cannot express is listed in `unknown`; nothing is guessed.
 """
 
 from collections.abc import Mapping
@@ -15,7 +14,7 @@ LARGEST_LENGTH = 32
 
 @dataclass(frozen=True, slots=True)
 class PrefixListEntry:
-    """One line of a prefix list: prefixes inside `prefix` whose length is from `shortest` to `longest`."""
+    """One entry of a prefix list: prefixes within `prefix` with a length from `shortest` to `longest`."""
 
     number: int
     is_permit: bool
@@ -24,13 +23,12 @@ class PrefixListEntry:
     longest: int
 
     def matches(self, prefix: IPv4Network) -> bool:
-        """Whether a prefix fits the line."""
         return self.shortest <= prefix.prefixlen <= self.longest and prefix.subnet_of(self.prefix)
 
 
 @dataclass(frozen=True, slots=True)
 class Clause:
-    """One entry of a route map. With no list it matches everything."""
+    """One entry of a route map. Without prefix lists it matches everything."""
 
     number: int
     is_permit: bool
@@ -41,12 +39,12 @@ class Clause:
     local_preference: int | None = None
     prepends: int = 0
     unknown: tuple[str, ...] = ()
-    """Matches or actions outside of this shape, as the NOS writes them."""
+    """Matches and actions outside this model, in the syntax of the NOS."""
 
 
 @dataclass(frozen=True, slots=True)
 class BgpNeighbor:
-    """A BGP session by interface. `remote_asn` 0 means any other AS (`external`)."""
+    """A BGP neighbour by interface. `remote_asn` 0 means any other AS (`external`)."""
 
     interface: str
     remote_asn: int
@@ -56,12 +54,12 @@ class BgpNeighbor:
     """Activated for IPv4 unicast, and not shut down."""
     allowas_in: int = 0
     is_drained: bool = False
-    """Graceful shutdown of this neighbour alone."""
+    """Graceful shutdown of this neighbour only."""
 
 
 @dataclass(frozen=True, slots=True)
 class Aggregate:
-    """A summary that is announced while a more specific route of it exists."""
+    """A summary that is announced while a more specific route exists."""
 
     prefix: IPv4Network
     is_summary_only: bool
@@ -69,15 +67,15 @@ class Aggregate:
 
 @dataclass(frozen=True, slots=True)
 class Router:
-    """A switch as its BGP sees the world."""
+    """The routing of a switch."""
 
     asn: int = 0
     """0: no BGP."""
     router_id: str = ""
     addresses: tuple[tuple[str, IPv4Interface], ...] = ()
-    """(interface, address) of every interface in the default VRF; of a VLAN, the name of its SVI."""
+    """(interface, address) of every interface in the default VRF; for a VLAN, the name of its SVI."""
     members: tuple[tuple[str, str], ...] = ()
-    """(port, SVI): access ports and the SVI whose subnet they are in."""
+    """(port, SVI): access ports and the SVI of their VLAN."""
     down: frozenset[str] = frozenset()
     """Interfaces that are shut down."""
     prefix_lists: Mapping[str, tuple[PrefixListEntry, ...]] = field(default_factory=dict)
@@ -89,18 +87,18 @@ class Router:
     aggregates: tuple[Aggregate, ...] = ()
     max_paths: int = 1
     needs_same_path: bool = False
-    """Only routes with the same AS path share load, not all that are as long (no `multipath-relax`)."""
+    """Multipath requires identical AS paths, not just equal lengths (no `multipath-relax`)."""
     is_drained: bool = False
-    """Graceful shutdown of the whole device."""
+    """Graceful shutdown of the device."""
     requires_policy: bool = True
     """Without a route map nothing is accepted or announced (RFC 8212)."""
     unknown: tuple[str, ...] = ()
-    """Lines about routing that do not fit this shape: static routes, other VRFs' leaks, other address families."""
+    """Routing configuration outside this model: static routes, VRF leaking, other address families."""
 
 
 @dataclass(frozen=True, slots=True)
 class HostRoute:
-    """A route of a host. Without a gateway it is on-link; `is_unreachable` drops."""
+    """A route of a host, on-link without a gateway; `is_unreachable` drops traffic."""
 
     prefix: IPv4Network
     gateway: str = ""
@@ -110,7 +108,7 @@ class HostRoute:
 
 @dataclass(frozen=True, slots=True)
 class HostRail:
-    """An interface of a host with its addresses, its routes, and the table each source address looks up."""
+    """An interface of a host with its addresses, its routes, and the routing table for each source address."""
 
     interface: str
     addresses: tuple[IPv4Interface, ...]
@@ -118,29 +116,28 @@ class HostRail:
     tables: tuple[tuple[IPv4Network, int], ...] = ()
     """Policy rules by source: (source, table)."""
     bound_table: int | None = None
-    """The table of what is bound to the interface, as RoCE is before it has a source address; None: the main table."""
+    """The table for traffic bound to the interface, such as RoCE without a source address yet; None: the main table."""
 
 
 @dataclass(frozen=True, slots=True)
 class HostRoutes:
-    """A GPU host as its routing tables see the world."""
+    """The routing of a GPU host."""
 
     rails: tuple[HostRail, ...] = ()
     unknown: tuple[str, ...] = ()
-    """Routes and rules that do not fit this shape."""
+    """Routes and rules outside this model."""
 
 
 @dataclass(frozen=True, slots=True)
 class RetainedRouting:
-    """Routing of the running configuration that an intended one is to keep for a while, so that both hold.
+    """Routing of the running configuration to keep alongside the intended one during a transition.
 
-    Lists are named as the intended configuration names them.
+    Lists have the names of the intended configuration.
     """
 
     rules: tuple[tuple[str, PrefixListEntry], ...] = ()
-    """(prefix list, line); the numbers are free in the intended list."""
+    """(prefix list, entry); the sequence numbers are unused in the intended list."""
     aggregates: tuple[Aggregate, ...] = ()
 
     def __bool__(self) -> bool:
-        """Whether there is anything to keep."""
         return bool(self.rules or self.aggregates)

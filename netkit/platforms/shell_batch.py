@@ -1,29 +1,30 @@
-"""Many questions to a device's shell in one go: each has its own time, and what came before the line hung is kept.
+"""Run many commands in a device's shell at once, each with its own timeout; partial results survive a hang.
 
-One script runs them all, because a channel for each would cost more than most answers. Marks nobody can foresee stand
-between the answers, so that nothing a command prints can be taken for the end of it.
+One script runs them all, because a channel for each would cost more than most commands. Random marks separate the
+outputs, so that nothing a command prints can be mistaken for its end.
 """
 
 import re
 import secrets
 import shlex
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from bisect import bisect_left
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import zip_longest
+from itertools import accumulate, zip_longest
 
 from netkit.errors import AccessError
 from netkit.platforms.ssh import CutShortError, Done, SshLine
 from netkit.platforms.view import ENDLESS, EXITED, Reply
 
 SHARE = 3
-"""One command may take this part of the time there is for all, so that the others have theirs."""
+"""One command may use this fraction of the total time."""
 LEAST_S = 2
 TIMED_OUT = (124, 137)
 LONGEST_REASON = 200
-GARBLED = "what came back is no answer"
+GARBLED = "the output is garbled"
 PLAIN = re.compile(r"""(?!command |exec |type )[a-z][\w.-]*(?: +(?:[\w./:,@%+=-]|"[\w./:,@%+=* -]*")+)*""")
-"""A program and its words: it needs no shell of its own, which would cost a millisecond. Others may be anything."""
+"""A program with plain arguments, which runs without a subshell and saves a millisecond."""
 NOT_THERE = re.compile(r"timeout: failed to run command ['‘]([^'’]*)['’]: No such file or directory")
 START = r"""export LC_ALL=C.UTF-8 TERM=dumb; unset LANGUAGE
 run() {
@@ -43,117 +44,99 @@ def ask(
     timeout_s: float | None = None,
     slowness: Callable[[str], int] = lambda _command: 0,
 ) -> tuple[Reply, ...]:
-    """Return the answer to each command, in order; one that stands there twice is asked once, the slowest last.
+    """Run commands and return a reply to each, in order; duplicates run once, the slowest commands last.
 
-    AccessError only when the connection is gone before anything was answered.
+    AccessError only if the connection is lost before the first reply.
     """
-    once = tuple(sorted(dict.fromkeys(commands), key=slowness))
-    told = dict(zip(once, _asked(line, once, shell, timeout_s), strict=True)) if once else {}
-    return tuple(told[command] for command in commands)
+    unique = tuple(sorted(dict.fromkeys(commands), key=slowness))
+    found = dict(zip(unique, _run_batch(line, unique, shell, timeout_s), strict=True)) if unique else {}
+    return tuple(found[command] for command in commands)
 
 
-def _asked(line: SshLine, commands: Sequence[str], shell: str, timeout_s: float | None) -> tuple[Reply, ...]:
+def _run_batch(line: SshLine, commands: Sequence[str], shell: str, timeout_s: float | None) -> tuple[Reply, ...]:
     limit_s = line.target.timeout_s if timeout_s is None else timeout_s
     mark = f"@{secrets.token_hex(12)}@"
-    heard: list[tuple[float, bytes]] = []
+    chunks: list[tuple[float, bytes]] = []
     text = script(commands, mark, max(LEAST_S, int(limit_s / SHARE)))
     try:
-        done = line.run(shell, limit_s, text, lambda chunk: heard.append((time.time(), chunk)))
+        done = line.run(shell, limit_s, text, lambda chunk: chunks.append((time.time(), chunk)))
     except AccessError as error:
         failure = error.problems[0].message.removeprefix(f"{line.target.device}: ")
-        found = replies(heard, "", mark, len(commands), failure)
+        found = replies(chunks, "", mark, len(commands), failure)
         if isinstance(error, CutShortError) or any(not reply.failure for reply in found):
             return found
         raise
-    failure = last_line(_without(mark, done.stderr)) or (f"exit code {done.exit_code}" if done.exit_code else GARBLED)
-    return replies(heard, done.stderr, mark, len(commands), failure)
-
-
-def _without(mark: str, text: str) -> str:
-    return "\n".join(line for line in text.splitlines() if mark not in line)
+    complaints = "\n".join(line for line in done.stderr.splitlines() if mark not in line)
+    failure = last_line(complaints) or (f"exit code {done.exit_code}" if done.exit_code else GARBLED)
+    return replies(chunks, done.stderr, mark, len(commands), failure)
 
 
 def script(commands: Sequence[str], mark: str, limit_s: int) -> str:
-    """Return the script that runs commands one after the other; it is read as a whole before the first one runs."""
-    lines = (f"run {number} {_words(command)}\n" for number, command in enumerate(commands))
+    """Build the script that runs the commands in turn; braces make the shell read all of it before the first one."""
+    lines = []
+    for number, command in enumerate(commands):
+        words = command if PLAIN.fullmatch(command) else f"/bin/sh -c {shlex.quote(command)}"
+        lines.append(f"run {number} {words}\n")
     return f"{{\nmark={mark} limit={limit_s}\n{START}{''.join(lines)}}}\n"
 
 
-def _words(command: str) -> str:
-    return command if PLAIN.fullmatch(command) else f"/bin/sh -c {shlex.quote(command)}"
-
-
 def replies(
-    heard: Sequence[tuple[float, bytes]], stderr: str, mark: str, count: int, failure: str
+    chunks: Sequence[tuple[float, bytes]], stderr: str, mark: str, count: int, failure: str
 ) -> tuple[Reply, ...]:
-    """Return the answers in what was heard, in order; those that are not there have the failure."""
-    data = b"".join(chunk for _, chunk in heard)
+    """Parse the replies from chunks with their time of arrival, in order; missing ones get the failure."""
+    data = b"".join(chunk for _, chunk in chunks)
     sign = re.escape(mark.encode())
-    found = re.finditer(rb"\n" + sign + rb" (\d+)\n(.*?)\n" + sign + rb" = (\d+)\n", data, re.DOTALL)
-    complaints = _complaints(stderr, mark)
-    last_s = heard[-1][0] if heard else 0.0
-    told = {}
-    for match in found:
+    outputs = re.finditer(rb"\n" + sign + rb" (\d+)\n(.*?)\n" + sign + rb" = (\d+)\n", data, re.DOTALL)
+    errors = re.finditer(rf"\n{re.escape(mark)} (\d+)\n(.*?)(?=\n{re.escape(mark)} |\Z)", stderr, re.DOTALL)
+    complaints = {int(match[1]): last_line(match[2]) for match in errors}
+    ends = list(accumulate(len(chunk) for _, chunk in chunks))
+    found = {}
+    for match in outputs:
         number, text, code = int(match[1]), match[2].decode("utf-8", "replace"), int(match[3])
         why = _failure(code, complaints.get(number, "") or last_line(text))
-        told[number] = Reply(text, why, _when(heard, match.end()))
-    return tuple(told.get(number) or Reply("", f"not answered: {failure}", last_s) for number in range(count))
+        found[number] = Reply(text, why, chunks[bisect_left(ends, match.end())][0])
+    last_s = chunks[-1][0] if chunks else 0.0
+    return tuple(found.get(number) or Reply("", f"not answered: {failure}", last_s) for number in range(count))
 
 
-def _complaints(stderr: str, mark: str) -> Mapping[int, str]:
-    """Return the last thing each command complained of."""
-    found = re.finditer(rf"\n{re.escape(mark)} (\d+)\n(.*?)(?=\n{re.escape(mark)} |\Z)", stderr, re.DOTALL)
-    return {int(match[1]): last_line(match[2]) for match in found}
-
-
-def _failure(code: int, said: str) -> str:
+def _failure(code: int, complaint: str) -> str:
     if code in TIMED_OUT:
         return ENDLESS
-    said = NOT_THERE.sub(r"\1: not found", said)
-    return f"{EXITED} {code}: {said}".removesuffix(": ") if code else ""
-
-
-def _when(heard: Sequence[tuple[float, bytes]], place: int) -> float:
-    """Return when the byte before a place came."""
-    size = 0
-    for at_s, chunk in heard:
-        size += len(chunk)
-        if size >= place:
-            return at_s
-    return 0.0
+    complaint = NOT_THERE.sub(r"\1: not found", complaint)
+    return f"{EXITED} {code}: {complaint}".removesuffix(": ") if code else ""
 
 
 def last_line(text: str) -> str:
-    """Return the last line of a text that says anything, not at length."""
+    """Return the last line of a text that is not blank, truncated."""
     lines = (line.strip() for line in reversed(text.splitlines()))
     return next((line[:LONGEST_REASON] for line in lines if line), "")
 
 
 @dataclass(frozen=True, slots=True)
 class ShellStep:
-    """A command, and how long it may take."""
+    """A command and its time limit."""
 
     command: str
     timeout_s: float
 
 
 def run(line: SshLine, steps: Sequence[ShellStep]) -> tuple[Done, ...]:
-    """Return what became of each command that was begun. AccessError as of one command."""
+    """Run commands until one fails, and return the results of those that ran. AccessError as for one command."""
     mark = f"@{secrets.token_hex(12)}@"
     first, *others = steps
     name = ", then ".join(step.command for step in steps)
-    heard = _renewed(mark.encode(), iter([step.timeout_s for step in others]))
-    return parts(line.run(row_script(steps, mark), first.timeout_s, heard=heard, name=name), mark)
+    on_output = _limits_by_mark(mark.encode(), iter([step.timeout_s for step in others]))
+    return parts(line.run(row_script(steps, mark), first.timeout_s, on_output=on_output, name=name), mark)
 
 
 def row_script(steps: Sequence[ShellStep], mark: str) -> str:
-    """Return what runs commands until one fails; a mark nobody can foresee stands between what they print."""
+    """Build the script that runs commands until one fails; the mark separates their output."""
     between = f" || exit $?; printf '\\n%s\\n' {mark}; printf '\\n%s\\n' {mark} >&2; "
     return between.join(f"( {step.command} )" for step in steps)
 
 
 def parts(done: Done, mark: str) -> tuple[Done, ...]:
-    """Return what became of each command, given what became of all."""
+    """Split the result of the script into the results of its commands."""
     sign = f"\n{mark}\n"
     printed, complained = done.stdout.split(sign), done.stderr.split(sign)
     codes = [0] * (len(printed) - 1) + [done.exit_code]
@@ -161,11 +144,11 @@ def parts(done: Done, mark: str) -> tuple[Done, ...]:
     return tuple(Done(code, out, err) for code, (out, err) in zip(codes, pairs, strict=True))
 
 
-def _renewed(mark: bytes, limits_s: Iterator[float]) -> Callable[[bytes], float | None]:
-    """Return what gives each command its time once the one before has ended."""
+def _limits_by_mark(mark: bytes, limits_s: Iterator[float]) -> Callable[[bytes], float | None]:
+    """Build a callback that sets the time limit of each command when the previous one ends."""
     tail = b""
 
-    def heard(chunk: bytes) -> float | None:
+    def on_output(chunk: bytes) -> float | None:
         nonlocal tail
         tail += chunk
         limit_s = None
@@ -175,4 +158,4 @@ def _renewed(mark: bytes, limits_s: Iterator[float]) -> Callable[[bytes], float 
         tail = tail[-len(mark) :]
         return limit_s
 
-    return heard
+    return on_output

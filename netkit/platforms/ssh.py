@@ -1,7 +1,7 @@
-"""One SSH connection to a device: each command runs in a channel of its own and has a deadline.
+"""One SSH connection to a device: each command runs in its own channel, with a deadline.
 
-netmiko makes the connection, so that ssh_config, jump hosts, keys and the agent work as everywhere else. Its shell is
-not used: what a shell shows must be told from prompts and echoes, and has no exit code; sshd gives both for nothing.
+netmiko makes the connection, so that ssh_config, jump hosts, keys and the agent work as usual. Its interactive shell is
+not used: output would have to be separated from prompts and echoes, and exit codes would be missing.
 """
 
 import contextlib
@@ -10,7 +10,7 @@ import shlex
 import socket
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -22,19 +22,22 @@ from paramiko.pkey import UnknownKeyType
 from netkit.errors import AccessError, DeviceError, NetkitError, Problem
 from netkit.platforms.host_key import KeptKey, KeyShownError, MissingKey, known_keys
 
-logging.getLogger("paramiko").addHandler(logging.NullHandler())  # else its threads write tracebacks to the terminal
+logging.getLogger("paramiko").addHandler(
+    logging.NullHandler()
+)  # otherwise its threads print tracebacks to the terminal
 
 MOST_OUTPUT_BYTES = 64 << 20
 CHUNK_BYTES = 1 << 16
 SLICE_S = 1.0
-Heard = Callable[[bytes], float | None]
-"""Told what comes while it comes; what it returns is how many seconds the rest may take from then on."""
+LONGEST_TITLE = 60
+OnOutput = Callable[[bytes], float | None]
+"""Called with each chunk of output; a number it returns is the new time limit in seconds for the rest."""
 UNREACHABLE = "check the address, the port and the management network"
 
 
 @dataclass(frozen=True, slots=True)
 class SshTarget:
-    """Where to connect, and as whom. Without a key file or a password: the agent, and the user's own keys."""
+    """Where to connect and how to log in. Without a key file or a password: the agent, and the user's own keys."""
 
     device: str
     host: str
@@ -43,7 +46,7 @@ class SshTarget:
     password: str = field(default="", repr=False)
     key_file: Path | None = None
     known_hosts: Path | None = None
-    """The only file that is asked which key a device has; by default the user's own."""
+    """The only file of host keys that is used; by default the user's own."""
     ssh_config: Path | None = None
     timeout_s: float = 30.0
 
@@ -51,16 +54,18 @@ class SshTarget:
     def of(
         cls, hostname: str, username: str, password: str, timeout_s: float, optional: dict[str, Any] | None
     ) -> "SshTarget":
-        """Return the target that the arguments of a NAPALM driver stand for."""
-        given = optional or {}
+        """Build a target from the arguments of a NAPALM driver."""
+        options = optional or {}
 
         def path(name: str) -> Path | None:
-            return Path(given[name]).expanduser() if given.get(name) else None
+            return Path(options[name]).expanduser() if options.get(name) else None
 
-        target = cls(str(given.get("device") or hostname), hostname, username, password=password or "")
-        return replace(
-            target,
-            port=int(given.get("port") or 22),
+        return cls(
+            str(options.get("device") or hostname),
+            hostname,
+            username,
+            port=int(options.get("port") or 22),
+            password=password or "",
             key_file=path("key_file"),
             known_hosts=path("known_hosts"),
             ssh_config=path("ssh_config_file"),
@@ -70,31 +75,31 @@ class SshTarget:
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """What became of a command."""
+    """The result of a command."""
 
     exit_code: int
     stdout: str
     stderr: str
 
     @property
-    def said(self) -> str:
-        """Return what it printed, whatever it printed it to."""
+    def output(self) -> str:
+        """Both streams, stderr first."""
         return "\n".join(text.strip() for text in (self.stderr, self.stdout) if text.strip())
 
 
 class CutShortError(AccessError):
-    """A command did not come to an end; the connection stands."""
+    """A command did not finish; the connection is still up."""
 
 
 class SshLine:
-    """The connection. Not for several threads at once."""
+    """An SSH connection. Not thread-safe."""
 
     def __init__(self, target: SshTarget) -> None:
         self.target = target
         self._session: _Session | None = None
 
     def open(self) -> None:
-        """Connect and log in. AccessError when that cannot be, or the device's key is not the known one."""
+        """Connect and log in. AccessError if that fails, or the device presents an unknown key."""
         if self._session is None:
             session = _Session(self.target)
             try:
@@ -105,14 +110,14 @@ class SshLine:
             self._session = session
 
     def close(self) -> None:
-        """Hang up."""
+        """Disconnect."""
         session, self._session = self._session, None
         if session:
             session.hang_up()
 
     @property
     def is_alive(self) -> bool:
-        """Whether the connection stands, as far as this side knows."""
+        """Whether the connection is up, as far as this side knows."""
         return self._session is not None and self._session.transport is not None
 
     def run(
@@ -120,20 +125,21 @@ class SshLine:
         command: str,
         timeout_s: float | None = None,
         stdin: str = "",
-        heard: Heard | None = None,
+        on_output: OnOutput | None = None,
         *,
         name: str = "",
     ) -> Done:
-        """Run a command; what it exits with is for the caller to judge. AccessError when it does not end in time.
+        """Run a command; the caller checks its exit code. AccessError if it does not finish in time.
 
-        What it prints is also told while it comes, so that it is not lost when the end does not. A name stands for
+        `on_output` gets the output as it arrives, which preserves it if the command never finishes. `name` replaces
         the command in messages.
         """
         limit_s = self.target.timeout_s if timeout_s is None else timeout_s
         transport = self._session.transport if self._session else None
         if transport is None:
             raise self._lost()
-        exchange, shown = _Exchange(limit_s, heard), _head(name or command)
+        exchange, title = _Exchange(limit_s, on_output), name or command
+        title = title if len(title) <= LONGEST_TITLE else f"{title[: LONGEST_TITLE - 1]}…"
         channel = None
         try:
             channel = transport.open_session(timeout=limit_s)
@@ -141,10 +147,10 @@ class SshLine:
             channel.exec_command(command)
             return exchange.run(channel, stdin)
         except TimeoutError:
-            what = f"did not answer within {exchange.limit_s:g} s: {shown}"
-            raise CutShortError(self._problem(what, "see whether its control CPU is busy")) from None
+            what = f"did not answer within {exchange.limit_s:g} s: {title}"
+            raise CutShortError(self._problem(what, "check the load of its control CPU")) from None
         except _TooMuchError:
-            raise CutShortError(self._problem(f"answers without end: {shown}", "look at it by hand")) from None
+            raise CutShortError(self._problem(f"prints without end: {title}", "run it by hand")) from None
         except (OSError, EOFError, paramiko.SSHException):
             raise self._lost() from None
         finally:
@@ -152,20 +158,20 @@ class SshLine:
                 channel.close()
 
     def put(self, path: str, text: str, mode: int = 0o600) -> None:
-        """Write a file on the device, readable by its owner alone while it is written. DeviceError when it cannot."""
+        """Write a file on the device, readable only by its owner while it is written. DeviceError on failure."""
         place = shlex.quote(path)
         write = (
             f"umask 077; rm -f {place}; set -C; cat > {place} && chmod {mode:o} {place} || {{ rm -f {place}; exit 1; }}"
         )
         done = self.run(write, stdin=text)
         if done.exit_code != 0:
-            why = done.said.splitlines()[-1:] or ["no reason given"]
+            why = done.output.splitlines()[-1:] or ["no reason given"]
             raise DeviceError(
-                Problem(f"{self.target.device}: {path} cannot be written: {why[0]}", "see whether its disk is full")
+                Problem(f"{self.target.device}: {path} cannot be written: {why[0]}", "check whether its disk is full")
             )
 
     def _lost(self) -> AccessError:
-        remedy = "try again; a change that was not confirmed goes back by itself"
+        remedy = "try again; an unconfirmed change reverts by itself"
         return AccessError(self._problem("the connection is lost", remedy))
 
     def _problem(self, what: str, remedy: str) -> Problem:
@@ -173,7 +179,7 @@ class SshLine:
 
 
 def shown_key(target: SshTarget) -> Any:
-    """Return the host key a device shows, whether it is known or not; nobody logs in."""
+    """Read the host key a device presents, known or not, without logging in."""
     session = _Session(target)
     kept = KeptKey()
     try:
@@ -184,30 +190,30 @@ def shown_key(target: SshTarget) -> Any:
         _refuse_connection(target, error)
     finally:
         session.hang_up()
-    raise AccessError(Problem(f"{target.device}: shows no host key", UNREACHABLE))
+    raise AccessError(Problem(f"{target.device}: presents no host key", UNREACHABLE))
 
 
 class _TooMuchError(Exception):
-    """A command prints more than any of ours would."""
+    """A command exceeds the limit on output."""
 
 
 class _Exchange:
-    """One command in its channel."""
+    """The I/O of one command on its channel."""
 
-    def __init__(self, limit_s: float, heard: Heard | None) -> None:
+    def __init__(self, limit_s: float, on_output: OnOutput | None) -> None:
         self.channel: Any = None
-        self.heard = heard
+        self.on_output = on_output
         self.allow(limit_s)
         self.out: list[bytes] = []
         self.err: list[bytes] = []
         self.size_bytes = 0
 
     def allow(self, limit_s: float) -> None:
-        """Give it so much time from now on."""
+        """Restart the time limit."""
         self.limit_s, self.deadline_s = limit_s, time.monotonic() + limit_s
 
     def run(self, channel: Any, stdin: str) -> Done:
-        """Send the input, and read until the command has ended."""
+        """Send the input, and read until the command ends."""
         self.channel = channel
         if stdin:
             self.channel.settimeout(self._left_s())
@@ -224,7 +230,7 @@ class _Exchange:
         return Done(self.channel.exit_status, _text(self.out), _text(self.err))
 
     def _read(self) -> bool:
-        """Read what there is; false at the end. Errors are read too, or their window would fill and stop it all."""
+        """Read the available output; false at the end. stderr is drained, or its full window would block all."""
         self.channel.settimeout(min(self._left_s(), SLICE_S))
         try:
             chunk = self.channel.recv(CHUNK_BYTES)
@@ -234,13 +240,10 @@ class _Exchange:
             self._keep(self.err, self.channel.recv_stderr(CHUNK_BYTES))
         if chunk:
             self._keep(self.out, chunk)
-            self._tell(chunk)
+            limit_s = self.on_output(chunk) if self.on_output else None
+            if limit_s is not None:
+                self.allow(limit_s)
         return chunk is None or bool(chunk)
-
-    def _tell(self, chunk: bytes) -> None:
-        limit_s = self.heard(chunk) if self.heard else None
-        if limit_s is not None:
-            self.allow(limit_s)
 
     def _keep(self, kept: list[bytes], chunk: bytes) -> None:
         kept.append(chunk)
@@ -256,7 +259,7 @@ class _Exchange:
 
 
 class _Session(BaseConnection):
-    """netmiko's connection, without its shell and without its leniency about host keys."""
+    """netmiko's connection without its shell, and with strict host keys."""
 
     def __init__(self, target: SshTarget) -> None:
         self.target = target
@@ -277,28 +280,28 @@ class _Session(BaseConnection):
         )
 
     def establish_connection(self, width: int = 511, height: int = 1000, policy: Any = None) -> None:
-        """Connect; no shell is opened. With a policy, no key is known but what it makes of it."""
+        """Connect without opening a shell. A policy replaces the known keys."""
         del width, height
-        wanted = self._connect_params_dict()
-        wanted["look_for_keys"] = self.target.key_file is None and not self.target.password
+        parameters = self._connect_params_dict()
+        parameters["look_for_keys"] = self.target.key_file is None and not self.target.password
         client = self.remote_conn_pre = self._build_ssh_client()
         name = self.target.host if self.target.port == 22 else f"[{self.target.host}]:{self.target.port}"
         for key in known_keys(self.target.known_hosts, name) if policy is None else ():
             client.get_host_keys().add(name, key.get_name(), key)
         client.set_missing_host_key_policy(policy or MissingKey(self.target.device, self.target.known_hosts))
         if self.target.key_file is not None:
-            # By its name paramiko would try the file as a key of every kind, and tell of the last one only.
-            wanted |= {"key_filename": None, "pkey": _key(self.target.device, self.target.key_file)}
-        client.connect(**wanted, transport_factory=_at_once)
+            # Given a file name, paramiko would try every key type and report only the last failure.
+            parameters |= {"key_filename": None, "pkey": _key(self.target.device, self.target.key_file)}
+        client.connect(**parameters, transport_factory=_transport)
 
     @property
     def transport(self) -> Any:
-        """Return what channels are opened on; nothing when it has ended."""
+        """The transport, on which channels are opened; None if it has ended."""
         transport = self.remote_conn_pre.get_transport() if self.remote_conn_pre else None
         return transport if transport is not None and transport.is_active() else None
 
     def hang_up(self) -> None:
-        """Close the connection at once: without the shutdown its thread would notice only after a while."""
+        """Close the connection. The shutdown makes its thread notice immediately."""
         netmiko_log.removeFilter(self._secrets_filter)
         client = getattr(self, "remote_conn_pre", None)
         transport = client.get_transport() if client else None
@@ -309,15 +312,15 @@ class _Session(BaseConnection):
             client.close()
 
 
-def _at_once(way: Any, **given: Any) -> paramiko.Transport:
-    """Return a transport whose packets wait for no other: each command is a few small ones, and saves 40 ms."""
-    with contextlib.suppress(OSError, AttributeError):  # a jump host's way is no socket
-        way.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    return paramiko.Transport(way, **given)
+def _transport(sock: Any, **options: Any) -> paramiko.Transport:
+    """Create a transport with TCP_NODELAY, which saves 40 ms for each command, because it is a few small packets."""
+    with contextlib.suppress(OSError, AttributeError):  # the channel of a jump host is not a socket
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return paramiko.Transport(sock, **options)
 
 
 def _refuse_connection(target: SshTarget, error: Exception) -> NoReturn:
-    """Say why there is no connection."""
+    """Raise an AccessError that explains why the connection failed."""
     if isinstance(error, NetkitError):
         raise error from None
     what, remedy = _reason(target, error)
@@ -325,36 +328,36 @@ def _refuse_connection(target: SshTarget, error: Exception) -> NoReturn:
 
 
 def _key(device: str, file: Path) -> paramiko.PKey:
-    """Return the private key in a file."""
+    """Load a private key."""
     try:
         return paramiko.PKey.from_path(file)
-    except TypeError:  # what the library of keys says when one is locked
+    except TypeError:  # raised for an encrypted key
         raise paramiko.PasswordRequiredException from None
     except FileNotFoundError:
         raise
     except OSError as error:
         what = f"{device}: the key file {file} cannot be read: {error.strerror}"
-        raise AccessError(Problem(what, "check who may read it")) from None
+        raise AccessError(Problem(what, "check its permissions")) from None
     except (ValueError, UnknownKeyType, paramiko.SSHException) as error:
-        what = f"{device}: {file} is no private key that can be used: {error or type(error).__name__}"
+        what = f"{device}: {file} is not a usable private key: {error or type(error).__name__}"
         raise AccessError(Problem(what, "name the private key, not its .pub, in key_file")) from None
 
 
 def _reason(target: SshTarget, error: Exception) -> tuple[str, str]:
-    """Return what happened and what to do about it."""
+    """Explain a connection error, with a remedy."""
     place, key_file, remedy = f"{target.host} port {target.port}", target.key_file, UNREACHABLE
     match error:
         case paramiko.BadHostKeyException():
             what = f"the SSH host key of {place} is not the known one"
-            remedy = "somebody may be listening in: find out why it changed, then run netkit trust"
+            remedy = "this may be an attack: find out why the key changed, then run netkit trust"
         case paramiko.PasswordRequiredException():
-            what, remedy = f"{key_file} is locked by a passphrase", "add the key to the SSH agent"
+            what, remedy = f"{key_file} has a passphrase", "add the key to the SSH agent"
         case paramiko.AuthenticationException():
             what, remedy = f"refuses the login of {target.user}", "check the user, the key and the password"
         case TimeoutError():
             what = f"does not answer at {place} within {target.timeout_s:g} s"
         case socket.gaierror():
-            what, remedy = f"{target.host} is not a name that resolves", "check the address, or the name service"
+            what, remedy = f"{target.host} cannot be resolved", "check the name and DNS"
         case FileNotFoundError() if key_file:
             what, remedy = f"the key file {key_file} does not exist", "set key_file in access.yaml"
         case OSError():
@@ -364,17 +367,12 @@ def _reason(target: SshTarget, error: Exception) -> tuple[str, str]:
     return what, remedy
 
 
-def _head(command: str) -> str:
-    """Return the start of a command, for a message."""
-    return command if len(command) <= 60 else f"{command[:59]}…"
-
-
 def _text(chunks: list[bytes]) -> str:
     return b"".join(chunks).decode("utf-8", errors="replace")
 
 
 class SshShell:
-    """A connection over which a transport runs the commands of its NOS."""
+    """Base of transports that run the commands of a NOS over SSH."""
 
     def __init__(self, target: SshTarget) -> None:
         self.device = target.device
@@ -386,10 +384,9 @@ class SshShell:
         self.line.open()
 
     def close(self) -> None:
-        """Hang up."""
+        """Disconnect."""
         self.line.close()
 
     @property
     def is_alive(self) -> bool:
-        """Whether the connection stands."""
         return self.line.is_alive

@@ -120,7 +120,7 @@ def test_a_command_keeps_its_input_output_errors_and_exit_code_apart(lab: Runnin
     ssh.open()
     assert ssh.is_alive
     done = ssh.run("tr a-z A-Z; echo wrong >&2; exit 7", stdin="in\n")
-    assert (done.exit_code, done.stdout, done.stderr, done.said) == (7, "IN\n", "wrong\n", "wrong\nIN")
+    assert (done.exit_code, done.stdout, done.stderr, done.output) == (7, "IN\n", "wrong\n", "wrong\nIN")
     big = ssh.run("wc -c; head -c 5000000 /dev/zero; head -c 3000000 /dev/zero >&2", stdin="x" * 5_000_000)
     assert (big.stdout[:8], len(big.stdout), len(big.stderr)) == ("5000000\n", 5_000_008, 3_000_000)
     assert ssh.run("printf '\\377'").stdout == "\N{REPLACEMENT CHARACTER}"

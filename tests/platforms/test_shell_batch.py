@@ -1,4 +1,4 @@
-"""Many questions to one shell: a real one here, and what is heard when a line hangs or ends."""
+"""Many questions to one shell: a real one here, and what is on_output when a line hangs or ends."""
 
 import re
 import subprocess
@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from netkit.errors import AccessError, Problem
 from netkit.platforms import shell_batch
-from netkit.platforms.ssh import CutShortError, Done, Heard, SshLine, SshTarget
+from netkit.platforms.ssh import CutShortError, Done, OnOutput, SshLine, SshTarget
 from netkit.platforms.view import Reply
 
 MARK = "@0123456789abcdef01234567@"
@@ -86,9 +86,9 @@ def test_what_was_heard_before_the_end_is_kept_and_the_rest_says_why() -> None:
     script = shell_batch.script(["echo one", "echo two"], MARK, 5)
     whole = subprocess.run(["/bin/sh"], input=script.encode(), capture_output=True, check=False).stdout
     middle = whole.index(b"two")
-    heard = [(1.0, whole[:3]), (2.0, whole[3:middle]), (3.0, b"tw")]
+    on_output = [(1.0, whole[:3]), (2.0, whole[3:middle]), (3.0, b"tw")]
     lost = Reply("", "not answered: did not answer within 3 s", 3.0)
-    assert shell_batch.replies(heard, "", MARK, 2, "did not answer within 3 s") == (Reply("one\n", "", 2.0), lost)
+    assert shell_batch.replies(on_output, "", MARK, 2, "did not answer within 3 s") == (Reply("one\n", "", 2.0), lost)
 
 
 def test_nothing_heard_is_a_failure_of_each() -> None:
@@ -98,7 +98,7 @@ def test_nothing_heard_is_a_failure_of_each() -> None:
 class Answering(SshLine):
     """A line on which a function answers: given the program, what it is told, the mark in that, and who hears it."""
 
-    def __init__(self, answer: Callable[[str, str, str, Heard | None], Done]) -> None:
+    def __init__(self, answer: Callable[[str, str, str, OnOutput | None], Done]) -> None:
         super().__init__(SshTarget("gpu01", "127.0.0.1", "root"))
         self._answer = answer
 
@@ -107,22 +107,22 @@ class Answering(SshLine):
         command: str,
         timeout_s: float | None = None,
         stdin: str = "",
-        heard: Heard | None = None,
+        on_output: OnOutput | None = None,
         *,
         name: str = "",
     ) -> Done:
         del timeout_s, name
-        return self._answer(command, stdin, stdin.partition("mark=")[2].split()[0], heard)
+        return self._answer(command, stdin, stdin.partition("mark=")[2].split()[0], on_output)
 
 
 def breaking(error: type[AccessError], commands: int) -> Answering:
     """Return a line to a shell here that breaks after so many commands."""
 
-    def answer(command: str, stdin: str, mark: str, heard: Heard | None) -> Done:
+    def answer(command: str, stdin: str, mark: str, on_output: OnOutput | None) -> Done:
         done = subprocess.run([command], input=stdin.encode(), capture_output=True, check=False)
         ends = [match.end() for match in re.finditer(rf"{mark} = 0\n".encode(), done.stdout)]
-        if heard and commands:
-            heard(done.stdout[: ends[commands - 1]])
+        if on_output and commands:
+            on_output(done.stdout[: ends[commands - 1]])
         raise error(Problem("gpu01: the connection is lost"))
 
     return Answering(answer)
@@ -130,7 +130,9 @@ def breaking(error: type[AccessError], commands: int) -> Answering:
 
 def garbling(exit_code: int, complaint: str) -> Answering:
     """Return a line that ends every command at once and answers with something else."""
-    return Answering(lambda _command, _stdin, mark, _heard: Done(exit_code, "", f"\n{mark} 0\n{complaint}\n{mark} 1\n"))
+    return Answering(
+        lambda _command, _stdin, mark, _output: Done(exit_code, "", f"\n{mark} 0\n{complaint}\n{mark} 1\n")
+    )
 
 
 def test_a_connection_that_is_lost_in_the_middle_keeps_what_was_answered() -> None:
@@ -161,5 +163,5 @@ def test_what_is_no_answer_is_told_without_marks(exit_code: int, complaint: str,
 
 @given(st.lists(st.binary(max_size=60), max_size=4), st.text(max_size=60))
 def test_no_bytes_upset_it(chunks: list[bytes], stderr: str) -> None:
-    heard = [(time.time(), chunk) for chunk in chunks]
-    assert len(shell_batch.replies(heard, stderr, MARK, 3, "x")) == 3
+    on_output = [(time.time(), chunk) for chunk in chunks]
+    assert len(shell_batch.replies(on_output, stderr, MARK, 3, "x")) == 3

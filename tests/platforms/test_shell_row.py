@@ -6,7 +6,7 @@ import pytest
 
 from netkit.platforms import shell_batch
 from netkit.platforms.shell_batch import ShellStep
-from netkit.platforms.ssh import Done, Heard, SshLine, SshTarget
+from netkit.platforms.ssh import Done, OnOutput, SshLine, SshTarget
 
 TARGET = SshTarget("leaf01", "127.0.0.1", "root")
 
@@ -25,16 +25,16 @@ class Here(SshLine):
         command: str,
         timeout_s: float | None = None,
         stdin: str = "",
-        heard: Heard | None = None,
+        on_output: OnOutput | None = None,
         *,
         name: str = "",
     ) -> Done:
         self.name = name
         self.limits_s.append(timeout_s)
         done = subprocess.run(["/bin/sh", "-c", command], input=stdin.encode(), capture_output=True, check=False)
-        for place in range(0, len(done.stdout) if heard else 0, self.piece_bytes):
-            assert heard
-            if (limit_s := heard(done.stdout[place : place + self.piece_bytes])) is not None:
+        for place in range(0, len(done.stdout) if on_output else 0, self.piece_bytes):
+            assert on_output
+            if (limit_s := on_output(done.stdout[place : place + self.piece_bytes])) is not None:
                 self.limits_s.append(limit_s)
         return Done(done.returncode, done.stdout.decode(), done.stderr.decode())
 

@@ -10,7 +10,7 @@ from netkit.platforms.bgp_reader import (
     aggregate_words,
     clauses_in_order,
     in_order,
-    inserted,
+    insert_line,
     interface_address,
     line_of,
     no_place,
@@ -62,12 +62,12 @@ def keeping(files: Files, kept: RetainedRouting) -> Files:
     """Return intended files in which eos.cfg also says what is to be kept; all else stays as it is written."""
     lines = files[FILE].splitlines(keepends=True)
     for name, rule in kept.rules:
-        inserted(lines, _after(lines, f"ip prefix-list {name}"), f"   seq {rule.number} {_rule_words(rule)}")
+        insert_line(lines, _after(lines, f"ip prefix-list {name}"), f"   seq {rule.number} {_rule_words(rule)}")
     for aggregate in kept.aggregates:
         found = [place for place, line in enumerate(lines, start=1) if line.startswith("router bgp ")]
         if not found:
             raise no_place(FILE, "router bgp")
-        inserted(lines, found[0], f"   {aggregate_words(aggregate)}")
+        insert_line(lines, found[0], f"   {aggregate_words(aggregate)}")
     return {**files, FILE: "".join(lines)}
 
 
@@ -76,8 +76,8 @@ def _after(lines: list[str], header: str) -> int:
     found = [place for place, line in enumerate(lines) if line.strip() == header and not line.startswith(" ")]
     if not found:
         place = len(lines) - 1 if lines and lines[-1].strip() == "end" else len(lines)
-        inserted(lines, place, header)
-        inserted(lines, place + 1, "!")
+        insert_line(lines, place, header)
+        insert_line(lines, place + 1, "!")
         return place + 1
     place = found[0] + 1
     while place < len(lines) and lines[place].startswith(" "):

@@ -1,4 +1,4 @@
-"""Plain Linux with FRR: routing only. It has no switch chip, so nothing lossless; fit for a lab."""
+"""Plain Linux with FRR: routing only. Without a switch chip it has no lossless features; suitable for a lab."""
 
 from netkit.hardware import Split, SwitchModel
 from netkit.platforms.platform import Ignored, ManagementAccess, Platform, capabilities

@@ -1,4 +1,4 @@
-"""How snmpd tells of a Linux switch with FRR."""
+"""Specifics of snmpd on a Linux switch with FRR."""
 
 import re
 

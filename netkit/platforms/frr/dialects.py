@@ -1,4 +1,4 @@
-"""How FRR differs between releases where netkit's configuration meets the difference, as data."""
+"""Differences between FRR releases that affect netkit's configuration, as data."""
 
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -8,14 +8,14 @@ from netkit.platforms.platform import newest
 
 @dataclass(frozen=True, slots=True)
 class FrrDialect:
-    """What one range of releases understands."""
+    """Syntax of one range of releases."""
 
     since: str
     neighbor_drain: Literal["route-map", "command"] = "route-map"
     managed_daemons: tuple[str, ...] = ()
 
 
-# 8.4 has no `neighbor … graceful-shutdown`. 8.5 to 10.5 have it, but it only lowers the preference of what comes in:
+# 8.4 has no `neighbor … graceful-shutdown`. 8.5 to 10.5 have it, but it only lowers the preference of received routes:
 # until 10.6 nothing sent to the neighbour carries the community. A route map drains both directions everywhere.
 _8_4 = FrrDialect(since="8.4")
 _9_0 = replace(_8_4, since="9.0", managed_daemons=("mgmtd",))
@@ -25,5 +25,4 @@ DIALECTS = (_8_4, _9_0, _10_6)
 
 
 def dialect(version: str) -> FrrDialect:
-    """Return the dialect of a release."""
     return newest(DIALECTS, version)

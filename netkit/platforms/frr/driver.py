@@ -1,4 +1,4 @@
-"""The NAPALM driver of Linux switches with FRR, over SSH. Also what netkit itself drives such a switch by."""
+"""NAPALM driver for Linux switches with FRR, over SSH, which netkit uses too."""
 
 import time
 from collections.abc import Collection
@@ -18,11 +18,11 @@ from netkit.platforms.secrets import SECRET, SecretResolver
 from netkit.platforms.ssh import Done
 
 NETWORKD_S = 20
-UNTIMED_S = 600  # a commit without a timer is confirmed at once; were netkit to end in between, this takes it back
+UNTIMED_S = 600  # a commit without a timer is confirmed immediately; this reverts it if netkit dies in between
 
 
 class FrrDriver(FrrReader):
-    """One Linux switch with FRR. Not for several threads at once."""
+    """One Linux switch with FRR. Not thread-safe."""
 
     def __init__(
         self,
@@ -38,24 +38,24 @@ class FrrDriver(FrrReader):
         self._is_staged = self._is_kept = False
 
     def close(self) -> None:
-        """Hang up; what waits for its confirmation goes on waiting, until its time is up."""
+        """Disconnect; a commit that waits for its confirmation keeps waiting until its timer expires."""
         if self._line.is_alive and (self._is_staged or self._is_kept):
             self.discard_config()
         super().close()
 
     def load_candidate(self, candidate: Candidate) -> None:
-        """Stage a change: the files that differ, with what on the switch is not netkit's."""
+        """Stage the files that differ, merged with the parts on the switch that netkit does not own."""
         self.discard_config()
         if candidate.changes:
             running = self._read()
             self._stage(merged(candidate.changes, running, candidate.files), running, candidate.changes)
 
     def load_merge_candidate(self, filename: str | None = None, config: str | None = None) -> None:
-        """Stage lines of frr.conf on top of what runs."""
+        """Stage lines of frr.conf on top of the running ones."""
         self._load_text(given_text(filename, config), replaces=False)
 
     def load_replace_candidate(self, filename: str | None = None, config: str | None = None) -> None:
-        """Stage a whole frr.conf instead of what runs."""
+        """Stage a complete frr.conf in place of the running one."""
         self._load_text(given_text(filename, config), replaces=True)
 
     def _load_text(self, text: str, *, replaces: bool) -> None:
@@ -68,7 +68,7 @@ class FrrDriver(FrrReader):
     def _stage(self, files: dict[str, str | None], running: dict[str, str], changes: tuple[Change, ...]) -> None:
         changed = frozenset(files)
         texts = {file: self._secrets.text(text) for file, text in files.items() if text is not None}
-        self._run(procedure.FRESH, "a change waits to be confirmed", "confirm it, take it back, or wait")
+        self._run(procedure.FRESH, "a change waits for its confirmation", "confirm it, roll it back, or wait")
         for file, text in texts.items():
             self._line.put(f"{procedure.AFTER}/{file}", text, PLACES[file].mode)
         for file in changed - texts.keys():
@@ -79,7 +79,9 @@ class FrrDriver(FrrReader):
                 self._line.put(f"{folder}.left", "".join(f"{port}\n" for port in ports))
         self._line.put(procedure.SCRIPT, procedure.script(changed))
         self._run(
-            procedure.prepare(changed), "what runs cannot be kept for the way back", "see whether its disk is full"
+            procedure.prepare(changed),
+            "the running files cannot be saved for a rollback",
+            "check whether its disk is full",
         )
         if FRR_CONF in changed:
             self._line.put(f"{procedure.BEFORE}/{FRR_CONF}", running[FRR_CONF], PLACES[FRR_CONF].mode)
@@ -87,46 +89,60 @@ class FrrDriver(FrrReader):
         self._refuse_unreadable(texts.keys())
 
     def _refuse_unreadable(self, changed: Collection[str]) -> None:
-        """Have the switch look at the files, and at the way back, before anything is changed."""
+        """Have the switch validate the new files, and those for the rollback, before anything changes."""
         if NETPLAN in changed:
-            what = "netplan does not take the file"
-            self._run(procedure.LOOK_AT_NETPLAN, what, "see the templates, and the version of netplan")
+            what = "netplan rejects the file"
+            self._run(procedure.LOOK_AT_NETPLAN, what, "check the templates, and the version of netplan")
         if FRR_CONF in changed:
-            for folder, whose in ((procedure.AFTER, "the intended"), (procedure.BEFORE, "the running")):
+            for folder, name in ((procedure.AFTER, "intended"), (procedure.BEFORE, "running")):
                 command = f"vtysh -C -f {folder}/{FRR_CONF}"
-                self._run(command, f"FRR does not take {whose} configuration", "see the templates, and FRR's version")
+                self._run(command, f"FRR rejects the {name} configuration", "check the templates, and FRR's version")
 
     def _run(self, command: str, what: str, remedy: str, timeout_s: float | None = None) -> Done:
         """Run a command that must succeed."""
         done = self._line.run(command, timeout_s)
         if done.exit_code != 0:
-            said = " ".join(self._shown_safely(done.said).split()[-60:])
-            raise DeviceError(Problem(f"{self.device}: {what}{': ' if said else ''}{said}", remedy))
+            reason = " ".join(self._masked(done.output).split()[-60:])
+            raise DeviceError(Problem(f"{self.device}: {what}{': ' if reason else ''}{reason}", remedy))
         return done
 
-    def _shown_safely(self, text: str) -> str:
+    def _masked(self, text: str) -> str:
         return self._secrets.hidden(PASSWORD.sub(rf"\1 {SECRET}", text))
 
     def compare_config(self) -> str:
-        """Return what frr-reload.py would do, and what differs in other files; empty when it is nothing."""
+        """Read what frr-reload.py would do, and list the changes of other files; empty if there are none."""
         if not self._is_staged:
             return ""
-        found = [f"{_shown(change)}\n" for change in self._changes if change.path[0] != FRR_CONF]
+        found = []
+        for change in self._changes:
+            if change.path[0] == FRR_CONF:
+                continue
+            place = " ".join(change.path)
+            if change.running is not None:
+                found.append(f"-{place} {change.running}".rstrip() + "\n")
+            if change.intended is not None:
+                found.append(f"+{place} {change.intended}".rstrip() + "\n")
         command = f"[ ! -e {procedure.AFTER}/{FRR_CONF} ] || {RELOAD} --test {procedure.AFTER}/{FRR_CONF}"
-        done = self._run(command, "frr-reload.py fails", "see whether FRR runs")
-        return self._shown_safely("".join([*found, *reply.differences(done.stdout)])).strip()
+        done = self._run(command, "frr-reload.py fails", "check whether FRR runs")
+        return self._masked("".join([*found, *reply.differences(done.stdout)])).strip()
 
     def commit_config(self, message: str = "", revert_in: int | None = None) -> None:
-        """Apply; with `revert_in` seconds the switch takes it back by itself, else it is kept at once."""
+        """Apply; with `revert_in`, the switch itself reverts after so many seconds, else it is kept immediately."""
         del message
         if not self._is_staged:
             raise DeviceError(Problem(f"{self.device}: nothing is staged", "load a candidate first"))
-        what, remedy = "the change does not take effect", "it goes back by its timer; see journalctl"
+        what, remedy = "the change does not take effect", "it reverts by its timer; see journalctl"
         changes = self._changes
         try:
             self._is_staged = False
             self._run(procedure.begin(revert_in or UNTIMED_S, str(time.time_ns())), what, remedy)
-            self._refuse_unless_applied(changes)
+            # FRR can skip a line and still report success: compare with what runs now.
+            running = {file: text for file, text in self._read().items() if MODEL.reads(file)}
+            left = [" / ".join(change.path) for change in missing(changes, MODEL.parse(running))]
+            left = left or self._missing_in_kernel(changes)
+            if left:
+                what = f"{self.device}: reports that the change is applied, but does not run it: {left[0]}"
+                raise DeviceError(Problem(what, remedy))
         except DeviceError:
             if revert_in is None:
                 self.rollback()
@@ -135,16 +151,8 @@ class FrrDriver(FrrReader):
             self._keep()
             self._is_kept = True
 
-    def _refuse_unless_applied(self, changes: tuple[Change, ...]) -> None:
-        """Look at what runs now: FRR can leave out a line and say that all went well."""
-        left = [" / ".join(change.path) for change in missing(changes, MODEL.parse(self._model_files()))]
-        left = left or self._unlike_the_kernel(changes)
-        if left:
-            what = f"{self.device}: says the change is applied, but does not run it: {left[0]}"
-            raise DeviceError(Problem(what, "it goes back by its timer; see journalctl"))
-
-    def _unlike_the_kernel(self, changes: tuple[Change, ...]) -> list[str]:
-        """Return what interfaces do not show of a change, once they have had the time for it."""
+    def _missing_in_kernel(self, changes: tuple[Change, ...]) -> list[str]:
+        """Find changes of addresses and MTUs that interfaces do not show; wait for networkd to apply them."""
         ports = tuple(change for change in changes if change.path[0] == NETPLAN)
         deadline_s = time.monotonic() + NETWORKD_S
         while left := list(differing(ports, self._links("addr"))) if ports else []:
@@ -153,39 +161,38 @@ class FrrDriver(FrrReader):
             time.sleep(0.5)
         return left
 
-    def _model_files(self) -> dict[str, str]:
-        return {file: text for file, text in self._read().items() if MODEL.reads(file)}
-
     def has_pending_commit(self) -> bool:
-        """Whether the switch waits for a confirmation, or is on its way back."""
+        """Whether a commit waits for its confirmation, or is being reverted."""
         return self._line.run(procedure.IS_PENDING).exit_code == 0
 
     def confirm_commit(self) -> None:
-        """Keep what was applied: put the files where a reboot finds them."""
+        """Keep the change: install the files where a reboot finds them."""
         self._keep()
         self._line.run(procedure.CLEAN)
 
     def _keep(self) -> None:
-        what, remedy = "no commit waits for a confirmation", "its time was up: see what runs, and plan again"
-        self._run(f"{procedure.IS_WAITING}", what, remedy)
+        what, remedy = "no commit waits for a confirmation", "its timer expired: check what runs, and plan again"
+        self._run(procedure.IS_WAITING, what, remedy)
         self._run(
-            procedure.KEEP, "the change cannot be kept", "see whether its disk is full; it goes back by its timer"
+            procedure.KEEP,
+            "the change cannot be kept",
+            "check whether its disk is full; the change reverts by its timer",
         )
 
     def discard_config(self) -> None:
-        """Forget what is staged."""
+        """Discard the staged change."""
         self._line.run(f"{procedure.IS_PENDING} || {procedure.CLEAN}")
         self._is_staged, self._is_kept, self._changes = False, False, ()
 
     def rollback(self) -> None:
-        """Take back a commit that waits, at once; else the last one of this object."""
+        """Revert a commit that waits for its confirmation, else the last one of this object."""
         if self._is_kept or self.has_pending_commit():
-            self._run(procedure.BACK, "the way back fails", "see frr-reload.py and netplan on it by hand")
+            self._run(procedure.BACK, "the rollback fails", "run frr-reload.py and netplan on it by hand")
             self._line.run(procedure.CLEAN)
         self._is_staged, self._is_kept, self._changes = False, False, ()
 
     def drain(self) -> None:
-        """Ask every neighbour to send traffic elsewhere, until `undrain` or a reboot."""
+        """Signal every neighbour to route around the switch, until `undrain` or a reboot."""
         found = self._read()
         if found.get(reply.OWN_DRAIN):
             return
@@ -193,28 +200,21 @@ class FrrDriver(FrrReader):
         if not lines:
             return
         self._line.put(procedure.DRAIN, lines)
-        self._type(procedure.DRAIN, "the switch cannot be drained")
+        self._load_lines(procedure.DRAIN, "the switch cannot be drained")
 
     def undrain(self) -> None:
-        """End a drain of netkit's; one that is intended stays."""
+        """End a drain by netkit; an intended one stays."""
         own = self._line.run(f"cat {procedure.DRAIN}")
         if own.exit_code == 0:
             file = f"{procedure.DRAIN}.end"
-            waiting = f"{procedure.AFTER}/{FRR_CONF}"  # what is tried stands there until it is kept
+            waiting = f"{procedure.AFTER}/{FRR_CONF}"  # a change that waits for its confirmation is there
             where = f"{procedure.IS_WAITING} && [ -e {waiting} ] && cat {waiting} || cat {PLACES[FRR_CONF].path}"
             self._line.put(file, undrain_lines(own.stdout, self._printed(where)))
-            self._type(file, "the drain does not end")
+            self._load_lines(file, "the drain does not end")
             self._line.run(f"rm -f {procedure.DRAIN} {file}")
 
-    def _type(self, file: str, what: str) -> None:
-        self._run(f"vtysh -f {file}", what, "see whether bgpd runs")
-
-
-def _shown(change: Change) -> str:
-    """Return a change of a file as one line."""
-    place = " ".join(change.path)
-    sides = (f"-{place} {change.running}" if change.running is not None else "", f"+{place} {change.intended}")
-    return "\n".join(side.rstrip() for side in sides[: 1 if change.is_removal else 2] if side)
+    def _load_lines(self, file: str, what: str) -> None:
+        self._run(f"vtysh -f {file}", what, "check whether bgpd runs")
 
 
 DRIVER = FrrDriver

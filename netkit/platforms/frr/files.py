@@ -1,4 +1,4 @@
-"""The files of a Linux switch with FRR: where each belongs, whose it is, and how it takes effect."""
+"""The files of a Linux switch with FRR: paths, owners, and how they take effect."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ RELOAD = "/usr/lib/frr/frr-reload.py"
 
 @dataclass(frozen=True, slots=True)
 class FileTarget:
-    """Where a file stands, who may read it, and what has its program read it again."""
+    """Path and permissions of a file, and the service to restart."""
 
     path: str
     mode: int = 0o644
@@ -27,10 +27,10 @@ PLACES = {
     "rsyslog.conf": FileTarget("/etc/rsyslog.conf", restart="rsyslog"),
     "snmpd.conf": FileTarget("/etc/snmp/snmpd.conf", 0o600, restart="snmpd"),
 }
-"""In the order in which they take effect: the interfaces before the routing."""
+"""In the order they are applied: the interfaces before the routing."""
 
 
 def in_order(files: Iterable[str]) -> tuple[str, ...]:
-    """Return files in the order in which they take effect."""
+    """Sort files in the order they are applied."""
     wanted = set(files)
     return tuple(file for file in PLACES if file in wanted)

@@ -1,4 +1,4 @@
-"""Linux switches with FRR: frr.conf as FRR prints it back, and the files around it."""
+"""Configuration model of Linux switches with FRR: frr.conf as FRR prints it, and the other files."""
 
 import re
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ from netkit.platforms.secrets import SECRET
 
 FRR_CONF = "frr.conf"
 
-# What FRR leaves out when it prints its configuration, because it is the default of `frr defaults traditional`
+# Omitted when FRR prints its configuration, because these are the defaults of `frr defaults traditional`
 # (docs.frrouting.org: BGP, "bgp ebgp-requires-policy" and "timers bgp"; BFD, the three timers of a profile).
 DEFAULTS = frozenset(
     {
@@ -26,7 +26,7 @@ DEFAULTS = frozenset(
         "transmit-interval 300",
     }
 )
-# What vtysh says of itself, and no daemon.
+# Printed by vtysh itself, not by a daemon.
 PREAMBLE = ("Building configuration", "Current configuration")
 KEYED = (
     "frr defaults",
@@ -54,7 +54,7 @@ KEYED = (
 PASSWORD = re.compile(r"(neighbor \S+ password|password|enable password) .+")
 
 
-def _meant(line: str) -> Iterator[str]:
+def _normalised(line: str) -> Iterator[str]:
     if line in DEFAULTS or line.startswith(PREAMBLE):
         return
     yield PASSWORD.sub(rf"\1 {SECRET}", line)
@@ -65,7 +65,7 @@ GRAMMAR = config_lines.Grammar(
     closers=frozenset({"exit", "exit-address-family", "end"}),
     comments=("!", "#"),
     indent=1,
-    rewrite=_meant,
+    rewrite=_normalised,
 )
 ROUTING = Kind(
     parse=lambda text, file: config_lines.parse(text, GRAMMAR, file, (file,)),
@@ -82,12 +82,10 @@ KINDS = {
 
 
 def parse(files: Files) -> Config:
-    """Return the files of a switch as one configuration."""
     return file_kinds.parse(files, KINDS)
 
 
 def text(config: Config) -> dict[str, str]:
-    """Return a configuration as files."""
     return file_kinds.text(config, KINDS)
 
 

@@ -1,7 +1,7 @@
-"""What runs on a switch: a script that tries files, and keeps them or takes them back.
+"""Shell script for a commit on the switch: try the files, then keep or revert them.
 
-Files are where programs look for them only while these read them: until they are kept, a reboot finds the old ones.
-All is below /run, which a reboot empties. Whoever renames the marker first wins: the timer, or the one who confirms.
+New files are in place only while the services read them: until they are kept, a reboot finds the old ones. The script
+and its state are below /run, which a reboot empties. The timer and the confirmation race to rename a marker.
 """
 
 import shlex
@@ -14,12 +14,12 @@ SCRIPT = f"{FOLDER}/run"
 WAITING, GOING_BACK = f"{FOLDER}/waiting", f"{FOLDER}/going-back"
 BEFORE, SAVED, AFTER = f"{FOLDER}/before", f"{FOLDER}/saved", f"{FOLDER}/after"
 GONE = f"{FOLDER}/gone"
-"""Names the files that are not to be there after the change."""
+"""Lists the files that the change removes."""
 UNIT = "netkit-revert"
 TOO_LATE = 75
 
-# Up to 9.0 FRR has no `no` for the timers of BFD. frr-reload.py then shortens the command until vtysh takes what is
-# left of it, and says that all went well; so a timer that runs, and that the file leaves at its default, is stated.
+# Up to 9.0 FRR has no `no` for BFD timers. frr-reload.py then shortens the command until vtysh accepts it, and reports
+# success. So defaults are written out for timers that run and are missing in the file.
 BFD_DEFAULTS = {
     "detect-multiplier": 3,
     "receive-interval": 300,
@@ -165,7 +165,7 @@ esac
 
 
 def script(changed: frozenset[str]) -> str:
-    """Return the script for a set of files."""
+    """Write the script for a set of files."""
     files = in_order(changed)
     put = "\n".join(f'    place {file} {shlex.quote(PLACES[file].path)} "$1"' for file in files)
     room = put.replace("    place ", "    hold ").replace('"$1"', "after")
@@ -177,7 +177,7 @@ def script(changed: frozenset[str]) -> str:
 
 
 def _steps(files: tuple[str, ...]) -> list[str]:
-    """Return how files take effect."""
+    """List the commands that make files take effect."""
     steps = []
     for file in files:
         if file == NETPLAN:
@@ -198,27 +198,23 @@ def _steps(files: tuple[str, ...]) -> list[str]:
 
 
 def prepare(changed: frozenset[str]) -> str:
-    """Return the commands that keep what is there now: the files, and the kernel's settings."""
+    """Write the commands that save the current files and kernel settings."""
     paths = [(file, PLACES[file].path) for file in in_order(changed)]
     saved = " && ".join(
         f"{{ [ ! -e {path} ] && [ ! -L {path} ] || cp -a {path} {SAVED}/{file}; }}" for file, path in paths
     )
     before = f"cp -a {SAVED}/. {BEFORE}/"
-    values = f"{{ {_values()}; }} >{FOLDER}/values" if SYSCTL in changed else "true"
+    keys = f"sed -n 's/^-\\{{0,1\\}}\\([a-z][^ =]*\\).*/\\1/p' {AFTER}/{SYSCTL} 2>/dev/null"
+    show = f'for key in $({keys}); do value=$(sysctl -n "$key" 2>/dev/null) && echo "$key = $value"; done; true'
+    values = f"{{ {show}; }} >{FOLDER}/values" if SYSCTL in changed else "true"
     owners = " ".join(
         f"chown {PLACES[file].owner} {AFTER}/{file} 2>/dev/null;" for file, _ in paths if PLACES[file].owner
     )
     return f"umask 077; {owners} {saved} && {before} && {values}"
 
 
-def _values() -> str:
-    """Return a command that prints the kernel's settings that a new file sets, as they are now."""
-    keys = f"sed -n 's/^-\\{{0,1\\}}\\([a-z][^ =]*\\).*/\\1/p' {AFTER}/{SYSCTL} 2>/dev/null"
-    return f'for key in $({keys}); do value=$(sysctl -n "$key" 2>/dev/null) && echo "$key = $value"; done; true'
-
-
 def begin(revert_in: int, token: str) -> str:
-    """Return the command that sets the timer and tries the files. By its token a timer knows its own change."""
+    """Write the command that starts the timer and tries the files; the token ties the timer to this change."""
     late = f"sh {SCRIPT} late {token}"
     exact = "--timer-property=AccuracySec=1s"
     timed = f"systemd-run --quiet --collect --on-active={revert_in} {exact} --unit={UNIT} {late}"
@@ -236,7 +232,7 @@ BACK = f"[ -e {SCRIPT} ] || exit 0; sh {SCRIPT} back; code=$?; {STOP}; exit $cod
 CLEAN = f"rm -rf {FOLDER}"
 IS_WAITING = f"[ -e {WAITING} ]"
 IS_PENDING = f"{{ [ -e {WAITING} ] || [ -e {GOING_BACK} ]; }}"
-"""Whether a change waits for its confirmation, or is on its way back."""
+"""Whether a change waits for its confirmation, or is being reverted."""
 FRESH = f"! {IS_PENDING} || exit {TOO_LATE}; umask 077; rm -rf {FOLDER} && mkdir -p {BEFORE} {SAVED} {AFTER} {GONE}"
 LOOK_AT_NETPLAN = (
     f"mkdir -p {FOLDER}/root/etc/netplan && cp {AFTER}/{NETPLAN} {FOLDER}/root/etc/netplan/ && "

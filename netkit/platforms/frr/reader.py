@@ -1,4 +1,4 @@
-"""Reading a Linux switch with FRR, in NAPALM's words and in netkit's."""
+"""Reader of a Linux switch with FRR, with NAPALM's getters and netkit's own methods."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -17,11 +17,11 @@ from netkit.platforms.ssh import SshLine, SshTarget
 from netkit.platforms.view import Reply
 
 SUMMARY = "vtysh -c 'show bgp ipv4 unicast summary json'"
-STATE = "see whether FRR runs: systemctl status frr"
+STATE = "check whether FRR runs: systemctl status frr"
 
 
 class FrrReader(LinuxGetters, NetworkDriver):  # type: ignore[misc]
-    """One switch, only to be read. Not for several threads at once."""
+    """One switch, read-only. Not thread-safe."""
 
     platform = "frr"
 
@@ -43,15 +43,14 @@ class FrrReader(LinuxGetters, NetworkDriver):  # type: ignore[misc]
         self._line.open()
 
     def close(self) -> None:
-        """Hang up."""
+        """Disconnect."""
         self._line.close()
 
     def is_alive(self) -> dict[str, bool]:
-        """Return whether the connection stands."""
         return {"is_alive": self._line.is_alive}
 
     def _read(self) -> dict[str, str]:
-        """Return every file that is there; FRR's as it runs, and netkit's drain if there is one."""
+        """Read every existing file; FRR's as it runs, and netkit's drain if there is one."""
         found = reply.pieces(self._line.run(reply.READING).stdout)
         if not reply.is_configuration(found.get(FRR_CONF, "")):
             raise self._access("FRR does not show its configuration", STATE)
@@ -63,12 +62,12 @@ class FrrReader(LinuxGetters, NetworkDriver):  # type: ignore[misc]
         return AccessError(Problem(f"{self.device}: {what}", remedy))
 
     def running_files(self) -> Mapping[str, str | None]:
-        """Return the running configuration; a drain of netkit's own is not part of it."""
+        """Read the running configuration, without a drain by netkit."""
         found = self._read()
         return {file: found.get(file) for file in PLACES}
 
     def os_version(self) -> str:
-        """Return FRR's release."""
+        """Read FRR's release."""
         if not self._version:
             self._version = reply.version_in(self._printed("vtysh -c 'show version'"))
         if not self._version:
@@ -76,14 +75,14 @@ class FrrReader(LinuxGetters, NetworkDriver):  # type: ignore[misc]
         return self._version
 
     def sessions(self) -> tuple[SessionState, ...]:
-        """Return the BGP sessions; none where BGP does not run."""
+        """Read the BGP sessions; empty if BGP does not run."""
         try:
             return tuple(reply.sessions(self._printed(SUMMARY)))
         except (ValueError, TypeError, AttributeError):
             raise self._access("FRR does not show its sessions", STATE) from None
 
     def ask(self, commands: Sequence[str]) -> tuple[Reply, ...]:
-        """Return the answer to each command, in order; one that fails is an answer with a failure."""
+        """Run commands and return a reply to each, in order; a command that fails is a reply with a failure."""
         return shell_batch.ask(self._line, commands)
 
     def _printed(self, command: str) -> str:
@@ -100,7 +99,7 @@ class FrrReader(LinuxGetters, NetworkDriver):  # type: ignore[misc]
         sanitized: bool = False,
         format: str = "text",  # noqa: A002
     ) -> dict[str, str]:
-        """Return FRR's configuration: what runs, and what it starts with."""
+        """Read FRR's running and startup configuration."""
         del full, sanitized, format
         commands = {"running": reply.VTYSH, "startup": f"cat {PLACES[FRR_CONF].path}"}
         wanted = {name: command for name, command in commands.items() if retrieve in {"all", name}}
@@ -108,7 +107,6 @@ class FrrReader(LinuxGetters, NetworkDriver):  # type: ignore[misc]
         return {"running": "", "startup": "", "candidate": "", **found}
 
     def get_facts(self) -> dict[str, Any]:
-        """Return what the switch is."""
         name, uptime = self._printed("hostname").strip(), self._printed("cat /proc/uptime")
         return facts(name, self.os_version(), uptime, self._links())
 
@@ -117,30 +115,26 @@ class FrrReader(LinuxGetters, NetworkDriver):  # type: ignore[misc]
         return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
 
     def get_interfaces(self) -> dict[str, Any]:
-        """Return the state of each interface."""
         return interfaces(self._links(), self._shown("vtysh -c 'show interface json'"))
 
     def get_interfaces_counters(self) -> dict[str, Any]:
-        """Return the counters of each interface."""
         return counters(self._links())
 
     def get_bgp_neighbors(self) -> dict[str, Any]:
-        """Return the BGP sessions of the default VRF."""
+        """Read the BGP sessions of the default VRF."""
         return bgp_neighbors(self._shown(SUMMARY), self._shown("vtysh -c 'show bgp neighbors json'"))
 
     def get_lldp_neighbors(self) -> dict[str, Any]:
-        """Return who is at the other end of each cable."""
         return lldp_neighbors(self._shown("lldpcli -f json0 show neighbors"))
 
     def cli(self, commands: list[str], encoding: str = "text") -> dict[str, str]:
-        """Run commands of the switch's shell; what they print, errors included, is returned."""
+        """Run shell commands and return their output, errors included."""
         if encoding != "text":
             raise NotImplementedError(f"no {encoding} output; ask the command for it")
-        return {command: self._line.run(command).said for command in commands}
+        return {command: self._line.run(command).output for command in commands}
 
 
 def facts(hostname: str, version: str, uptime: str, links: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return what the switch is."""
     words = uptime.split()
     return {
         "uptime": float(words[0]) if words else -1.0,
@@ -155,7 +149,6 @@ def facts(hostname: str, version: str, uptime: str, links: Iterable[Mapping[str,
 
 
 def interfaces(links: Iterable[Mapping[str, Any]], described: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the state of each interface."""
     return {str(link.get("ifname", "")): _interface(link, described) for link in links}
 
 
@@ -174,41 +167,41 @@ def _interface(link: Mapping[str, Any], described: Mapping[str, Any]) -> dict[st
 
 
 def counters(links: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return the counters of each interface; the kernel does not tell unicast and broadcast apart."""
+    """Convert the counters of each interface; the kernel does not separate unicast and broadcast."""
     return {str(link.get("ifname", "")): _counters(link.get("stats64", {})) for link in links}
 
 
 def _counters(stats: Mapping[str, Any]) -> dict[str, int]:
     found: dict[str, int] = {}
-    for way in ("rx", "tx"):
-        told = stats.get(way, {})
+    for direction in ("rx", "tx"):
+        values = stats.get(direction, {})
         found |= {
-            f"{way}_errors": int(told.get("errors", UNKNOWN)),
-            f"{way}_discards": int(told.get("dropped", UNKNOWN)),
-            f"{way}_octets": int(told.get("bytes", UNKNOWN)),
-            f"{way}_unicast_packets": int(told.get("packets", UNKNOWN)),
-            f"{way}_multicast_packets": int(told.get("multicast", UNKNOWN)),
-            f"{way}_broadcast_packets": UNKNOWN,
+            f"{direction}_errors": int(values.get("errors", UNKNOWN)),
+            f"{direction}_discards": int(values.get("dropped", UNKNOWN)),
+            f"{direction}_octets": int(values.get("bytes", UNKNOWN)),
+            f"{direction}_unicast_packets": int(values.get("packets", UNKNOWN)),
+            f"{direction}_multicast_packets": int(values.get("multicast", UNKNOWN)),
+            f"{direction}_broadcast_packets": UNKNOWN,
         }
     return found
 
 
 def bgp_neighbors(summary: Mapping[str, Any], described: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the BGP sessions of the default VRF, by interface or address."""
+    """Convert the BGP sessions of the default VRF, by interface or address."""
     peers = {name: _peer(peer, described.get(name, {}), summary) for name, peer in named(summary.get("peers"))}
     return {"global": {"router_id": str(summary.get("routerId", "")), "peers": peers}}
 
 
-def _peer(peer: Mapping[str, Any], told: Mapping[str, Any], summary: Mapping[str, Any]) -> dict[str, Any]:
+def _peer(peer: Mapping[str, Any], details: Mapping[str, Any], summary: Mapping[str, Any]) -> dict[str, Any]:
     received = int(peer.get("pfxRcd", 0))
     is_up = peer.get("state") == "Established"
     return {
         "local_as": int(summary.get("as", UNKNOWN)),
         "remote_as": int(peer.get("remoteAs", UNKNOWN)),
-        "remote_id": str(told.get("remoteRouterId", "")),
+        "remote_id": str(details.get("remoteRouterId", "")),
         "is_up": is_up,
         "is_enabled": "Admin" not in str(peer.get("state", "")),
-        "description": str(told.get("nbrDesc", "")),
+        "description": str(details.get("nbrDesc", "")),
         "uptime": int(peer.get("peerUptimeMsec", 0)) // 1000 if is_up else UNKNOWN,
         "address_family": {
             "ipv4": {
@@ -221,17 +214,20 @@ def _peer(peer: Mapping[str, Any], told: Mapping[str, Any], summary: Mapping[str
 
 
 def lldp_neighbors(shown: Mapping[str, Any]) -> dict[str, Any]:
-    """Return who is at the other end of each cable, as lldpcli's json0 tells."""
+    """Convert the LLDP neighbours of lldpcli's json0."""
     found: dict[str, list[dict[str, str]]] = {}
     for lldp in rows(shown.get("lldp")):
         for interface in rows(lldp.get("interface")):
-            end = {"hostname": _told(interface, "chassis", "name"), "port": _told(interface, "port", "id")}
+            end = {
+                "hostname": _first_value(interface, "chassis", "name"),
+                "port": _first_value(interface, "port", "id"),
+            }
             found.setdefault(str(interface.get("name", "")), []).append(end)
     return found
 
 
-def _told(interface: Mapping[str, Any], about: str, key: str) -> str:
-    """Return the first value of a key; json0 puts everything into lists."""
+def _first_value(interface: Mapping[str, Any], about: str, key: str) -> str:
+    """Find the first value of a key; json0 wraps everything in lists."""
     for one in rows(interface.get(about)):
         for value in rows(one.get(key)):
             return str(value.get("value", ""))

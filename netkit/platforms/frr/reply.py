@@ -1,4 +1,4 @@
-"""What a Linux switch answers: its files in one piece, and what FRR shows as JSON."""
+"""Parsers of a Linux switch's output: its files, and FRR's JSON."""
 
 import json
 import re
@@ -16,7 +16,7 @@ SHOWN = "Current configuration:"
 PREAMBLE = ("Building configuration", SHOWN)
 VERSION = re.compile(r"(?:frr version |FRRouting )(\d[\w.]*)")
 OWN_DRAIN = "drain"
-# frr-reload.py lists these whatever runs: FRR does not print back what is its default, and vtysh keeps the last.
+# frr-reload.py always lists these: FRR does not print its defaults, and vtysh handles the last one itself.
 ETERNAL = DEFAULTS | {"service integrated-vtysh-config"}
 HEADING = "Lines To "
 VTYSH = "vtysh -c 'show running-config'"
@@ -33,22 +33,22 @@ def _reading() -> str:
 
 
 READING = _reading()
-"""Prints every file that is there: what runs, while a change waits for its confirmation."""
+"""Prints every existing file; while a change waits for its confirmation, the new one."""
 
 
 def pieces(printed: str) -> dict[str, str]:
-    """Return what was printed by the names of the files."""
+    """Split the output of READING by file name."""
     found = (piece.partition("\n") for piece in printed.split(MARK)[1:])
     return {name: text for name, _, text in found}
 
 
 def is_configuration(text: str) -> bool:
-    """Whether FRR has shown its configuration, to the end."""
+    """Whether FRR printed its complete configuration."""
     return SHOWN in text and text.rstrip().endswith("end")
 
 
 def running(text: str, drain: str) -> str:
-    """Return FRR's configuration as a file would have it; a drain of netkit's own is not part of it."""
+    """Convert FRR's running configuration to a file, without a drain by netkit."""
     return "".join(_kept(text, drain))
 
 
@@ -63,13 +63,13 @@ def _kept(text: str, drain: str) -> Iterator[str]:
 
 
 def version_in(text: str) -> str:
-    """Return the release a text names; empty when it names none."""
+    """Find the release in a text; empty if there is none."""
     found = VERSION.search(text)
     return found[1] if found else ""
 
 
 def sessions(printed: str) -> Iterator[SessionState]:
-    """Yield the sessions of `show bgp ipv4 unicast summary json`; ValueError when it is not that."""
+    """Parse `show bgp ipv4 unicast summary json`; ValueError if it is invalid."""
     found = json.loads(printed or "{}")
     peers = found.get("peers", {}) if isinstance(found, dict) else {}
     for name, peer in peers.items():
@@ -79,7 +79,7 @@ def sessions(printed: str) -> Iterator[SessionState]:
 
 
 def objects(printed: str) -> Any:
-    """Return JSON; an empty mapping when it is none."""
+    """Parse JSON; an empty mapping if it is invalid."""
     try:
         return json.loads(printed)
     except ValueError:
@@ -87,12 +87,12 @@ def objects(printed: str) -> Any:
 
 
 def named(found: object) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Yield what in a mapping is a mapping."""
+    """Yield the mappings within a mapping."""
     yield from ((name, one) for name, one in found.items() if isinstance(one, dict)) if isinstance(found, dict) else ()
 
 
 def differences(printed: str) -> Iterator[str]:
-    """Yield what `frr-reload.py --test` would do, without what it always lists."""
+    """Yield the changes that `frr-reload.py --test` prints, without those it always lists."""
     blocks: list[list[str]] = []
     for row in printed.splitlines():
         if row.startswith(" ") and blocks:
@@ -100,8 +100,8 @@ def differences(printed: str) -> Iterator[str]:
         elif row.strip() and set(row) != {"="}:
             blocks.append([row])
     eternal = {block[0] for block in blocks if block[-1].strip() in ETERNAL}
-    said = [
+    actual = [
         block for block in blocks if block[-1].strip() not in ETERNAL and (len(block) > 1 or block[0] not in eternal)
     ]
-    if any(not block[0].startswith(HEADING) for block in said):
-        yield from (f"{row}\n" for block in said for row in block)
+    if any(not block[0].startswith(HEADING) for block in actual):
+        yield from (f"{row}\n" for block in actual for row in block)

@@ -1,16 +1,15 @@
-"""What frr.conf and netplan say about routing, and how frr.conf says more."""
+"""Routing model from frr.conf and netplan, and frr.conf with retained routing."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from ipaddress import IPv4Interface
 
 from netkit.platforms.bgp_reader import (
-    Peer,
     RouterReader,
     aggregate_words,
     clauses_in_order,
     in_order,
-    inserted,
+    insert_line,
     interface_address,
     line_of,
     no_place,
@@ -26,9 +25,9 @@ from netkit.platforms.routing import Clause, RetainedRouting, Router
 
 MAIN_TABLE = frozenset({"", "254", "main"})
 IPV4_UNICAST = ("address-family ipv4 unicast", "address-family ipv4")
-DEFAULT_PATHS = 256  # what Debian's FRR is compiled with, and takes when `maximum-paths` is not there
+DEFAULT_PATHS = 256  # compiled into Debian's FRR, and the default without `maximum-paths`
 
-# What says nothing about which routes there are, as beginnings of lines. What is neither here nor read is reported.
+# Prefixes of lines that do not affect which routes exist. Lines that are neither here nor parsed are reported.
 # fmt: off
 HARMLESS = (
     "exit-vrf",
@@ -56,19 +55,19 @@ Section = list[tuple[Path, str]]
 
 @dataclass(slots=True)
 class Wiring:
-    """What something else than FRR says about the interfaces of the default VRF."""
+    """Interfaces of the default VRF, configured outside FRR."""
 
     addresses: dict[str, list[IPv4Interface]] = field(default_factory=dict)
     members: dict[str, str] = field(default_factory=dict)
-    """Port → the bridge or VLAN it is a member of."""
+    """Port → its bridge or VLAN."""
     down: set[str] = field(default_factory=set)
     without_ipv6: set[str] = field(default_factory=set)
-    """Interfaces without a link-local address, on which no neighbour is found."""
+    """Interfaces without a link-local address, where unnumbered BGP finds no neighbour."""
     unknown: list[str] = field(default_factory=list)
 
 
 def router(config: Config) -> Router:
-    """Return what a Linux switch says about routing."""
+    """Build the routing model of a Linux switch."""
     return bgp(config, _netplan(config))
 
 
@@ -98,20 +97,16 @@ def _netplan(config: Config) -> Wiring:
     for name in elsewhere:
         wired.addresses.pop(name, None)
     wired.members = {port: bridge for port, bridge in wired.members.items() if bridge not in elsewhere}
-    wired.unknown = [
-        f"{name}: route {item} {value}".strip()
-        for name, item, value in routes
-        if name not in elsewhere and _is_main(read_item(item, value))
-    ]
+    for name, item, value in routes:
+        route = read_item(item, value)
+        is_main = not isinstance(route, dict) or str(route.get("table", "")) in MAIN_TABLE
+        if is_main and name not in elsewhere:
+            wired.unknown.append(f"{name}: route {item} {value}".strip())
     return wired
 
 
-def _is_main(route: object) -> bool:
-    return not isinstance(route, dict) or str(route.get("table", "")) in MAIN_TABLE
-
-
 def bgp(config: Config, wired: Wiring) -> Router:
-    """Return what frr.conf says about routing, on interfaces that something else configures."""
+    """Build the routing model from frr.conf, with the interfaces from `wired`."""
     top: list[str] = []
     sections: dict[str, Section] = {}
     heads: dict[str, str] = {}
@@ -128,7 +123,7 @@ def bgp(config: Config, wired: Wiring) -> Router:
 
 
 def read(lines: Iterable[str], sections: Mapping[str, Section], wired: Wiring) -> Router:
-    """Return what lines of the top level, and the sections below some of them, say about routing."""
+    """Build the routing model from top-level lines and the sections below them."""
     lines = tuple(lines)
     reader = _Reader(lines, wired)
     for line in lines:
@@ -137,24 +132,20 @@ def read(lines: Iterable[str], sections: Mapping[str, Section], wired: Wiring) -
 
 
 def keeping(files: Files, kept: RetainedRouting) -> Files:
-    """Return intended files in which frr.conf also says what is to be kept; all else stays as it is written."""
+    """Add retained routing to the intended frr.conf; every other line stays unchanged."""
     lines = files[FRR_CONF].splitlines(keepends=True)
     for name, rule in kept.rules:
         found = [place for place, line in enumerate(lines) if line.startswith(f"ip prefix-list {name} ")]
-        place = found[-1] + 1 if found else _end(lines)
-        inserted(lines, place, f"ip prefix-list {name} seq {rule.number} {rule_words(rule)}")
+        end = len(lines) - 1 if lines and lines[-1].strip() == "end" else len(lines)
+        place = found[-1] + 1 if found else end
+        insert_line(lines, place, f"ip prefix-list {name} seq {rule.number} {rule_words(rule)}")
     for aggregate in kept.aggregates:
-        inserted(lines, _in_family(lines), f"  {aggregate_words(aggregate)}")
+        insert_line(lines, _in_family(lines), f"  {aggregate_words(aggregate)}")
     return {**files, FRR_CONF: "".join(lines)}
 
 
-def _end(lines: list[str]) -> int:
-    """Return where a line of the top level may be added."""
-    return len(lines) - 1 if lines and lines[-1].strip() == "end" else len(lines)
-
-
 def _in_family(lines: Iterable[str]) -> int:
-    """Return where the settings of IPv4 in the default VRF begin."""
+    """Find the first line of the IPv4 address family in the default VRF."""
     is_ours = False
     for place, line in enumerate(lines, start=1):
         if not line.startswith((" ", "!")):
@@ -165,7 +156,7 @@ def _in_family(lines: Iterable[str]) -> int:
 
 
 class _Reader(RouterReader):
-    """Reads frr.conf, section by section."""
+    """A router under construction from frr.conf."""
 
     def __init__(self, lines: Iterable[str], wired: Wiring) -> None:
         super().__init__(lines)
@@ -177,7 +168,7 @@ class _Reader(RouterReader):
         self.install_map = ""
 
     def top(self, line: str, inner: Iterable[tuple[Path, str]]) -> None:
-        """Read a line of the top level, and what stands below it."""
+        """Parse a line of the top level and its section."""
         if line.startswith("ip prefix-list "):
             self._prefix_list(line)
         elif line.startswith("route-map "):
@@ -193,7 +184,7 @@ class _Reader(RouterReader):
             rows = [line_of(path, value) for path, value in inner]
             self.unknown.extend(f"{line}: {row}" for row in rows if row.startswith("ip ") and not is_management)
         elif line == "frr defaults datacenter":
-            self.has_policy = False  # unless it was turned on again, which looks the same as what netkit leaves out
+            self.has_policy = False  # unless it was turned back on, which the model cannot distinguish from the default
             self.unknown.append(line)
         elif not line.startswith(HARMLESS):
             self.unknown.append(line)
@@ -286,19 +277,18 @@ class _Reader(RouterReader):
             case ["graceful-shutdown"]:
                 peer.is_drained = True
             case _:
-                self._neighbor_policy(peer, words, line)
-
-    def _neighbor_policy(self, peer: Peer, words: list[str], line: str) -> None:
-        is_warning = words[0] == "maximum-prefix" and words[-1] == "warning-only"
-        is_known = is_warning or " ".join(words).startswith(HARMLESS_TO_NEIGHBOR)
-        if not self.is_policy(peer, words) and not is_known:
-            self.unknown.append(line)
+                is_warning = words[0] == "maximum-prefix" and words[-1] == "warning-only"
+                is_known = is_warning or " ".join(words).startswith(HARMLESS_TO_NEIGHBOR)
+                if not self.is_policy(peer, words) and not is_known:
+                    self.unknown.append(line)
 
     def done(self) -> Router:
-        """Return what was read, in an order that does not depend on the file's."""
+        """Build the router, in an order that does not depend on the file."""
         wired, maps = self.wired, clauses_in_order(self.maps)
-        if self.install_map and not _lets_all_pass(maps.get(self.install_map.split(" ")[4], ())):
-            self.unknown.append(self.install_map)
+        if self.install_map:
+            first = next(iter(maps.get(self.install_map.split(" ")[4], ())), None)
+            if first is None or first != Clause(first.number, is_permit=True):  # it does not permit everything
+                self.unknown.append(self.install_map)
         neighbors = self.peers.neighbors(self.asn, is_active=self.is_active)
         if self.is_shut_down or wired.without_ipv6:
             dead = {one.interface for one in neighbors if self.is_shut_down or one.interface in wired.without_ipv6}
@@ -321,8 +311,3 @@ class _Reader(RouterReader):
             requires_policy=self.has_policy,
             unknown=tuple(sorted({*self.unknown, *self.peers.unknown()})),
         )
-
-
-def _lets_all_pass(clauses: Iterable[Clause]) -> bool:
-    first = next(iter(clauses), None)
-    return first is not None and first == Clause(first.number, is_permit=True)

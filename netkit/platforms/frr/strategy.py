@@ -1,4 +1,4 @@
-"""How changes get onto a Linux switch with FRR, and what that costs."""
+"""How changes are applied to a Linux switch with FRR, and their risk."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
@@ -9,35 +9,35 @@ from netkit.platforms.config import Path
 
 BGP = "FRR, BGP"
 OURS = "derived"
-MANAGEMENT = "netkit's own way in moves: the timed revert covers a mistake"
-NEIGHBOR = "the session starts over"
-ALL = "every BGP session starts over"
+MANAGEMENT = "netkit's own access changes: the timed revert covers a mistake"
+NEIGHBOR = "the session restarts"
+ALL = "every BGP session restarts"
 
-# Below frr.conf; SONiC in split mode has the same file.
+# Rules for frr.conf; SONiC in split mode has the same file.
 ROUTING_RULES = (
     Rule(("interface *", "description"), Risk.NONE, source=OURS),
     Rule(("frr defaults",), Risk.SESSION, "FRR's defaults change with the next start", OURS),
     Rule(("log *",), Risk.LOW, source=OURS),
-    Rule(("ip prefix-list *",), Risk.LOW, "routes are judged anew", BGP),
-    Rule(("route-map *",), Risk.LOW, "routes are judged anew", BGP),
-    Rule(("ip protocol bgp route-map",), Risk.LOW, "routes are installed anew", OURS),
-    Rule(("bfd",), Risk.SESSION, "BFD sessions negotiate anew", OURS),
+    Rule(("ip prefix-list *",), Risk.LOW, "routes are re-evaluated", BGP),
+    Rule(("route-map *",), Risk.LOW, "routes are re-evaluated", BGP),
+    Rule(("ip protocol bgp route-map",), Risk.LOW, "routes are reinstalled", OURS),
+    Rule(("bfd",), Risk.SESSION, "BFD sessions renegotiate", OURS),
     Rule(("router bgp*", "neighbor * description"), Risk.NONE, source=BGP),
     Rule(("router bgp*", "neighbor * remote-as"), Risk.LOW, "a new neighbour", BGP, when="added"),
     Rule(("router bgp*", "neighbor * interface v6only peer-group"), Risk.LOW, "a new neighbour", BGP, when="added"),
     Rule(("router bgp*", "neighbor * graceful-shutdown"), Risk.LOW, "traffic moves to other paths", BGP),
-    Rule(("router bgp*", "neighbor * timers connect*"), Risk.LOW, "holds when a session is next lost", BGP),
+    Rule(("router bgp*", "neighbor * timers connect*"), Risk.LOW, "takes effect when a session is next lost", BGP),
     Rule(("router bgp*", "neighbor *"), Risk.SESSION, NEIGHBOR, BGP),
     Rule(("router bgp*", "bgp graceful-shutdown"), Risk.LOW, "traffic moves to other paths", BGP),
     Rule(("router bgp*", "bgp log-neighbor-changes"), Risk.NONE, source=BGP),
-    Rule(("router bgp*", "bgp bestpath *"), Risk.LOW, "routes move", BGP),
-    Rule(("router bgp*", "address-family *", "neighbor * route-map *"), Risk.LOW, "routes are judged anew", BGP),
+    Rule(("router bgp*", "bgp bestpath *"), Risk.LOW, "routes change", BGP),
+    Rule(("router bgp*", "address-family *", "neighbor * route-map *"), Risk.LOW, "routes are re-evaluated", BGP),
     Rule(("router bgp*", "address-family *", "neighbor *"), Risk.SESSION, NEIGHBOR, BGP),
-    Rule(("router bgp*", "address-family *"), Risk.LOW, "routes move", BGP),
+    Rule(("router bgp*", "address-family *"), Risk.LOW, "routes change", BGP),
     Rule(("router bgp*",), Risk.SESSION, ALL, BGP),
     Rule(("fpm *",), Risk.SESSION, "how routes reach the switch chip", OURS),
     Rule(("no fpm *",), Risk.SESSION, "how routes reach the switch chip", OURS),
-    Rule(("no zebra nexthop kernel enable",), Risk.SESSION, "routes are installed anew", OURS),
+    Rule(("no zebra nexthop kernel enable",), Risk.SESSION, "routes are reinstalled", OURS),
     Rule(("hostname",), Risk.LOW, source=OURS),
     Rule(("service *",), Risk.LOW, source=OURS),
 )
@@ -54,13 +54,13 @@ ROUTING_IN_USE: tuple[Path, ...] = (
 
 
 def neighbor_of(path: Path) -> Path:
-    """Return a neighbour's place: FRR says everything about it in lines of their own."""
+    """Map a line about a neighbour to the neighbour: FRR has one line per setting."""
     words = path[-1].split(" ") if path and path[0].startswith("router bgp") else []
     return (path[0], "(neighbor)", words[1]) if words[0:1] == ["neighbor"] and len(words) > 1 else path
 
 
 def below(file: str, rules: Iterable[Rule]) -> tuple[Rule, ...]:
-    """Return rules for what stands in a file."""
+    """Prefix the paths of rules with a file."""
     return tuple(replace(rule, path=(file, *rule.path)) for rule in rules)
 
 
@@ -83,9 +83,9 @@ RISKS = RiskTable(
         Rule((*NET, "ethernets", "eth*"), Risk.LOW, MANAGEMENT, OURS),
         Rule((*NET, "vrfs"), Risk.LOW, MANAGEMENT, OURS),
         Rule((*NET, "ethernets", "*", "mtu"), Risk.PORT, "the port may go down and up", OURS),
-        Rule((*NET, "ethernets", "*"), Risk.SESSION, "the port is set up anew", OURS),
-        Rule((*NET, "bridges"), Risk.SESSION, "the gateway is set up anew", OURS),
-        Rule(NET, Risk.SESSION, "ports are set up anew", OURS),
+        Rule((*NET, "ethernets", "*"), Risk.SESSION, "the port is reconfigured", OURS),
+        Rule((*NET, "bridges"), Risk.SESSION, "the gateway is reconfigured", OURS),
+        Rule(NET, Risk.SESSION, "ports are reconfigured", OURS),
         Rule(("daemons",), Risk.SESSION, "FRR restarts: every session", OURS),
         Rule(("sysctl.conf",), Risk.LOW, source=OURS),
         Rule(("lldpd.conf",), Risk.LOW, source=OURS),
@@ -96,10 +96,10 @@ RISKS = RiskTable(
 )
 
 
-# File → how it takes effect, and what that costs beside the change itself.
+# File → how it takes effect, and the side effect.
 STEPS = {
-    "frr.conf": ("frr-reload.py brings FRR to the file, line by line", ""),
-    "netplan.yaml": ("write netplan.yaml, netplan apply", "netplan apply: interfaces whose settings change start over"),
+    "frr.conf": ("frr-reload.py applies frr.conf, line by line", ""),
+    "netplan.yaml": ("write netplan.yaml, netplan apply", "netplan apply: interfaces with changed settings restart"),
     "sysctl.conf": ("write sysctl.conf, load it", ""),
     "daemons": ("write daemons, restart FRR", "daemons: FRR restarts, and every BGP session with it"),
     "lldpd.conf": ("write lldpd.conf, restart lldpd", ""),
@@ -107,11 +107,11 @@ STEPS = {
     "rsyslog.conf": ("write rsyslog.conf, restart rsyslog", ""),
     "snmpd.conf": ("write snmpd.conf, restart snmpd", ""),
 }
-KEPT = "sysctl.conf: the kernel keeps what is no longer in it until the switch restarts"
+KEPT = "sysctl.conf: the kernel keeps settings that are removed from it until a reboot"
 
 
 def strategy(situation: Situation) -> Strategy:
-    """Return how the changes are made: file by file, the interfaces before the routing."""
+    """Choose the steps: file by file, the interfaces before the routing."""
     if not situation.changes:
         return Strategy(NOTHING)
     changed = {change.path[0] for change in situation.changes}
@@ -124,6 +124,6 @@ def strategy(situation: Situation) -> Strategy:
 
 
 def constraints() -> Iterator[Constraint]:
-    """Yield what changes cost, and what is refused."""
+    """Yield the side effects by file."""
     for file, (step, cost) in STEPS.items():
         yield Constraint(file, cost.partition(": ")[2] or step)

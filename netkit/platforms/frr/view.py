@@ -1,9 +1,9 @@
-"""Plain Linux with FRR: everything its files need, decided."""
+"""Values for the templates of plain Linux with FRR."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from netkit.design.fabric import Fabric, Switch
+from netkit.design.fabric import Fabric, Port, Switch
 from netkit.design.policy import PrefixList, announced, prefix_lists
 from netkit.platforms.frr.dialects import FrrDialect, dialect
 from netkit.render.artifact import Artifact
@@ -18,7 +18,7 @@ PEER_TIERS = {
 
 @dataclass(frozen=True, slots=True)
 class RouteMap:
-    """A route map that lets one prefix list pass; all else is dropped."""
+    """A route map that permits one prefix list and denies everything else."""
 
     name: str
     prefix_list: str
@@ -28,7 +28,7 @@ class RouteMap:
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """The route maps between us and a group of neighbours, or one interface that differs from its group."""
+    """The route maps of a peer group, or of one interface that differs from its group."""
 
     name: str
     inbound: str
@@ -47,7 +47,7 @@ class FrrNeighbor:
 
 @dataclass(frozen=True, slots=True)
 class FrrRouting:
-    """What routing needs beside the design. A switch without fabric ports has no BGP, and all parts are empty."""
+    """Routing values beyond the design. A switch without fabric ports has no BGP, and everything is empty."""
 
     prefix_lists: tuple[PrefixList, ...] = ()
     route_maps: tuple[RouteMap, ...] = ()
@@ -58,7 +58,7 @@ class FrrRouting:
 
 
 def routing(fabric: Fabric, switch: Switch, dialect: FrrDialect) -> FrrRouting:
-    """Return the routing of a switch as FRR needs it, neighbours in FRR's own order: by group, then by port."""
+    """Build the routing of a switch, with neighbours in FRR's own order: by group, then by port."""
     roles = sorted({port.role for port in switch.fabric_ports}, key=lambda role: PEER_TIERS[switch.role, role])
     if not roles:
         return FrrRouting()
@@ -81,7 +81,7 @@ def routing(fabric: Fabric, switch: Switch, dialect: FrrDialect) -> FrrRouting:
 
 
 def _route_maps(fabric: Fabric, switch: Switch, tiers: dict[str, str], drained: frozenset[str]) -> Iterator[RouteMap]:
-    """Yield what may pass: leaves announce only their own by default, spines and cores pass everything on."""
+    """Yield the route maps: leaves announce only their own routes by default, spines and cores everything."""
     outbound = announced(fabric, switch)
     yield RouteMap("CONNECTED", "CONNECTED")
     for role, tier in tiers.items():
@@ -95,8 +95,8 @@ def _route_maps(fabric: Fabric, switch: Switch, tiers: dict[str, str], drained: 
 MANAGEMENT_VRF = "mgmt"
 MANAGEMENT_PORT = "eth0"
 MANAGEMENT_TABLE = 1001
-# A MAC that ages out before its ARP entry means flooding, also of what should be lossless. Linux asks for a neighbour
-# again at most 1.5 times the base after it last heard of it, and once more after the delay.
+# A MAC that ages out before its ARP entry causes flooding, of lossless traffic too. Linux re-resolves a neighbour at
+# most 1.5 times the base reachable time after the last confirmation, and once more after the delay.
 MAC_AGEING_S = 1800
 REACHABLE_MS = 600_000
 # fmt: off
@@ -111,7 +111,7 @@ ALWAYS_RUNNING = ("zebra", "staticd")
 
 @dataclass(frozen=True, slots=True)
 class FrrInterface:
-    """A port as netplan sees it."""
+    """A port in netplan."""
 
     name: str
     description: str
@@ -140,16 +140,21 @@ class FrrDaemon:
 
 
 def artifacts(fabric: Fabric, switch: Switch) -> Iterator[Artifact]:
-    """Yield the files of a Linux switch."""
     words = dialect(switch.version)
     plan = routing(fabric, switch, words)
     running = ROUTING_DAEMONS if plan.groups else frozenset[str]()
     services = fabric.services
+    bridge = None
+    if switch.vlan is not None:
+        members = switch.host_ports
+        mtu_bytes = min((port.profile.mtu_bytes for port in members), default=switch.mtu_bytes)
+        names = tuple(port.name for port in members)
+        bridge = FrrBridge(f"vlan{switch.vlan.number}", mtu_bytes, switch.vlan.gateway, names, MAC_AGEING_S)
     context = {
-        **_given(fabric, switch),
+        **_common_values(fabric, switch),
         "routing": plan,
-        "ports": tuple(_interfaces(switch)),
-        "bridge": _bridge(switch),
+        "ports": tuple(map(_interface, switch.ports)),
+        "bridge": bridge,
         "daemons": tuple(FrrDaemon(name, "yes" if name in running else "no") for name in DAEMONS),
         "options": (*ALWAYS_RUNNING, *words.managed_daemons, *(name for name in DAEMONS if name in running)),
         "reachable_ms": REACHABLE_MS,
@@ -172,13 +177,13 @@ def ztp(fabric: Fabric, switch: Switch) -> Iterator[Artifact]:
     """Yield a cloud-init seed: name, account and management address; none for a switch without one."""
     if switch.management:
         logins = tuple(login for login in fabric.services.login if login.password_hash_secret)
-        context = {**_given(fabric, switch), "logins": logins}
+        context = {**_common_values(fabric, switch), "logins": logins}
         for name in ("meta-data", "user-data", "network-config"):
             yield Artifact(name, f"frr/{name}.j2", context)
 
 
-def _given(fabric: Fabric, switch: Switch) -> dict[str, object]:
-    """Return what every template is given. The VRF is there where the switch has a management address."""
+def _common_values(fabric: Fabric, switch: Switch) -> dict[str, object]:
+    """Return the values of every template. The VRF applies to switches with a management address."""
     return {
         "fabric": fabric,
         "switch": switch,
@@ -188,18 +193,8 @@ def _given(fabric: Fabric, switch: Switch) -> dict[str, object]:
     }
 
 
-def _interfaces(switch: Switch) -> Iterator[FrrInterface]:
-    for port in switch.ports:
-        # BGP unnumbered needs link-local addresses, a host port an address of its own.
-        is_host = port.role == "host"
-        link_local, address = ("[]", port.address or None) if is_host else ("[ipv6]", None)
-        yield FrrInterface(port.name, port.description, port.profile.mtu_bytes, link_local, address)
-
-
-def _bridge(switch: Switch) -> FrrBridge | None:
-    if switch.vlan is None:
-        return None
-    members = switch.host_ports
-    mtu_bytes = min((port.profile.mtu_bytes for port in members), default=switch.mtu_bytes)
-    names = tuple(port.name for port in members)
-    return FrrBridge(f"vlan{switch.vlan.number}", mtu_bytes, switch.vlan.gateway, names, MAC_AGEING_S)
+def _interface(port: Port) -> FrrInterface:
+    # BGP unnumbered needs link-local addresses, a host port its own address.
+    is_host = port.role == "host"
+    link_local, address = ("[]", port.address or None) if is_host else ("[ipv6]", None)
+    return FrrInterface(port.name, port.description, port.profile.mtu_bytes, link_local, address)

@@ -196,7 +196,7 @@ class LinuxDriver:
     def _run(self, command: str, timeout_s: float | None = None, stdin: str = "") -> str:
         done = self._line.run(install.as_root(command, self.target.user), timeout_s, stdin)
         if done.exit_code != 0:
-            why = self._secrets.hidden(done.said.splitlines()[-1] if done.said else f"exit code {done.exit_code}")
+            why = self._secrets.hidden(done.output.splitlines()[-1] if done.output else f"exit code {done.exit_code}")
             raise DeviceError(Problem(f"{self.device}: {why}", "look at it by hand"))
         return done.stdout
 

@@ -57,7 +57,7 @@ class ShellTransport(SshShell):
         return self._object_in(self.line.run(_show_command(path, view)))
 
     def _object_in(self, done: Done) -> dict[str, Any]:
-        if done.exit_code != 0 and MISSING in done.said:
+        if done.exit_code != 0 and MISSING in done.output:
             return {}
         found = self._objects(self._checked(done).stdout)
         if not isinstance(found, dict):
@@ -95,7 +95,7 @@ class ShellTransport(SshShell):
         done = self.line.run(command, max(self.timeout_s, APPLYING_S), text)
         if done.exit_code == NOT_WRITTEN:
             raise self._refused("no file can be written", done, "see whether its disk is full")
-        if done.exit_code != 0 or transport.FAILED.search(done.said):
+        if done.exit_code != 0 or transport.FAILED.search(done.output):
             raise self._refused("refuses the configuration", done, "nothing was changed")
         return done
 
@@ -121,7 +121,7 @@ class ShellTransport(SshShell):
         if done.exit_code == LATE:
             what = f"{self.device}: the time was up before all of the change was applied, and it was taken back"
             raise DeviceError(Problem(what, "give it more time"))
-        if done.exit_code != 0 or transport.FAILED.search(done.said):
+        if done.exit_code != 0 or transport.FAILED.search(done.output):
             raise self._refused("the change was not applied", done, "the switch runs what it ran before")
         if not compared:
             raise self._garbled("no end of the apply")
@@ -132,7 +132,7 @@ class ShellTransport(SshShell):
         done = self.line.run(UNLESS_ARMED + "nv config apply --confirm-status")
         if done.exit_code == TAKEN:
             return True
-        return done.exit_code == 0 and bool(done.said) and not transport.NOT_WAITING.search(done.said)
+        return done.exit_code == 0 and bool(done.output) and not transport.NOT_WAITING.search(done.output)
 
     def confirm(self) -> ConfirmedState:
         """Keep what waits; return what became of it."""
@@ -140,9 +140,9 @@ class ShellTransport(SshShell):
         if done.exit_code == TAKEN:
             self.guard.disarm()
             return ConfirmedState.UNSAVED_ON_PURPOSE
-        if done.exit_code != 0 or transport.FAILED.search(done.said):
+        if done.exit_code != 0 or transport.FAILED.search(done.output):
             raise self._refused("the change was not confirmed", done, "it goes back by itself, if it has not already")
-        return ConfirmedState.SAVED if transport.SAVED.search(done.said) else ConfirmedState.UNSAVED
+        return ConfirmedState.SAVED if transport.SAVED.search(done.output) else ConfirmedState.UNSAVED
 
     def abort(self) -> None:
         """Take back what waits."""
@@ -155,7 +155,7 @@ class ShellTransport(SshShell):
     def save(self) -> None:
         """Save what is applied to startup."""
         done = self.line.run("nv config save", max(self.timeout_s, APPLYING_S))
-        if done.exit_code != 0 or not transport.SAVED.search(done.said):
+        if done.exit_code != 0 or not transport.SAVED.search(done.output):
             raise self._refused("the configuration runs but was not saved", done, "nv config save, once it can")
 
     def discard(self) -> None:
@@ -215,7 +215,7 @@ def _diff_command(running: str, intended: str) -> str:
 
 def _line(done: Done) -> str:
     """Return what was said in one line, as far as a message may be long."""
-    said = "; ".join(line.strip() for line in done.said.splitlines() if line.strip())
+    said = "; ".join(line.strip() for line in done.output.splitlines() if line.strip())
     return said[:400] or f"exit code {done.exit_code}"
 
 

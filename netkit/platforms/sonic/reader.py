@@ -343,7 +343,7 @@ class SonicShell(SshShell):
 
 def reason(done: Done) -> str:
     """Return what of an output says what went wrong: the line that tells, and the one that it announces."""
-    lines = [line.strip() for line in done.said.splitlines() if line.strip() and not line.strip().isdecimal()]
+    lines = [line.strip() for line in done.output.splitlines() if line.strip() and not line.strip().isdecimal()]
     if not lines:
         return f"exit code {done.exit_code}"
     at = next((index for index, line in enumerate(lines) if line.startswith(TELLING)), len(lines) - 1)

@@ -1,1 +1,1 @@
-"""What a Linux switch with FRR tells of itself: FRR's and iproute2's JSON, lldpd's, and files of the kernel."""
+"""Facts of a Linux switch with FRR, from the JSON of FRR, iproute2 and lldpd, and from files of the kernel."""
