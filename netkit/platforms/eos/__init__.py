@@ -4,18 +4,14 @@ from netkit.hardware import Split, SwitchModel
 from netkit.platforms.eos.dialects import hardware
 from netkit.platforms.platform import Ignored, ManagementAccess, Platform, capabilities
 
-# Every routed port takes a VLAN of its own. Without a range EOS deals from 1006 up to 4094; this one leaves room for
-# every port a chip has, and never changes, since ports in use keep the VLAN they have.
+# Every routed port takes an internal VLAN. By default EOS allocates from 1006 to 4094; this range has room for every
+# port of a chip, and must never change, since ports in use keep their VLAN.
 INTERNAL_VLANS = range(1006, 2000)
 
 
 def port_name(_model: SwitchModel, split: Split, cage: int, port: int) -> str:
     """Return Ethernet1/5: the cage and the first lane of the port."""
     return f"Ethernet{cage}/{1 + port * split.lanes_per_port}"
-
-
-def _lacks_mmu_profile(model: SwitchModel, _version: str) -> bool:
-    return not hardware(model).has_mmu_profile
 
 
 ACCESS = ManagementAccess(
@@ -38,7 +34,11 @@ PLATFORM = Platform(
         Ignored("routing.connect_s", "EOS has no such timer"),
         Ignored("overrides.system_mac", "EOS takes it from the switch"),
         *(
-            Ignored(key, "EOS configures the packet buffer of Strata chips only", _lacks_mmu_profile)
+            Ignored(
+                key,
+                "EOS configures the packet buffer of Strata chips only",
+                lambda model, _version: not hardware(model).has_mmu_profile,
+            )
             for key in ("lossless.headroom", "lossless.pool_percent")
         ),
     ),
@@ -65,7 +65,7 @@ PLATFORM = Platform(
         snmpv3="native",
         management_vrf="native",
         change_in_place=("native", "a configuration session, committed as a whole"),
-        replace_whole=("native", "a session that begins from nothing: all that is not intended goes"),
+        replace_whole=("native", "a session that starts empty: everything that is not intended is removed"),
         timed_revert=("native", "a commit timer; one at a time"),
         drain_in_place=("native", "maintenance mode, in the running configuration only"),
     ),

@@ -1,4 +1,4 @@
-"""The SNMP agent and the gNMI server of EOS."""
+"""Specifics of EOS's SNMP agent and gNMI server."""
 
 import re
 
@@ -18,7 +18,7 @@ UNICAST = 0
 
 
 def snmp_counters(if_text: str, names_text: str, *texts: str, wanted: tuple[str, ...]) -> Facts:
-    """Return what the agent counts beside: queues, pauses by priority, storms the watchdog saw, and ECN marks."""
+    """Parse the counters of Arista's MIBs: queues, pauses by priority, watchdog storms, and ECN marks."""
     queues, pauses, storms, marks = (table(text) for text in texts)
     by_index = named("eos", if_text, names_text, wanted)
     found = (
@@ -31,7 +31,7 @@ def snmp_counters(if_text: str, names_text: str, *texts: str, wanted: tuple[str,
 
 
 def _unicast(rows: Table, at: int) -> Table:
-    """Return a table by port and queue, of which a third part of the index, at some place, says unicast."""
+    """Keep the unicast rows of a table, and drop the part of the index, at `at`, that marks them."""
     return {
         column: {
             index[:at] + index[at + 1 :]: value

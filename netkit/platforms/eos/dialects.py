@@ -1,4 +1,4 @@
-"""How EOS's command line differs between releases, as data."""
+"""Differences between EOS releases, as data."""
 
 from dataclasses import dataclass, replace
 
@@ -8,18 +8,18 @@ from netkit.platforms.platform import newest
 
 @dataclass(frozen=True, slots=True)
 class EosDialect:
-    """The words one range of releases uses."""
+    """Syntax of one range of releases."""
 
     since: str
     syslog_source: str = "source-interface"
     syslog_source_takes_tcp: bool = False
     portfast: str = "spanning-tree portfast"
-    # 4.35 prints the PFC lines as one section with the QoS maps; before, they are one of their own.
+    # 4.35 prints the PFC lines in one section with the QoS maps; earlier releases have a separate section.
     pfc_is_own_section: bool = True
 
 
 _4_32 = EosDialect(since="4.32")
-# 4.33 takes both words and stores the new one; 4.35.1 deprecates the old one; 4.32 refuses the new one.
+# 4.33 accepts both keywords and stores the new one; 4.35.1 deprecates the old one; 4.32 refuses the new one.
 _4_33 = replace(_4_32, since="4.33", syslog_source="local-interface", syslog_source_takes_tcp=True)
 _4_33_2 = replace(_4_33, since="4.33.2", portfast="spanning-tree portfast edge")
 _4_35 = replace(_4_33_2, since="4.35", pfc_is_own_section=False)
@@ -28,13 +28,12 @@ DIALECTS = (_4_32, _4_33, _4_33_2, _4_35)
 
 
 def dialect(version: str) -> EosDialect:
-    """Return the dialect of a release."""
     return newest(DIALECTS, version)
 
 
 @dataclass(frozen=True, slots=True)
 class EosHardware:
-    """The words and limits that depend on the chip rather than on the release."""
+    """Keywords and limits that depend on the chip rather than on the release."""
 
     queue_keyword: str
     queue_keyword_is_verified: bool
@@ -44,14 +43,14 @@ class EosHardware:
     speed_keyword_400g_8_lanes: str
 
     def speed_keyword(self, split: Split) -> str:
-        """Return the speed as EOS writes it: 400g-4. It also selects the breakout of the cage."""
+        """Return EOS's keyword for a speed, such as 400g-4. It also selects the breakout of the cage."""
         if (split.speed_gbps, split.lanes_per_port) == (400, 8) and self.speed_keyword_400g_8_lanes:
             return self.speed_keyword_400g_8_lanes
         return dict(self.speed_keywords).get(split.speed_gbps, f"{split.speed_gbps}g-{split.lanes_per_port}")
 
 
 def hardware(model: SwitchModel) -> EosHardware:
-    """Return the EOS part of a model; without a queue keyword, the one of newer Broadcom chips, unverified."""
+    """Build the EOS part of a model; the default queue keyword is that of newer Broadcom chips, unverified."""
     data = model.platforms.get("eos", {})
     queue = data.get("queue_keyword") or {}
     return EosHardware(

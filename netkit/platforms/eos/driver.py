@@ -1,6 +1,6 @@
-"""The NAPALM driver of EOS as netkit drives a switch: NAPALM's own, made to change only what a plan says.
+"""NAPALM driver for EOS: NAPALM's own, restricted to the changes of a plan.
 
-The certificate is verified, a session makes the changes and no others, and nothing is saved before it is confirmed.
+The certificate is verified, changes go through a session, and nothing is saved before the commit is confirmed.
 """
 
 import contextlib
@@ -34,12 +34,12 @@ PREFIX = "netkit-"
 BEFORE = "flash:netkit-before"
 LONGEST_TIMER_S = 86399
 SESSIONS = ({"cmd": "show bgp neighbors vrf all", "revision": 2}, "show ip bgp summary vrf all")
-NOT_EAPI = ("answers something that is not eAPI", "see whether the address and port are its")
+NOT_EAPI = ("the answer is not eAPI", "check the address and port")
 TRANSPORTS = (None, "", "eapi", "https")
 
 
 class EosDriver(EOSDriver):  # type: ignore[misc]
-    """One switch that runs EOS. Not for several threads at once; held open until its commit is confirmed."""
+    """One switch that runs EOS. Not thread-safe; stays open until its commit is confirmed."""
 
     def __init__(
         self,
@@ -49,25 +49,25 @@ class EosDriver(EOSDriver):  # type: ignore[misc]
         timeout: float = 60,
         optional_args: dict[str, Any] | None = None,
     ) -> None:
-        given = dict(optional_args or {})
-        self._name = str(given.setdefault("device", hostname))
-        if given.get("transport") in TRANSPORTS:
-            given["transport"] = PinnedEapi
+        options = dict(optional_args or {})
+        self._name = str(options.setdefault("device", hostname))
+        if options.get("transport") in TRANSPORTS:
+            options["transport"] = PinnedEapi
         self.config_session: str | None
         self.device: Any
-        super().__init__(hostname, username, password, timeout, given)
-        self._secrets = SecretResolver(given.get("secrets"))
+        super().__init__(hostname, username, password, timeout, options)
+        self._secrets = SecretResolver(options.get("secrets"))
         self._candidate: Candidate | None = None
-        self._has_way_back = self._is_hung_up = False
+        self._has_backup = self._is_hung_up = False
 
     def open(self) -> None:
-        """Connect. AccessError when that cannot be, or the certificate is not the trusted one."""
-        self.device, self._is_hung_up = None, False  # NAPALM would go on with a line that was hung up on
-        with self._told():
+        """Connect. AccessError if that fails, or the certificate is not the trusted one."""
+        self.device, self._is_hung_up = None, False  # NAPALM would reuse a closed connection
+        with self._errors():
             super().open()
 
     def close(self) -> None:
-        """Hang up; what waits for its confirmation goes on waiting, until its time is up."""
+        """Disconnect; a commit that waits for its confirmation keeps waiting until its timer expires."""
         if self.device is not None and self.config_session is not None:
             with contextlib.suppress(AccessError, DeviceError):
                 if self.config_session not in self._pending():
@@ -82,19 +82,17 @@ class EosDriver(EOSDriver):  # type: ignore[misc]
         except eapi.ConnectionError as error:
             self._refuse_connection(error)
         except (http.client.HTTPException, KeyError, TypeError, AttributeError, IndexError):
-            raise self._access(
-                "answers something that is not eAPI", "see whether the address and port are its"
-            ) from None
+            raise self._access(*NOT_EAPI) from None
 
     def _refuse_connection(self, error: Exception) -> NoReturn:
-        """Say why there is no answer."""
+        """Raise an AccessError that explains why there is no answer."""
         reason = getattr(self.device.connection, "socket_error", None)
         place = f"{self.hostname} port {self.device.connection.transport.port}"
         if "nauthorized" in str(error):
             raise self._access(f"refuses the login of {self.username}", "check the user and the password") from None
         if isinstance(reason, TimeoutError):
             what = f"did not answer at {place} within {self.timeout:g} s"
-            raise self._access(what, "see whether its control CPU is busy") from None
+            raise self._access(what, "check the load of its control CPU") from None
         if isinstance(reason, OSError):
             what = f"cannot be reached at {place}: {reason.strerror or reason}"
             raise self._access(what, "check the address, the port and the management network") from None
@@ -107,8 +105,8 @@ class EosDriver(EOSDriver):  # type: ignore[misc]
         return DeviceError(Problem(f"{self._name}: {what}", remedy))
 
     @contextlib.contextmanager
-    def _told(self) -> Iterator[None]:
-        """Turn what the switch or NAPALM refuses into an error of netkit's, without secrets."""
+    def _errors(self) -> Iterator[None]:
+        """Convert errors of the switch or NAPALM to netkit's, with secrets masked."""
         with self._secrets.hiding():
             try:
                 yield
@@ -118,24 +116,22 @@ class EosDriver(EOSDriver):  # type: ignore[misc]
                 raise self._access(*NOT_EAPI) from None
 
     def _text(self) -> str:
-        with self._told():
+        with self._errors():
             found = str(self._run_commands(["show running-config"], encoding="text")[0]["output"])
         if not found.rstrip().endswith("end"):
-            raise self._access("does not show its running configuration to the end", "try again, and look at its log")
+            raise self._access("the running configuration is incomplete", "try again, and check its log")
         return found
 
     def running_files(self) -> Mapping[str, str | None]:
-        """Return the running configuration; a drain of netkit's own is not part of it."""
+        """Read the running configuration, without a drain by netkit."""
         return {FILE: without_drain(self._text())}
 
     def os_version(self) -> str:
-        """Return the release."""
-        with self._told():
+        with self._errors():
             return str(self._run_commands(["show version"])[0]["version"])
 
     def sessions(self) -> tuple[SessionState, ...]:
-        """Return the BGP sessions."""
-        with self._told():
+        with self._errors():
             try:
                 neighbors, summary = self._run_commands([*SESSIONS])
             except eapi.CommandError:  # BGP is not configured
@@ -143,12 +139,12 @@ class EosDriver(EOSDriver):  # type: ignore[misc]
             return tuple(reply.sessions(neighbors, summary, time.time()))
 
     def ask(self, commands: Sequence[str]) -> tuple[Reply, ...]:
-        """Return the answer to each command, in order; one that fails is an answer with a failure."""
+        """Run commands and return a reply to each, in order; a command that fails is a reply with a failure."""
         return transport.ask(self._post, commands, float(self.timeout), str(self.enablepwd))
 
     def _post(self, request: str, timeout_s: float) -> Mapping[str, Any]:
         if self._is_hung_up:
-            raise self._access("was hung up on", "ask again")
+            raise self._access("the connection was closed", "try again")
         connection = self.device.connection
         connection.transport.timeout = timeout_s
         try:
@@ -165,19 +161,19 @@ class EosDriver(EOSDriver):  # type: ignore[misc]
             connection.transport.timeout = self.timeout
 
     def load_candidate(self, candidate: Candidate) -> None:
-        """Stage a change: only the lines that differ, so that what is not netkit's stays."""
+        """Stage only the lines that differ, so that everything netkit does not own stays."""
         self.discard_config()
         if not candidate.changes:
             return
         lines = commands(candidate.changes, self._text(), candidate.files.get(FILE, ""))
-        self._abort_forgotten()
-        with self._told():
+        self._abort_stale_sessions()
+        with self._errors():
             self.load_merge_candidate(config="\n".join(map(self._secrets.text, lines)))
         self._candidate = candidate
 
-    def _abort_forgotten(self) -> None:
-        """Throw away what a netkit that was ended has left: a session nobody commits blocks the next one."""
-        with self._told():
+    def _abort_stale_sessions(self) -> None:
+        """Abort sessions that a terminated netkit left behind: they block the next one."""
+        with self._errors():
             found = self._run_commands(["show configuration sessions"])[0]["sessions"]
             for name, one in found.items():
                 if name.startswith(PREFIX) and one.get("state") == "pending":
@@ -188,67 +184,63 @@ class EosDriver(EOSDriver):  # type: ignore[misc]
         super()._load_config(filename, config, replace)
 
     def compare_config(self) -> str:
-        """Return the switch's own idea of what is staged; empty when it is nothing."""
-        with self._told():
+        """Read the switch's own diff of the staged change; empty if there is none."""
+        with self._errors():
             return self._secrets.hidden(str(super().compare_config()))
 
     def commit_config(self, message: str = "", revert_in: int | None = None) -> None:
-        """Apply; with `revert_in` seconds the switch takes it back by itself, else it is saved at once."""
-        del message  # EOS keeps none
-        name = self._staged()
+        """Apply; with `revert_in`, the switch itself reverts after so many seconds, else it is saved immediately."""
+        del message  # EOS does not store it
+        name = self.config_session
+        if name is None:
+            raise self._device("nothing is staged", "load a candidate first")
         if revert_in is not None and not 0 < revert_in <= LONGEST_TIMER_S:
             raise self._device(f"has no timer of {revert_in} s", f"use 1 to {LONGEST_TIMER_S}")
         before, wanted = self._text(), self.compare_config()
-        with self._told():
+        with self._errors():
             if revert_in is None:
                 self._run_commands(
                     [f"copy running-config {BEFORE}", f"configure session {name} commit"], encoding="text"
                 )
-                self.config_session, self._has_way_back = None, True
+                self.config_session, self._has_backup = None, True
             else:
                 timer = time.strftime("%H:%M:%S", time.gmtime(revert_in))
                 self._run_commands([f"configure session {name} commit timer {timer}"], encoding="text")
-        self._refuse_unless_applied(before, is_change=bool(wanted))
+        # A commit can fail and still report success: compare with what runs now.
+        running = self._text()
+        left = missing(self._candidate.changes, MODEL.parse({FILE: running})) if self._candidate else []
+        if left or (wanted and not self._candidate and running == before):
+            place = f": {' / '.join(left[0].path)}" if left else ""
+            what = f"the switch reports that the change is applied, but does not run it{place}"
+            raise self._device(what, "check its log; what runs is unchanged or reverts by its timer")
         if revert_in is None:
             self._save()
 
-    def _staged(self) -> str:
-        if self.config_session is None:
-            raise self._device("nothing is staged", "load a candidate first")
-        return self.config_session
-
-    def _refuse_unless_applied(self, before: str, *, is_change: bool) -> None:
-        """Look at what runs now: an apply can fail and say that it succeeded."""
-        running = self._text()
-        left = missing(self._candidate.changes, MODEL.parse({FILE: running})) if self._candidate else []
-        if left or (is_change and not self._candidate and running == before):
-            place = f": {' / '.join(left[0].path)}" if left else ""
-            what = f"the switch says the change is applied, but does not run it{place}"
-            raise self._device(what, "look at its log; what runs is unchanged or goes back by its timer")
-
     def _pending(self) -> dict[str, int]:
-        with self._told():
+        with self._errors():
             return dict(self._get_pending_commits())
 
     def has_pending_commit(self) -> bool:
-        """Whether the switch waits for a confirmation."""
+        """Whether a commit waits for its confirmation."""
         return bool(self._pending())
 
     def _waiting(self) -> str:
-        """Return the session that waits: this object's, or one of a netkit that was ended."""
+        """Find the session that waits for confirmation: this object's, or one of a terminated netkit."""
         names = [name for name in self._pending() if name == self.config_session or name.startswith(PREFIX)]
         return names[0] if names else ""
 
     def confirm_commit(self) -> None:
-        """Keep what was applied, and save it; what runs while netkit drains is saved when the drain ends."""
+        """Keep the change and save it; during a drain by netkit, saving waits until the drain ends."""
         name = self._waiting()
         if not name:
-            raise self._device("no commit waits for a confirmation", "its time was up: see what runs, and plan again")
-        with self._told():
+            raise self._device(
+                "no commit waits for a confirmation", "its timer expired: check what runs, and plan again"
+            )
+        with self._errors():
             self._run_commands([f"configure session {name} commit"], encoding="text")
         self.config_session = None
         if self._pending():
-            raise self._device("still waits for a confirmation after it was given", "it goes back when its time is up")
+            raise self._device("still waits after the confirmation", "the change reverts when its timer expires")
         self._save()
 
     def _save(self) -> None:
@@ -257,66 +249,65 @@ class EosDriver(EOSDriver):  # type: ignore[misc]
         try:
             self._run_commands(["write memory"], encoding="text")
         except eapi.CommandError as error:
-            what = f"what runs is not saved, and a reboot forgets it: {' '.join(str(error).split())}"
+            what = f"the running configuration is not saved, and a reboot loses it: {' '.join(str(error).split())}"
             raise self._device(what, "make room on its flash, then write memory") from None
 
     def discard_config(self) -> None:
-        """Forget what is staged."""
+        """Discard the staged change."""
         self._candidate = None
         if self.config_session is not None:
             name, self.config_session = self.config_session, None
-            with contextlib.suppress(eapi.CommandError):  # it is gone already
+            with contextlib.suppress(eapi.CommandError):  # it no longer exists
                 self._run_commands([f"configure session {name} abort"], encoding="text")
 
     def rollback(self) -> None:
-        """Take back a commit that waits, at once; else the last one of this object."""
+        """Revert a commit that waits for its confirmation, else the last one of this object."""
         name = self._waiting()
-        with self._told():
+        with self._errors():
             if name:
                 self._run_commands([f"configure session {name} abort"], encoding="text")
-            elif self._has_way_back:
+            elif self._has_backup:
                 self._run_commands([f"configure replace {BEFORE}"], encoding="text")
                 self._save()
-        self.config_session, self._has_way_back = None, False
+        self.config_session, self._has_backup = None, False
         if name and name in self._pending():
-            what = "still waits for a confirmation after it was told to go back"
-            raise self._device(what, "it goes back when its time is up")
+            raise self._device("still waits after the rollback", "the change reverts when its timer expires")
 
     def drain(self) -> None:
-        """Ask every neighbour to send traffic elsewhere, until `undrain` or a reboot."""
+        """Signal every neighbour to route around the switch, until `undrain` or a reboot."""
         text = self._text()
         running = MODEL.parse({FILE: text})
         if is_own_drain(text) or is_drain_intended(running):
             return
         lines = drain_lines(running)
         if not lines:
-            raise self._device("has no BGP neighbour to send its traffic elsewhere", "deploy it without a drain")
+            raise self._device("has no BGP neighbour to take over its traffic", "deploy it without a drain")
         self._change(lines)
         if not is_own_drain(self._text()):
-            raise self._device("the switch says it drains, but does not", "look at its log")
+            raise self._device("the switch reports that it drains, but does not", "check its log")
 
     def undrain(self) -> None:
-        """End a drain of netkit's; one that is intended stays."""
+        """End a drain by netkit; an intended one stays."""
         text = self._text()
         if is_own_drain(text):
             self._change(undrain_lines(text))
             if is_own_drain(self._text()):
-                raise self._device("the switch says its drain has ended, but it has not", "look at its log")
+                raise self._device("the switch reports that its drain has ended, but it has not", "check its log")
             if not self._pending():
                 self._save()
 
     def _change(self, lines: list[str]) -> None:
-        """Make a change of netkit's own, beside whatever is staged.
+        """Make a change independently of the staged one.
 
-        While a commit waits for its timer EOS commits no other session; lines that are typed in are not part of one.
-        The timer takes them back as well, since it restores all that ran before. Unverified on a switch.
+        While a commit waits for its timer, EOS commits no other session, so the lines are entered outside of one. The
+        timer reverts them too, since it restores the complete earlier configuration. Unverified on a switch.
         """
         if self._pending():
-            with self._told():
+            with self._errors():
                 self._run_commands(["configure", *lines, "end"])
             return
         name = f"{PREFIX}drain-{time.time_ns() // 1000}"
-        with self._told():
+        with self._errors():
             try:
                 self._run_commands([f"configure session {name}", *lines, "end", f"configure session {name} commit"])
             except eapi.CommandError:

@@ -1,11 +1,11 @@
-"""EOS's configuration: the lines of `show running-config`, with what EOS writes in other words put back."""
+"""Configuration model of EOS: the lines of `show running-config`, normalised to what netkit renders."""
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 
 from netkit.platforms import config_lines
 from netkit.platforms.compare import ConfigModel
-from netkit.platforms.config import PRESENT, Config, Files, Path
+from netkit.platforms.config import PRESENT, Config, Files
 from netkit.platforms.eos.routing import keeping, router
 from netkit.platforms.eos.strategy import RISKS, constraints, strategy
 from netkit.platforms.ownership import declared
@@ -13,7 +13,7 @@ from netkit.platforms.secrets import SECRET
 
 FILE = "eos.cfg"
 
-# What EOS leaves out when it prints its configuration, because it is the default. The opposite it prints, so turning
+# Defaults that EOS omits when it prints its configuration. It prints the opposite, so turning
 # one of them off by hand is a difference. (Of the watchdog: `show running-config all` of 4.22; the others are derived.)
 DEFAULTS = frozenset({"priority-flow-control pause watchdog", "protocol https", "no protocol http", "switchport"})
 
@@ -85,12 +85,16 @@ NEIGHBORS = re.compile(r"neighbor interface (\S+) (.+)")
 LONGEST_RANGE = 1024
 
 
-def _meant(line: str) -> Iterator[str]:
-    """Yield the lines a line means: one for each DSCP and each neighbour, none for a default, no secret in any."""
+def _normalised(line: str) -> Iterator[str]:
+    """Expand a line: one for each DSCP and each neighbour, none for a default, with secrets masked."""
     if line in DEFAULTS:
         return
     if found := DSCP_MAP.fullmatch(line):
-        yield from (f"qos map dscp {dscp} to traffic-class {found[2]}" for dscp in _numbers(found[1]))
+        for part in re.split(r"[ ,]+", found[1].strip()):  # a list such as `0-7 24,26`
+            first, _, last = part.partition("-")
+            if first.isdecimal() and (not last or last.isdecimal()):
+                end = min(int(last or first), int(first) + LONGEST_RANGE)
+                yield from (f"qos map dscp {dscp} to traffic-class {found[2]}" for dscp in range(int(first), end + 1))
     elif found := NEIGHBORS.fullmatch(line):
         yield from (f"neighbor interface {port} {found[2]}" for port in ports(found[1]))
     else:
@@ -107,16 +111,8 @@ def _without_secret(line: str) -> str:
     return OTHER_SECRET.sub(rf"\1 {SECRET}", line)
 
 
-def _numbers(text: str) -> Iterator[int]:
-    """Yield the numbers of a list such as `0-7 24,26`."""
-    for part in re.split(r"[ ,]+", text.strip()):
-        first, _, last = part.partition("-")
-        if first.isdecimal() and (not last or last.isdecimal()):
-            yield from range(int(first), min(int(last or first), int(first) + LONGEST_RANGE) + 1)
-
-
 def ports(text: str) -> list[str]:
-    """Return the interfaces EOS joined in one word: `Et1/1,5/1-8/1` are five."""
+    """Expand an interface list of EOS: `Et1/1,5/1-8/1` is five ports."""
     short = re.fullmatch(r"Et(?:hernet)?([\d/,-]+)", text)
     if not short:
         return [text]
@@ -124,7 +120,7 @@ def ports(text: str) -> list[str]:
 
 
 def _range(part: str) -> list[str]:
-    """Return the ports of a range. What differs between its ends counts up: 5/1-8/1 by cage, 5/1-8 by lane."""
+    """Expand a range of ports over the number that differs between its ends: 5/1-8/1 by cage, 5/1-8 by lane."""
     first, _, last = part.partition("-")
     ends = first.split("/"), last.split("/")
     if not last or not all(level.isdecimal() for end in ends for level in end):
@@ -142,25 +138,23 @@ def _range(part: str) -> list[str]:
 
 
 GRAMMAR = config_lines.Grammar(
-    keyed=KEYED, closers=frozenset({"exit", "end"}), verbatim=("banner ",), indent=3, rewrite=_meant
+    keyed=KEYED, closers=frozenset({"exit", "end"}), verbatim=("banner ",), indent=3, rewrite=_normalised
 )
 
 
 def parse(files: Files) -> Config:
-    """Return eos.cfg, or what `show running-config` prints, as a configuration."""
+    """Parse eos.cfg or the output of `show running-config`, without the headings of ports that have no settings."""
     entries = config_lines.parse(files.get(FILE, ""), GRAMMAR, FILE)
     headings = {path[0] for path in entries if len(path) > 1}
-    return {path: value for path, value in entries.items() if not _is_bare(path, value, headings)}
-
-
-def _is_bare(path: Path, value: str, headings: Collection[str]) -> bool:
-    """Whether a line is only the heading of a port without settings: EOS prints one for each port it has."""
-    is_heading = len(path) == 1 and value == PRESENT and path[0].startswith("interface Ethernet")
-    return is_heading and path[0] not in headings
+    bare = {
+        path
+        for path, value in entries.items()
+        if len(path) == 1 and value == PRESENT and path[0].startswith("interface Ethernet") and path[0] not in headings
+    }
+    return {path: value for path, value in entries.items() if path not in bare}
 
 
 def text(config: Config) -> dict[str, str]:
-    """Return a configuration as eos.cfg."""
     return {FILE: config_lines.text(config, GRAMMAR)} if config else {}
 
 

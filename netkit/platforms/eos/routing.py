@@ -1,4 +1,4 @@
-"""What an EOS configuration says about routing, and how it says more."""
+"""Routing model from an EOS configuration, and eos.cfg with retained routing."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -20,7 +20,7 @@ from netkit.platforms.bgp_reader import (
     whole_number,
 )
 from netkit.platforms.config import Config, Files, Path
-from netkit.platforms.routing import PrefixListEntry, RetainedRouting, Router
+from netkit.platforms.routing import RetainedRouting, Router
 
 FILE = "eos.cfg"
 DEFAULT_PATHS = 1
@@ -31,7 +31,7 @@ READ = (
     "group ", "ip community-list ", "ipv6 unicast-routing", "vrf instance ",
 )  # fmt: skip
 
-# What says nothing about which routes there are, as beginnings of lines.
+# Prefixes of lines that do not affect which routes exist.
 HARMLESS_ROUTERS = ("router bfd", "router multicast", "router igmp", "router pim", "router traffic-engineering")
 HARMLESS_TO_BGP = (
     "router-id", "timers bgp", "bgp log-neighbor-changes", "no bgp log-neighbor-changes", "graceful-restart",
@@ -46,7 +46,7 @@ Section = list[tuple[Path, str]]
 
 
 def router(config: Config) -> Router:
-    """Return what a configuration says about routing."""
+    """Build the routing model of a configuration."""
     top: dict[str, str] = {}
     sections: dict[str, Section] = {}
     for path, value in config.items():
@@ -59,10 +59,13 @@ def router(config: Config) -> Router:
 
 
 def keeping(files: Files, kept: RetainedRouting) -> Files:
-    """Return intended files in which eos.cfg also says what is to be kept; all else stays as it is written."""
+    """Add retained routing to the intended eos.cfg; every other line stays unchanged."""
     lines = files[FILE].splitlines(keepends=True)
     for name, rule in kept.rules:
-        insert_line(lines, _after(lines, f"ip prefix-list {name}"), f"   seq {rule.number} {_rule_words(rule)}")
+        words = rule_words(rule)
+        if rule.shortest == rule.longest:  # EOS prints `eq`
+            words = words.replace(f"ge {rule.shortest} le {rule.longest}", f"eq {rule.shortest}")
+        insert_line(lines, _after(lines, f"ip prefix-list {name}"), f"   seq {rule.number} {words}")
     for aggregate in kept.aggregates:
         found = [place for place, line in enumerate(lines, start=1) if line.startswith("router bgp ")]
         if not found:
@@ -72,7 +75,7 @@ def keeping(files: Files, kept: RetainedRouting) -> Files:
 
 
 def _after(lines: list[str], header: str) -> int:
-    """Return where the lines below a header end; without one it is added at the end."""
+    """Find the end of the section below a header; a missing header is added at the end."""
     found = [place for place, line in enumerate(lines) if line.strip() == header and not line.startswith(" ")]
     if not found:
         place = len(lines) - 1 if lines and lines[-1].strip() == "end" else len(lines)
@@ -85,16 +88,8 @@ def _after(lines: list[str], header: str) -> int:
     return place
 
 
-def _rule_words(rule: PrefixListEntry) -> str:
-    """Return a rule as EOS prints it: one length has a word of its own."""
-    words = rule_words(rule)
-    if rule.shortest != rule.longest:
-        return words
-    return words.replace(f"ge {rule.shortest} le {rule.longest}", f"eq {rule.shortest}")
-
-
 class _Reader(RouterReader):
-    """Reads a configuration, section by section."""
+    """A router under construction from eos.cfg."""
 
     def __init__(self, top: Mapping[str, str], sections: Mapping[str, Section]) -> None:
         super().__init__(top.values())
@@ -105,9 +100,9 @@ class _Reader(RouterReader):
         self.down: set[str] = set()
         self.with_ipv6: set[str] = set()
         self.carrying: set[str] = set()
-        """Groups that take routes whose next hop is IPv6."""
+        """Groups that accept IPv6 next hops for IPv4 routes."""
         self.guarded: dict[str, set[str]] = {}
-        """Group → directions in which nothing passes without a route map; "" is every group."""
+        """Group → directions in which a missing route map denies everything; "" is every group."""
         self.is_relaxed = True
         self.max_paths = DEFAULT_PATHS
         for head, line in top.items():
@@ -196,12 +191,6 @@ class _Reader(RouterReader):
                 self.is_relaxed = False
             case ["maximum-paths", paths, *_] if paths.isdecimal():
                 self.max_paths = int(paths)
-            case _:
-                self._routes(line)
-
-    def _routes(self, line: str) -> None:
-        """Read what the switch announces of itself, and what passes without a route map."""
-        match line.split(" "):
             case ["bgp", "missing-policy", *words] if "direction" in words and words[-1] == "deny":
                 self.guarded.setdefault("", set()).add(words[words.index("direction") + 1])
             case _:
@@ -235,7 +224,7 @@ class _Reader(RouterReader):
                     self.unknown.append(line)
 
     def done(self) -> Router:
-        """Return what was read, in an order that does not depend on the file's."""
+        """Build the router, in an order that does not depend on the file."""
         over_ipv6 = "ip routing ipv6 interfaces" in self.lines
         is_routing = over_ipv6 or "ip routing" in self.lines
         has_ipv6 = over_ipv6 and "ipv6 unicast-routing" in self.lines
@@ -282,7 +271,7 @@ class _Reader(RouterReader):
         )
 
     def _maintenance(self) -> tuple[bool, set[str]]:
-        """Return whether the whole switch is in maintenance, and the interfaces and groups of neighbours that are."""
+        """Return whether the switch is in maintenance, and the interfaces and peer groups that are."""
         inside = self.sections.get("maintenance", ())
         quiesced = {path[0] for path, _ in inside if path[1:] == ("quiesce",)}
         drained = {unit.split(" ", 1)[1] for unit in quiesced if not unit.startswith("unit ")}

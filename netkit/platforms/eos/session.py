@@ -1,4 +1,4 @@
-"""What is typed into a configuration session so that it makes a plan's changes, and touches nothing else."""
+"""Commands of a configuration session that make exactly the changes of a plan."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -13,25 +13,26 @@ from netkit.platforms.secrets import SECRET
 NEGATION = "no "
 EXIT = "exit"
 PEER_GROUP = "peer group"
-# Another VRF takes the addresses of an interface away; a sequence number that is taken is not given anew.
+# Changing the VRF removes the addresses of an interface; a sequence number in use cannot be reused.
 RESENT = frozenset({"vrf"})
 RETYPED = ("seq ",)
 
 
 def commands(changes: Iterable[Change], running: str, intended: str) -> list[str]:
-    """Return what makes the changes: first what goes, the last line first, then what comes, in its order."""
+    """Write the commands: removals first, from the last line up, then additions in order."""
     found = {change.path: change for change in changes}
     have, want = tuple(lines(running, GRAMMAR)), tuple(lines(intended, GRAMMAR))
     again = _renewed(found, want)
     gone = {path for path, change in found.items() if change.is_removal or path in again.replaced}
     came = {path for path, change in found.items() if not change.is_removal} | again.sent
     sections = frozenset(line.headers for line in want)
-    return [*_typed(_removals(gone, have), frozenset()), *_typed(_additions(came, want), sections)]
+    additions = ((line.headers, line.text) for line in want if any(path in came for path in line.paths))
+    return [*_with_headers(_removals(gone, have), frozenset()), *_with_headers(additions, sections)]
 
 
 @dataclass(frozen=True, slots=True)
 class _Renewed:
-    """What cannot be changed in its place: what is removed before, and what is sent again."""
+    """Lines that cannot be changed in place: those removed first, and those sent again."""
 
     replaced: frozenset[Path]
     sent: frozenset[Path]
@@ -52,20 +53,17 @@ def _removals(gone: set[Path], have: tuple[ConfigLine, ...]) -> Iterator[tuple[H
     groups = {(*path[:-1], path[-1].split(" ")[1]) for path in tops if path[-1].endswith(PEER_GROUP)}
     for line in reversed(have):
         for path, (key, value) in zip(line.paths, GRAMMAR.entries(line.text), strict=True):
-            if path in tops and not _goes_with(path, groups):
+            words = path[-1].split(" ")
+            is_setting = words[0] == "neighbor" and len(words) > 2 and not path[-1].endswith(PEER_GROUP)
+            if is_setting and any((*path[:depth], words[1]) in groups for depth in range(len(path))):
+                continue  # removed along with its peer group
+            if path in tops:
                 text = line.text if len(line.paths) == 1 else f"{key} {value}"
                 yield line.headers, _negated(text, path, is_secret=SECRET in value)
 
 
-def _goes_with(path: Path, groups: set[Path]) -> bool:
-    """Whether a line says something of a peer group that goes: it goes with the group."""
-    words = path[-1].split(" ")
-    is_about = words[0] == "neighbor" and len(words) > 2 and not path[-1].endswith(PEER_GROUP)
-    return is_about and any(words[1] == group[-1] and path[: len(group) - 1] == group[:-1] for group in groups)
-
-
 def _negated(text: str, path: Path, *, is_secret: bool) -> str:
-    """Return the command that takes a line away."""
+    """Write the command that removes a line."""
     if text.startswith(NEGATION):
         return f"default {text.removeprefix(NEGATION)}"
     if text.startswith("interface Ethernet"):  # a port cannot be removed
@@ -75,14 +73,8 @@ def _negated(text: str, path: Path, *, is_secret: bool) -> str:
     return f"{NEGATION}{text}"
 
 
-def _additions(came: set[Path], want: tuple[ConfigLine, ...]) -> Iterator[tuple[Headers, str]]:
-    for line in want:
-        if any(path in came for path in line.paths):
-            yield line.headers, line.text
-
-
-def _typed(wanted: Iterable[tuple[Headers, str]], sections: frozenset[Headers]) -> Iterator[str]:
-    """Yield lines with the headers they stand below, and an exit from each section."""
+def _with_headers(wanted: Iterable[tuple[Headers, str]], sections: frozenset[Headers]) -> Iterator[str]:
+    """Yield lines with the headers of their sections, and an exit from each section."""
     above: Headers = ()
     for headers, text in wanted:
         shared = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(above, headers, strict=False)))
@@ -102,17 +94,17 @@ SYSTEM = (MAINTENANCE, "unit System", "quiesce")
 
 
 def is_own_drain(text: str) -> bool:
-    """Whether a running configuration has netkit's drain."""
+    """Whether a running configuration contains netkit's drain."""
     return f"unit {UNIT}" in text
 
 
 def is_drain_intended(running: Config) -> bool:
-    """Whether the whole switch is in maintenance by its configuration."""
+    """Whether the configuration puts the switch in maintenance."""
     return SYSTEM in running
 
 
 def drain_lines(running: Config) -> list[str]:
-    """Return the lines that drain; none when there is no neighbour to ask."""
+    """Write the lines that drain; empty without BGP neighbours."""
     ports = [path[-1].removeprefix(NEIGHBOR) for path in running if path[-1].startswith(NEIGHBOR)]
     members = [f"interface {port}" for port in ports if port.startswith("Ethernet")]
     if not members:
@@ -121,35 +113,28 @@ def drain_lines(running: Config) -> list[str]:
 
 
 def undrain_lines(text: str) -> list[str]:
-    """Return the lines that end it; the section goes too when nothing else is in it."""
+    """Write the lines that end the drain; an empty maintenance section is removed too."""
     is_alone = all(line.headers[:1] != (MAINTENANCE,) for line in lines(without_drain(text), GRAMMAR))
     unit = [MAINTENANCE, f"unit {UNIT}", "no quiesce", "exit", f"no unit {UNIT}", "exit"]
     return [*unit, *([f"no {MAINTENANCE}"] if is_alone else []), f"no {GROUP}"]
 
 
 def without_drain(text: str) -> str:
-    """Return a running configuration as it would be without netkit's drain."""
-    return "".join(_kept(text)) if is_own_drain(text) else text
-
-
-def _kept(text: str) -> Iterator[str]:
-    rows = text.splitlines(keepends=True)
-    kept = list(_without(rows, OWN))
-    is_empty = not any(row.startswith("   ") and row.strip() != "!" for row in _section(kept, MAINTENANCE))
-    return _without(kept, (MAINTENANCE,)) if is_empty else iter(kept)
-
-
-def _section(rows: list[str], head: str) -> Iterator[str]:
-    is_in = False
-    for row in rows:
+    """Remove netkit's drain from a running configuration, with a maintenance section that is empty without it."""
+    if not is_own_drain(text):
+        return text
+    kept = list(_without(text.splitlines(keepends=True), OWN))
+    is_inside, is_empty = False, True
+    for row in kept:
         if not row.startswith(" "):
-            is_in = row.strip() == head
-        elif is_in:
-            yield row
+            is_inside = row.strip() == MAINTENANCE
+        elif is_inside and row.startswith("   ") and row.strip() != "!":
+            is_empty = False
+    return "".join(_without(kept, (MAINTENANCE,)) if is_empty else kept)
 
 
 def _without(rows: list[str], heads: tuple[str, ...]) -> Iterator[str]:
-    """Yield the rows without some sections; the mark before a section goes with it."""
+    """Yield the rows without some sections and the `!` before each."""
     depth, marks = -1, list[str]()
     for row in rows:
         indent, words = len(row) - len(row.lstrip()), row.strip()

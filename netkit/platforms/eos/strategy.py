@@ -1,4 +1,4 @@
-"""How changes get onto a switch that runs EOS, and what that costs."""
+"""How changes are applied to a switch with EOS, and their risk."""
 
 from collections.abc import Iterator
 
@@ -8,9 +8,9 @@ from netkit.platforms.compare import Situation
 OURS = "derived"
 BGP = "UM, Border Gateway Protocol"
 MAINTENANCE = "UM, Maintenance Mode"
-MANAGEMENT = "netkit's own way in moves: the commit timer covers a mistake"
+MANAGEMENT = "netkit's own access changes: the commit timer covers a mistake"
 BUFFERS = "queues or buffers of every port change"
-NEIGHBOR = "the session starts over"
+NEIGHBOR = "the session restarts"
 PORT = "interface Ethernet*"
 
 RISKS = RiskTable(
@@ -24,20 +24,20 @@ RISKS = RiskTable(
     ),
     rules=(
         Rule((PORT, "description"), Risk.NONE, source=OURS),
-        Rule((PORT, "service-profile"), Risk.BUFFER, "the queues of the port are laid out anew", OURS),
-        Rule((PORT, "speed"), Risk.PORT, "the speed also chooses how the cage is split", "UM, Ethernet Ports"),
-        Rule((PORT, "ip address *"), Risk.SESSION, "what uses the address starts over", OURS),
+        Rule((PORT, "service-profile"), Risk.BUFFER, "the queues of the port are reallocated", OURS),
+        Rule((PORT, "speed"), Risk.PORT, "the speed also selects the breakout of the cage", "UM, Ethernet Ports"),
+        Rule((PORT, "ip address *"), Risk.SESSION, "sessions that use the address restart", OURS),
         Rule((PORT, "ipv6 enable"), Risk.SESSION, NEIGHBOR, OURS),
         Rule((PORT, "storm-control *"), Risk.LOW, source=OURS),
         Rule((PORT, "spanning-tree *"), Risk.LOW, source=OURS),
         Rule((PORT,), Risk.PORT, "the link goes down and up", OURS),
         Rule(("interface Vlan*", "description"), Risk.NONE, source=OURS),
-        Rule(("interface Vlan*",), Risk.SESSION, "the gateway moves", OURS),
+        Rule(("interface Vlan*",), Risk.SESSION, "the gateway changes", OURS),
         Rule(("interface Loopback0",), Risk.SESSION, "the router ID and its address", OURS),
         Rule(("interface Management*",), Risk.LOW, MANAGEMENT, OURS),
-        Rule(("vlan internal order",), Risk.LOW, "ports that have a VLAN keep it until they are made again", OURS),
+        Rule(("vlan internal order",), Risk.LOW, "ports that have a VLAN keep it until they are recreated", OURS),
         Rule(("vlan *", "name"), Risk.NONE, source=OURS),
-        Rule(("vlan *",), Risk.LOW, "a VLAN nobody is in yet", OURS, when="added"),
+        Rule(("vlan *",), Risk.LOW, "a VLAN without members yet", OURS, when="added"),
         Rule(("vlan *",), Risk.PORT, "hosts lose their VLAN", OURS),
         Rule(("service routing protocols model",), Risk.REBOOT, "another routing model needs a reload", BGP),
         Rule(("platform trident mmu *",), Risk.BUFFER, BUFFERS, OURS),
@@ -45,22 +45,22 @@ RISKS = RiskTable(
         Rule(("qos map *",), Risk.BUFFER, "traffic changes its queue", OURS),
         Rule(("priority-flow-control pause watchdog *",), Risk.LOW, source=OURS),
         Rule(("ip hardware fib load-balance*",), Risk.LOW, "flows move between equal paths", OURS),
-        Rule(("ip prefix-list *",), Risk.LOW, "routes are judged anew", BGP),
-        Rule(("route-map *",), Risk.LOW, "routes are judged anew", BGP),
+        Rule(("ip prefix-list *",), Risk.LOW, "routes are re-evaluated", BGP),
+        Rule(("route-map *",), Risk.LOW, "routes are re-evaluated", BGP),
         Rule(("maintenance",), Risk.LOW, "traffic moves to other paths", MAINTENANCE),
         Rule(("group interface *",), Risk.LOW, "traffic moves to other paths", MAINTENANCE),
         Rule(("ip routing*",), Risk.SESSION, "routing stops and starts", OURS),
         Rule(("ipv6 unicast-routing",), Risk.SESSION, "routing stops and starts", OURS),
-        Rule(("router bfd",), Risk.SESSION, "BFD sessions negotiate anew", OURS),
+        Rule(("router bfd",), Risk.SESSION, "BFD sessions renegotiate", OURS),
         Rule(("router bgp", "neighbor * description"), Risk.NONE, source=BGP),
-        Rule(("router bgp", "neighbor * route-map *"), Risk.LOW, "routes are judged anew", BGP),
-        Rule(("router bgp", "neighbor * missing-policy *"), Risk.LOW, "routes are judged anew", BGP),
+        Rule(("router bgp", "neighbor * route-map *"), Risk.LOW, "routes are re-evaluated", BGP),
+        Rule(("router bgp", "neighbor * missing-policy *"), Risk.LOW, "routes are re-evaluated", BGP),
         Rule(("router bgp", "neighbor *"), Risk.SESSION, NEIGHBOR, BGP),
-        Rule(("router bgp", "aggregate-address *"), Risk.LOW, "routes move", BGP),
-        Rule(("router bgp", "redistribute *"), Risk.LOW, "routes move", BGP),
-        Rule(("router bgp", "maximum-paths"), Risk.LOW, "routes move", BGP),
-        Rule(("router bgp",), Risk.SESSION, "every BGP session starts over", BGP),
-        Rule(("username *",), Risk.LOW, "an account to log in with", OURS),
+        Rule(("router bgp", "aggregate-address *"), Risk.LOW, "routes change", BGP),
+        Rule(("router bgp", "redistribute *"), Risk.LOW, "routes change", BGP),
+        Rule(("router bgp", "maximum-paths"), Risk.LOW, "routes change", BGP),
+        Rule(("router bgp",), Risk.SESSION, "every BGP session restarts", BGP),
+        Rule(("username *",), Risk.LOW, "a login account", OURS),
         Rule(("vrf instance *",), Risk.LOW, MANAGEMENT, OURS),
         Rule(("no ip routing vrf *",), Risk.LOW, MANAGEMENT, OURS),
         Rule(("ip route *",), Risk.LOW, MANAGEMENT, OURS),
@@ -79,15 +79,15 @@ RISKS = RiskTable(
 )
 
 
-# First word or words of a section → what applying it does beside the change itself. Unverified on a switch.
+# Start of a section's header → side effect of applying it. Unverified on a switch.
 COSTS = {
-    "service routing protocols model": "another routing model holds only after a reload",
-    "platform trident mmu": "MMU profile: buffers of every port are laid out anew",
+    "service routing protocols model": "another routing model takes effect only after a reload",
+    "platform trident mmu": "MMU profile: buffers of every port are reallocated",
 }
 
 
 def strategy(situation: Situation) -> Strategy:
-    """Return how the changes are made: one session, committed with a timer."""
+    """Apply all changes in one session, committed with a timer."""
     if not situation.changes:
         return Strategy(NOTHING)
     heads = {change.path[0] for change in situation.changes}
@@ -96,8 +96,8 @@ def strategy(situation: Situation) -> Strategy:
 
 
 def constraints() -> Iterator[Constraint]:
-    """Yield what changes cost, and what is refused."""
+    """Yield the side effects of changes, and commands that are unverified."""
     for section, cost in COSTS.items():
         yield Constraint(section, cost)
     for form in ("no seq N permit", "no maintenance"):
-        yield Constraint(form, "a form of patches that no public source shows; try it on one switch first")
+        yield Constraint(form, "no public source documents this command; try it on one switch first")

@@ -1,4 +1,4 @@
-"""eAPI over HTTPS to a switch whose certificate is pinned, or verified by the authorities; never taken as it comes."""
+"""eAPI over HTTPS. The certificate is always either pinned or verified against the system's authorities."""
 
 import contextlib
 import errno
@@ -21,70 +21,61 @@ from netkit.platforms.view import Reply
 
 PORT, PATH = 443, "/command-api"
 
-logging.getLogger("pyeapi.eapilib").setLevel(logging.CRITICAL + 1)  # it logs tracebacks, and whole requests
+logging.getLogger("pyeapi.eapilib").setLevel(logging.CRITICAL + 1)  # it logs tracebacks and complete requests
 
 
 class PinnedLine(http.client.HTTPSConnection):
-    """One HTTPS connection that looks at the certificate before anything is sent."""
+    """An HTTPS connection that verifies the certificate before anything is sent."""
 
     def __init__(self, device: str, host: str, port: int, timeout_s: float, certificate: str) -> None:
-        self._tls = _context(certificate)
+        self._tls = ssl.create_default_context()
+        if certificate:  # pinned: without the authorities, which take 15 ms to load
+            self._tls = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+            self._tls.check_hostname = False
+            self._tls.verify_mode = ssl.CERT_NONE
         super().__init__(host, port, timeout=timeout_s, context=self._tls)
         self._device, self._certificate = device, certificate.lower()
         self._is_hung_up = False
 
     def connect(self) -> None:
-        """Connect; AccessError when the certificate is not the trusted one, OSError when it was hung up meanwhile."""
+        """Connect; AccessError if the certificate is not the trusted one, OSError if `hang_up` was called meanwhile."""
         try:
-            self._agree()
+            http.client.HTTPConnection.connect(self)
+            line = self._tls.wrap_socket(self.sock, server_hostname=self.host, do_handshake_on_connect=False)
+            self.sock = line  # before the handshake, so that hang_up can end it
+            self._raise_if_hung_up()
+            line.do_handshake()
         except ssl.SSLCertVerificationError as error:
-            what = f"{self._device}: its certificate is not to be trusted: {error.verify_message}"
-            raise AccessError(Problem(what, "run netkit trust, or give it one by a known authority")) from None
+            what = f"{self._device}: its certificate is not trusted: {error.verify_message}"
+            raise AccessError(
+                Problem(what, "run netkit trust, or install a certificate of a known authority")
+            ) from None
         except OSError:
-            self._heed()
+            self._raise_if_hung_up()
             raise
         shown = self.sock.getpeercert(binary_form=True) or b""
         if self._certificate and not hmac.compare_digest(hashlib.sha256(shown).hexdigest(), self._certificate):
             self.close()
             what = f"{self._device}: its certificate is not the trusted one"
-            raise AccessError(
-                Problem(what, "somebody may be listening in: find out why it changed, then run netkit trust")
-            )
-        self._heed()
+            raise AccessError(Problem(what, "this may be an attack: find out why it changed, then run netkit trust"))
+        self._raise_if_hung_up()
 
-    def _agree(self) -> None:
-        """Connect and agree on TLS, by the socket that hang_up knows from the first byte on."""
-        http.client.HTTPConnection.connect(self)
-        line = self._tls.wrap_socket(self.sock, server_hostname=self.host, do_handshake_on_connect=False)
-        self.sock = line
-        self._heed()
-        line.do_handshake()
-
-    def _heed(self) -> None:
+    def _raise_if_hung_up(self) -> None:
         if self._is_hung_up:
             self.close()
-            raise ConnectionAbortedError(errno.ECONNABORTED, "it was hung up") from None
+            raise ConnectionAbortedError(errno.ECONNABORTED, "the connection was closed") from None
 
     def hang_up(self) -> None:
-        """End an answer that another thread waits for, or is about to wait for."""
-        self._is_hung_up = True  # before the socket, which may not be there yet
+        """End a request that another thread waits for, or is about to send."""
+        self._is_hung_up = True  # first, because the socket may not exist yet
         line = self.sock
         if line is not None:
             with contextlib.suppress(OSError, ValueError):
-                socket.socket.shutdown(line, socket.SHUT_RDWR)  # of TLS nothing is told: another thread is at it
-
-
-def _context(certificate: str) -> ssl.SSLContext:
-    if not certificate:
-        return ssl.create_default_context()
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # without the authorities, which take 15 ms to read
-    context.check_hostname = False
-    context.verify_mode = ssl.CERT_NONE
-    return context
+                socket.socket.shutdown(line, socket.SHUT_RDWR)  # no TLS shutdown: another thread is using it
 
 
 class PinnedEapi(EapiConnection):  # type: ignore[misc]
-    """pyeapi's connection over such a line. NAPALM hands it the optional arguments it names."""
+    """pyeapi's connection over `PinnedLine`. NAPALM passes the optional arguments by name."""
 
     def __init__(
         self,
@@ -105,15 +96,15 @@ class PinnedEapi(EapiConnection):  # type: ignore[misc]
 
 
 ALONE_S = 10.0
-"""How long a command may take alone after the request it was part of did not end."""
+"""Time limit of a single command after the request with several did not end."""
 INVALID_PARAMS = -32602
 Answer = Mapping[str, Any]
 Post = Callable[[str, float], Answer]
-"""Request, seconds → the answer as eAPI gives it, errors too. TimeoutError when there is none in time."""
+"""(request, seconds) → eAPI's answer, including errors. TimeoutError without an answer in time."""
 
 
 def ask(post: Post, commands: Sequence[str], timeout_s: float, enable: str) -> tuple[Reply, ...]:
-    """Return the answer to each command, in order. AccessError only when there is none at all."""
+    """Run commands and return a reply to each, in order. AccessError only without any reply."""
     answers: dict[str, Reply] = {}
     for form in ("json", "text"):
         wanted = [command for command in dict.fromkeys(commands) if (command in IN_WORDS) == (form == "text")]
@@ -131,16 +122,16 @@ def _failed(why: str) -> Reply:
 
 
 class _Batch:
-    """Commands whose answers have one form: a request has only one."""
+    """Commands with one output format, which applies to a whole request."""
 
     def __init__(self, post: Post, form: str, enable: str) -> None:
         self._post, self._form = post, form
         self._enable = {"cmd": "enable", "input": enable} if enable else "enable"
         self._goes_on = True
-        """Whether the request may ask EOS to go on behind a command that fails; old releases do not know how."""
+        """Whether to request that EOS continues after a command that fails; old releases do not support it."""
 
     def replies(self, commands: Sequence[str], timeout_s: float) -> Iterator[Reply]:
-        """Yield the answers. Where EOS stops at a failure, the rest is asked again."""
+        """Yield the replies. Where EOS stops at a failure, the rest is sent again."""
         left = list(commands)
         while left:
             try:
@@ -149,18 +140,20 @@ class _Batch:
                 if len(left) == 1:
                     yield _failed("does not end")
                     return
-                yield from self._alone(left, min(timeout_s, ALONE_S))
+                for command in left:
+                    yield from self.replies([command], min(timeout_s, ALONE_S))
                 return
             if self._goes_on and _error(answer).get("code") == INVALID_PARAMS:
                 self._goes_on = False
                 continue
-            found = self._read(answer, len(left))
+            error = _error(answer)
+            results = answer.get("result") if "error" not in answer else error.get("data")
+            results = results[1 : len(left) + 1] if isinstance(results, list) else []
+            found = [self._reply(one, is_error="error" in answer) for one in results]
+            # A failure that does not name its command belongs to the first one.
+            found = found or [_failed(str(error.get("message") or "no answer"))]
             yield from found
             left = left[len(found) :]
-
-    def _alone(self, commands: Sequence[str], timeout_s: float) -> Iterator[Reply]:
-        for command in commands:
-            yield from self.replies([command], timeout_s)
 
     def _request(self, commands: Sequence[str]) -> str:
         cmds = [
@@ -171,14 +164,6 @@ class _Batch:
         if self._goes_on:
             params["stopOnError"] = False
         return json.dumps({"jsonrpc": "2.0", "method": "runCmds", "params": params, "id": "netkit"})
-
-    def _read(self, answer: Answer, asked: int) -> list[Reply]:
-        """Return at least one answer: a failure that says not of what is the first command's."""
-        error = _error(answer)
-        found = answer.get("result") if "error" not in answer else error.get("data")
-        results = found[1 : asked + 1] if isinstance(found, list) else []
-        replies = [self._reply(one, is_error="error" in answer) for one in results]
-        return replies or [_failed(str(error.get("message") or "no answer"))]
 
     def _reply(self, result: object, *, is_error: bool) -> Reply:
         shown = result if isinstance(result, dict) else {}

@@ -1,4 +1,4 @@
-"""EOS: everything eos.cfg needs, decided. The lossless half is in `eos_qos`."""
+"""Values for EOS's templates; those for QoS are in `view_qos`."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -10,13 +10,13 @@ from netkit.platforms.eos.dialects import EosDialect, EosHardware, dialect, hard
 from netkit.render.artifact import Artifact
 
 MANAGEMENT_INTERFACE, MANAGEMENT_VRF = "Management1", "MGMT"
-# EOS forgets MACs after 300 s and ARP entries after four hours: in between, traffic to a silent host floods, lossless
-# class included. ARP must be refreshed before the MAC ages. The same two figures as on the other platforms.
+# By default EOS ages out MACs after 300 s and ARP entries after four hours: in between, traffic to a silent host
+# floods, lossless class included. ARP must be refreshed before the MAC ages out. Same figures as on other platforms.
 MAC_AGEING_S, ARP_TIMEOUT_S = 1800, 1080
-# What a host may still flood when a MAC is unknown all the same: the least EOS can say, in percent of the port speed.
+# Limit on flooding to unknown MACs: the minimum of EOS, in percent of the port speed.
 UNKNOWN_UNICAST_PERCENT = "0.01"
 FEC_KEYWORDS = {"rs": "reed-solomon", "fc": "fire-code"}
-# Neighbours of one direction share a peer group, named after the tier at the other end.
+# Neighbours of one direction share a peer group, named after the remote tier.
 GROUP_NAMES = {
     ("leaf", "up"): "SPINES",
     ("spine", "down"): "LEAVES",
@@ -74,7 +74,7 @@ class NeighborDrain:
 
 @dataclass(frozen=True, slots=True)
 class Maintenance:
-    """What is drained: the whole switch, single neighbours, or both."""
+    """Drains: the switch, single neighbours, or both."""
 
     system: bool
     neighbors: tuple[NeighborDrain, ...]
@@ -82,7 +82,7 @@ class Maintenance:
 
 @dataclass(frozen=True, slots=True)
 class SyslogTarget:
-    """A collector; UDP is what EOS assumes and does not print."""
+    """A collector; UDP is EOS's default, which it does not print."""
 
     server: SyslogServer
     options: str
@@ -98,7 +98,7 @@ class NtpServer:
 
 @dataclass(frozen=True, slots=True)
 class SnmpUser:
-    """SNMPv3 access, with the secrets named."""
+    """SNMPv3 access."""
 
     snmp: Snmp
     location: str
@@ -107,7 +107,7 @@ class SnmpUser:
 
 @dataclass(frozen=True, slots=True)
 class EosView:
-    """All of one switch."""
+    """All values of one switch."""
 
     words: EosDialect
     notes: tuple[str, ...]
@@ -134,30 +134,37 @@ class EosView:
 
 
 def artifacts(fabric: Fabric, switch: Switch) -> Iterator[Artifact]:
-    """Yield eos.cfg."""
     yield Artifact("eos.cfg", "eos/eos.cfg.j2", {"view": build(fabric, switch), "switch": switch, "fabric": fabric})
 
 
 def ztp(fabric: Fabric, switch: Switch) -> Iterator[Artifact]:
-    """Yield the startup-config that makes a factory-fresh switch reachable; none without a management address."""
+    """Yield the startup-config that makes a new switch reachable; none without a management address."""
     if switch.management:
         yield Artifact("startup-config", "eos/startup-config.j2", {"view": build(fabric, switch), "switch": switch})
 
 
 def build(fabric: Fabric, switch: Switch) -> EosView:
-    """Return the view of a switch."""
     words, chip, services = dialect(switch.version), hardware(switch.model), fabric.services
     qos = view_qos.build(fabric.lossless, switch, chip)
+    logins = tuple(login for login in services.login if login.password_hash_secret)
+    notes = list(_chip_notes(switch, chip, qos))
+    if switch.management is None:
+        notes.insert(0, "no management address in the intent: replacing the configuration removes Management1")
+    if not logins:
+        notes.insert(0, "no services.login in the intent: replacing the configuration removes every account")
+    # 4.32 refuses a source interface beside a TCP collector; the VRF has only one interface anyway.
+    has_tcp = any(server.protocol == "tcp" for server in services.syslog)
+    has_source = bool(switch.management and services.syslog) and (words.syslog_source_takes_tcp or not has_tcp)
     return EosView(
         words=words,
-        notes=(*_lockout_notes(fabric, switch), *_chip_notes(switch, chip, qos)),
-        logins=tuple(login for login in services.login if login.password_hash_secret),
+        notes=tuple(notes),
+        logins=logins,
         management=switch.management,
         in_vrf=f" vrf {MANAGEMENT_VRF}" if switch.management else "",
         syslog=tuple(SyslogTarget(server, SYSLOG_OPTIONS[server.protocol]) for server in services.syslog),
-        syslog_source=_syslog_source(fabric, switch, words),
+        syslog_source=words.syslog_source if has_source else None,
         dns=services.dns,
-        ntp=tuple(_ntp_servers(services.ntp)),
+        ntp=tuple(NtpServer(one, "iburst" if index else "prefer iburst") for index, one in enumerate(services.ntp)),
         snmp=tuple(
             SnmpUser(snmp, snmp.location, snmp.contact)
             for snmp in services.snmp
@@ -174,16 +181,8 @@ def build(fabric: Fabric, switch: Switch) -> EosView:
     )
 
 
-def _lockout_notes(fabric: Fabric, switch: Switch) -> Iterator[str]:
-    """Yield what a replace would take away because the intent does not name it."""
-    if not any(login.password_hash_secret for login in fabric.services.login):
-        yield "no services.login in the intent: replacing the configuration removes every account"
-    if switch.management is None:
-        yield "no management address in the intent: replacing the configuration removes Management1"
-
-
 def _chip_notes(switch: Switch, chip: EosHardware, qos: view_qos.EosQos) -> Iterator[str]:
-    """Yield what an engineer should check on the first switch of a kind before trusting the file."""
+    """Yield what to verify on the first switch of a model before relying on the file."""
     if not chip.queue_keyword_is_verified:
         yield f"unverified on {switch.model.name}: {chip.queue_keyword}; check: show run all | include tx-queue"
     yield f"unverified on {switch.model.name}: qos map traffic-class to priority-group; check: show qos maps"
@@ -199,43 +198,27 @@ def _chip_notes(switch: Switch, chip: EosHardware, qos: view_qos.EosQos) -> Iter
         yield f"unverified on {switch.model.name}: storm-control unknown-unicast"
 
 
-def _syslog_source(fabric: Fabric, switch: Switch, words: EosDialect) -> str | None:
-    """Return the source line's keyword; 4.32 refuses it beside a TCP collector, and the VRF has but one interface."""
-    servers = fabric.services.syslog
-    has_tcp = any(server.protocol == "tcp" for server in servers)
-    is_wanted = bool(switch.management and servers) and (words.syslog_source_takes_tcp or not has_tcp)
-    return words.syslog_source if is_wanted else None
-
-
-def _ntp_servers(addresses: tuple[str, ...]) -> Iterator[NtpServer]:
-    for index, address in enumerate(addresses):
-        yield NtpServer(address, "iburst" if index else "prefer iburst")
-
-
 def _interfaces(switch: Switch, chip: EosHardware) -> Iterator[EosInterface]:
     vlan = switch.vlan.number if switch.vlan else None
-    shared: dict[PortProfile, tuple[str, str, str]] = {}
-    last, words = None, ("", "", "")
+    last: PortProfile | None = None
+    speed, fec, qos_profile = "", "", ""
     for port in switch.ports:
-        if port.profile is not last:
+        if port.profile is not last:  # ports of one kind are adjacent and share their profile
             last = port.profile
-            words = shared.get(last) or shared.setdefault(last, _profile_words(last, chip))
+            speed, fec = chip.speed_keyword(last.split), FEC_KEYWORDS[last.fec]
+            qos_profile = view_qos.profile_name(last.speed_gbps)
         access = vlan if port.role == "host" else None
         yield EosInterface(
             name=port.name,
             description=port.description,
-            speed=words[0],
-            fec=words[1],
+            speed=speed,
+            fec=fec,
             access_vlan=access,
             routed=access is None,
             address=port.address or None,
             unnumbered=port.role != "host",
-            qos_profile=words[2],
+            qos_profile=qos_profile,
         )
-
-
-def _profile_words(profile: PortProfile, chip: EosHardware) -> tuple[str, str, str]:
-    return chip.speed_keyword(profile.split), FEC_KEYWORDS[profile.fec], view_qos.profile_name(profile.speed_gbps)
 
 
 def _bgp(fabric: Fabric, switch: Switch) -> Bgp:
@@ -255,10 +238,10 @@ def _bgp(fabric: Fabric, switch: Switch) -> Bgp:
 
 
 def _maintenance(switch: Switch) -> Maintenance | None:
-    """Return what is drained.
+    """Build the drains.
 
-    A neighbour is drained through the interfaces towards it: a BGP group takes addresses and peer groups, but an
-    unnumbered neighbour has no address of its own, and moving it to a peer group of its own would reset the session.
+    A neighbour is drained through the interfaces towards it: a BGP group accepts addresses and peer groups, but an
+    unnumbered neighbour has no address, and moving it to a separate peer group would reset the session.
     """
     towards: dict[str, list[Port]] = {name: [] for name in switch.drain_neighbors}
     for port in switch.fabric_ports:

@@ -1,6 +1,5 @@
-"""EOS, the lossless half: QoS profiles, maps, PFC watchdog and the packet buffer, decided."""
+"""Values for EOS's templates: QoS profiles, maps, PFC watchdog and the packet buffer."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -9,15 +8,15 @@ from netkit.design.traffic import EcnThresholds, LosslessProfile, TrafficClass, 
 from netkit.platforms.eos.dialects import EosHardware
 
 MMU_PROFILE = "LOSSLESS"
-# Releases differ in whether the watchdog looks at PFC queues without guaranteed bandwidth; one percent costs nothing.
+# Releases differ in whether the watchdog covers PFC queues without guaranteed bandwidth; one percent costs nothing.
 GUARANTEED_PERCENT = 1
-# EOS has no action that forwards out of a stuck queue: the nearest is to report and leave it alone.
+# EOS has no action that forwards from a stuck queue: the closest is to only report it.
 WATCHDOG_ACTIONS = {"drop": "drop", "forward": "notify-only"}
 WATCHDOG_POLL_SHORTEST_S, WATCHDOG_POLL_LONGEST_S = 0.005, 30.0
-# Shares of the free buffer one queue may take, as EOS writes them.
+# Shares of the free buffer one queue may take that EOS supports.
 ALPHAS = tuple(Fraction(1, 128) * 2**step for step in range(11))
-# A lossless priority group pauses its sender at an equal share (the figure of public 7060 configurations), and the
-# egress queue behind it must never drop first, so it gets all EOS can give.
+# A lossless priority group pauses its sender at an equal share (as in public 7060 configurations). Its egress queue
+# must never drop first, so it gets EOS's maximum.
 LOSSLESS_INGRESS_ALPHA, LOSSLESS_EGRESS_ALPHA = "1", "8"
 
 
@@ -36,7 +35,7 @@ class EosQueue:
 
 @dataclass(frozen=True, slots=True)
 class QosProfile:
-    """What ports of one speed apply as service-profile."""
+    """The service-profile for ports of one speed."""
 
     name: str
     queues: tuple[EosQueue, ...]
@@ -44,7 +43,7 @@ class QosProfile:
 
 @dataclass(frozen=True, slots=True)
 class DscpMap:
-    """All DSCPs of one class."""
+    """The DSCPs of one class."""
 
     dscps: str
     traffic_class: int
@@ -52,7 +51,7 @@ class DscpMap:
 
 @dataclass(frozen=True, slots=True)
 class EosWatchdogTimes:
-    """The PFC watchdog in EOS's unit, seconds."""
+    """PFC watchdog timers in seconds."""
 
     timeout_s: str
     recovery_s: str
@@ -62,7 +61,7 @@ class EosWatchdogTimes:
 
 @dataclass(frozen=True, slots=True)
 class Mmu:
-    """The packet buffer of a Strata chip: one profile for the whole switch, so for its longest cable."""
+    """The packet buffer of a Strata chip: one profile for the switch, hence for its longest cable."""
 
     name: str
     headroom_bytes: int
@@ -73,7 +72,7 @@ class Mmu:
 
 @dataclass(frozen=True, slots=True)
 class EosQos:
-    """Everything about queues and buffers of one switch."""
+    """Queues and buffers of one switch."""
 
     queue_keyword: str
     overshadowed: tuple[int, ...]
@@ -85,16 +84,22 @@ class EosQos:
 
 
 def build(lossless: LosslessProfile, switch: Switch, hardware: EosHardware) -> EosQos:
-    """Return the QoS of a switch.
+    """Build the QoS of a switch.
 
-    All 64 DSCPs are mapped, also where EOS's default agrees: the intended state must not hang on a release's
+    All 64 DSCPs are mapped, even where EOS's default agrees: the intended state must not depend on a release's
     defaults. A running-config may omit such lines, so compare through a config session, never line by line.
     """
     classes = lossless.classes
+    thresholds = {port.profile.speed_gbps: port.profile.ecn for port in switch.ports}
+    highest_weighted = max(traffic.priority for traffic in classes if not traffic.is_strict)
     return EosQos(
         queue_keyword=hardware.queue_keyword,
-        overshadowed=tuple(_overshadowed(classes)),
-        profiles=tuple(_profiles(classes, switch)),
+        # Some chips serve every strict queue below a weighted one by weight (unverified).
+        overshadowed=tuple(one.priority for one in classes if one.is_strict and one.priority < highest_weighted),
+        profiles=tuple(
+            QosProfile(profile_name(speed_gbps), tuple(_queue(traffic, ecn) for traffic in classes))
+            for speed_gbps, ecn in sorted(thresholds.items())
+        ),
         dscp_maps=tuple(
             DscpMap(" ".join(map(str, traffic.dscps)), traffic.priority) for traffic in classes if traffic.dscps
         ),
@@ -105,20 +110,7 @@ def build(lossless: LosslessProfile, switch: Switch, hardware: EosHardware) -> E
 
 
 def profile_name(speed_gbps: int) -> str:
-    """Return the name of the QoS profile of a port speed."""
     return f"ROCE-{speed_gbps}G"
-
-
-def _profiles(classes: tuple[TrafficClass, ...], switch: Switch) -> Iterator[QosProfile]:
-    thresholds = {port.profile.speed_gbps: port.profile.ecn for port in switch.ports}
-    for speed_gbps, ecn in sorted(thresholds.items()):
-        yield QosProfile(profile_name(speed_gbps), tuple(_queue(traffic, ecn) for traffic in classes))
-
-
-def _overshadowed(classes: tuple[TrafficClass, ...]) -> Iterator[int]:
-    """Yield strict queues below a weighted one: some chips then serve every lower queue by weight (unverified)."""
-    highest_weighted = max(traffic.priority for traffic in classes if not traffic.is_strict)
-    return (traffic.priority for traffic in classes if traffic.is_strict and traffic.priority < highest_weighted)
 
 
 def _queue(traffic: TrafficClass, ecn: EcnThresholds) -> EosQueue:
@@ -135,7 +127,7 @@ def _queue(traffic: TrafficClass, ecn: EcnThresholds) -> EosQueue:
 
 
 def watchdog_times(watchdog: WatchdogTimers) -> EosWatchdogTimes:
-    """Return the watchdog in seconds: times to 0.01 s and at most a minute, polling at most half of the shorter."""
+    """Convert the timers to seconds, rounded up to 0.01 s; polling is at most half of the shorter one."""
     timeout = _hundredths_up(watchdog.detection_ms)
     recovery = _hundredths_up(watchdog.restoration_ms)
     polling = min(watchdog.poll_ms / 1000, timeout / 2, recovery / 2, WATCHDOG_POLL_LONGEST_S)
@@ -151,33 +143,26 @@ def _mmu(lossless: LosslessProfile, switch: Switch, hardware: EosHardware) -> Mm
     headrooms = [port.profile.headroom.xoff_bytes for port in switch.ports if port.profile.headroom]
     if not hardware.has_mmu_profile or not headrooms:
         return None
-    largest = max(headrooms)
+    # The vendor's pool for all headrooms, if EOS accepts the figure. The sum of the ports in use would change the
+    # buffers of a running switch with every host that is added.
+    pool = switch.model.headroom_pool_bytes
     alphas = {
         lossless.roce.priority: LOSSLESS_EGRESS_ALPHA,
         lossless.best_effort.priority: alpha_within(100 - lossless.pool_percent),
     }
     return Mmu(
         name=MMU_PROFILE,
-        headroom_bytes=largest,
+        headroom_bytes=max(headrooms),
         lossless_ingress_alpha=LOSSLESS_INGRESS_ALPHA,
         egress_alphas=tuple(sorted(alphas.items())),
-        headroom_pool_bytes=_pool_limit(switch, hardware),
+        headroom_pool_bytes=pool if pool is not None and pool <= hardware.headroom_pool_limit_max_bytes else None,
     )
 
 
-def _pool_limit(switch: Switch, hardware: EosHardware) -> int | None:
-    """Return the vendor's pool for all headrooms together, if EOS takes the figure.
-
-    Not the sum of the ports in use: that would change the buffers of a running switch with every host that comes.
-    """
-    known = switch.model.headroom_pool_bytes
-    return known if known is not None and known <= hardware.headroom_pool_limit_max_bytes else None
-
-
 def alpha_within(percent: int) -> str:
-    """Return the largest share a queue alone can take, α ÷ (1 + α), that stays within a percentage of the buffer.
+    """Return the largest α with which a single queue, at α ÷ (1 + α), stays within a percentage of the buffer.
 
-    Strata has no pool per class: keeping every best-effort queue small is how the rest stays free for the lossless one.
+    Strata has no pool per class: small best-effort queues keep the rest free for the lossless one.
     """
     limit = Fraction(percent, 100)
     fitting = [alpha for alpha in ALPHAS if alpha / (1 + alpha) <= limit]

@@ -1,1 +1,1 @@
-"""What EOS tells of itself over eAPI: commands with pinned revisions, and pure parsers."""
+"""Facts of EOS over eAPI: commands with pinned revisions, and pure parsers."""

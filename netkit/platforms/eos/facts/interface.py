@@ -1,4 +1,4 @@
-"""Ports of EOS: names, state, lanes and the log of link changes."""
+"""Commands of EOS, and parsers of its ports: names, state, lanes, neighbours and link changes."""
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -39,7 +39,7 @@ LOAD_BALANCE = "show ip hardware fib load-balance distribution"
 
 REVISIONS = {PHY: 2, INVENTORY: 2, BGP: 2}
 IN_WORDS = frozenset({RUNNING, PFC, QUEUE_DROPS, LOAD_BALANCE, HARDWARE, LOG, CLOCK})
-"""Their JSON is unknown, or there is none."""
+"""Commands whose JSON is unknown or missing."""
 
 
 Value = TypeVar("Value")
@@ -47,16 +47,16 @@ LONG = "Ethernet"
 SHORT = re.compile(r"Et(?=\d)", re.ASCII)
 NAME = re.compile(r"Ethernet\d{1,4}(?:/\d{1,3}){0,2}", re.ASCII)
 MOST_LANES = 64
-"""More than any cage has."""
+"""An upper bound for the lanes of a cage."""
 
 
 def long_name(name: str) -> str:
-    """Return Ethernet1/5 for Et1/5; another name as it is."""
+    """Expand Et1/5 to Ethernet1/5; other names stay as they are."""
     return SHORT.sub(LONG, name.strip(), count=1)
 
 
 def is_port(name: str, in_use: tuple[str, ...] = ()) -> bool:
-    """Whether an interface has a cable; of those that are in use, if any are named."""
+    """Whether an interface is a front-panel port, and one of those in use if any are given."""
     return name in in_use if in_use else NAME.fullmatch(name) is not None
 
 
@@ -67,13 +67,13 @@ def cage(name: str) -> str:
 
 
 def first_lane(name: str) -> int:
-    """Return the lane of its cage at which a port begins."""
+    """Return the first lane of a port within its cage."""
     _, slash, lane = name.rpartition("/")
     return int(lane) if slash else 1
 
 
 def lanes(ports: Iterable[str]) -> dict[str, range]:
-    """Return the lanes of its cage that are a port's own: up to where the next port begins."""
+    """Assign the lanes of each cage to ports: each has those up to the next port."""
     firsts = {port: first_lane(port) for port in ports}
     begun: dict[str, set[int]] = {}
     for port, first in firsts.items():
@@ -85,7 +85,7 @@ def lanes(ports: Iterable[str]) -> dict[str, range]:
 
 
 def own(channels: Mapping[int, Value], mine: range) -> dict[int, Value]:
-    """Return a port's own lanes, from 1: some releases show it the whole cage, some count its lanes from 1."""
+    """Select a port's own lanes, renumbered from 1: some releases list the whole cage, some number from 1 already."""
     found = {lane - mine.start + 1: value for lane, value in channels.items() if lane in mine}
     return found or dict(channels)
 
@@ -105,14 +105,14 @@ MOST_LINES = 20_000
 
 
 class Now(NamedTuple):
-    """What the clock says: lines may stand without a year."""
+    """The current time; the year completes log lines without one."""
 
     at_s: float
     year: int
 
 
 class EosLinkChange(NamedTuple):
-    """A link that went or came."""
+    """A link that went down or came up."""
 
     at_s: float
     port: str
@@ -120,11 +120,20 @@ class EosLinkChange(NamedTuple):
 
 
 def last_outages(log: str, clock: str, ports: Collection[str]) -> Mapping[str, LinkOutage]:
-    """Return the last outage of each port; those the log does not name were not gone. One that names none is no log."""
-    now = _now(clock)
-    changes = sorted(_changes(log, now), key=lambda one: one.at_s) if now else []
-    if not now or not changes:
+    """Find the last outage of each port; a port that the log does not name had none. A log without ports is ignored."""
+    now_s, stamp = in_words(clock), WORDS.search(clock)
+    if now_s is None or stamp is None:
         return {}
+    now = Now(now_s, int(stamp["year"]))
+    changes = []
+    for line in log.splitlines()[-MOST_LINES:]:
+        change = LINE.search(line.rstrip())
+        at_s = _moment(line[: change.start()], now) if change else None
+        if change and at_s is not None:
+            changes.append(EosLinkChange(at_s, change["port"], change["way"] == "up"))
+    if not changes:
+        return {}
+    changes.sort(key=lambda one: one.at_s)
     by_port: dict[str, list[EosLinkChange]] = {}
     for one in changes:
         by_port.setdefault(one.port, []).append(one)
@@ -132,13 +141,8 @@ def last_outages(log: str, clock: str, ports: Collection[str]) -> Mapping[str, L
     return {port: one for port, one in found.items() if one is not None}
 
 
-def _now(clock: str) -> Now | None:
-    at_s, found = in_words(clock), WORDS.search(clock)
-    return None if at_s is None or found is None else Now(at_s, int(found["year"]))
-
-
 def _last(changes: list[EosLinkChange], now: Now) -> LinkOutage | None:
-    """Return the last outage of one port: from when it went to when it came; None while it is gone."""
+    """Find the last outage of one port; None while it is down."""
     went_s: float | None = None
     last: LinkOutage | None = NEVER
     for one in changes:
@@ -149,16 +153,8 @@ def _last(changes: list[EosLinkChange], now: Now) -> LinkOutage | None:
     return last if went_s is None else None
 
 
-def _changes(log: str, now: Now) -> Iterator[EosLinkChange]:
-    for line in log.splitlines()[-MOST_LINES:]:
-        found = LINE.search(line.rstrip())
-        at_s = _moment(line[: found.start()], now) if found else None
-        if found and at_s is not None:
-            yield EosLinkChange(at_s, found["port"], found["way"] == "up")
-
-
 def _moment(head: str, now: Now) -> float | None:
-    """Return when a line was written, by the local time that all lines and the clock have; the offset says nothing."""
+    """Parse the timestamp of a line in local time, as the clock shows it too; the UTC offset is irrelevant."""
     iso = RFC3339.search(head)
     if iso:
         year, month, day, hour, minute = map(int, iso.groups()[:-1])
@@ -168,9 +164,8 @@ def _moment(head: str, now: Now) -> float | None:
         return None
     before, month_, day_, after, hour_, minute_, second = found.groups()
     at = (MONTHS.index(month_) + 1, int(day_), int(hour_), int(minute_), float(second))
-    told = before or after
-    if told:
-        return moment(int(told), *at)
+    if before or after:
+        return moment(int(before or after), *at)
     this = moment(now.year, *at)
     return moment(now.year - 1, *at) if this is None or this > now.at_s + DAY_S else this
 
@@ -179,19 +174,15 @@ HEAD = re.compile(r"\S+")
 PORT = "Port"
 
 
-def cells(shown: str) -> Iterator[tuple[str, Mapping[str, str]]]:
-    """Yield port → cells by their heads. A cell stands where its head does; what reaches further goes with it."""
+def cells(output: str) -> Iterator[tuple[str, Mapping[str, str]]]:
+    """Parse a table with a column Port: yield each port with its cells by heading. A cell starts below its heading."""
     starts: dict[str, int] = {}
-    for line in shown.expandtabs().splitlines():
+    for line in output.expandtabs().splitlines():
         if line.startswith(f"{PORT} "):
             starts = {found[0]: found.start() for found in HEAD.finditer(line)}
         elif starts and is_port(port := long_name(line.partition(" ")[0])):
-            yield port, _cut(line, starts)
-
-
-def _cut(line: str, starts: Mapping[str, int]) -> Mapping[str, str]:
-    ends = [*list(starts.values())[1:], max(len(line), 1)]
-    return {head: line[start:end].strip() for (head, start), end in zip(starts.items(), ends, strict=True)}
+            ends = [*list(starts.values())[1:], max(len(line), 1)]
+            yield port, {head: line[start:end].strip() for (head, start), end in zip(starts.items(), ends, strict=True)}
 
 
 FEC_WORDS = {"reedsolomon": "rs", "reedsolomon544": "rs", "firecode": "fc", "disabled": "none"}
@@ -201,13 +192,13 @@ UP = "connected"
 
 
 def fec_word(shown: object) -> str:
-    """Return `rs`, `fc` or `none`; another word as EOS says it."""
+    """Convert EOS's name of an FEC to `rs`, `fc` or `none`; other names stay as they are."""
     word = text(shown)
     return FEC_WORDS.get(word.lower(), word)
 
 
 def interfaces(shown: str, corrections: str, log: str, clock: str) -> Facts:
-    """Return the ports. What EOS says of error correction is another command's, and of outages its log's."""
+    """Build the ports from `show interfaces`, FEC from its own command, and outages from the log."""
     codes = table(parsed(corrections), "interfaceErrCorrStatuses")
     found = {
         name: _interface(one, fec_word(table(codes, name).get("errCorrEncodingStatus")))
@@ -233,22 +224,20 @@ def _interface(shown: Shown, fec: str) -> Interface:
 
 
 def neighbors(shown: str) -> Facts:
-    """Return who is there by LLDP."""
+    """Parse LLDP neighbours, the most recent first."""
     answer = parsed(shown)
     if not isinstance(table(answer).get("lldpNeighbors"), dict):
         return Facts(neighbors=Absent(f"{LLDP} cannot be read"))
-    return Facts(neighbors=dict(_neighbors(named(answer, "lldpNeighbors"))))
 
+    def contact_s(shown: Shown) -> float:
+        return number(shown.get("lastContactTime")) or 0.0
 
-def _neighbors(ports: Iterator[tuple[str, Shown]]) -> Iterator[tuple[str, tuple[Neighbor, ...]]]:
-    for port, one in ports:
-        heard = sorted(rows(one.get("lldpNeighborInfo")), key=_contact_s, reverse=True)
-        if heard and is_port(port):
-            yield port, tuple(map(_neighbor, heard))
-
-
-def _contact_s(shown: Shown) -> float:
-    return number(shown.get("lastContactTime")) or 0.0
+    found = {}
+    for port, one in named(answer, "lldpNeighbors"):
+        latest = sorted(rows(one.get("lldpNeighborInfo")), key=contact_s, reverse=True)
+        if latest and is_port(port):
+            found[port] = tuple(map(_neighbor, latest))
+    return Facts(neighbors=found)
 
 
 def _neighbor(shown: Shown) -> Neighbor:
@@ -263,7 +252,7 @@ def _neighbor(shown: Shown) -> Neighbor:
 
 
 def flow_control(shown: str) -> Mapping[str, bool]:
-    """Return port → whether pauses hold up all priorities at once."""
+    """Parse port → whether link-level flow control (802.3x pause) is active."""
     return {
         port: "on" in {text(one.get("txOperState")), text(one.get("rxOperState"))}
         for port, one in named(parsed(shown), "interfaceFlowControls")
@@ -275,39 +264,25 @@ Counts = dict[str, dict[str, int]]
 
 
 def lines(phy: str, in_use: tuple[str, ...]) -> Facts:
-    """Return error rates, and how often errors were corrected or not."""
-    shown = dict(_line_sides(parsed(phy), in_use))
-    if not shown:
+    """Parse bit error rates and FEC counters."""
+    line_side: dict[str, Shown] = {}
+    for port, one in named(parsed(phy), "interfacePhyStatuses"):
+        statuses = rows(one.get("phyStatuses"))
+        chips = [chip for chip in statuses if text(table(chip, "description").get("location")) in {"line", ""}]
+        if is_port(port, in_use) and chips:  # the last chip in the chain faces the cable
+            line_side[port] = next((chip for chip in reversed(chips) if table(chip, "fec")), chips[-1])
+    if not line_side:
         why = Absent(f"{PHY} shows no physical layer")
         return Facts(lines=why, counters=why)
-    return Facts(lines={port: _line(one) for port, one in shown.items()}, counters=_counters(shown))
-
-
-def _line_sides(answer: object, in_use: tuple[str, ...]) -> Iterator[tuple[str, Shown]]:
-    """Yield port → the chip that faces the cable: the last one, for those before it face the next one."""
-    for port, one in named(answer, "interfacePhyStatuses"):
-        chips = [chip for chip in rows(one.get("phyStatuses")) if _location(chip) in {"line", ""}]
-        if is_port(port, in_use) and chips:
-            yield port, next((chip for chip in reversed(chips) if table(chip, "fec")), chips[-1])
-
-
-def _location(chip: Shown) -> str:
-    return text(table(chip, "description").get("location"))
+    return Facts(lines={port: _line(one) for port, one in line_side.items()}, counters=_counters(line_side))
 
 
 def _line(chip: Shown) -> Line:
-    """Return what arrives. A line that is down has no error rate, whatever its register still says."""
+    """Parse the received signal. A line that is down has no error rate, whatever its register holds."""
     is_down = text(table(chip, "phyState").get("value")) == DOWN
-    return Line(
-        fec=fec_word(table(chip, "fec").get("encoding")),
-        ber=None if is_down else _ratio(table(chip, "preFecBer").get("value")),
-    )
-
-
-def _ratio(value: object) -> float | None:
-    """Return a share of bits; what is no share is not known."""
-    found = number(value)
-    return found if found is not None and 0 <= found <= 1 else None
+    ber = number(table(chip, "preFecBer").get("value"))
+    is_known = ber is not None and 0 <= ber <= 1 and not is_down
+    return Line(fec=fec_word(table(chip, "fec").get("encoding")), ber=ber if is_known else None)
 
 
 def _counters(chips: dict[str, Shown]) -> Counts:

@@ -1,4 +1,4 @@
-"""Modules and their light."""
+"""Parsers of EOS's transceivers and counters."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -27,7 +27,7 @@ from netkit.platforms.eos.facts.interface import (
 from netkit.platforms.json_access import Shown, named, number, parsed, table, text, whole
 
 DARK_DBM, NO_LIGHT_DBM = -30.0, -40.0
-"""What EOS shows for no light, and what netkit calls it."""
+"""EOS's value for no optical power, and netkit's."""
 QUANTITIES: Mapping[str, Quantity] = {
     "rxPower": "rx_dbm",
     "txPower": "tx_dbm",
@@ -35,27 +35,33 @@ QUANTITIES: Mapping[str, Quantity] = {
     "temperature": "temperature_c",
     "voltage": "voltage_v",
 }
-EMPTY, NOT_TOLD = "Not Present", "N/A"
+EMPTY, UNKNOWN = "Not Present", "N/A"
 COPPER = re.compile(r"CR\d*\b|DAC|copper", re.IGNORECASE)
 ACTIVE = re.compile(r"AOC|-AR\d*\b", re.IGNORECASE)
-# Unverified on a switch: in which words a release tells the firmware of a module.
+# Unverified on a switch: the format of a module's firmware version.
 MODULE = re.compile(r"(?:name|port|interface)\s*:?\s*(Et\S+?):?\s*", re.IGNORECASE)
 FIRMWARE = re.compile(r"\s*(?:\w+ )?firmware (?:version|revision)\s*:\s*(\S+)\s*", re.IGNORECASE)
 
 
 def modules(thresholds: str, inventory: str, hardware: str, ports: tuple[str, ...]) -> Facts:
-    """Return what the ports in use, and all others that show a module, have in their cages."""
-    light = {name: one for name, one in named(parsed(thresholds), "interfaces") if is_port(name)}
+    """Build the modules of the ports in use, and of all other ports that show one."""
+    optics = {name: one for name, one in named(parsed(thresholds), "interfaces") if is_port(name)}
     slots = dict(named(parsed(inventory), "xcvrSlots"))
-    versions = dict(_firmware(hardware))
-    names = dict.fromkeys((*filter(is_port, ports), *light))
+    versions: dict[str, str] = {}
+    port = ""
+    for line in hardware.splitlines():
+        if heading := MODULE.fullmatch(line.strip()):
+            port = long_name(heading[1])
+        elif (version := FIRMWARE.fullmatch(line)) and version[1] != UNKNOWN and is_port(port):
+            versions[port] = version[1]
+    names = dict.fromkeys((*filter(is_port, ports), *optics))
     own_lanes = lanes(names)
     found = {
-        name: _module(light.get(name, {}), slots.get(cage(name), {}), own_lanes[name], versions.get(name, ""))
+        name: _module(optics.get(name, {}), slots.get(cage(name), {}), own_lanes[name], versions.get(name, ""))
         for name in names
     }
-    told = {name: module for name, module in found.items() if module is not None}
-    return Facts(modules=told or Absent(f"neither {THRESHOLDS} nor {INVENTORY} shows a module"))
+    known = {name: module for name, module in found.items() if module is not None}
+    return Facts(modules=known or Absent(f"neither {THRESHOLDS} nor {INVENTORY} shows a module"))
 
 
 def _module(shown: Shown, slot: Shown, mine: range, version: str) -> Module | None:
@@ -63,6 +69,11 @@ def _module(shown: Shown, slot: Shown, mine: range, version: str) -> Module | No
         return Module(is_present=False) if slot else None
     parameters = {QUANTITIES[key]: one for key, one in named(shown, "parameters") if key in QUANTITIES}
     media = text(shown.get("mediaType"))
+    limits = {}
+    for key, one in parameters.items():
+        values = table(one, "threshold")  # 0 means that the module has no limit
+        levels = (number(values.get(word)) or None for word in ("lowAlarm", "lowWarn", "highWarn", "highAlarm"))
+        limits[key] = Limits(*levels)
     return Module(
         kind=_kind(media or text(slot.get("modelName")), is_lit="rx_dbm" in parameters),
         identifier=media,
@@ -70,10 +81,10 @@ def _module(shown: Shown, slot: Shown, mine: range, version: str) -> Module | No
         part=text(slot.get("modelName")),
         serial=text(shown.get("vendorSn")) or text(slot.get("serialNum")),
         firmware=version,
-        temperature_c=_once(parameters.get("temperature_c", {})),
-        voltage_v=_once(parameters.get("voltage_v", {})),
+        temperature_c=_first(parameters.get("temperature_c", {})),
+        voltage_v=_first(parameters.get("voltage_v", {})),
         lanes=_lanes(parameters, mine),
-        limits={key: limits for key, one in parameters.items() if (limits := _limits(one)) != Limits()},
+        limits={key: one for key, one in limits.items() if one != Limits()},
     )
 
 
@@ -85,48 +96,31 @@ def _kind(media: str, *, is_lit: bool) -> Literal["optic", "aoc", "copper", "unk
     return "optic" if is_lit else "unknown"
 
 
-def _once(parameter: Shown) -> float | None:
-    """Return what a module has but once."""
+def _first(parameter: Shown) -> float | None:
+    """Return a value that a module has once, for all lanes."""
     return next((found for one in table(parameter, "channels").values() if (found := number(one)) is not None), None)
 
 
 def _lanes(parameters: Mapping[Quantity, Shown], mine: range) -> dict[int, Lane]:
-    read: dict[Quantity, dict[int, float]] = {
-        key: own(_channels(parameters.get(key, {})), mine) for key in ("rx_dbm", "tx_dbm", "bias_ma")
-    }
-    numbers = sorted({lane for channels in read.values() for lane in channels})
+    quantities: tuple[Quantity, ...] = ("rx_dbm", "tx_dbm", "bias_ma")
+    read: dict[Quantity, dict[int, float]] = {}
+    for key in quantities:
+        channels = {
+            int(lane): value
+            for lane, shown in table(parameters.get(key, {}), "channels").items()
+            if lane.isascii() and lane.isdecimal() and len(lane) <= 2 and 0 < int(lane) <= MOST_LANES
+            if (value := number(shown)) is not None
+        }
+        read[key] = own(channels, mine)
+    numbers = sorted({lane for values in read.values() for lane in values})
     return {
-        lane: Lane(_light(read["rx_dbm"].get(lane)), _light(read["tx_dbm"].get(lane)), read["bias_ma"].get(lane))
+        lane: Lane(_power(read["rx_dbm"].get(lane)), _power(read["tx_dbm"].get(lane)), read["bias_ma"].get(lane))
         for lane in numbers
     }
 
 
-def _channels(parameter: Shown) -> dict[int, float]:
-    return {
-        int(lane): value
-        for lane, shown in table(parameter, "channels").items()
-        if lane.isascii() and lane.isdecimal() and len(lane) <= 2 and 0 < int(lane) <= MOST_LANES
-        if (value := number(shown)) is not None
-    }
-
-
-def _light(dbm: float | None) -> float | None:
+def _power(dbm: float | None) -> float | None:
     return NO_LIGHT_DBM if dbm is not None and dbm <= DARK_DBM else dbm
-
-
-def _limits(parameter: Shown) -> Limits:
-    """Return a module's own limits. 0 says that it has none."""
-    shown = table(parameter, "threshold")
-    return Limits(*(number(shown.get(key)) or None for key in ("lowAlarm", "lowWarn", "highWarn", "highAlarm")))
-
-
-def _firmware(shown: str) -> Iterable[tuple[str, str]]:
-    port = ""
-    for line in shown.splitlines():
-        if found := MODULE.fullmatch(line.strip()):
-            port = long_name(found[1])
-        elif (told := FIRMWARE.fullmatch(line)) and told[1] != NOT_TOLD and is_port(port):
-            yield port, told[1]
 
 
 PORT: Mapping[str, tuple[str, ...]] = {
@@ -150,32 +144,28 @@ QUEUE = {
 Found = Iterator[tuple[str, str, int]]
 """Name, place, count."""
 Ports = tuple[str, ...]
-"""Those in use: what others count only costs. None named are all."""
+"""The ports in use, the only ones whose counters are kept; empty: all."""
 
 
 def ports(shown: str, in_use: Ports) -> Facts:
-    """Return what ports count."""
-    return _counters(_ports(shown, in_use), INTERFACES)
-
-
-def _ports(shown: str, in_use: Ports) -> Found:
+    found = []
     for port, one in named(parsed(shown), "interfaces"):
         counts = table(one, "interfaceCounters")
         for name, keys in PORT.items() if is_port(port, in_use) else ():
-            found = [whole(counts.get(key)) for key in keys]
-            if None not in found:
-                yield name, port, sum(count or 0 for count in found)
+            values = [whole(counts.get(key)) for key in keys]
+            if None not in values:
+                found.append((name, port, sum(count or 0 for count in values)))
+    return _counters(found, INTERFACES)
 
 
 def pauses(shown: str, in_use: Ports) -> Facts:
-    """Return pause frames by priority."""
     answer = parsed(shown)
     both = (*named(answer, "interfaces"), *named(answer, "interfaceCounters"))
     return _counters(_numbered(both, in_use, "priorities", PRIORITY), PFC_COUNTERS)
 
 
 def storms(shown: str, in_use: Ports, lossless: tuple[int, ...]) -> Facts:
-    """Return storms by priority. EOS shows a port with its first one: those that are not there have had none."""
+    """Parse PFC storms by priority. EOS lists a port from its first storm on; others have had none."""
     answer = parsed(shown)
     if not isinstance(table(answer).get("interfaces"), dict):
         return Facts(counters=Absent(f"{WATCHDOG} cannot be read"))
@@ -193,7 +183,7 @@ def _numbered(shown: Iterable[tuple[str, Shown]], in_use: Ports, key: str, names
 
 
 def marks(shown: str, in_use: Ports) -> Facts:
-    """Return marked packets by queue. A dash says that nobody counts them, which is not zero."""
+    """Parse ECN-marked packets by queue. A dash means not counted, which is not zero."""
     found = (
         ("queue_ecn_marked", place(port, queue), marked)
         for port, one in named(parsed(shown), "intfQueueCounters")
@@ -204,29 +194,23 @@ def marks(shown: str, in_use: Ports) -> Facts:
 
 
 def queues(shown: str, in_use: Ports) -> Facts:
-    """Return what queues have sent and dropped. Classes that a modular switch only counts together are left out."""
-    return _counters(_queues(shown, in_use), QUEUES)
-
-
-def _queues(shown: str, in_use: Ports) -> Found:
+    """Parse queue counters, summed over drop precedences; classes that modular switches count together are skipped."""
+    found = []
     for port, one in named(parsed(shown), "egressQueueCounters", "interfaces"):
         for name, classes in named(one, "ucastQueues", "trafficClasses"):
             queue = name.removeprefix("TC")
-            if is_port(port, in_use) and queue.isascii() and queue.isdecimal():
-                yield from ((counter, place(port, queue), count) for counter, count in _summed(classes))
-
-
-def _summed(classes: Shown) -> Iterator[tuple[str, int]]:
-    """Yield the counts of a queue, all drop precedences together."""
-    precedences = [one for _, one in named(classes, "dropPrecedences")]
-    for name, key in QUEUE.items():
-        counts = [whole(one.get(key)) for one in precedences]
-        if counts and None not in counts:
-            yield name, sum(count or 0 for count in counts)
+            if not (is_port(port, in_use) and queue.isascii() and queue.isdecimal()):
+                continue
+            precedences = [one for _, one in named(classes, "dropPrecedences")]
+            for counter, key in QUEUE.items():
+                counts = [whole(one.get(key)) for one in precedences]
+                if counts and None not in counts:
+                    found.append((counter, place(port, queue), sum(count or 0 for count in counts)))
+    return _counters(found, QUEUES)
 
 
 def arrivals(shown: str, in_use: Ports) -> Facts:
-    """Return what ports lost for want of buffer before it was in a queue."""
+    """Parse ingress drops of ports that ran out of buffer."""
     found = (
         ("port_buffer_drops", port, dropped)
         for port, row in cells(shown)
@@ -236,9 +220,8 @@ def arrivals(shown: str, in_use: Ports) -> Facts:
 
 
 def _counters(found: Iterable[tuple[str, str, int]], command: str) -> Facts:
-    """Return what was found as counters."""
     counters: dict[str, dict[str, int]] = {}
     for name, at, count in found:
         counters.setdefault(name, {})[at] = count
-    told: Counters | Absent = counters or Absent(f"{command} shows no counters")
-    return Facts(counters=told)
+    found_any: Counters | Absent = counters or Absent(f"{command} shows no counters")
+    return Facts(counters=found_any)

@@ -1,4 +1,4 @@
-"""PFC and its watchdog as they run, in the words of `show priority-flow-control`: two forms of its table are known."""
+"""Operational QoS of EOS: PFC and its watchdog from `show priority-flow-control`, the rest from the configuration."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -22,7 +22,7 @@ ENABLED, ACTIVE, WATCHED = "E", "A", "W"
 
 @dataclass(frozen=True, slots=True)
 class PortPfc:
-    """PFC of one port; None where the table does not tell."""
+    """PFC of one port; None where the table does not show it."""
 
     is_on: bool
     priorities: frozenset[int]
@@ -31,26 +31,26 @@ class PortPfc:
 
 @dataclass(frozen=True, slots=True)
 class Pfc:
-    """PFC of the switch. Without a timeout the watchdog looks at nothing."""
+    """PFC of the switch. Without a timeout the watchdog is inactive."""
 
     ports: Mapping[str, PortPfc] = field(default_factory=dict)
     detection_ms: int | None = None
     restoration_ms: int | None = None
     action: str = ""
     is_supported: bool = True
-    """Whether there is a chip that has it: a virtual switch takes its configuration all the same."""
+    """Whether the chip supports it: a virtual switch accepts the configuration nevertheless."""
 
 
-def pfc(shown: str) -> Pfc:
-    """Return what the command says."""
-    times = {name: round(float(seconds) * 1000) for name, seconds in TIMES.findall(shown)}
-    action = ACTION.search(shown)
+def pfc(output: str) -> Pfc:
+    """Parse `show priority-flow-control`, of whose table two forms are known."""
+    times = {name: round(float(seconds) * 1000) for name, seconds in TIMES.findall(output)}
+    action = ACTION.search(output)
     return Pfc(
-        ports={port: found for port, row in cells(shown) if (found := _port(row)) is not None},
+        ports={port: found for port, row in cells(output) if (found := _port(row)) is not None},
         detection_ms=times.get("timeout"),
         restoration_ms=times.get("recovery-time"),
-        action="drop" if OVERRIDE.search(shown) else action[1] if action else "",
-        is_supported=UNSUPPORTED not in shown,
+        action="drop" if OVERRIDE.search(output) else action[1] if action else "",
+        is_supported=UNSUPPORTED not in output,
     )
 
 
@@ -85,14 +85,14 @@ OWN = (
     "uc-tx-",
     "no switch",
 )
-"""How lines of a port begin that matter here."""
+"""Prefixes of the interface lines that are relevant here."""
 Lines = Mapping[Path, str]
-"""What stands below a line: path → value."""
+"""The section below a line: path → value."""
 
 
 @dataclass(frozen=True, slots=True)
 class Queue:
-    """A transmit queue. EOS serves each strictly unless it is told not to."""
+    """A transmit queue. Strict priority is EOS's default."""
 
     is_strict: bool = True
     weight_percent: int | None = None
@@ -101,7 +101,7 @@ class Queue:
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """What holds on one port."""
+    """Configured QoS of one port."""
 
     trust: str
     has_pfc: bool = False
@@ -114,7 +114,7 @@ class Profile:
 
 
 def sections(config: Config) -> Mapping[str, Lines]:
-    """Return what stands below each line of a configuration."""
+    """Group a configuration by its top-level lines."""
     found: dict[str, dict[Path, str]] = {}
     for path, value in config.items():
         found.setdefault(path[0], {})[path[1:]] = value
@@ -122,14 +122,13 @@ def sections(config: Config) -> Mapping[str, Lines]:
 
 
 class Profiles:
-    """What holds on each port. Most ports say the same, and that is worked out once."""
+    """Configured QoS of each port, computed once for ports with the same lines."""
 
     def __init__(self, found: Mapping[str, Lines]) -> None:
         self._found = found
         self._known: dict[tuple[tuple[Path, str], ...], Profile] = {}
 
     def of(self, port: str) -> Profile:
-        """Return what holds on a port."""
         lines = self._found.get(f"interface {port}", {})
         own = tuple((path, value) for path, value in lines.items() if path and path[0].startswith(OWN))
         if own not in self._known:
@@ -138,12 +137,15 @@ class Profiles:
 
 
 def profile(found: Mapping[str, Lines], own: Lines) -> Profile:
-    """Return what lines of a port make of it. A profile that does not exist does nothing, and EOS does not complain."""
+    """Resolve the lines of a port and its service profile. EOS silently ignores a profile that does not exist."""
     lines = {**found.get(f"qos profile {own.get(('service-profile',), '')}", {}), **own}
     names = [path[0] for path in lines if path]
     timer = TIMER.fullmatch(_rest(names, f"{WATCHDOG} port timer "))
+    trust = lines.get(("qos trust",), "")
+    if not trust:  # the default: a routed port trusts the DSCP, a switched one the tag
+        trust = "dscp" if ("no switchport",) in own else "cos"
     return Profile(
-        trust=_trust(lines.get(("qos trust",), ""), is_routed=("no switchport",) in own),
+        trust="pcp" if trust == "cos" else trust,
         has_pfc=("priority-flow-control on",) in lines and "priority-flow-control all off" not in found,
         no_drop=frozenset(int(number[1]) for name in names if (number := NO_DROP.fullmatch(name))),
         is_watched=f"no {WATCHDOG}" not in names,
@@ -155,13 +157,8 @@ def profile(found: Mapping[str, Lines], own: Lines) -> Profile:
 
 
 def milliseconds(seconds: str) -> int | None:
-    """Return a time that EOS gives in seconds; None for a word such as auto."""
+    """Convert a time in seconds; None for a word such as auto."""
     return round(float(seconds) * 1000) if SECONDS.fullmatch(seconds) else None
-
-
-def _trust(word: str, *, is_routed: bool) -> str:
-    """Return what a port goes by: a routed one by the DSCP unless it is told otherwise, another by the tag."""
-    return "pcp" if word == "cos" else word or ("dscp" if is_routed else "pcp")
 
 
 def _rest(names: list[str], start: str) -> str:
@@ -179,7 +176,7 @@ def _queue(lines: Lines, name: str) -> Queue:
 
 
 def _ecn(found: re.Match[str]) -> Ecn:
-    """Return when a queue marks. A threshold that is a time has no bytes."""
+    """Parse marking thresholds. A threshold given as a time has no bytes."""
     low, low_unit, high, high_unit, probability = found.groups()
     return Ecn(
         is_on=True,
@@ -191,7 +188,7 @@ def _ecn(found: re.Match[str]) -> Ecn:
 
 NUMBERS, CODE_POINTS = range(8), range(64)
 DEFAULT_CLASS_OF_EIGHT = (1, 0, 2, 3, 4, 5, 6, 7)
-"""The traffic class of DSCP 0-7, 8-15 and so on, where no line says another."""
+"""The default traffic class of DSCP 0-7, 8-15 and so on."""
 QUEUE_MAPS = ("uc-tx-queue", "tx-queue")
 MMU = "platform trident mmu queue profile "
 APPLY = " apply"
@@ -199,18 +196,18 @@ HEADROOM = ("ingress headroom bytes",)
 BALANCE = "ip hardware fib load-balance distribution"
 MODE = re.compile(r"load balance distribution:? (\w+)", re.IGNORECASE)
 DYNAMIC = "dynamic"
-NOT_TOLD = Absent(f"{RUNNING} cannot be read")
+UNREADABLE = Absent(f"{RUNNING} cannot be read")
 
 
 def qos(running: str, status: str, pauses: str, in_use: tuple[str, ...]) -> Facts:
-    """Return QoS by port."""
-    found, told, whole_port = _sections(running), pfc(status), flow_control(pauses)
+    """Build QoS by port."""
+    found, shown, whole_port = _sections(running), pfc(status), flow_control(pauses)
     if found is None:
-        return Facts(qos=NOT_TOLD)
+        return Facts(qos=UNREADABLE)
     maps, profiles = _Maps(found), Profiles(found)
     return Facts(
         qos={
-            port: _qos_port(profiles.of(port), _lossless(profiles.of(port), told, port), maps, whole_port.get(port))
+            port: _qos_port(profiles.of(port), _lossless(profiles.of(port), shown, port), maps, whole_port.get(port))
             for port in _ports(found)
             if is_port(port, in_use)
         }
@@ -218,7 +215,7 @@ def qos(running: str, status: str, pauses: str, in_use: tuple[str, ...]) -> Fact
 
 
 def _sections(running: str) -> Mapping[str, Lines] | None:
-    """Return the running configuration by its sections; None when it is none, or not whole."""
+    """Parse the running configuration by section; None if it is invalid or truncated."""
     if not running.rstrip().endswith("\nend"):
         return None
     try:
@@ -233,23 +230,20 @@ def _ports(found: Mapping[str, Lines]) -> Iterable[str]:
 
 
 class _Maps:
-    """What holds on all ports: where traffic goes by its marks, and how much headroom it has."""
+    """Switch-wide QoS: the mappings from DSCP to class to queue, and the headroom."""
 
     def __init__(self, found: Mapping[str, Lines]) -> None:
         self.class_of_dscp = {
             dscp: _number(found, f"qos map dscp {dscp} to traffic-class", DEFAULT_CLASS_OF_EIGHT[dscp // 8])
             for dscp in CODE_POINTS
         }
-        self.queue_of_class = {number: self._queue(found, number) for number in NUMBERS}
+        self.queue_of_class = {}
+        for number in NUMBERS:  # the default queue is the class's own number; chips differ in the keyword
+            maps = (f"qos map traffic-class {number} to {keyword}" for keyword in QUEUE_MAPS)
+            self.queue_of_class[number] = _number(found, next((name for name in maps if name in found), ""), number)
         names = (name.removeprefix(MMU).removesuffix(APPLY) for name in found if name.endswith(APPLY))
         applied = next(iter(names), "")
         self.headroom_bytes = whole(found.get(f"{MMU}{applied}", {}).get(HEADROOM))
-
-    @staticmethod
-    def _queue(found: Mapping[str, Lines], number: int) -> int:
-        """Return the queue of a class: its own number, unless a line says another. Chips differ in the keyword."""
-        maps = (f"qos map traffic-class {number} to {keyword}" for keyword in QUEUE_MAPS)
-        return _number(found, next((name for name in maps if name in found), ""), number)
 
 
 def _number(found: Mapping[str, Lines], name: str, default: int) -> int:
@@ -278,66 +272,61 @@ def _qos_port(own: Profile, lossless: frozenset[int] | None, maps: _Maps, is_glo
     )
 
 
-def _lossless(own: Profile, told: Pfc, port: str) -> frozenset[int] | None:
-    """Return the priorities PFC is on for: as it runs, where EOS shows that. None where there is no PFC to be on."""
-    if not told.is_supported:
+def _lossless(own: Profile, shown: Pfc, port: str) -> frozenset[int] | None:
+    """Return the priorities with PFC: the operational ones where EOS shows them; None if PFC is not supported."""
+    if not shown.is_supported:
         return None
-    if (shown := told.ports.get(port)) is not None:
-        return shown.priorities if shown.is_on else frozenset()
+    if (operational := shown.ports.get(port)) is not None:
+        return operational.priorities if operational.is_on else frozenset()
     return own.no_drop if own.has_pfc else frozenset()
 
 
 def watchdogs(running: str, status: str, counters: str, ports: tuple[str, ...], lossless: tuple[int, ...]) -> Facts:
-    """Return the watchdog of each priority that is, or is to be, lossless."""
-    found, told = _sections(running), pfc(status)
-    if found is None and told == Pfc():
+    """Build the watchdog of each priority that is lossless, or is intended to be."""
+    found, shown = _sections(running), pfc(status)
+    if found is None and shown == Pfc():
         return Facts(watchdogs=Absent(f"neither {RUNNING} nor {PFC} can be read"))
-    stormed, profiles = dict(_stormed(counters)), Profiles(found or {})
+    profiles = Profiles(found or {})
+    stormed = {  # a storm is ongoing if more began than ended
+        place(port, number): (whole(counts.get("stuckCount")) or 0) > (whole(counts.get("recoveryCount")) or 0)
+        for port, one in named(parsed(counters), "interfaces")
+        for number, counts in named(one, "txQueues")
+    }
     return Facts(
         watchdogs={
             place(port, number): _watchdog(
                 profiles.of(port),
-                told,
-                told.ports.get(port),
+                shown,
+                shown.ports.get(port),
                 is_on=number in on,
                 is_stormed=stormed.get(place(port, number), False),
             )
-            for port in dict.fromkeys((*filter(is_port, ports), *told.ports))
-            if found is not None or port in told.ports
-            if (on := _lossless(profiles.of(port), told, port)) is not None
+            for port in dict.fromkeys((*filter(is_port, ports), *shown.ports))
+            if found is not None or port in shown.ports
+            if (on := _lossless(profiles.of(port), shown, port)) is not None
             for number in sorted(on | set(lossless))
         }
         or Absent(f"{PFC} shows no port that has PFC")
     )
 
 
-def _watchdog(own: Profile, told: Pfc, port: PortPfc | None, *, is_on: bool, is_stormed: bool) -> Watchdog:
+def _watchdog(own: Profile, shown: Pfc, port: PortPfc | None, *, is_on: bool, is_stormed: bool) -> Watchdog:
     is_watched = own.is_watched if port is None or port.is_watched is None else port.is_watched
-    detection_ms = told.detection_ms if own.detection_ms is None else own.detection_ms
+    detection_ms = shown.detection_ms if own.detection_ms is None else own.detection_ms
     return Watchdog(
         is_on=is_on and is_watched and detection_ms != 0,
         is_stormed=is_stormed,
         detection_ms=detection_ms or None,
-        restoration_ms=(told.restoration_ms if own.restoration_ms is None else own.restoration_ms) or None,
-        action=own.action or told.action,
+        restoration_ms=(shown.restoration_ms if own.restoration_ms is None else own.restoration_ms) or None,
+        action=own.action or shown.action,
     )
 
 
-def _stormed(counters: str) -> Iterable[tuple[str, bool]]:
-    """Yield whether a storm goes on: it began once more often than it ended."""
-    for port, one in named(parsed(counters), "interfaces"):
-        for number, counts in named(one, "txQueues"):
-            yield (
-                place(port, number),
-                (whole(counts.get("stuckCount")) or 0) > (whole(counts.get("recoveryCount")) or 0),
-            )
-
-
 def adaptive_routing(running: str, balance: str) -> Facts:
-    """Return where packets choose equal paths by load: on all routed ports or none, unless EOS shows it by port."""
+    """Parse dynamic load balancing of routed ports, switch-wide unless EOS shows it by port."""
     found = _sections(running)
     if found is None:
-        return Facts(adaptive_routing=NOT_TOLD)
+        return Facts(adaptive_routing=UNREADABLE)
     mode = MODE.search(balance)
     is_on = (mode[1].lower() if mode else found.get(BALANCE, {}).get((), "")) == DYNAMIC
     by_port = {port: row["Mode"].lower() == DYNAMIC for port, row in cells(balance) if "Mode" in row}

@@ -1,6 +1,6 @@
-"""The flash, and what EOS itself runs on."""
+"""Views of EOS, and parsers of its system, file systems, sessions and routes."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 
 from netkit.facts import Absent, Facts
@@ -12,21 +12,21 @@ from netkit.platforms.json_access import Shown, flag, named, number, parsed, row
 from netkit.platforms.view import View, ViewSubject
 
 WRITTEN = ("file:", "flash:")
-"""Startup-config and images are in flash; sessions and logs below the root, which lies in memory."""
+"""Startup-config and images are in flash; sessions and logs are below the root, which is in memory."""
 BLOCK_BYTES = 1024
 PERMISSIONS = {"rw": False, "ro": True}
 
 
 def file_systems(shown: str) -> Facts:
-    """Return those that EOS and whoever configures it write to, by their prefix."""
+    """Parse the file systems that are written to, by prefix."""
     listed = {text(one.get("prefix")): one for one in rows(table(parsed(shown)).get("fileSystems"))}
     found = {name: _file_system(listed[name]) for name in WRITTEN if name in listed}
     return Facts(file_systems=found or Absent(f"{FILE_SYSTEMS} lists no flash"))
 
 
 def _file_system(one: Shown) -> FileSystem:
-    """Return a file system; sizes are told in kB."""
-    size, free = (_bytes(whole(one.get(key))) for key in ("size", "free"))
+    blocks = (whole(one.get(key)) for key in ("size", "free"))
+    size, free = (None if count is None else count * BLOCK_BYTES for count in blocks)
     return FileSystem(
         size_bytes=size,
         used_bytes=None if size is None or free is None else max(0, size - free),
@@ -36,12 +36,7 @@ def _file_system(one: Shown) -> FileSystem:
     )
 
 
-def _bytes(blocks: int | None) -> int | None:
-    return None if blocks is None else blocks * BLOCK_BYTES
-
-
 def system(version: str, hostname: str) -> Facts:
-    """Return what the switch is."""
     shown, name = table(parsed(version)), table(parsed(hostname))
     if not text(shown.get("version")):
         return Facts(system=Absent(f"{VERSION} names no release"))
@@ -53,17 +48,17 @@ def system(version: str, hostname: str) -> Facts:
             model=text(shown.get("modelName")),
             serial=text(shown.get("serialNumber")),
             uptime_s=uptime_s,
-            # EOS works it out from its clock, and it moves with that: no boot is told by it where there is an uptime.
+            # Computed from the clock, with which it moves: not usable as a boot ID if the uptime is known.
             boot=f"{booted_s:.0f}" if booted_s and uptime_s is None else "",
         )
     )
 
 
-NO_LENGTHS = Absent("EOS tells queue lengths only where the queue monitor is configured")
+NO_LENGTHS = Absent("EOS shows queue lengths only where the queue monitor is configured")
 
 
 def views(subject: ViewSubject) -> tuple[View, ...]:
-    """Return how a switch is looked at."""
+    """Build the views of a switch."""
     ports, lossless = subject.ports, subject.lossless
     return (
         _view(_system, ("system", "buffers"), interface.VERSION, interface.HOSTNAME),
@@ -129,11 +124,17 @@ DEFAULT = "default"
 
 
 def sessions(neighbors: str, summary: str, bfd: str, maintenance: str) -> Facts:
-    """Return the sessions by interface; an unnumbered neighbour has no address before it is found."""
+    """Parse the sessions by interface; an unnumbered neighbour has no address until it is discovered."""
     answer = parsed(neighbors)
     if not isinstance(table(answer).get("vrfs"), dict):
         return Facts(sessions=Absent(f"{BGP} cannot be read"))
-    counted, alive, drained = dict(_counted(parsed(summary))), _alive(parsed(bfd)), _drained(parsed(maintenance))
+    # An address such as fe80::1%Et1/5 names the port of an unnumbered neighbour.
+    counted = {
+        long_name(address.rpartition("%")[2]): peer
+        for _, vrf in named(parsed(summary), "vrfs")
+        for address, peer in named(vrf, "peers")
+    }
+    alive, drained = _alive(parsed(bfd)), _drained(parsed(maintenance))
     found = {}
     for _, vrf in named(answer, "vrfs"):
         for peer in rows(vrf.get("peerList")):
@@ -149,6 +150,9 @@ def _session(
     state = text(peer.get("state"))
     is_established = state == ESTABLISHED
     received = whole(counted.get("prefixReceived"))
+    is_draining = flag(counted.get("underMaintenance"))
+    if drained is not None:
+        is_draining = bool(is_draining) or drained.get(name, False) or drained[SYSTEM_UNIT]
     return BgpSession(
         is_established=is_established,
         state=state,
@@ -157,19 +161,12 @@ def _session(
         sent_prefixes=whole(peer.get("prefixesSent")),
         uptime_s=number(peer.get("establishedTime")) if is_established else None,
         is_bfd_up=None if alive is None else alive.get(name, False),
-        is_draining=_is_draining(name, flag(counted.get("underMaintenance")), drained),
+        is_draining=is_draining,
     )
 
 
-def _counted(answer: object) -> Iterator[tuple[str, Shown]]:
-    """Yield peers by what stands behind the %: that is the port of an unnumbered one."""
-    for _, vrf in named(answer, "vrfs"):
-        for address, peer in named(vrf, "peers"):
-            yield long_name(address.rpartition("%")[2]), peer
-
-
 def _alive(answer: object) -> Mapping[str, bool] | None:
-    """Return interface → whether BFD is up there; None when EOS does not tell."""
+    """Parse interface → whether BFD is up; None if EOS does not show it."""
     if not isinstance(table(answer).get("vrfs"), dict):
         return None
     found: dict[str, bool] = {}
@@ -183,7 +180,7 @@ def _alive(answer: object) -> Mapping[str, bool] | None:
 
 
 def _drained(answer: object) -> Mapping[str, bool] | None:
-    """Return what is in maintenance: interfaces, and units by name; None when EOS does not tell."""
+    """Parse interface, or SYSTEM_UNIT, → whether it is in maintenance; None if EOS does not show it."""
     shown = table(answer)
     if not isinstance(shown.get("units"), dict):
         return None
@@ -192,23 +189,14 @@ def _drained(answer: object) -> Mapping[str, bool] | None:
     return {**ports, SYSTEM_UNIT: units.get(SYSTEM_UNIT, False)}
 
 
-def _is_draining(name: str, is_peer: bool | None, drained: Mapping[str, bool] | None) -> bool | None:
-    if drained is None:
-        return is_peer
-    return bool(is_peer) or drained.get(name, False) or drained[SYSTEM_UNIT]
-
-
 def routes(shown: str) -> Facts:
-    """Return prefix → the interfaces its next hops are on, as far as the hardware has them."""
+    """Parse prefix → interfaces of the next hops, of routes that are programmed in hardware."""
     vrf = table(parsed(shown), "vrfs", DEFAULT)
     if not isinstance(vrf.get("routes"), dict):
         return Facts(routes=Absent(f"{ROUTES} cannot be read"))
-    found = {prefix: _interfaces(one) for prefix, one in named(vrf, "routes")}
-    return Facts(routes={prefix: names for prefix, names in found.items() if names})
-
-
-def _interfaces(route: Shown) -> tuple[str, ...]:
-    if flag(route.get("hardwareProgrammed")) is False:
-        return ()
-    names = (text(via.get("interface")) for via in rows(route.get("vias")))
-    return tuple(sorted({long_name(name) for name in names if name not in NOWHERE}))
+    found = {}
+    for prefix, route in named(vrf, "routes"):
+        names = {text(via.get("interface")) for via in rows(route.get("vias"))} - NOWHERE
+        if names and flag(route.get("hardwareProgrammed")) is not False:
+            found[prefix] = tuple(sorted(set(map(long_name, names))))
+    return Facts(routes=found)
