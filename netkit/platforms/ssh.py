@@ -349,7 +349,7 @@ def _reason(target: SshTarget, error: Exception) -> tuple[str, str]:
     match error:
         case paramiko.BadHostKeyException():
             what = f"the SSH host key of {place} is not the known one"
-            remedy = "this may be an attack: find out why the key changed, then run netkit trust"
+            remedy = "somebody may be listening in: find out why it changed, then run netkit trust"
         case paramiko.PasswordRequiredException():
             what, remedy = f"{key_file} has a passphrase", "add the key to the SSH agent"
         case paramiko.AuthenticationException():

@@ -154,7 +154,7 @@ def test_a_connection_that_is_lost_at_once_is_an_access_error() -> None:
 
 @pytest.mark.parametrize(
     ("exit_code", "complaint", "reason"),
-    [(0, "", "what came back is no answer"), (3, "", "exit code 3"), (3, "no such shell", "no such shell")],
+    [(0, "", "the output is garbled"), (3, "", "exit code 3"), (3, "no such shell", "no such shell")],
 )
 def test_what_is_no_answer_is_told_without_marks(exit_code: int, complaint: str, reason: str) -> None:
     found = shell_batch.ask(garbling(exit_code, complaint), ["echo one", "echo two"])

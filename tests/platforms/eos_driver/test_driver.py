@@ -213,7 +213,7 @@ def test_another_certificate_is_refused_before_the_password_is_sent(lab: Running
         eos(lab, "leaf01", certificate=wrong),
     ):
         pass
-    with pytest.raises(AccessError, match="its certificate is not to be trusted"), eos(lab, "leaf01", certificate=""):
+    with pytest.raises(AccessError, match="its certificate is not trusted"), eos(lab, "leaf01", certificate=""):
         pass
 
 
@@ -242,7 +242,7 @@ def test_a_full_flash_is_told_and_what_runs_is_known(lab: RunningLab) -> None:
         device.commit_config(revert_in=600)
         assert lab.lab("break", "disk-full", "spine02").returncode == 0
         try:
-            with pytest.raises(DeviceError, match="what runs is not saved"):
+            with pytest.raises(DeviceError, match="the running configuration is not saved"):
                 device.confirm_commit()
         finally:
             assert lab.lab("heal", "spine02", "disk-full").returncode == 0

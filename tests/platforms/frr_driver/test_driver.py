@@ -196,7 +196,7 @@ def test_a_commit_is_confirmed_over_another_connection_and_blocks_any_other(lab:
         device.commit_config(revert_in=600)
     with frr(lab, "leaf02") as other:
         assert other.has_pending_commit()
-        with pytest.raises(DeviceError, match="a change waits to be confirmed"):
+        with pytest.raises(DeviceError, match="a change waits for its confirmation"):
             other.load_candidate(driven.candidate("frr", other, files("leaf02")))
         other.confirm_commit()
         assert driven.candidate("frr", other, changed).changes == ()
@@ -251,7 +251,7 @@ def test_what_the_switch_does_not_take_is_refused_before_anything_changes(lab: R
     with frr(lab, "leaf01") as device:
         was = dict(device.running_files())
         changed = edited("leaf01", "frr.conf", "maximum-paths 64", "maximum-paths many")
-        with pytest.raises(DeviceError, match="FRR does not take the intended configuration"):
+        with pytest.raises(DeviceError, match="FRR rejects the intended configuration"):
             device.load_candidate(driven.candidate("frr", device, changed))
         assert dict(device.running_files()) == was
     assert leaves_nothing(lab, "leaf01")
@@ -321,7 +321,7 @@ def test_what_has_no_effect_is_found_whatever_the_switch_says(
         device.load_candidate(driven.candidate("frr", device, edited("leaf01", file, before, after)))
         with (
             driven.broken(lab, "apply-fails-quietly", "leaf01"),
-            pytest.raises(DeviceError, match=f"says the change is applied, but does not run it: .*{left}"),
+            pytest.raises(DeviceError, match=f"reports that the change is applied, but does not run it: .*{left}"),
         ):
             device.commit_config(revert_in=600)
         device.rollback()
