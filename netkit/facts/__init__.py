@@ -1,4 +1,4 @@
-"""What devices were seen to be: typed, frozen, the same for every NOS, and never a guess."""
+"""Observed state of devices: typed, frozen, the same for every NOS, and never a guess."""
 
 from netkit.facts.counter import COUNTERS, CounterKind, Counters, Sample
 from netkit.facts.device import Absent, Facts

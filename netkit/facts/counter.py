@@ -1,4 +1,4 @@
-"""Counters: flat, by name and place, so that deltas, snapshots and the store need not know what they count."""
+"""Counters, flat by name and place, so that deltas, snapshots and the store do not depend on their meaning."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -19,7 +19,7 @@ class CounterKind:
     unit: Literal["bytes", "packets", "frames", "events", "microseconds", "codewords", "bits"]
     text: str
     bits: int = 64
-    """How wide it is at least; some devices wrap later."""
+    """Minimum width; some devices wrap later."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,18 +29,18 @@ class Sample:
     at_s: float
     counters: Counters = field(default_factory=dict)
     boot: str = ""
-    """Which start of the device it belongs to, where two samples are not of the same one; else empty."""
+    """Boot ID of the device, if samples are from different boots; else empty."""
     buffers: Mapping[str, Buffer] = field(default_factory=dict)
-    """`port/priority` → how full its queue was and ever has been, where the device tells that with its counters."""
+    """`port/priority` → queue occupancy and its peak, if the device exposes them with its counters."""
 
 
 def place(port: str, number: int | str) -> str:
-    """Return the place of a priority, a queue or a bin of a port."""
+    """Name the place of a priority, a queue or a bin of a port."""
     return f"{port}/{number}"
 
 
 def parts(numbered: str) -> tuple[str, int]:
-    """Return port and number of the place of a priority, a queue or a bin; only for those: ports have slashes too."""
+    """Split the place of a priority, a queue or a bin; not valid for plain ports, whose names have slashes too."""
     port, _, number = numbered.rpartition("/")
     return port, int(number)
 

@@ -1,4 +1,4 @@
-"""Facts of one device: what it said of itself, and what could not be read."""
+"""Facts of one device, and why some are missing."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
@@ -11,7 +11,7 @@ from netkit.facts.qos import Buffer, PortQos, Watchdog
 
 @dataclass(frozen=True, slots=True)
 class Absent:
-    """A fact that is not there."""
+    """A fact that is missing."""
 
     reason: str
 
@@ -21,28 +21,28 @@ NOT_ASKED = Absent("nobody asked for it")
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """Packets of one size from one NIC to another that must not be cut into pieces on their way."""
+    """Unfragmented packets of one size from one NIC to another."""
 
     source: str
     interface: str
     destination: str
     size_bytes: int
-    """Of the whole IP packet."""
+    """Size of the IP packet."""
     sent: int = 0
     received: int = 0
     least_us: float | None = None
-    """The quickest answer; what the host itself adds under load is least in it."""
+    """The fastest reply, which is least affected by the host's own load."""
     usual_us: float | None = None
     most_us: float | None = None
     reason: str = ""
-    """What the kernel or a router on the way said of packets that did not pass."""
+    """Error from the kernel or a router on the path."""
     router: str = ""
-    """The address of the router that said so; empty for the host's own kernel."""
+    """The address of that router; empty for the host's own kernel."""
 
 
 @dataclass(frozen=True, slots=True)
 class System:
-    """A device and what it runs. None and empty where it does not tell."""
+    """A device and its software. None or empty where a value is not exposed."""
 
     hostname: str = ""
     version: str = ""
@@ -50,7 +50,7 @@ class System:
     serial: str = ""
     uptime_s: float | None = None
     boot: str = ""
-    """What changes with each boot, such as the kernel's boot id."""
+    """A value that changes with each boot, such as the kernel's boot ID."""
     kernel: str = ""
 
 
@@ -63,69 +63,69 @@ class Interface:
     speed_gbps: float | None = None
     mtu_bytes: int | None = None
     fec: str = ""
-    """`rs`, `fc`, `none`, or as the device says it; empty when it does not tell."""
+    """`rs`, `fc`, `none`, or the device's own word; empty if unknown."""
     mac: str = ""
     description: str = ""
     alias: str = ""
-    """What the device calls the port beside, such as the name it announces to its neighbours."""
+    """Another name of the port, such as the one announced by LLDP."""
     link_up_s: float | None = None
-    """How long the link took to come up the last time."""
+    """How long the link last took to come up."""
     outage_s: float | None = None
-    """How long the link was gone the last time; 0 when it was not, as far back as the device tells."""
+    """Duration of the last link outage; 0 if there was none in the device's records."""
     outage_ended_ago_s: float | None = None
-    """How long ago it came back; None when it was not gone."""
+    """How long ago it ended; None if there was none."""
 
 
 @dataclass(frozen=True, slots=True)
 class Neighbor:
-    """Who is at the other end of a cable, by LLDP."""
+    """An LLDP neighbour."""
 
     system: str
     port: str = ""
-    """The port id the neighbor announces: a name, or the MAC address of a NIC."""
+    """The announced port ID: a name, or the MAC address of a NIC."""
     description: str = ""
-    """The port description: where the id is an address, often the interface name."""
+    """The port description, often the interface name if the ID is a MAC address."""
     age_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class FileSystem:
-    """A file system that the device, or whoever configures it, writes to."""
+    """A file system that is written to in operation or by configuration."""
 
     size_bytes: int | None = None
     used_bytes: int | None = None
     free_bytes: int | None = None
-    """What is left for programs: what is kept for root is not."""
+    """Free space without the part reserved for root."""
     files: int | None = None
-    """How many files it can hold; not told where there is no such limit."""
+    """Maximum number of files; None without a limit."""
     free_files: int | None = None
     is_read_only: bool | None = None
     kind: str = ""
-    """Such as `ext4` or `tmpfs`."""
+    """Type, such as `ext4` or `tmpfs`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Facts:
-    """The facts of one device. Ports are called as the design calls them."""
+    """The facts of one device. Ports have the names of the design."""
 
     system: System | Absent = NOT_ASKED
     file_systems: Mapping[str, FileSystem] | Absent = NOT_ASKED
-    """Where it is mounted, or as the device calls it → a file system that is written to."""
+    """Mount point or the device's own name → file system."""
     interfaces: Mapping[str, Interface] | Absent = NOT_ASKED
     neighbors: Mapping[str, tuple[Neighbor, ...]] | Absent = NOT_ASKED
-    """Port → who is there by LLDP, the freshest first."""
+    """Port → LLDP neighbours, the most recent first."""
     modules: Mapping[str, Module] | Absent = NOT_ASKED
     lines: Mapping[str, Line] | Absent = NOT_ASKED
     sessions: Mapping[str, BgpSession] | Absent = NOT_ASKED
     routes: Mapping[str, tuple[str, ...]] | Absent = NOT_ASKED
-    """Prefix → the interfaces its next hops are on, those in the forwarding table."""
+    """Prefix → interfaces of the next hops in the forwarding table."""
     qos: Mapping[str, PortQos] | Absent = NOT_ASKED
     watchdogs: Mapping[str, Watchdog] | Absent = NOT_ASKED
-    """`port/priority` → the watchdog there."""
+    """`port/priority` → PFC watchdog."""
     buffers: Mapping[str, Buffer] | Absent = NOT_ASKED
-    """`port/priority` → how full its queue is."""
+    """`port/priority` → queue occupancy."""
     adaptive_routing: Mapping[str, bool] | Absent = NOT_ASKED
-    """Port → whether adaptive routing works there."""
+    """Port → whether adaptive routing is active."""
     lookups: tuple[Lookup, ...] | Absent = NOT_ASKED
     probes: tuple[Probe, ...] | Absent = NOT_ASKED
     nics: Mapping[str, NicFacts] | Absent = NOT_ASKED

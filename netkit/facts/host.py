@@ -1,4 +1,4 @@
-"""Sessions and routes as a device sees them."""
+"""Facts about BGP sessions, routes, NICs and hosts."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True)
 class BgpSession:
-    """A BGP session, by the interface it runs on; None where the device does not tell."""
+    """A BGP session; None where the device does not expose a value."""
 
     is_established: bool
     state: str = ""
@@ -15,27 +15,27 @@ class BgpSession:
     sent_prefixes: int | None = None
     uptime_s: float | None = None
     drops: int | None = None
-    """How often it went down, since it is counted."""
+    """How often it went down, since counting began."""
     is_bfd_up: bool | None = None
     is_draining: bool | None = None
-    """Whether this end asks the other one to go around it (graceful shutdown)."""
+    """Whether this end signals graceful shutdown."""
 
 
 @dataclass(frozen=True, slots=True)
 class DefaultRoute:
-    """A way of a host to everything it knows no better way to, in its main table."""
+    """A default route in a host's main table."""
 
     interface: str
     gateway: str = ""
     metric: int = 0
-    """Of several of one family the lowest holds."""
+    """The lowest of one family wins."""
     family: int = 4
-    """Version of the Internet Protocol."""
+    """IP version."""
 
 
 @dataclass(frozen=True, slots=True)
 class Lookup:
-    """What a host's kernel answers when asked where a packet would go."""
+    """The result of a route lookup in a host's kernel."""
 
     source: str
     interface: str
@@ -43,12 +43,12 @@ class Lookup:
     out_interface: str = ""
     gateway: str = ""
     failure: str = ""
-    """Why there is no way; empty when there is one."""
+    """Why there is no route; empty if there is one."""
 
 
 @dataclass(frozen=True, slots=True)
 class NicFacts:
-    """One NIC of a host, by the interface its PCI address has; None and empty where it is not told."""
+    """One NIC of a host; None or empty where a value is not exposed."""
 
     interface: str
     pci: str
@@ -61,7 +61,7 @@ class NicFacts:
     pci_gt_s: float | None = None
     pci_width: int | None = None
     pci_full_gt_s: float | None = None
-    """What slot and card could do."""
+    """Maximum of slot and card."""
     pci_full_width: int | None = None
     read_request_bytes: int | None = None
     has_relaxed_ordering: bool | None = None
@@ -69,30 +69,30 @@ class NicFacts:
     roce_gid_index: int | None = None
     """Index of the RoCEv2 GID of its IPv4 address."""
     settings: Mapping[str, str] = field(default_factory=dict)
-    """Firmware settings (mlxconfig): name → what is in force."""
+    """Firmware settings (mlxconfig): name → current value."""
     next_settings: Mapping[str, str] = field(default_factory=dict)
-    """Firmware settings that hold from the next boot on."""
+    """Firmware settings after the next boot."""
     numa: int | None = None
     is_adaptive_routing_forced: bool | None = None
-    """Whether it asks for adaptive routing on all its RoCE packets (register ROCE_ACCL)."""
+    """Whether it requests adaptive routing for all its RoCE packets (register ROCE_ACCL)."""
 
 
 @dataclass(frozen=True, slots=True)
 class HostFacts:
-    """The host itself."""
+    """Facts about a host itself."""
 
     sysctls: Mapping[str, str] = field(default_factory=dict)
     addresses: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """Interface → addresses with prefix length, of all interfaces; those of one link left out."""
+    """Interface → addresses with prefix length, of all interfaces, without link-local ones."""
     default_routes: tuple[DefaultRoute, ...] | None = None
-    """None when they could not be seen."""
+    """None if they could not be read."""
     bridges_with_acs: tuple[str, ...] | None = None
-    """PCI bridges on which ACS redirects; None when it could not be seen."""
+    """PCI bridges on which ACS redirects; None if it could not be read."""
     is_iommu_on: bool | None = None
     gpu_pcis: tuple[str, ...] = ()
     nearest_nic: Mapping[str, str] = field(default_factory=dict)
     """PCI address of a GPU → interface of the NIC that shares a PCIe switch with it."""
     tools: Mapping[str, str] = field(default_factory=dict)
-    """Name → version of what is installed and matters, such as the driver package."""
+    """Name → version of relevant packages, such as the driver."""
     nccl: Mapping[str, str] | None = None
-    """What NCCL's file sets for every job; empty when there is no file, None when it could not be seen."""
+    """Settings in NCCL's file; empty without a file, None if it could not be read."""

@@ -1,4 +1,4 @@
-"""Modules and what their light and their bits are like."""
+"""Transceivers: optical power, limits and bit error rates."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -7,7 +7,7 @@ from typing import Literal
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Between which values a reading is well, by the module's own data; None where it has no such limit."""
+    """A module's own limits of a reading; None where it has none."""
 
     low_alarm: float | None = None
     low_warning: float | None = None
@@ -16,15 +16,15 @@ class Limits:
 
     @property
     def is_range(self) -> bool:
-        """Whether they leave anything between them: a module that was never given any has zeros at all ends."""
+        """Whether the limits form a range: a module without limits has zeros everywhere."""
         ends = (self.low_alarm, self.low_warning, self.high_warning, self.high_alarm)
-        told = [end for end in ends if end is not None]
-        return len(told) == 1 or len(set(told)) > 1
+        known = [end for end in ends if end is not None]
+        return len(known) == 1 or len(set(known)) > 1
 
 
 @dataclass(frozen=True, slots=True)
 class Lane:
-    """One lane of light; None where the module does not measure. No light is -40 dBm."""
+    """One lane; None where the module does not measure. No optical power is -40 dBm."""
 
     rx_dbm: float | None = None
     tx_dbm: float | None = None
@@ -38,12 +38,12 @@ Quantity = Literal["rx_dbm", "tx_dbm", "bias_ma", "temperature_c", "voltage_v"]
 
 @dataclass(frozen=True, slots=True)
 class Module:
-    """What is plugged into a port."""
+    """The transceiver or cable in a port."""
 
     is_present: bool = True
     kind: Literal["optic", "aoc", "copper", "unknown"] = "unknown"
     identifier: str = ""
-    """Form factor or compliance, as the device names it, such as `OSFP 400GBASE-DR4`."""
+    """Form factor or compliance in the device's words, such as `OSFP 400GBASE-DR4`."""
     vendor: str = ""
     part: str = ""
     serial: str = ""
@@ -51,13 +51,13 @@ class Module:
     temperature_c: float | None = None
     voltage_v: float | None = None
     lanes: Mapping[int, Lane] = field(default_factory=dict)
-    """Number from 1 → the lane, those in use."""
+    """Lanes in use, numbered from 1."""
     limits: Mapping[Quantity, Limits] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """The bits that arrive at a port; the counts of FEC are counters."""
+    """The received signal of a port; FEC counts are counters."""
 
     fec: str = ""
     ber: float | None = None

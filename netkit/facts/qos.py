@@ -1,4 +1,4 @@
-"""Live QoS, in the same words for a switch port and a host NIC, so that both ends of a cable can be compared."""
+"""Operational QoS, in the same form for switch ports and host NICs, so that both ends of a cable are comparable."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Ecn:
-    """When a queue marks."""
+    """ECN marking of a queue."""
 
     is_on: bool
     min_bytes: int | None = None
@@ -16,41 +16,41 @@ class Ecn:
 
 @dataclass(frozen=True, slots=True)
 class PortQos:
-    """QoS of one port or NIC; None where the device does not tell."""
+    """QoS of one port or NIC; None where the device does not expose it."""
 
     trust: str = ""
-    """`dscp`, `pcp` or as the device says it; empty when it does not tell."""
+    """`dscp`, `pcp`, or the device's own word; empty if unknown."""
     dscp_to_priority: Mapping[int, int] | None = None
     pfc_rx: frozenset[int] | None = None
-    """Priorities on which pauses of the other end are heeded."""
+    """Priorities on which received pauses are honoured."""
     pfc_tx: frozenset[int] | None = None
-    """Priorities on which this end sends pauses."""
+    """Priorities on which pauses are sent."""
     is_global_pause: bool | None = None
     weights: Mapping[int, int] | None = None
-    """Traffic class → percent of ETS."""
+    """Traffic class → ETS weight in percent."""
     strict: frozenset[int] | None = None
-    """Traffic classes that are served first."""
+    """Traffic classes with strict priority."""
     priority_to_class: Mapping[int, int] | None = None
     ecn: Mapping[int, Ecn] | None = None
-    """Traffic class → ECN; a class that is not there does not mark."""
+    """Traffic class → ECN; classes that are missing do not mark."""
     headroom_bytes: Mapping[int, int] | None = None
     """Lossless priority → headroom of its buffer."""
     xoff_bytes: Mapping[int, int] | None = None
     cable_m: float | None = None
-    """The cable length the headroom was made for."""
+    """The cable length the headroom is configured for."""
     cnp_dscp: int | None = None
-    """Of a NIC: what its CNPs leave with."""
+    """NIC: the DSCP of its CNPs."""
     cnp_priority: int | None = None
     data_tos: int | None = None
-    """Of a NIC: the traffic class byte its RoCE data leaves with, where it is forced."""
+    """NIC: the forced traffic class byte of its RoCE data."""
     cm_tos: int | None = None
-    """Of a NIC: the traffic class byte of what RDMA-CM sets up."""
+    """NIC: the traffic class byte of RDMA-CM connections."""
     ecn_notifies: frozenset[int] | None = None
-    """Of a NIC: priorities on which it answers CE with CNPs."""
+    """NIC: priorities on which it answers CE with CNPs."""
     ecn_reacts: frozenset[int] | None = None
-    """Of a NIC: priorities on which CNPs slow it down."""
+    """NIC: priorities on which CNPs reduce its rate."""
     priority_to_buffer: Mapping[int, int] | None = None
-    """Of a NIC: the receive buffer of each priority."""
+    """NIC: the receive buffer of each priority."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,10 +66,10 @@ class Watchdog:
 
 @dataclass(frozen=True, slots=True)
 class Buffer:
-    """How full a queue or a priority group is or was."""
+    """Occupancy of a queue or priority group."""
 
     used_bytes: int | None = None
     peak_bytes: int | None = None
-    """The most since somebody cleared it; netkit clears nothing."""
+    """The peak since it was last cleared; netkit never clears it."""
     headroom_peak_bytes: int | None = None
-    """The same of the headroom of its priority group."""
+    """The peak of its priority group's headroom."""

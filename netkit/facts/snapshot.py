@@ -1,4 +1,4 @@
-"""What an acceptance run measured: collectives of many GPUs, RDMA between two NICs, or shares of several streams."""
+"""Snapshots of a fabric, and results of acceptance runs: collectives, RDMA between two NICs, or TCP streams."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -13,16 +13,16 @@ class Collective:
 
     size_bytes: int
     out_of_place_gbytes_s: float | None = None
-    """Bus bandwidth: what every link carries, whatever the number of ranks."""
+    """Bus bandwidth: the load of every link, independent of the number of ranks."""
     in_place_gbytes_s: float | None = None
     wrong: int | None = None
-    """Values that came out wrong, in both ways together."""
+    """Number of wrong values, out of place and in place together."""
 
     @property
     def bus_gbytes_s(self) -> float | None:
-        """Return the lower bus bandwidth of both ways."""
-        told = [one for one in (self.out_of_place_gbytes_s, self.in_place_gbytes_s) if one is not None]
-        return min(told, default=None)
+        """The lower bus bandwidth of out of place and in place."""
+        known = [one for one in (self.out_of_place_gbytes_s, self.in_place_gbytes_s) if one is not None]
+        return min(known, default=None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class Transfer:
 
 @dataclass(frozen=True, slots=True)
 class Stream:
-    """Streams of one process, all marked alike."""
+    """Streams of one process, all with the same DSCP."""
 
     dscp: int | None
     gbps: float
@@ -52,58 +52,58 @@ class Stream:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trial:
-    """One run of one tool. Of what it measured, only that of its own kind is there."""
+    """One run of one tool; only the kind of results that it measures is filled."""
 
     tool: str
     """nccl-tests, perftest or iperf3."""
     test: str = ""
-    """The program, such as all_reduce_perf; empty when nothing tells."""
+    """The program, such as all_reduce_perf; empty if unknown."""
     file: str = ""
     at_s: float | None = None
-    """When it began, in seconds of the epoch."""
+    """Start, in seconds since the epoch."""
     ends: tuple[str, ...] = ()
-    """Hosts, or addresses of their NICs; of two, the one that sends is first."""
+    """Hosts, or addresses of their NICs; of two, the sender is first."""
     version: str = ""
     failure: str = ""
-    """Why it did not come to its end; empty when it did."""
+    """Why it did not complete; empty if it did."""
     ranks: int = 0
     groups: int = 1
-    """Into how many collectives of their own the ranks were split, such as one for each rail."""
+    """Number of independent collectives the ranks were split into, such as one for each rail."""
     nic: str = ""
-    """RDMA device or interface it ran on, at the first end."""
+    """RDMA device or interface at the first end."""
     is_both_ways: bool = False
     collectives: tuple[Collective, ...] = ()
     transfers: tuple[Transfer, ...] = ()
     streams: tuple[Stream, ...] = ()
     mean_gbytes_s: float | None = None
-    """What nccl-tests averages over all sizes: it says little unless there was only one."""
+    """nccl-tests' average over all sizes, which is only meaningful for a single size."""
     out_of_bounds: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """What was seen of one device."""
+    """The facts and samples of one device."""
 
     device: str
     platform: str
     facts: Facts = field(default_factory=Facts)
     samples: tuple[Sample, ...] = ()
-    """Its counters, earliest first; the last one is also in the facts."""
+    """Counter samples, earliest first; the last one is also in the facts."""
     failure: str = ""
-    """Why nothing was seen of it; empty when it was reached."""
+    """Why it could not be read; empty if it was reached."""
     seconds: float = 0.0
     """How long it took to read."""
 
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """What was seen of a fabric."""
+    """The observed state of a fabric."""
 
     fabric: str
     taken_s: float
-    """When it was complete, in seconds of the epoch."""
+    """Time of completion, in seconds since the epoch."""
     devices: Mapping[str, Observation]
     plan: str = ""
-    """What differs between running and intended configuration, as a plan file; empty when it was not looked at."""
+    """Drift between running and intended configuration, as a plan file; empty if it was not read."""
     trials: tuple[Trial, ...] = ()
-    """What acceptance runs measured; none unless somebody gave their results."""
+    """Results of acceptance runs, if provided."""

@@ -1,4 +1,4 @@
-"""What switches, hosts, optics and cables can do: data files with sources, and the catalogue that reads them."""
+"""Capabilities of switches, hosts, optics and cables: data files with sources, and the catalogue that loads them."""
 
 from netkit.hardware.catalog import Catalog, HeadroomRow, HostModel, Media, RailNic, Split, SwitchModel, module_for
 

@@ -1,4 +1,4 @@
-"""Hardware data files → typed models. Every figure carries its source; what has none is None and never guessed."""
+"""Hardware data files → typed models. Every value has a source; without one it is None, never guessed."""
 
 import difflib
 from collections.abc import Iterable, Iterator, Mapping
@@ -29,7 +29,7 @@ class Split:
 
     @property
     def mode(self) -> str:
-        """Return the split as people write it: 2x400G."""
+        """Notation such as 2x400G."""
         return f"{self.ports}x{self.speed_gbps}G"
 
 
@@ -48,7 +48,7 @@ class HeadroomRow:
 
 @dataclass(frozen=True)
 class SwitchModel:
-    """A switch as the fabric needs to know it."""
+    """A switch model."""
 
     name: str
     vendor: str
@@ -69,17 +69,17 @@ class SwitchModel:
     sources: Mapping[str, str] = field(repr=False)
 
     def split(self, mode: str) -> Split | None:
-        """Return the split written as `mode`, or None when the model lacks it."""
+        """Find a split by its notation; None if the model lacks it."""
         return next((split for split in self.splits if split.mode == mode), None)
 
     def source(self, key: str) -> str:
-        """Return where the value named `key` was read."""
+        """Return the source of a value."""
         return self.sources.get(key, "no source")
 
 
 @dataclass(frozen=True, slots=True)
 class RailNic:
-    """A host NIC that serves a rail, where the host model puts it."""
+    """A host NIC that serves a rail."""
 
     pci: str
     netdev: str
@@ -91,7 +91,7 @@ class RailNic:
 
 @dataclass(frozen=True)
 class HostModel:
-    """A GPU host as the fabric needs to know it. `rails` is empty when no source tells the PCI map."""
+    """A GPU host model. `rails` is empty without a source for the PCI map."""
 
     name: str
     vendor: str
@@ -121,7 +121,7 @@ class Media:
 
 
 def module_for(media: Mapping[str, Media], name: str, ports: int, form: str = "") -> Media | None:
-    """Return what talks to `name` and fits a cage of so many ports; a form nobody names is no hindrance."""
+    """Find the media that is compatible with `name` and fits a cage with `ports` ports; an unknown form fits any."""
     named = media[name]
     alike = (each for each in media.values() if named.optics and each.optics == named.optics)
     return next(
@@ -136,29 +136,26 @@ def module_for(media: Mapping[str, Media], name: str, ports: int, form: str = ""
 
 
 class Catalog:
-    """The shipped hardware models and, before them, those in a user's own `models/` folders."""
+    """The shipped hardware models; those in a user's `models/` folders take precedence."""
 
     def __init__(self, folders: Iterable[Path] = ()) -> None:
         self.folders = (*folders, SHIPPED)
 
     def switch(self, name: str) -> SwitchModel:
-        """Return a switch model by name."""
         file = self._find("switches", name)
         with _naming(file):
             return _switch(file)
 
     def host(self, name: str) -> HostModel:
-        """Return a host model by name."""
         file = self._find("hosts", name)
         with _naming(file):
             return _host(file)
 
     def names(self, kind: str) -> list[str]:
-        """Return the names of all models of a kind (`switches` or `hosts`)."""
+        """List the models of a kind (`switches` or `hosts`)."""
         return sorted({path.stem for folder in self.folders for path in (folder / kind).glob("*.yaml")})
 
     def media(self) -> Mapping[str, Media]:
-        """Return all media types by name."""
         return _media(tuple(folder / "media.yaml" for folder in reversed(self.folders)))
 
     def _find(self, kind: str, name: str) -> Path:
@@ -177,7 +174,7 @@ class Catalog:
 
 @contextmanager
 def _naming(file: Path) -> Iterator[None]:
-    """Turn what a misshapen model file leads to into one line that names the file."""
+    """Convert errors from a malformed model file to a HardwareError that names the file."""
     try:
         yield
     except (KeyError, TypeError, ValueError, AttributeError) as error:
@@ -288,7 +285,7 @@ def _media(files: tuple[Path, ...]) -> Mapping[str, Media]:
 
 
 class _Data:
-    """A model file with its citations resolved; a missing or misspelt part names the file."""
+    """A model file with its citations resolved."""
 
     def __init__(self, file: Path) -> None:
         self.file = file

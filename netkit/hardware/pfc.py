@@ -1,4 +1,4 @@
-"""The figures of the PFC headroom formula: pause response times by speed, and one method for each kind of chip."""
+"""Parameters of the PFC headroom formula: pause response times by speed, and one method for each kind of chip."""
 
 from dataclasses import dataclass
 from functools import cache
@@ -14,7 +14,7 @@ GENERIC = "generic"
 
 @dataclass(frozen=True, slots=True)
 class Method:
-    """How the headroom of one kind of chip comes about; see the comments in pfc.yaml."""
+    """How to compute the headroom of one kind of chip; see the comments in pfc.yaml."""
 
     name: str
     frame_in_cells: int
@@ -32,7 +32,7 @@ class Method:
 
 @dataclass(frozen=True, slots=True)
 class PauseResponse:
-    """How long a peer may take to obey a pause, in quanta of 512 bit times."""
+    """How long a peer may take to honour a pause, in quanta of 512 bit times."""
 
     quanta: int
     source: str
@@ -48,7 +48,7 @@ def _data() -> dict[str, Any]:
 
 
 def pause_response(speed_gbps: int) -> PauseResponse | None:
-    """Return the pause response of a speed, or None when no source tells it."""
+    """Look up the pause response of a speed; None without a source."""
     for row in _data()["pause_quanta"]:
         if row["speed_gbps"] == speed_gbps:
             return PauseResponse(row["quanta"], _data()["sources"][row["source"]])
@@ -56,13 +56,13 @@ def pause_response(speed_gbps: int) -> PauseResponse | None:
 
 
 def lossless_frame_bytes() -> int:
-    """Return the frame size the vendors' formulas assume for the lossless class."""
+    """Return the frame size that vendors' formulas assume for the lossless class."""
     return int(_data()["defaults"]["lossless_mtu"]["value"])
 
 
 @cache
 def method(asic: str) -> Method:
-    """Return the method of a chip; chips without one of their own share the generic one."""
+    """Look up the method of a chip; the default is the generic one."""
     data = _data()
     name = next((name for name, entry in data["methods"].items() if asic in entry["asics"]), GENERIC)
     entry = data["methods"][name]

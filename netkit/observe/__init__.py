@@ -1,4 +1,4 @@
-"""Stage: devices → facts. Concurrent, bounded, and whatever fails on one device is a fact of its own."""
+"""Stage: devices → facts. Concurrent and bounded; a failure of one device does not affect the others."""
 
 from netkit.observe.collector import NATIVE, Collected, CollectOptions, Target, collect, target
 from netkit.observe.probing import subject

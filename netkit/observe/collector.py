@@ -1,4 +1,4 @@
-"""One device while it is looked at, and how it is hung up on."""
+"""Read devices concurrently, with a deadline for each."""
 
 import importlib
 import threading
@@ -16,12 +16,12 @@ from netkit.platforms import registry
 from netkit.platforms.view import Reply, View, Viewer, ViewSubject
 
 HANG_UP_S = 2.0
-"""How long is waited at most for all connections to end; one that does not end by then is left to itself."""
+"""Time limit for closing all connections; the rest is abandoned."""
 
 
 @dataclass(frozen=True, slots=True)
 class Config:
-    """The running configuration of a device; never part of a snapshot, for it may hold secrets."""
+    """The running configuration of a device; never part of a snapshot, because it may hold secrets."""
 
     files: Mapping[str, str | None]
     version: str
@@ -29,23 +29,23 @@ class Config:
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A device to look at."""
+    """A device to read."""
 
     device: str
     platform: str
     views: tuple[View, ...]
     has_config: bool = True
-    """Whether its configuration can be read on the way."""
+    """Whether its configuration can be read over the same connection."""
 
 
 @dataclass(slots=True)
 class DeviceRead:
-    """One device while it is looked at."""
+    """A device while it is read."""
 
     target: Target
     viewer: Viewer
     views: tuple[View, ...]
-    """Those of the target, and what is asked instead where one tells nothing."""
+    """The target's views, with fallbacks in place of those that yield nothing."""
     replies: dict[str, Reply] = field(default_factory=dict)
     readings: Readings = field(default_factory=Readings)
     samples: list[Sample] = field(default_factory=list)
@@ -54,21 +54,22 @@ class DeviceRead:
     began_s: float | None = None
     is_late: bool = False
     closing: threading.Thread | None = None
-    """What hangs up. It may never end, so that nobody waits for it for long."""
+    """The thread that disconnects; it may never end."""
 
     def hang_up(self) -> None:
-        """Begin to hang up, unless that is under way."""
-        if self.closing is None or not self.closing.is_alive():
-            self.closing = threading.Thread(target=self._close, name=f"hang up {self.target.device}", daemon=True)
-            self.closing.start()
+        """Start to disconnect, unless that is in progress."""
 
-    def _close(self) -> None:
-        with suppress(Exception):  # what was read was read
-            self.viewer.close()
+        def close() -> None:
+            with suppress(Exception):  # the replies are complete
+                self.viewer.close()
+
+        if self.closing is None or not self.closing.is_alive():
+            self.closing = threading.Thread(target=close, name=f"hang up {self.target.device}", daemon=True)
+            self.closing.start()
 
 
 def hang_up(looks: Sequence[DeviceRead]) -> None:
-    """Hang up on all at once, and wait a moment until that is done."""
+    """Disconnect from all devices concurrently, and wait briefly for the end."""
     for look in looks:
         look.hang_up()
     ends_s = time.monotonic() + HANG_UP_S
@@ -79,35 +80,35 @@ def hang_up(looks: Sequence[DeviceRead]) -> None:
 
 Connect = Callable[[str], Viewer]
 NATIVE = "native"
-"""The source of facts that is a platform's own; others are packages beside the platforms."""
+"""The platform's own source of facts; others are separate packages."""
 WATCH_S = 0.2
 STEP_S = 0.5
-"""More than a clock that is only kept right goes ahead or back within a window: somebody set it."""
+"""A clock that moves more than this within a window was set, not slewed."""
 
 
 @dataclass(frozen=True, slots=True)
 class CollectOptions:
-    """How to look."""
+    """How to read devices."""
 
     window_s: float = 0.0
     """Seconds between two samples of the counters; 0 takes one."""
     parallel: int = 32
     deadline_s: float = 60.0
-    """How long all answers of a device may take, beside the window."""
+    """Time limit for all replies of a device, in addition to the window."""
     has_config: bool = False
     """Whether to read the running configuration too."""
 
 
 @dataclass(frozen=True, slots=True)
 class Collected:
-    """What was seen, and the running configurations if they were asked for."""
+    """A snapshot, and the running configurations if requested."""
 
     snapshot: Snapshot
     configs: Mapping[str, Config]
 
 
 def target(platform: str, subject: ViewSubject, *, source: str = NATIVE, is_light: bool = False) -> Target:
-    """Return a device with the views of its platform, or of another source of facts."""
+    """Select the views of a device from its platform, or from another source of facts."""
     views_of = f"netkit.platforms.{source}.facts.views"
     module = registry.part(platform, "facts.views") if source == NATIVE else importlib.import_module(views_of)
     found: tuple[View, ...] = module.views(subject)
@@ -122,18 +123,18 @@ def collect(
     options: CollectOptions,
     count: Callable[[], None] = lambda: None,
 ) -> Collected:
-    """Return what was seen of each device. Counters are read at both ends of the window, all devices at one time."""
+    """Read each device. Counters are read at both ends of the window, on all devices at the same time."""
     with _Collection(targets, connect, options, count) as collection:
         if options.window_s > 0:
             collection.all(collection.first_sample)
             collection.wait()
-            collection.all(collection.last_sample)  # before anything that sends packets, on every device
+            collection.all(collection.last_sample)  # on every device before anything that sends packets
         collection.all(collection.rest)
         return Collected(Snapshot(fabric, time.time(), collection.observations()), collection.configs())
 
 
 class _Collection:
-    """Devices being read. Each connects once, and all connections end with this."""
+    """Devices being read. Each connects once; all connections end with the context."""
 
     def __init__(
         self, targets: Sequence[Target], connect: Connect, options: CollectOptions, count: Callable[[], None]
@@ -144,7 +145,7 @@ class _Collection:
         self._failures: dict[str, str] = {}
         self._window_began_s = time.monotonic()
         self._is_ended = False
-        """Whether nobody waits for it any more: no device is connected to after that."""
+        """Whether it has ended: no new connections are made."""
         self._lock = threading.Lock()
 
     def __enter__(self) -> Self:
@@ -156,7 +157,7 @@ class _Collection:
         hang_up(looks)
 
     def all(self, step: Callable[[DeviceRead], None]) -> None:
-        """Do a step on every device that can still be read; this thread keeps the time meanwhile."""
+        """Run a step on every device that has not failed, while this thread watches the deadlines."""
         names = [name for name in self._targets if name not in self._failures]
         failure: list[BaseException] = []
 
@@ -182,35 +183,28 @@ class _Collection:
 
     def _hang_up_late(self, now_s: float) -> None:
         with self._lock:
-            late = [look for look in self._looks.values() if self._is_over(look, now_s)]
-        for look in late:
-            look.is_late = True
-            look.hang_up()
-
-    def _is_over(self, look: DeviceRead, now_s: float) -> bool:
-        if look.began_s is None or look.is_late:
-            return False
-        return look.busy_s + now_s - look.began_s > self._options.deadline_s
+            active = [look for look in self._looks.values() if look.began_s is not None and not look.is_late]
+        for look in active:
+            if look.busy_s + now_s - (look.began_s or now_s) > self._options.deadline_s:
+                look.is_late = True
+                look.hang_up()
 
     def _one(self, name: str, step: Callable[[DeviceRead], None]) -> None:
         try:
             look = self._opened(name)
             look.began_s = time.monotonic()
             step(look)
-            if look.is_late:  # some viewers keep what they have when they are hung up on
+            if look.is_late:  # some viewers return partial replies when they are closed
                 self._failed(name, "")
         except NetkitError as error:
             self._failed(name, "; ".join(str(problem).removeprefix(f"{name}: ") for problem in error.problems))
-        except Exception as error:  # of one device; the others are none the worse for it
+        except Exception as error:  # must not affect other devices
             self._failed(name, f"reading it failed: {type(error).__name__}: {error}")
         finally:
-            self._rest(name)
-
-    def _rest(self, name: str) -> None:
-        look = self._looks.get(name)
-        if look is not None and look.began_s is not None:
-            look.busy_s += time.monotonic() - look.began_s
-            look.began_s = None
+            known = self._looks.get(name)
+            if known is not None and known.began_s is not None:
+                known.busy_s += time.monotonic() - known.began_s
+                known.began_s = None
 
     def _failed(self, name: str, reason: str) -> None:
         look = self._looks.get(name)
@@ -232,12 +226,12 @@ class _Collection:
         return look
 
     def first_sample(self, look: DeviceRead) -> None:
-        """Read the counters at the beginning of the window."""
+        """Read the counters at the start of the window."""
         self._sample(look)
         self._count()
 
     def _sample(self, look: DeviceRead, *, and_the_rest: bool = False) -> None:
-        """Read the counters, and at the end of the same breath whatever else is to be read."""
+        """Read the counters, optionally with everything else in the same request."""
         counting = [view for view in look.views if view.counts]
         _ask(look, _commands((*counting, *look.views) if and_the_rest else counting))
         found = sample(look.views, look.replies, look.readings)
@@ -245,7 +239,7 @@ class _Collection:
             look.samples.append(found)
 
     def wait(self) -> None:
-        """Let the window pass. A clock that is set meanwhile takes what was read before along."""
+        """Wait for the end of the window. If the clock is set meanwhile, earlier samples move along."""
         ahead_s = _ahead_s()
         time.sleep(self._options.window_s)
         moved_s = _ahead_s() - ahead_s
@@ -258,7 +252,7 @@ class _Collection:
         self._sample(look)
 
     def rest(self, look: DeviceRead) -> None:
-        """Read everything else, and the counters too where there was no window."""
+        """Read everything else, including the counters if there was no window."""
         if not self._options.window_s:
             self._sample(look, and_the_rest=True)
         _ask(look, _unanswered(look, look.views))
@@ -267,23 +261,23 @@ class _Collection:
         self._count()
 
     def configs(self) -> Mapping[str, Config]:
-        """Return the running configurations that were read."""
         return {name: look.config for name, look in self._looks.items() if look.config is not None}
 
     def observations(self) -> Mapping[str, Observation]:
-        """Return what was seen; of a device that failed on the way, what was read until then."""
-        return {name: self._observation(name, target) for name, target in self._targets.items()}
-
-    def _observation(self, name: str, target: Target) -> Observation:
-        look, failure = self._looks.get(name), self._failures.get(name, "")
-        if look is None or (failure and not look.replies):
-            return Observation(name, target.platform, failure=failure or "was not looked at")
-        found = facts(look.views, look.replies, look.readings)
-        return Observation(name, target.platform, found, tuple(look.samples), failure, round(look.busy_s, 3))
+        """Build the observations; a device that failed has what was read until then."""
+        found = {}
+        for name, one in self._targets.items():
+            look, failure = self._looks.get(name), self._failures.get(name, "")
+            if look is None or (failure and not look.replies):
+                found[name] = Observation(name, one.platform, failure=failure or "was not read")
+                continue
+            known = facts(look.views, look.replies, look.readings)
+            found[name] = Observation(name, one.platform, known, tuple(look.samples), failure, round(look.busy_s, 3))
+        return found
 
 
 def _ahead_s() -> float:
-    """Return how far the clock is ahead of one that nobody can set."""
+    """Return how far the clock is ahead of the monotonic clock."""
     return time.time() - time.monotonic()
 
 
@@ -292,7 +286,7 @@ def _commands(views: Sequence[View]) -> tuple[str, ...]:
 
 
 def _ask(look: DeviceRead, commands: Sequence[str]) -> None:
-    """Ask, and what is to be asked instead where that tells nothing."""
+    """Run commands, then those of fallbacks for views that yield nothing."""
     if not commands:
         return
     look.replies.update(zip(commands, look.viewer.ask(commands), strict=True))

@@ -1,4 +1,4 @@
-"""Running acceptance tests: round after round, over one connection to each host."""
+"""Run acceptance tests, round after round, over one connection to each host."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -16,46 +16,46 @@ Connect = Callable[[str], Viewer]
 
 
 class Bench:
-    """Hosts that are measured; each is connected to once, and those that cannot be reached say so."""
+    """Connections to the hosts that are measured; unreachable ones are in `failures`."""
 
     def __init__(self, names: Sequence[str], connect: Connect) -> None:
         self._viewers = {name: connect(name) for name in names}
         self.failures: dict[str, str] = {}
 
     def __enter__(self) -> Self:
-        each(threads(len(self._viewers)), self._viewers, self._open)
+        each(threads(len(self._viewers)), self._viewers, lambda name: self._guarded(name, self._viewers[name].open))
         return self
 
     def __exit__(self, *_: object) -> None:
         for viewer in self._viewers.values():
-            with suppress(Exception):  # what was measured was measured
+            with suppress(Exception):  # the results are complete
                 viewer.close()
 
     def programs(self) -> Mapping[str, frozenset[str]]:
-        """Return which programs of acceptance tests each host has; one that does not come to tell is not reached."""
+        """Read which programs of acceptance tests each host has; a host whose command fails counts as unreachable."""
         found = self._replies(dict.fromkeys(self._viewers, TOOLS))
         self.failures |= {name: reply.failure for name, reply in found.items() if reply.failure}
         return {name: programs(reply.text) for name, reply in found.items() if not reply.failure}
 
     def measure(self, rounds: Sequence[TrialRound], count: Callable[[], None] = lambda: None) -> str:
-        """Return what the senders of all rounds printed."""
+        """Run all rounds and return the output of the senders."""
         parts = []
         for one in rounds:
-            found = self._asked({**one.receivers, **one.senders})
-            parts += [_whole(one, name, found.get(name) or self.failures.get(name, "")) for name in one.senders]
+            found = self._replies({**one.receivers, **one.senders})
+            for name in one.senders:
+                text = self.failures.get(name, "")
+                if name in found:
+                    reply = found[name]
+                    text = (f"{reply.text}\n{reply.failure}\n" if reply.failure else reply.text) or text
+                if MARK not in text:  # it failed before it printed what it runs
+                    about = json.dumps({"tool": one.tool, "hosts": [name]})
+                    text = f"{MARK}{about}\n{text.strip() or 'it printed nothing'}"
+                parts.append(f"{text.rstrip()}\n")
             count()
         return "".join(parts)
 
-    def _open(self, name: str) -> None:
-        self._guarded(name, self._viewers[name].open)
-
-    def _asked(self, commands: Mapping[str, str]) -> dict[str, str]:
-        """Return what hosts print that can be reached, and why it ended when it did not end well."""
-        found = self._replies(commands)
-        return {name: f"{one.text}\n{one.failure}\n" if one.failure else one.text for name, one in found.items()}
-
     def _replies(self, commands: Mapping[str, str]) -> dict[str, Reply]:
-        """Return what hosts answer that can be reached; all are asked at one time."""
+        """Run one command on each reachable host concurrently."""
         found: dict[str, Reply] = {}
 
         def ask(name: str) -> None:
@@ -70,13 +70,5 @@ class Bench:
             work()
         except NetkitError as error:
             self.failures[name] = "; ".join(str(problem).removeprefix(f"{name}: ") for problem in error.problems)
-        except Exception as error:  # of one host; the others are none the worse for it
+        except Exception as error:  # must not affect other hosts
             self.failures[name] = f"{type(error).__name__}: {error}"
-
-
-def _whole(one: TrialRound, name: str, text: str) -> str:
-    """Return what a sender printed; one that did not get as far as telling what it runs did not end well."""
-    if MARK in text:
-        return f"{text.rstrip()}\n"
-    about = json.dumps({"tool": one.tool, "hosts": [name]})
-    return f"{MARK}{about}\n{text.strip() or 'it said nothing'}\n"

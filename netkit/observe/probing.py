@@ -1,4 +1,4 @@
-"""Probes: which hosts call which, and what comes back."""
+"""Which NICs a host probes, and what its views depend on."""
 
 from collections.abc import Iterator, Sequence
 
@@ -10,12 +10,12 @@ SMALL_BYTES, USUAL_BYTES = 64, 1500
 
 
 def probe_pairs(fabric: Fabric, host: Host) -> tuple[tuple[Nic, Nic], ...]:
-    """Return the pairs of NICs a host probes."""
+    """List the pairs of NICs a host probes."""
     return tuple((nic, far) for nic in host.nics for far in _far_ends(fabric, host, nic))
 
 
 def probe_sizes(host: Host) -> tuple[int, ...]:
-    """Return the sizes of IP packets to send, up to the full MTU: what only harms large ones, small ones miss."""
+    """List the IP packet sizes to send, up to the full MTU: some faults only affect large packets."""
     return tuple(sorted({SMALL_BYTES, min(USUAL_BYTES, host.mtu_bytes), host.mtu_bytes}))
 
 
@@ -24,15 +24,15 @@ def _far_ends(fabric: Fabric, host: Host, nic: Nic) -> Iterator[Nic]:
     position = next((number for number, port in enumerate(leaf.host_ports) if port.name == nic.leaf_port), 0)
     for far in (leaf, *_leaves(fabric, leaf)):
         if far.host_ports and is_joined(fabric, leaf, far):
-            # A host's own other rail is reached inside the host, so a rail of the same unit is that of the next host.
+            # A host's own other rail is reached inside the host: within a unit, take the next host.
             port = far.host_ports[(position + (far.unit == leaf.unit)) % len(far.host_ports)]
-            end = _nic(fabric, port.peer, port.peer_port)
-            if end is not None and port.peer != host.name:
-                yield end
+            peer = fabric.device(port.peer)
+            nics = peer.nics if isinstance(peer, Host) and port.peer != host.name else ()
+            yield from [one for one in nics if one.interface == port.peer_port][:1]
 
 
 def _leaves(fabric: Fabric, leaf: Switch) -> Iterator[Switch]:
-    """Yield the leaves to send to: the next rail of the unit, the next unit, the next pod."""
+    """Yield the leaves to probe: the next rail of the unit, the next unit, the next pod."""
     pod = [one for one in fabric.tier("leaf") if one.pod == leaf.pod]
     if fabric.cross_rail == "routed":
         yield from _next([one for one in pod if one.unit == leaf.unit], leaf)
@@ -45,14 +45,8 @@ def _next(ring: Sequence[Switch], leaf: Switch) -> Iterator[Switch]:
     yield from [one for one in after or ring if one is not leaf][:1]
 
 
-def _nic(fabric: Fabric, name: str, interface: str) -> Nic | None:
-    host = fabric.device(name)
-    nics = host.nics if isinstance(host, Host) else ()
-    return next((nic for nic in nics if nic.interface == interface), None)
-
-
 def subject(fabric: Fabric, device: Switch | Host) -> ViewSubject:
-    """Return a device as its views need to know it."""
+    """Build the subject for a device's views."""
     lossless = fabric.lossless.lossless_priorities
     if isinstance(device, Switch):
         ports = tuple(port.name for port in device.ports)
@@ -62,7 +56,9 @@ def subject(fabric: Fabric, device: Switch | Host) -> ViewSubject:
     return ViewSubject(
         device.name,
         nics=tuple(SubjectNic(nic.interface, nic.pci, nic.rdma) for nic in device.nics),
-        lookups=tuple(_lookups(fabric, device)),
+        lookups=tuple(
+            (nic.address, nic.interface, far.address) for nic in device.nics for far in far_ends(fabric, device, nic)
+        ),
         lossless=lossless,
         probes=tuple((nic.address, nic.interface, far.address) for nic, far in probe_pairs(fabric, device)),
         probe_bytes=probe_sizes(device),
@@ -70,15 +66,8 @@ def subject(fabric: Fabric, device: Switch | Host) -> ViewSubject:
     )
 
 
-def _lookups(fabric: Fabric, host: Host) -> Iterator[tuple[str, str, str]]:
-    """Yield where the kernel is asked to send packets: along each rail, and across to the others."""
-    for nic in host.nics:
-        for far in far_ends(fabric, host, nic):
-            yield nic.address, nic.interface, far.address
-
-
 def far_ends(fabric: Fabric, host: Host, nic: Nic) -> tuple[Nic, ...]:
-    """Return NICs that stand for all others: on the same leaf, on the same rail elsewhere, and on each other rail."""
+    """Select representative NICs: on the same leaf, on the same rail elsewhere, and on each other rail."""
     others = [far for other in fabric.hosts for far in other.nics if other.name != host.name]
     same_leaf = next((far for far in others if far.leaf == nic.leaf), None)
     by_rail = {rail.number: [far for far in others if far.rail == rail.number] for rail in fabric.rails}

@@ -1,4 +1,4 @@
-"""Which acceptance runs there are to do: rounds, in each of which no NIC takes part twice."""
+"""Schedule of acceptance runs in rounds, in each of which a NIC takes part at most once."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,35 +16,35 @@ MOST_SHOWN = 4
 
 @dataclass(frozen=True, slots=True)
 class TrialRound:
-    """What hosts run at one time."""
+    """Commands that hosts run at the same time."""
 
     tool: str
     title: str
     senders: Mapping[str, str]
-    """Host → command; what it prints are results."""
+    """Host → command that prints the results."""
     receivers: Mapping[str, str]
     seconds: int
-    """The longest it may take."""
+    """Time limit."""
 
 
 @dataclass(frozen=True, slots=True)
 class TrialPlan:
-    """What is to be run, and what cannot be."""
+    """The rounds to run, and what is left out."""
 
     rounds: tuple[TrialRound, ...]
     absent: tuple[str, ...]
-    """Why tools are left out, or hosts of one."""
+    """Why tools, or hosts for a tool, are left out."""
 
     @property
     def seconds(self) -> int:
-        """Return how long all of it takes at most."""
+        """Time limit of all rounds."""
         return sum(one.seconds for one in self.rounds)
 
 
 def trial_plan(
     fabric: Fabric, hosts: Sequence[Host], programs: Mapping[str, frozenset[str]], tools: Sequence[str], seconds: int
 ) -> TrialPlan:
-    """Return the runs of some tools on those hosts that have them."""
+    """Plan runs of the tools on the hosts that have them."""
     rounds: list[TrialRound] = []
     absent: list[str] = []
     for tool in tools:
@@ -62,7 +62,12 @@ def trial_plan(
 
 def _rounds(fabric: Fabric, hosts: Sequence[Host], tool: str, seconds: int) -> Iterator[TrialRound]:
     if tool == nccl_tests.TOOL:
-        yield from _collectives(fabric, hosts)
+        names, gpus = [host.name for host in hosts], min(len(host.nics) for host in hosts)
+        settings = [(one.key, one.value) for one in nccl_settings(fabric, hosts[0])] + [("NCCL_ALGO", "Ring")]
+        for count in sorted({count for count in (*COUNTS, len(names)) if count <= len(names)}):
+            run = command.collective(names[:count], gpus, settings, "all_reduce_perf")
+            title = f"all_reduce_perf over {count} hosts"
+            yield TrialRound(nccl_tests.TOOL, title, {names[0]: run}, {}, command.COLLECTIVE_S)
         return
     for rail in fabric.rails:
         for pairs in _pairs(hosts, rail.number):
@@ -74,7 +79,7 @@ def _rounds(fabric: Fabric, hosts: Sequence[Host], tool: str, seconds: int) -> I
 
 
 def _pairs(hosts: Sequence[Host], rail: int) -> Iterator[tuple[tuple[TrialEnd, TrialEnd], ...]]:
-    """Yield pairs of NICs of a rail, as far apart as there are; an odd one has a round of its own."""
+    """Yield pairs of NICs of a rail, as far apart as possible; an odd one has a separate round."""
     sides = [
         TrialEnd(host.name, nic.interface, nic.rdma, nic.address)
         for host in hosts
@@ -91,7 +96,7 @@ def _pairs(hosts: Sequence[Host], rail: int) -> Iterator[tuple[tuple[TrialEnd, T
 def transfers(
     fabric: Fabric, test: str, title: str, pairs: Sequence[tuple[TrialEnd, TrialEnd]], seconds: int
 ) -> TrialRound:
-    """Return a round of perftest between pairs, none of which shares a host with another."""
+    """Build a round of perftest between pairs that share no host."""
     tos = fabric.lossless.tos
     return TrialRound(
         perftest.TOOL,
@@ -118,43 +123,28 @@ def _listed(pairs: Sequence[tuple[TrialEnd, TrialEnd]]) -> str:
     return shown if len(pairs) <= MOST_SHOWN else f"{shown} and {len(pairs) - MOST_SHOWN} pairs more at once"
 
 
-def _collectives(fabric: Fabric, hosts: Sequence[Host]) -> Iterator[TrialRound]:
-    names, gpus = [host.name for host in hosts], min(len(host.nics) for host in hosts)
-    settings = [(one.key, one.value) for one in nccl_settings(fabric, hosts[0])] + [("NCCL_ALGO", "Ring")]
-    for count in sorted({count for count in (*COUNTS, len(names)) if count <= len(names)}):
-        run = command.collective(names[:count], gpus, settings, "all_reduce_perf")
-        title = f"all_reduce_perf over {count} hosts"
-        yield TrialRound(nccl_tests.TOOL, title, {names[0]: run}, {}, command.COLLECTIVE_S)
-
-
 TOOL = "ib_read_lat"
 LIMIT_S = 2
 Pair = tuple[TrialEnd, TrialEnd]
 
 
 def rdma_mesh(fabric: Fabric, hosts: Sequence[Host], programs: Mapping[str, frozenset[str]]) -> TrialPlan:
-    """Return the rounds of those hosts that have the tool, and which have not."""
+    """Plan RDMA between the hosts that have the tool; list those that have not."""
     able = {host.name for host in hosts if TOOL in programs.get(host.name, frozenset())}
     lacking = [host.name for host in hosts if host.name not in able]
     more = f" and {len(lacking) - MOST_SHOWN} more" if len(lacking) > MOST_SHOWN else ""
     absent = (f"no {TOOL} on {', '.join(lacking[:MOST_SHOWN])}{more}",) if lacking else ()
     owners = {nic.address: host.name for host in fabric.hosts for nic in host.nics}
-    ends = (end for number, host in enumerate(hosts) for end in _of_host(fabric, host, number))
-    pairs = ((_side(owners, near), _side(owners, far)) for near, far in ends)
+    pairs: list[Pair] = []
+    for number, host in enumerate(hosts):
+        if not host.nics:
+            continue
+        turn = host.nics[number % len(host.nics)]  # each host measures from one of its NICs, in rotation
+        ends = (pair for pair in probe_pairs(fabric, host) if pair[0] is turn)
+        pairs += ((_side(owners, near), _side(owners, far)) for near, far in ends)
     among = (pair for pair in pairs if {pair[0].host, pair[1].host} <= able)
-    rounds = (transfers(fabric, TOOL, _title(one), one, LIMIT_S) for one in _scheduled(among))
-    return TrialPlan(tuple(rounds), absent)
-
-
-def _title(pairs: Sequence[Pair]) -> str:
-    return f"{TOOL} between {len(pairs)} pairs of hosts"
-
-
-def _of_host(fabric: Fabric, host: Host, number: int) -> Iterator[tuple[Nic, Nic]]:
-    """Yield what a host measures: from the one of its NICs whose turn it is."""
-    if host.nics:
-        turn = host.nics[number % len(host.nics)]
-        yield from (pair for pair in probe_pairs(fabric, host) if pair[0] is turn)
+    titled = ((f"{TOOL} between {len(one)} pairs of hosts", one) for one in _scheduled(among))
+    return TrialPlan(tuple(transfers(fabric, TOOL, title, one, LIMIT_S) for title, one in titled), absent)
 
 
 def _side(owners: Mapping[str, str], nic: Nic) -> TrialEnd:
@@ -162,7 +152,7 @@ def _side(owners: Mapping[str, str], nic: Nic) -> TrialEnd:
 
 
 def _scheduled(pairs: Iterable[Pair]) -> list[list[Pair]]:
-    """Return pairs in rounds, each in the first one in which both its hosts are free."""
+    """Assign each pair to the first round in which both its hosts are free."""
     rounds: list[list[Pair]] = []
     busy: list[set[str]] = []
     for near, far in pairs:

@@ -1,4 +1,4 @@
-"""What a platform's view hands to the renderer: one file, its template, and all the template may know."""
+"""The interface from a platform's view to the renderer: a file, its template, and the template's context."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""The template engine: sandboxed, strict, and exact about where a template went wrong."""
+"""The template engine: sandboxed, strict, with errors that name file and line."""
 
 import json
 import re
@@ -30,14 +30,14 @@ from netkit.platforms import PLATFORMS, registry
 from netkit.platforms.ownership import OWNS, RENAMED, shipped_templates
 
 _UNDEFINED = re.compile(r"'(\w+)' is undefined|has no attribute '(\w+)'")
-_LAST_COMMA = re.compile(r",(?=\n\s*[}\]])")  # a JSON text has no line breaks, so none is inside a text
+_LAST_COMMA = re.compile(r",(?=\n\s*[}\]])")  # JSON strings have no line breaks, so this never matches inside one
 LARGEST_PRODUCT = 100_000
 EXTRA = "files"
 LARGEST_TEXT = 32 * 1024 * 1024
 
 
 def _of_package(name: str) -> tuple[str, str, None] | None:
-    """Return a template that the package of a platform brings: `acme/x.j2` is `templates/acme/x.j2` beside its code."""
+    """Load a template from a platform's package: `acme/x.j2` is `templates/acme/x.j2` next to its code."""
     platform = name.partition("/")[0]
     if platform in registry.OWN or platform not in PLATFORMS:
         return None
@@ -49,7 +49,7 @@ def _of_package(name: str) -> tuple[str, str, None] | None:
 
 
 class Sandbox(ImmutableSandboxedEnvironment):
-    """Jinja's sandbox, with a shortcut for netkit's own frozen types: they hold data only, so they need no check."""
+    """Jinja's sandbox, with a shortcut for netkit's own frozen types, which are pure data and need no checks."""
 
     intercepted_binops = frozenset({"*", "**"})
 
@@ -66,7 +66,7 @@ class Sandbox(ImmutableSandboxedEnvironment):
             autoescape=False,  # configurations, not web pages
         )
         self.policies["json.dumps_kwargs"] = {"sort_keys": False}
-        del self.globals["lipsum"], self.filters["random"]  # they would differ from run to run
+        del self.globals["lipsum"], self.filters["random"]  # they are not deterministic
         self.filters |= {"listed": _listed, "join": _join(self.filters["join"])}
         self._known: dict[type, frozenset[str]] = {}
 
@@ -76,14 +76,17 @@ class Sandbox(ImmutableSandboxedEnvironment):
         return tree
 
     def getattr(self, obj: Any, attribute: str) -> Any:
-        """Return an attribute; the checks of the sandbox are for types that are not netkit's."""
-        known = self._known.get(type(obj))
+        """Return an attribute; types of netkit's own bypass the checks of the sandbox."""
+        kind = type(obj)
+        known = self._known.get(kind)
         if known is None:
-            known = self._known[type(obj)] = _public_names(type(obj))
+            is_own = kind.__module__.startswith("netkit.")
+            names = {*dir(kind), *getattr(kind, "__dataclass_fields__", ())} if is_own else set()
+            known = self._known[kind] = frozenset(name for name in names if not name.startswith("_"))
         return getattr(obj, attribute) if attribute in known else super().getattr(obj, attribute)
 
     def call_binop(self, context: Any, operator: str, left: Any, right: Any) -> Any:
-        """Multiply small things only: no template needs a gigabyte of spaces."""
+        """Limit products: no template needs a gigabyte of spaces."""
         for thing, times in ((left, right), (right, left)):
             if isinstance(thing, Sized) and isinstance(times, int) and len(thing) * times > LARGEST_PRODUCT:
                 raise SecurityError(f"the product {operator} is too large for a template")
@@ -93,9 +96,9 @@ class Sandbox(ImmutableSandboxedEnvironment):
 
 
 def _refuse_loops_over_one_value(node: nodes.Node, loops: Mapping[str, str]) -> None:
-    """Check what each loop runs over: optional values were lists of one or none once, and overrides still loop.
+    """Check the iterable of each loop: optional values used to be lists of one or none, and old overrides still loop.
 
-    A string would otherwise be looped over letter by letter, and a wrong configuration rendered without an error.
+    Without the check, a loop over the letters of a string would render a wrong configuration silently.
     """
     for child in node.iter_child_nodes():
         inner = loops
@@ -120,13 +123,13 @@ def _refuse_loops_over_one_value(node: nodes.Node, loops: Mapping[str, str]) -> 
 def _spelled(node: nodes.Node) -> str:
     if isinstance(node, nodes.Getattr):
         return f"{_spelled(node.node)}.{node.attr}"
-    if isinstance(node, nodes.Tuple):  # rows had a comma beside them once
+    if isinstance(node, nodes.Tuple):  # rows used to have a separate comma
         return ", ".join(spelled for one in node.items if (spelled := _spelled(one)) not in {"comma", "_"})
     return node.name if isinstance(node, nodes.Name) else "…"
 
 
 def _listed(value: Any, over: str, target: str, names: int, remedy: str) -> Any:
-    """Return what a loop runs over, unless it is one value, a flag, or nothing, or has fewer values than names."""
+    """Return the iterable of a loop; RenderError for a single value, or rows of the wrong length."""
     if isinstance(value, str) or not isinstance(value, Iterable):
         raise RenderError(Problem(f"{over} is not a list", remedy))
     first = value[0] if isinstance(value, tuple) and value else (None,) * names
@@ -137,7 +140,7 @@ def _listed(value: Any, over: str, target: str, names: int, remedy: str) -> Any:
 
 
 def _join(join: Callable[..., str]) -> Callable[..., str]:
-    """Return Jinja's filter, which would put its separator between the letters of a string."""
+    """Wrap Jinja's filter `join` to refuse a string, whose letters it would join."""
 
     @pass_eval_context
     def join_list(context: nodes.EvalContext, value: Any, *args: Any, **options: Any) -> str:
@@ -148,18 +151,10 @@ def _join(join: Callable[..., str]) -> Callable[..., str]:
     return join_list
 
 
-def _public_names(kind: type) -> frozenset[str]:
-    """Return the names a template may use of one of netkit's own types; none of any other type."""
-    if not kind.__module__.startswith("netkit."):
-        return frozenset()
-    names = {*dir(kind), *getattr(kind, "__dataclass_fields__", ())}
-    return frozenset(name for name in names if not name.startswith("_"))
-
-
 class Engine:
-    """Renders templates by name; the user's folders come before netkit's, file by file.
+    """Renders templates by name; files in the user's folders take precedence over netkit's.
 
-    `netkit/NAME` is always netkit's own, so that a user's template can take it in and add to it.
+    `netkit/NAME` is always netkit's own, so that a user's template can include and extend it.
     """
 
     def __init__(self, folders: tuple[Path, ...] = ()) -> None:
@@ -175,7 +170,6 @@ class Engine:
         self._templates: dict[str, Template] = {}
 
     def render(self, name: str, context: Mapping[str, Any], device: str) -> str:
-        """Render a template for a device."""
         try:
             template = self._templates.get(name)
             if template is None:
@@ -192,10 +186,10 @@ class Engine:
         except UndefinedError as error:
             file, line = self._place(error.__traceback__, name)
             raise self._failure(file, line, str(error), device, _remedy(self._folder(file, name), str(error))) from None
-        except Exception as error:  # whatever a template runs into is its user's to mend, and never a traceback
+        except Exception as error:  # any error of a template is reported with its place, never as a traceback
             file, line = self._place(error.__traceback__, name)
             remedy = error.problems[0].remedy if isinstance(error, NetkitError) else ""
-            raise self._failure(file, line, _told(error), device, remedy or "mend or remove this template") from None
+            raise self._failure(file, line, _message(error), device, remedy or "fix or remove this template") from None
         if len(text) > LARGEST_TEXT:
             raise self._failure(
                 name, 0, f"makes {len(text):,} characters", device, f"no file needs more than {LARGEST_TEXT:,}"
@@ -203,9 +197,9 @@ class Engine:
         return self._json(name, text, device) if name.endswith(".json.j2") else text
 
     def _json(self, name: str, text: str, device: str) -> str:
-        """Return JSON without the comma after the last row: templates end each row with one.
+        """Remove the comma after the last row: templates end each row with one.
 
-        What netkit's own templates make is JSON; what a user's make is read, so that it does not fail on the switch.
+        The output of a user's templates is also parsed, so that it does not fail on the switch.
         """
         text = _LAST_COMMA.sub("", text)
         if self._has_own_templates:
@@ -221,7 +215,7 @@ class Engine:
         return text
 
     def source(self, name: str) -> tuple[str, tuple[str, ...]]:
-        """Return the file of a template, and the templates it includes."""
+        """Find the file of a template, and the templates it includes."""
         try:
             text, path, _ = self.environment.loader.get_source(self.environment, name)  # type: ignore[union-attr]  # it has one
             tree = self.environment.parse(text, name, path)
@@ -233,13 +227,13 @@ class Engine:
         return path or name, tuple(one for one in meta.find_referenced_templates(tree) if one)
 
     def extra_files(self, folder: str) -> dict[str, str]:
-        """Return the files a user adds to devices of a platform, each with its template."""
+        """List the user's additional files for devices of a platform, with their templates."""
         own = (one for one in reversed(self.folders) if one.resolve() != shipped_templates().resolve())
         found = (file for one in own for file in sorted((one / folder / EXTRA).glob("*.j2")))
         return {file.name.removesuffix(".j2"): f"{folder}/{EXTRA}/{file.name}" for file in found}
 
     def _place(self, trace: TracebackType | None, name: str) -> tuple[str, int]:
-        """Return the innermost template file and line of a traceback."""
+        """Find the innermost template file and line of a traceback."""
         file, line = name, 0
         while trace is not None:
             filename = trace.tb_frame.f_code.co_filename
@@ -267,8 +261,8 @@ def _remedy(folder: str, message: str) -> str:
     return "check the name against netkit's own template"
 
 
-def _told(error: Exception) -> str:
+def _message(error: Exception) -> str:
     if isinstance(error, NetkitError):
         return error.problems[0].message
-    said = str(error).splitlines()[0] if str(error) else ""
-    return f"{type(error).__name__}: {said}" if said else type(error).__name__
+    text = str(error).splitlines()[0] if str(error) else ""
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__

@@ -1,4 +1,4 @@
-"""Jobs that run acceptance tests under a scheduler: collectives over few and many hosts, and along each rail."""
+"""Scheduler jobs for acceptance tests: collectives over few and many hosts, and along each rail."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -17,7 +17,7 @@ IMAGE = "nccl-tests:latest"
 ARGUMENTS = "-b 1G -e 8G -f 8 -g 1 -c 1 -n 20 -w 5"
 STEP_MINUTES = 5
 POD_INTERFACE = "eth0"
-"""What a pod calls its own network, whatever the host calls that."""
+"""The interface of a pod's own network."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,22 +28,22 @@ class JobStep:
     hosts: tuple[str, ...]
     tasks: int
     split: str
-    """How ranks are split into collectives of their own; with AND 0x0 there is one."""
+    """NCCL's split of ranks into separate collectives; AND 0x0 is a single one."""
 
     @property
     def about(self) -> str:
-        """Return what stands before its result."""
+        """The line before its result."""
         return json.dumps({"tool": TOOL, "test": self.test, "hosts": self.hosts})
 
     @property
     def short(self) -> str:
-        """Return the same for where hosts have other names than in the design."""
+        """The same without hosts, for environments where their names differ from the design."""
         return json.dumps({"tool": TOOL, "test": self.test})
 
 
 @dataclass(frozen=True, slots=True)
 class AcceptanceJob:
-    """A job as its template needs it."""
+    """Values for the template of a job."""
 
     fabric: str
     hosts: tuple[str, ...]
@@ -59,34 +59,29 @@ class AcceptanceJob:
 
     @property
     def minutes(self) -> int:
-        """Return how long all steps may take."""
+        """Time limit of all steps."""
         return len(self.steps) * self.step_minutes
 
 
 def render_job(kind: str, fabric: Fabric, hosts: Sequence[Host], engine: Engine, image: str = IMAGE) -> str:
-    """Return the job that tests some hosts."""
+    """Render the job that tests hosts."""
     interface = POD_INTERFACE if kind == "mpijob" else hosts[0].management_interface
     return engine.render(TEMPLATES[kind], {"job": job(fabric, hosts, interface, image)}, "")
 
 
 def job(fabric: Fabric, hosts: Sequence[Host], interface: str, image: str = IMAGE) -> AcceptanceJob:
-    """Return what a job runs on some hosts, and with which settings; its processes meet over an interface."""
+    """Build a job for hosts; its processes bootstrap over `interface`."""
     names, gpus = tuple(host.name for host in hosts), min(len(host.nics) for host in hosts)
     counts = tuple(sorted({count for count in (*COUNTS, len(names)) if count <= len(names)}))
-    steps = tuple(_steps(names, gpus, counts))
+    steps = [JobStep(test, names[:count], count * gpus, "AND 0x0") for test in TESTS for count in counts]
+    steps.append(JobStep(TESTS[0], names, len(names) * gpus, f"MOD {gpus}"))
     networks = tuple(f"rail{rail.number}" for rail in fabric.rails)
     settings = tuple(_settings(fabric, hosts[0], interface))
-    return AcceptanceJob(fabric.name, names, gpus, counts, steps, settings, networks, image)
-
-
-def _steps(names: tuple[str, ...], gpus: int, counts: Sequence[int]) -> Iterator[JobStep]:
-    for test in TESTS:
-        yield from (JobStep(test, names[:count], count * gpus, "AND 0x0") for count in counts)
-    yield JobStep(TESTS[0], names, len(names) * gpus, f"MOD {gpus}")
+    return AcceptanceJob(fabric.name, names, gpus, counts, tuple(steps), settings, networks, image)
 
 
 def _settings(fabric: Fabric, host: Host, interface: str) -> Iterator[Setting]:
-    """Yield NCCL's environment: that of every job on a host, and what makes a result one of the network."""
+    """Yield NCCL's environment: a host's usual settings, and those that make a result reflect the network."""
     priority = fabric.lossless.roce.priority
     own = {"NCCL_SOCKET_IFNAME": f"={interface}"}
     yield from (replace(one, value=own.get(one.key, one.value)) for one in nccl_settings(fabric, host))

@@ -1,4 +1,4 @@
-"""What the templates of a device are given: each name with its value."""
+"""Names and values that the templates of a device can use."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields, is_dataclass
@@ -13,7 +13,7 @@ MOST_SHOWN = 4
 
 @dataclass(frozen=True, slots=True)
 class TemplateFile:
-    """A file of a device with its template, or a template that one includes."""
+    """A file of a device with its template, or an included template."""
 
     file: str
     template: str
@@ -22,14 +22,14 @@ class TemplateFile:
 
 @dataclass(frozen=True, slots=True)
 class TemplateName:
-    """A name a template may use, and what it stands for on one device."""
+    """A name that templates can use, and its value on one device."""
 
     name: str
     value: str
 
 
 def templates(fabric: Fabric, device: Switch | Host, engine: Engine) -> Iterator[TemplateFile]:
-    """Yield the templates of a device in the order in which they are taken, each once."""
+    """Yield the templates of a device in the order of their use, without duplicates."""
     seen: set[str] = set()
     for artifact in inputs(fabric, ztp=True)(device):
         pending = [artifact.template]
@@ -43,7 +43,7 @@ def templates(fabric: Fabric, device: Switch | Host, engine: Engine) -> Iterator
 
 
 def names(fabric: Fabric, device: Switch | Host) -> Iterator[TemplateName]:
-    """Yield all names the templates of a device are given, the fabric last; of a list its length and first item."""
+    """Yield all names that a device's templates can use, the fabric last; for a list, its length and first item."""
     given: dict[str, Any] = {}
     for artifact in inputs(fabric, ztp=True)(device):
         given = {**artifact.context, **given}
@@ -71,7 +71,7 @@ def _walk(name: str, value: Any, seen: dict[int, str]) -> Iterator[TemplateName]
             return
         seen[id(value)] = name
         yield from _members(name, value, seen)
-    else:  # of what the catalogue of hardware says, the name
+    else:  # only the name of a hardware model
         label = f"{name}.name" if hasattr(value, "name") else name
         yield TemplateName(label, str(getattr(value, "name", value)))
 

@@ -1,8 +1,8 @@
-"""Rendered files → a folder, so that it is never half of two states.
+"""Write rendered files to a folder, which never holds a mix of two states.
 
-A new folder is written whole beside its place and moved there in one step. In a folder that exists, changed files
-are staged first; only when everything has been rendered and written are they moved into place by rename. The
-manifest, which lists every file and its digest, comes last.
+A new folder is written next to its destination and renamed in one step. In an existing folder, changed files are
+staged first, and renamed only after everything has been rendered and written. The manifest, which lists every file and
+its digest, comes last.
 """
 
 import hashlib
@@ -24,7 +24,7 @@ BOTH = "manifest.both.json"
 
 @dataclass(slots=True)
 class Written:
-    """What writing did."""
+    """The result of writing."""
 
     changed: list[str] = field(default_factory=list)
     unchanged: int = 0
@@ -33,7 +33,7 @@ class Written:
 
 @dataclass(frozen=True, slots=True)
 class Rendered:
-    """All files of one device, and what the manifest says about it."""
+    """All files of one device, and its entry in the manifest."""
 
     device: str
     files: Mapping[str, str]
@@ -41,7 +41,7 @@ class Rendered:
 
 
 def write(folder: Path, devices: Iterable[Rendered], head: Mapping[str, Any], *, is_complete: bool) -> Written:
-    """Write rendered devices below a folder. Only a complete render removes what is no longer rendered."""
+    """Write rendered devices below a folder. Only a complete render removes files that are no longer rendered."""
     with _plain_errors(folder):
         previous = read_manifest(folder)
         if folder.exists():
@@ -50,7 +50,7 @@ def write(folder: Path, devices: Iterable[Rendered], head: Mapping[str, Any], *,
 
 
 def _into_new(folder: Path, devices: Iterable[Rendered], head: Mapping[str, Any]) -> Written:
-    """Write a whole tree beside its place, and move it there in one step."""
+    """Write the tree next to its destination, and rename it in one step."""
     folder.parent.mkdir(parents=True, exist_ok=True)
     staging = folder.with_name(f".{folder.name}{STAGING}")
     try:
@@ -73,7 +73,7 @@ def _into_existing(
     *,
     is_complete: bool,
 ) -> Written:
-    """Stage what differs inside the folder, and move it into place file by file once everything is there."""
+    """Stage changed files inside the folder, and rename them once everything is staged."""
     staging = folder / STAGING
     try:
         shutil.rmtree(staging, ignore_errors=True)
@@ -82,7 +82,10 @@ def _into_existing(
         entries: dict[str, Any] = {} if is_complete else dict(previous.get("devices", {}))
         entries.update(_stage(folder, staging, devices, written))
         (staging / MANIFEST).write_bytes(_manifest(head, entries))
-        both = _either(previous.get("devices", {}), entries)
+        # List old and new files, so that a render killed while renaming leaves no file without a manifest entry.
+        both = dict(previous.get("devices", {}))
+        for device, entry in entries.items():
+            both[device] = {**entry, "files": {**both.get(device, {}).get("files", {}), **entry["files"]}}
         (staging / BOTH).write_bytes(_manifest(head, both))
         _make_room({folder / name.partition("/")[0] for name in written.changed})
         if _listed({"devices": both}) != _listed(previous):
@@ -100,7 +103,7 @@ def _into_existing(
 
 
 def _stage(folder: Path, staging: Path, devices: Iterable[Rendered], written: Written) -> dict[str, Any]:
-    """Write what differs from the folder below the staging folder; return the manifest's entries."""
+    """Write files that differ to the staging folder; return the manifest's entries."""
     entries = {}
     for rendered in devices:
         digests = {}
@@ -113,7 +116,7 @@ def _stage(folder: Path, staging: Path, devices: Iterable[Rendered], written: Wr
             if is_known and _holds(folder / rendered.device / name, data):
                 written.unchanged += 1
                 continue
-            with open(f"{place}/{name}", "wb") as stream:  # noqa: PTH123 (thousands of them: pathlib shows)
+            with open(f"{place}/{name}", "wb") as stream:  # noqa: PTH123 (thousands of files: pathlib is measurably slower)
                 stream.write(data)
             written.changed.append(f"{rendered.device}/{name}")
         entries[rendered.device] = {**rendered.about, "files": digests}
@@ -131,16 +134,8 @@ def _manifest(head: Mapping[str, Any], entries: Mapping[str, Any]) -> bytes:
     return (json.dumps({**head, "devices": dict(sorted(entries.items()))}, indent=1, sort_keys=True) + "\n").encode()
 
 
-def _either(previous: Mapping[str, Any], entries: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what is there and what will be: a render killed while moving leaves no file that no manifest lists."""
-    both = dict(previous)
-    for device, entry in entries.items():
-        both[device] = {**entry, "files": {**both.get(device, {}).get("files", {}), **entry["files"]}}
-    return both
-
-
 def _make_room(wanted: set[Path]) -> None:
-    """Make the folders of all devices before the first file is moved, or none of them."""
+    """Create the folders of all devices before the first file is renamed, or none of them."""
     made: list[Path] = []
     try:
         for path in sorted(wanted):
@@ -170,7 +165,7 @@ def _listed(manifest: Mapping[str, Any]) -> set[str]:
 
 
 def read_manifest(folder: Path) -> dict[str, Any]:
-    """Return the manifest of an output folder; empty when there is none."""
+    """Load the manifest of an output folder; empty if there is none."""
     path = folder / MANIFEST
     if not path.exists():
         return {}
@@ -178,13 +173,13 @@ def read_manifest(folder: Path) -> dict[str, Any]:
         manifest = json.loads(path.read_text(encoding="utf-8"))
         names = _listed(manifest)
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
-        message = "is not a manifest netkit wrote"
+        message = "is not a manifest written by netkit"
         raise OutputError(
             Problem(message, "choose another output folder, or remove the file", file=str(path))
         ) from None
     strange = next((name for name in sorted(names) if not _is_ours(folder, name)), None)
     if strange:
-        message = f"lists {strange!r}, which is no file of a device below this folder"
+        message = f"lists {strange!r}, which is not a file of a device below this folder"
         raise OutputError(Problem(message, "choose another output folder, or remove the manifest", file=str(path)))
     return dict(manifest)
 

@@ -15,7 +15,7 @@ from netkit.render.output import Rendered
 def render(
     fabric: Fabric, devices: Iterable[Switch | Host], engine: Engine, *, ztp: bool = False, extra: bool = False
 ) -> Iterator[Rendered]:
-    """Yield the files of each device, one device at a time; with `extra` also those that are the user's alone."""
+    """Yield the files of each device; with `extra` also the user's additional files."""
     of = inputs(fabric, ztp=ztp)
     added = {folder: engine.extra_files(folder) for folder in (*PLATFORMS, "host")} if extra else {}
     for device in devices:
@@ -25,7 +25,10 @@ def render(
         }
         for file, template in added.get(device.platform if isinstance(device, Switch) else "host", {}).items():
             if file in files:
-                message, remedy = f"{file} is a file of netkit's own", f"override {artifacts[0].template} or its like"
+                message, remedy = (
+                    f"{file} is one of netkit's own files",
+                    f"override its template, such as {artifacts[0].template}",
+                )
                 raise RenderError(Problem(message, remedy, file=template))
             if text := engine.render(template, artifacts[0].context, device.name).lstrip("\n"):
                 files[file] = text
@@ -33,7 +36,7 @@ def render(
 
 
 def inputs(fabric: Fabric, *, ztp: bool = False) -> Callable[[Switch | Host], Iterator[Artifact]]:
-    """Return the function that yields what the templates of a device are given: where it is equal, so are the files."""
+    """Return a function that yields the artifacts of a device; equal artifacts render to equal files."""
     of_host: Callable[[Host], Iterator[Artifact]] | None = None
 
     def of(device: Switch | Host) -> Iterator[Artifact]:
@@ -51,7 +54,7 @@ def inputs(fabric: Fabric, *, ztp: bool = False) -> Callable[[Switch | Host], It
 
 
 def manifest_head(fabric: Fabric) -> dict[str, Any]:
-    """Return what the manifest says about the render as a whole."""
+    """Build the head of the manifest."""
     return {"netkit": __version__, "fabric": fabric.name, "purpose": fabric.purpose}
 
 

@@ -294,7 +294,7 @@ def test_eos_says_that_another_routing_model_needs_a_reload() -> None:
     found = compare(EOS, dict(running), files)
     assert [change.risk for change in found.changes] == [Risk.REBOOT]
     way = chosen(EOS, running, files)
-    assert (way.method, way.costs) == ("session", ("another routing model holds only after a reload",))
+    assert (way.method, way.costs) == ("session", ("another routing model takes effect only after a reload",))
 
 
 def test_frr_sets_up_interfaces_before_routing() -> None:
@@ -315,7 +315,7 @@ def test_frr_says_what_stays_in_the_kernel() -> None:
     less = {**files, "sysctl.conf": files["sysctl.conf"].replace("net.ipv4.conf.all.arp_announce = 2\n", "")}
     assert chosen(FRR, less, files).costs == ()
     assert chosen(FRR, files, less).costs == (
-        "sysctl.conf: the kernel keeps what is no longer in it until the switch restarts",
+        "sysctl.conf: the kernel keeps settings that are removed from it until a reboot",
     )
 
 
@@ -324,4 +324,4 @@ def test_hosts_are_checked_before_they_are_changed() -> None:
     running = {**files, "nccl.conf": files["nccl.conf"].replace("106", "96")}
     way = chosen(LINUX, running, files)
     assert way.steps[0] == "hosts-apply in check mode"
-    assert way.costs == ("jobs that run keep what they started with",)
+    assert way.costs == ("running jobs keep the settings they started with",)

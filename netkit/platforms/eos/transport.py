@@ -57,7 +57,9 @@ class PinnedLine(http.client.HTTPSConnection):
         if self._certificate and not hmac.compare_digest(hashlib.sha256(shown).hexdigest(), self._certificate):
             self.close()
             what = f"{self._device}: its certificate is not the trusted one"
-            raise AccessError(Problem(what, "somebody may be listening in: find out why it changed, then run netkit trust"))
+            raise AccessError(
+                Problem(what, "somebody may be listening in: find out why it changed, then run netkit trust")
+            )
         self._raise_if_hung_up()
 
     def _raise_if_hung_up(self) -> None:

@@ -1,7 +1,7 @@
-"""GPU hosts as netkit drives them: files are staged over SSH, changed by the playbooks, and kept or taken back at once.
+"""Driver of GPU hosts: files are staged over SSH, applied by the playbooks, then confirmed or rolled back.
 
-What a change does on a host is done there by `playbooks/files/netkit-change`, which also takes it back when nobody
-confirms it: after a while, or when the host boots.
+`playbooks/files/netkit-change` makes the change on the host, and reverts it without confirmation: by a timer, or when
+the host boots.
 """
 
 import difflib
@@ -27,13 +27,13 @@ RAIL_TASKS = "tasks/rail.yml"
 STAGED = "/etc/netkit/staged.json"
 STATE = "/etc/netkit/change"
 UNCONFIRMED_S = 300
-"""How long a change without a timer of its own may take before the host takes it back."""
+"""After this time the host reverts a change without an explicit timer that is not complete."""
 SLOWEST_S = 600
 WAITS = ("pending", "back")
 
 
 class LinuxDriver:
-    """One GPU host. Not for several threads at once."""
+    """One GPU host. Not thread-safe."""
 
     def __init__(
         self,
@@ -43,12 +43,12 @@ class LinuxDriver:
         timeout: float = 60,
         optional_args: dict[str, Any] | None = None,
     ) -> None:
-        given = optional_args or {}
-        self.target = SshTarget.of(hostname, username, password, timeout, given)
+        options = optional_args or {}
+        self.target = SshTarget.of(hostname, username, password, timeout, options)
         self.device = self.target.device
-        self.own_playbooks = tuple(map(Path, given.get("playbooks") or ()))
+        self.own_playbooks = tuple(map(Path, options.get("playbooks") or ()))
         self._line = SshLine(self.target)
-        self._secrets = SecretResolver(given.get("secrets"))
+        self._secrets = SecretResolver(options.get("secrets"))
         self._files: Files | None = None
         self._change = self._strategy = ""
 
@@ -57,19 +57,18 @@ class LinuxDriver:
         self._line.open()
 
     def close(self) -> None:
-        """Hang up."""
+        """Disconnect."""
         self._line.close()
 
     def is_alive(self) -> dict[str, bool]:
-        """Return whether the connection stands, as NAPALM says it."""
         return {"is_alive": self._line.is_alive}
 
     def running_files(self) -> Mapping[str, str | None]:
-        """Return the files of netkit's by the names they are rendered under; None for one that is not there."""
+        """Read netkit's files, by the names under which it renders them; None for an absent file."""
         return install.running(self._run(install.read_command()), self.device)
 
     def os_version(self) -> str:
-        """Return the version of the distribution, or else of the kernel."""
+        """Read the version of the distribution, else of the kernel."""
         release = "/etc/os-release"
         return self._run(f'[ -r {release} ] && . {release}; echo "${{VERSION_ID:-$(uname -r)}}"').strip()
 
@@ -78,18 +77,18 @@ class LinuxDriver:
         return ()
 
     def rail_states(self, far: Mapping[str, Sequence[str]]) -> tuple[RailState, ...]:
-        """Return how the rails are that its files describe, and who of some addresses answers on which interface."""
+        """Read the state of the rails its files describe, and which addresses of `far` answer on which interface."""
         found = rails.described({name: text for name, text in self.running_files().items() if text is not None})
         printed = self._run("/bin/sh", stdin=rails.health_script(found, far))
         return rails.rail_states(printed, found, far, self.device)
 
     def ask(self, commands: Sequence[str]) -> tuple[Reply, ...]:
-        """Return the answer to each command, in order."""
+        """Run commands and return a reply to each, in order."""
         shell = install.as_root("/bin/sh", self.target.user)
         return shell_batch.ask(self._line, commands, shell=shell, slowness=slowness)
 
     def load_candidate(self, candidate: Candidate) -> None:
-        """Stage files on the host, where the playbook finds them; nothing is applied."""
+        """Stage files on the host for the playbook, without applying them."""
         filled = {name: self._secrets.text(text) for name, text in candidate.files.items()}
         text = install.staged(install.entries(filled, self.device), self._secrets.values)
         place = f"{STAGED}.new"
@@ -97,57 +96,61 @@ class LinuxDriver:
         self._files = candidate.files
 
     def compare_config(self) -> str:
-        """Return what the playbook in check mode says that it would change."""
+        """Run the playbook in check mode and return its diff."""
         result = _play((self,), {self.device: self.variables()}, checks="--check --diff")[self.device]
         error = self.failure(result)
         if error is not None:
             raise error
-        return self._secrets.hidden("".join(map(_unified, result.differences)))
+        lines: list[str] = []
+        for one in result.differences:
+            before, after = (one[side].splitlines(keepends=True) for side in ("before", "after"))
+            lines += difflib.unified_diff(before, after, one["before_header"], one["after_header"])
+        return self._secrets.hidden("".join(line if line.endswith("\n") else f"{line}\n" for line in lines))
 
     def commit_config(self, message: str = "", revert_in: int | None = None) -> None:
-        """Apply and verify; with `revert_in` seconds the host takes it back by itself unless confirmed in time."""
-        del message  # a host keeps no log of changes
+        """Apply and verify; with `revert_in`, the host itself reverts after so many seconds unless confirmed."""
+        del message  # a host has no change log
         for error in (check_together((self,)) or commit_together((self,), revert_in)).values():
             raise error
 
     def strategy(self) -> str:
-        """Return whether the last change took all rails at once or one by one, and why."""
+        """Describe whether the last change handled all rails together or one by one, and why."""
         return self._strategy
 
     def is_applied(self) -> bool:
-        """Whether the change that waits for its confirmation was applied to the end."""
+        """Whether the change that waits for its confirmation was applied completely."""
         return self._run(f"if [ -e {STATE}/applied ]; then echo yes; fi").strip() == "yes"
 
     def check_in_step(self, others: Sequence["LinuxDriver"]) -> Mapping[str, NetkitError]:
-        """Run the playbook in check mode on this host and on others; return what stands against a change where."""
+        """Run the playbook in check mode on this host and on others; return the errors by device."""
         return check_together((self, *others))
 
     def commit_in_step(
         self, others: Sequence["LinuxDriver"], revert_in: int | None = None
     ) -> Mapping[str, NetkitError]:
-        """Apply what is staged on this host and on others, the same rail at a time; return what went wrong where."""
+        """Apply what is staged on this host and on others, one rail at a time; return the errors by device."""
         return commit_together((self, *others), revert_in)
 
     def has_pending_commit(self) -> bool:
-        """Whether the host waits for a confirmation."""
+        """Whether a change waits for its confirmation."""
         return self._state()[0] in WAITS
 
     def confirm_commit(self) -> None:
-        """Keep what was applied. Its files are where a boot finds them already."""
+        """Keep the change. Its files are already where a boot finds them."""
         state, change = ("pending", self._change) if self._change else self._state()
         if state == "pending":
             self._run(f"/bin/sh {STATE}/program confirm {shlex.quote(change)}")
         elif state in WAITS:
-            what = f"{self.device}: a change is being taken back, and cannot be confirmed"
+            what = f"{self.device}: a change is being reverted, and cannot be confirmed"
             raise DeviceError(Problem(what, "wait for it, then deploy again"))
 
     def discard_config(self) -> None:
-        """Forget what is staged."""
+        """Discard the staged files."""
         self._files = None
         self._run(f"rm -f {STAGED}")
 
     def rollback(self) -> None:
-        """Take back the change that waits for its confirmation, at once; else the last one of this object."""
+        """Revert a change that waits for its confirmation, else the last one of this object."""
         state, change = self._state()
         if state not in WAITS and (state, change) != ("confirmed", self._change):
             return
@@ -157,25 +160,25 @@ class LinuxDriver:
         self._change = ""
 
     def drain(self) -> None:
-        """Do nothing: what a job does with its rails is not the network's to decide."""
+        """Do nothing: jobs decide which rails they use."""
 
     def undrain(self) -> None:
-        """Do nothing, as `drain` did."""
+        """Do nothing, like `drain`."""
 
     def variables(self) -> dict[str, object]:
-        """Return what the playbook is told of this host."""
+        """Build the inventory variables of this host."""
         if self._files is None:
             raise DeviceError(Problem(f"{self.device}: nothing is staged", "load a candidate first"))
         wanted = rails.as_variables(rails.configured(self._files)) if rails.has_rails(self._files) else []
         return {**install.variables(self.target), "netkit_staged": STAGED, "netkit_rails": wanted}
 
     def begin_change(self) -> str:
-        """Return a new name for the change that begins."""
+        """Start a change and return its ID."""
         self._change = uuid.uuid4().hex
         return self._change
 
     def end_change(self, result: HostResult) -> NetkitError | None:
-        """Take note of what became of a change."""
+        """Record the result of a change, and return its error."""
         self._files, self._strategy = None, result.strategy
         error = self.failure(result)
         if error is not None or not result.is_changed:
@@ -183,12 +186,12 @@ class LinuxDriver:
         return error
 
     def failure(self, result: HostResult) -> NetkitError | None:
-        """Return what went wrong in a run, without the secrets of this host."""
+        """Return the error of a run, with the secrets of this host masked."""
         result.failure = self._secrets.hidden(result.failure)
         return result.error()
 
     def _state(self) -> tuple[str, str]:
-        """Return what the host says of its last change, and what that is called."""
+        """Read the state and the ID of the host's last change."""
         program = f"{STATE}/program"
         words = self._run(f"if [ -e {program} ]; then /bin/sh {program} state; else echo none; fi").split()
         return words[0], " ".join(words[1:])
@@ -197,21 +200,21 @@ class LinuxDriver:
         done = self._line.run(install.as_root(command, self.target.user), timeout_s, stdin)
         if done.exit_code != 0:
             why = self._secrets.hidden(done.output.splitlines()[-1] if done.output else f"exit code {done.exit_code}")
-            raise DeviceError(Problem(f"{self.device}: {why}", "look at it by hand"))
+            raise DeviceError(Problem(f"{self.device}: {why}", "check the host by hand"))
         return done.stdout
 
 
 def check_together(drivers: Sequence[LinuxDriver]) -> dict[str, NetkitError]:
-    """Run the playbook in check mode on several hosts; return what stands against changing which of them."""
+    """Run the playbook in check mode on several hosts; return the errors by device."""
     results = _play(drivers, {driver.device: driver.variables() for driver in drivers}, checks="--check")
     errors = {driver.device: driver.failure(results[driver.device]) for driver in drivers}
     return {device: error for device, error in errors.items() if error is not None}
 
 
 def commit_together(drivers: Sequence[LinuxDriver], revert_in: int | None = None) -> dict[str, NetkitError]:
-    """Apply what is staged on several hosts in one run, the same rail at a time on all; return what went wrong where.
+    """Apply what is staged on several hosts in one run, one rail at a time on all; return the errors by device.
 
-    One Ansible for all costs little more than one for each. With `revert_in` seconds each waits for its confirmation.
+    One run of Ansible for all is cheaper than one for each. With `revert_in` each waits for its confirmation.
     """
     variables = {
         driver.device: {
@@ -230,28 +233,18 @@ def commit_together(drivers: Sequence[LinuxDriver], revert_in: int | None = None
 def _play(
     drivers: Sequence[LinuxDriver], variables: Mapping[str, Mapping[str, object]], *, checks: str = ""
 ) -> dict[str, HostResult]:
-    """Run the playbook on some hosts, all in one batch."""
+    """Run the playbook on hosts, all in one batch."""
     passwords = {driver.target.password for driver in drivers}
     if len(passwords) > 1:
         raise DeviceError(Problem("hosts with different passwords cannot change together", "use SSH keys"))
     own = tuple(dict.fromkeys(folder for driver in drivers for folder in driver.own_playbooks))
     hosts = {driver.device: variables[driver.device] for driver in drivers}
     extra: dict[str, object] = {"netkit_batch": ["100%"]}
-    if any(map(_has_own_rail_steps, own)):  # they are for every rail
+    shipped = (shipped_playbooks() / RAIL_TASKS).read_bytes()  # a checkout's own folder is the shipped one
+    steps = [folder / RAIL_TASKS for folder in own if (folder / RAIL_TASKS).exists()]
+    if any(file.read_bytes() != shipped for file in steps):  # a user's steps have to run for each rail
         extra["netkit_at_once"] = "never"
     return play(APPLY, hosts, extra, checks=checks, password=next(iter(passwords)), own=own)
-
-
-def _has_own_rail_steps(folder: Path) -> bool:
-    """Whether a folder has steps for a rail that are not netkit's; a checkout's folder is the shipped one."""
-    own = folder / RAIL_TASKS
-    return own.exists() and own.read_bytes() != (shipped_playbooks() / RAIL_TASKS).read_bytes()
-
-
-def _unified(difference: Mapping[str, str]) -> str:
-    before, after = (difference[side].splitlines(keepends=True) for side in ("before", "after"))
-    heads = difference["before_header"], difference["after_header"]
-    return "".join(line if line.endswith("\n") else f"{line}\n" for line in difflib.unified_diff(before, after, *heads))
 
 
 DRIVER = LinuxDriver

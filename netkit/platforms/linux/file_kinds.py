@@ -1,4 +1,4 @@
-"""Files of a Linux machine by kind: trees, settings, units, scripts, and texts that are one piece."""
+"""Kinds of configuration files on Linux: YAML, settings, units, scripts, and opaque texts."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -20,7 +20,7 @@ SNMP_SECRETS = re.compile(r"^(createUser \S+ \S+) .*? (\S+) \S+$|^(r[ow]communit
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """How files of one kind are read and written."""
+    """Parser and writer for one kind of file."""
 
     parse: Parse
     text: Text
@@ -45,12 +45,12 @@ def _snmp(line: str) -> Iterator[str]:
 
 def _whole(text: str, file: str) -> dict[Path, str]:
     lines = (line.rstrip() for line in text.splitlines())
-    said = "\n".join(line for line in lines if line and not line.lstrip().startswith("#"))
-    return {(file, BODY): said} if said else {}
+    body = "\n".join(line for line in lines if line and not line.lstrip().startswith("#"))
+    return {(file, BODY): body} if body else {}
 
 
 def _script(text: str, file: str) -> dict[Path, str]:
-    """Return a script as its settings, one entry each, and the rest of it."""
+    """Parse a script: one entry for each setting, and one for the rest."""
     settings: dict[Path, str] = {}
     rest = []
     for line in text.splitlines():
@@ -77,12 +77,12 @@ WHOLE = Kind(_whole, _script_text)
 
 
 def below(config: Config, file: str) -> Config:
-    """Return what stands below a file's name, without the name."""
+    """Select the entries of a file, without its name."""
     return {path[1:]: value for path, value in config.items() if path[0] == file and len(path) > 1}
 
 
 def parse(files: Files, kinds: dict[str, Kind]) -> dict[Path, str]:
-    """Return files as a configuration; a file of no known kind is one piece."""
+    """Parse files; one of unknown kind is an opaque text."""
     entries: dict[Path, str] = {}
     for file, text in files.items():
         entries |= kind_of(file, kinds).parse(text, file)
@@ -90,11 +90,9 @@ def parse(files: Files, kinds: dict[str, Kind]) -> dict[Path, str]:
 
 
 def text(config: Config, kinds: dict[str, Kind]) -> dict[str, str]:
-    """Return a configuration as files."""
     names = dict.fromkeys(path[0] for path in config)
     return {file: kind_of(file, kinds).text(config, file) for file in names}
 
 
 def kind_of(file: str, kinds: dict[str, Kind]) -> Kind:
-    """Return the kind of a file by its name."""
     return next((kind for pattern, kind in kinds.items() if fnmatchcase(file, pattern)), WHOLE)

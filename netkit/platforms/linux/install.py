@@ -1,4 +1,4 @@
-"""Where the files of a GPU host go, and what of them is there."""
+"""Paths of netkit's files on a GPU host, and how they are read and staged."""
 
 import base64
 import json
@@ -28,7 +28,7 @@ PLACES: Mapping[str, str] = {
     "/etc/nccl.conf": "",
     "/etc/netkit/mlxconfig.conf": "",
 }
-"""Patterns of all places netkit has files in → the name it renders them under; empty where that is the same."""
+"""Path pattern → the name under which netkit renders the file; empty if it is the file's own name."""
 MOST_RAILS = 16
 RAIL = re.compile(r"^    (\w+):", re.MULTILINE)
 DROP_IN = re.compile(rf"{NETWORKD}/10-netplan-(.+)\.network\.d/oif\.conf")
@@ -36,13 +36,13 @@ READ = """
 for f in {places}; do if [ -f $f ]; then set -- "$@" $f; fi; done
 if [ $# -gt 0 ]; then stat -L -c '%04a %s %n' "$@"; cat "$@" | base64 -w0; echo; fi; echo end
 """
-"""Prints mode, size and name of each file, then all they hold as base64: it cannot be taken for anything else."""
+"""Prints mode, size and name of each file, then the content of all of them as base64, which is unambiguous."""
 NOTHING = "# None of netkit's files is there.\n"
-"""The list of a host that has nothing of netkit's: what is to be as there has no files, and lacks none."""
+"""The list of a host without files of netkit, which is a valid state to roll back to."""
 
 
 def entries(files: Files, device: str) -> list[dict[str, str]]:
-    """Return rendered files with the place and the mode of each; DeviceError when nothing says where they go."""
+    """Add path and mode to the rendered files; DeviceError if the list of them is missing or invalid."""
     found = []
     for line in files.get(LIST, "").splitlines():
         if line and not line.startswith("#"):
@@ -58,33 +58,42 @@ def entries(files: Files, device: str) -> list[dict[str, str]]:
 
 
 def staged(found: Iterable[Mapping[str, str]], secrets: Iterable[str] = ()) -> str:
-    """Return files as the playbook finds them staged on a host, with what of them it must never show."""
+    """Write the staging file of the playbook, with the secrets that it must not print."""
     return json.dumps({"files": list(found), "secrets": sorted(secrets)})
 
 
 def read_command() -> str:
-    """Return the command that prints every file of netkit's that is on a host."""
+    """Build the command that prints every file of netkit on a host."""
     return READ.format(places=" ".join(PLACES))
 
 
 def running(printed: str, device: str) -> dict[str, str | None]:
-    """Return what the command printed as files by their rendered names; None for what is not there.
+    """Parse the command's output into files by their rendered names; None for absent ones.
 
-    The list of where they go is among them, so that a host can be brought back to what was read, to the byte.
+    The list of their paths is included, so that a host can be restored exactly.
     """
     try:
-        there = dict(_there(printed.splitlines()))
+        present = dict(_present(printed.splitlines()))
     except ValueError:
-        raise DeviceError(Problem(f"{device}: its files cannot be read", "look at its disk")) from None
-    found = _absent()
-    names = _names({place: text for place, (_, text) in there.items()})
-    found.update({names[place]: text for place, (_, text) in there.items()})
-    found[LIST] = "".join(f"{mode} {names[place]} {place}\n" for place, (mode, _) in there.items()) or NOTHING
+        raise DeviceError(Problem(f"{device}: its files cannot be read", "check its disk")) from None
+    fixed = [name or place.rpartition("/")[2] for place, name in PLACES.items() if "*" not in place]
+    rails = [f"10-rail{number}.{kind}" for number in range(MOST_RAILS) for kind in ("network", "link")]
+    found: dict[str, str | None] = dict.fromkeys([*fixed, *rails, OIF])
+    texts = {place: text for place, (_, text) in present.items()}
+    # Drop-ins have one name if all rails have the same, else one for each rail.
+    drop_ins = {match[1]: place for place in texts if (match := DROP_IN.fullmatch(place))}
+    netplan = next((texts[place] for place, name in PLACES.items() if name == NETPLAN and place in texts), "")
+    configured = set(RAIL.findall(netplan)) or set(drop_ins)
+    is_shared = configured == set(drop_ins) and len({texts[place] for place in drop_ins.values()}) == 1
+    names = {place: PLACES.get(place) or place.rpartition("/")[2] for place in texts}
+    names |= {place: OIF if is_shared else f"{rail}.{OIF}" for rail, place in drop_ins.items()}
+    found.update({names[place]: text for place, text in texts.items()})
+    found[LIST] = "".join(f"{mode} {names[place]} {place}\n" for place, (mode, _) in present.items()) or NOTHING
     return found
 
 
-def _there(lines: list[str]) -> Iterator[tuple[str, tuple[str, str]]]:
-    """Yield the place of each file, its mode and its text; ValueError when the answer is not whole."""
+def _present(lines: list[str]) -> Iterator[tuple[str, tuple[str, str]]]:
+    """Yield the path of each file, with its mode and text; ValueError if the output is truncated."""
     *rows, text, end = ["", *lines] if len(lines) == 1 else lines
     held, at = base64.b64decode(text, validate=True), 0
     for row in rows:
@@ -98,29 +107,13 @@ def _there(lines: list[str]) -> Iterator[tuple[str, tuple[str, str]]]:
         raise ValueError(end)
 
 
-def _absent() -> dict[str, str | None]:
-    names = [name or place.rpartition("/")[2] for place, name in PLACES.items() if "*" not in place]
-    rails = [f"10-rail{number}.{kind}" for number in range(MOST_RAILS) for kind in ("network", "link")]
-    return dict.fromkeys([*names, *rails, OIF])
-
-
-def _names(there: Mapping[str, str]) -> dict[str, str]:
-    """Return the rendered name of each file. Drop-ins have one name if they are alike, and every rail has its own."""
-    drop_ins = {match[1]: place for place in there if (match := DROP_IN.fullmatch(place))}
-    netplan = next((there[place] for place, name in PLACES.items() if name == NETPLAN and place in there), "")
-    rails = set(RAIL.findall(netplan)) or set(drop_ins)
-    is_whole = rails == set(drop_ins) and len({there[place] for place in drop_ins.values()}) == 1
-    names = {place: PLACES.get(place) or place.rpartition("/")[2] for place in there}
-    return names | {place: OIF if is_whole else f"{rail}.{OIF}" for rail, place in drop_ins.items()}
-
-
 def as_root(command: str, user: str) -> str:
-    """Return a command as it is run by an account."""
+    """Wrap a command with sudo unless the user is root."""
     return command if user == "root" else f"sudo -n sh -c {shlex.quote(command)}"
 
 
 class Reachable(Protocol):
-    """What says where a host is, and as whom to log in."""
+    """Where a host is, and how to log in."""
 
     @property
     def host(self) -> str:
@@ -128,7 +121,7 @@ class Reachable(Protocol):
 
     @property
     def port(self) -> int:
-        """Where its sshd listens."""
+        """Port of its sshd."""
 
     @property
     def user(self) -> str:
@@ -136,11 +129,11 @@ class Reachable(Protocol):
 
     @property
     def key_file(self) -> Path | None:
-        """Private key; without one the agent is asked."""
+        """Private key; without one the agent is used."""
 
     @property
     def known_hosts(self) -> Path | None:
-        """The only file that is asked which key the host has; by default the user's own."""
+        """The only file of host keys that is used; by default the user's own."""
 
     @property
     def ssh_config(self) -> Path | None:
@@ -148,11 +141,11 @@ class Reachable(Protocol):
 
     @property
     def timeout_s(self) -> float:
-        """How long to wait for it."""
+        """Time limit of the connection."""
 
 
 def variables(target: Reachable) -> dict[str, object]:
-    """Return how Ansible reaches a host; its password, if it has one, is not among them."""
+    """Build the variables with which Ansible reaches a host, without its password."""
     words = ["-oStrictHostKeyChecking=yes"]
     words += [f"-oUserKnownHostsFile={target.known_hosts}"] if target.known_hosts is not None else []
     words += ["-F", str(target.ssh_config)] if target.ssh_config is not None else []
@@ -163,7 +156,7 @@ def variables(target: Reachable) -> dict[str, object]:
         "ansible_user": target.user,
         "ansible_python_interpreter": "/usr/bin/python3",
         "ansible_pipelining": True,
-        # One connection a step: what is checked after a change is checked over a new one, and the host key with it.
+        # One connection per step: checks after a change use a new one, and verify the host key again.
         "ansible_ssh_args": "-o ControlMaster=no -o ControlPath=none",
         "ansible_ssh_common_args": shlex.join(words),
         "ansible_timeout": max(1, round(target.timeout_s)),

@@ -1,4 +1,4 @@
-"""GPU hosts: the files netkit renders for a host's rails."""
+"""Configuration model of GPU hosts: the files netkit renders for a host's rails."""
 
 from netkit.platforms.compare import ConfigModel
 from netkit.platforms.config import Config, Files
@@ -22,12 +22,10 @@ KINDS = {
 
 
 def parse(files: Files) -> Config:
-    """Return the files of a host as one configuration."""
     return file_kinds.parse(files, KINDS)
 
 
 def text(config: Config) -> dict[str, str]:
-    """Return a configuration as files."""
     return file_kinds.text(config, KINDS)
 
 

@@ -1,4 +1,4 @@
-"""Netplan's YAML as a configuration. Items of a list stand for themselves: their order means nothing to netplan."""
+"""Netplan's YAML as a configuration. List items are keys: their order is irrelevant to netplan."""
 
 import json
 
@@ -11,27 +11,27 @@ from netkit.platforms.plain_yaml import plain
 ITEM = "- "
 EMPTY = "[]"
 QUOTED = frozenset('{["')
-"""How an item begins that is written as JSON, because it could be taken for a mapping in words."""
-# What tells one route from another; the rest of a route is what may change about it.
+"""Start of an item that is written as JSON, because it would be ambiguous as `key=value` words."""
+# Keys that identify a route; the others are its value.
 IDENTITY = ("to", "table", "metric")
 TRUTH = {"yes": "true", "on": "true", "no": "false", "off": "false"}
 
 
 def parse(text: str, file: str) -> dict[Path, str]:
-    """Return a netplan file as a configuration below its name."""
+    """Parse a netplan file into entries below its name."""
     try:
-        tree = plain(text) or yaml.load(text, Loader=yaml.CBaseLoader)  # noqa: S506 (it makes text, lists and mappings only)
+        tree = plain(text) or yaml.load(text, Loader=yaml.CBaseLoader)  # noqa: S506 (yields only strings, lists and mappings)
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
-        said = getattr(error, "problem", None) or "is not YAML"
+        reason = getattr(error, "problem", None) or "is not YAML"
         line = mark.line + 1 if mark else 0
-        raise ConfigError(Problem(f"cannot be read: {said}", "read it again", file=file, line=line)) from None
+        raise ConfigError(Problem(f"cannot be read: {reason}", "read it again", file=file, line=line)) from None
     except (RecursionError, ValueError):
         raise ConfigError(Problem("cannot be read as YAML", "read it again", file=file)) from None
     if not tree:
         return {}
     if not isinstance(tree, dict):
-        raise ConfigError(Problem("is no netplan file", "it begins with `network:`", file=file, line=1))
+        raise ConfigError(Problem("is not a netplan file", "start it with `network:`", file=file, line=1))
     try:
         entries = flat(_plain(tree), file)
     except RecursionError:
@@ -40,7 +40,7 @@ def parse(text: str, file: str) -> dict[Path, str]:
 
 
 def _plain(node: object) -> object:
-    """Return a tree in which lists are mappings."""
+    """Convert the lists of a tree to mappings."""
     if isinstance(node, dict):
         return {key: _plain(value) for key, value in node.items()}
     if not isinstance(node, list):
@@ -69,7 +69,7 @@ def _words(names: list[str], item: dict[str, str]) -> str:
 
 
 def text(config: Config) -> str:
-    """Return the configuration below one file's name as YAML."""
+    """Write the entries of one file as YAML."""
     tree = _listed(nested(config))
     return yaml.dump(tree, Dumper=yaml.CSafeDumper, sort_keys=True, width=4096) if tree else ""
 
@@ -83,7 +83,7 @@ def _listed(node: object) -> object:
 
 
 def read_item(key: str, value: str) -> object:
-    """Return the item a key and its value stand for."""
+    """Rebuild a list item from its key and value."""
     try:
         item = json.loads(key) if key[:1] in QUOTED else None
     except (ValueError, RecursionError):

@@ -1,4 +1,4 @@
-"""What the kernel of a GPU host must answer when it is asked for the rails: one question for each route."""
+"""Verification of a GPU host's rails: one route lookup in the kernel for each configured route."""
 
 import ipaddress
 import json
@@ -19,7 +19,7 @@ Network = ipaddress.IPv4Network
 
 @dataclass(frozen=True, slots=True)
 class NetplanRoute:
-    """A static route of a rail; without a gateway it is on the wire, or refused."""
+    """A static route of a rail; without a gateway it is on-link, or unreachable."""
 
     prefix: Network
     gateway: str = ""
@@ -29,17 +29,17 @@ class NetplanRoute:
 
 @dataclass(frozen=True, slots=True)
 class RouteLookup:
-    """A destination, and the gateway that leads there; without one it must be refused."""
+    """A destination and its expected gateway; without one it must be unreachable."""
 
     to: str
     via: str
     unbound: bool
-    """Whether it is found without naming the rail, too."""
+    """Whether the lookup also works without naming the rail."""
 
 
 @dataclass(frozen=True, slots=True)
 class ExpectedRail:
-    """A rail as it should be."""
+    """The expected state of a rail."""
 
     interface: str
     address: str
@@ -49,7 +49,7 @@ class ExpectedRail:
 
 @dataclass(frozen=True, slots=True)
 class ConfiguredRail:
-    """A rail as it is configured."""
+    """The configuration of a rail."""
 
     interface: str
     address: str
@@ -58,7 +58,7 @@ class ConfiguredRail:
 
 
 def rails(wanted: Iterable[ConfiguredRail]) -> tuple[ExpectedRail, ...]:
-    """Return what to ask for each rail of one host."""
+    """Build the expected rails of one host."""
     every = tuple(wanted)
     wires = {ipaddress.ip_interface(one.address).network for one in every}
     return tuple(ExpectedRail(one.interface, one.address, one.mtu_bytes, tuple(_lookups(one, wires))) for one in every)
@@ -78,23 +78,19 @@ def _lookups(
 
 
 def _inside(prefix: Network, nets: Iterable[Network]) -> str:
-    """Return an address that no narrower network has: the last but one, unless it is somebody's."""
+    """Find an address of a prefix outside all narrower networks, the last but one if possible; else an empty text."""
     narrower = [net for net in nets if net.prefixlen > prefix.prefixlen and net.subnet_of(prefix)]
     place = int(prefix.broadcast_address) - (1 if prefix.prefixlen < 31 else 0)
     while place >= int(prefix.network_address):
-        below = [int(net.network_address) for net in narrower if int(net.network_address) <= place <= _last(net)]
+        below = [int(net.network_address) for net in narrower if ipaddress.ip_address(place) in net]
         if not below:
             return str(ipaddress.ip_address(place))
-        place = min(below) - 1  # networks lie within each other: go below the widest that has it
+        place = min(below) - 1  # networks are nested: skip the widest one
     return ""
 
 
-def _last(net: Network) -> int:
-    return int(net.broadcast_address)
-
-
 def as_variables(found: Iterable[ExpectedRail]) -> list[dict[str, object]]:
-    """Return rails as a playbook takes them."""
+    """Convert rails to playbook variables."""
     return [
         {
             "interface": rail.interface,
@@ -107,23 +103,26 @@ def as_variables(found: Iterable[ExpectedRail]) -> list[dict[str, object]]:
 
 
 def configured(files: Files) -> tuple[ExpectedRail, ...]:
-    """Return what to ask for each rail that rendered files describe; ConfigError when they describe none."""
+    """Build the expected rails from rendered files; ConfigError if they describe none."""
     found = described(files)
     if not found:
-        what = "say of no rail what its address, MTU and routes are"
+        what = "describe no rail with address, MTU and routes"
         raise ConfigError(Problem(what, "render them again", file=", ".join(_names(files)) or NETPLAN))
     return found
 
 
 def has_rails(files: Files) -> bool:
-    """Whether there is a file that configures rails, as there is none on a host netkit never changed."""
+    """Whether any file configures rails; a host that netkit never changed has none."""
     return bool(_names(files))
 
 
 def described(files: Files) -> tuple[ExpectedRail, ...]:
-    """Return what to ask for each rail that files describe, if they describe any."""
+    """Build the expected rails from files, if they describe any."""
     try:
-        return rails([rail for name in _names(files) for rail in _of(name, files[name])])
+        found: list[ConfiguredRail] = []
+        for name in _names(files):
+            found += _of_netplan(files[name]) if name == NETPLAN else [_of_unit(files[name])]
+        return rails(found)
     except (yaml.YAMLError, ValueError, KeyError, IndexError, TypeError, AttributeError, RecursionError):
         return ()
 
@@ -133,20 +132,17 @@ def _names(files: Files) -> list[str]:
     return [NETPLAN] if NETPLAN in files else names
 
 
-def _of(name: str, text: str) -> Iterable[ConfiguredRail]:
-    return _of_netplan(text) if name == NETPLAN else [_of_unit(text)]
-
-
 def _of_netplan(text: str) -> Iterator[ConfiguredRail]:
     for name, rail in yaml.load(text, Loader=yaml.CSafeLoader)["network"]["ethernets"].items():
-        routes = tuple(map(_route, rail.get("routes", ())))
+        routes = tuple(
+            _route(route["to"], route.get("via", ""), route.get("table", MAIN), route.get("type"))
+            for route in rail.get("routes", ())
+        )
         yield ConfiguredRail(name, rail["addresses"][0], int(rail["mtu"]), routes)
 
 
-def _route(route: Mapping[str, object]) -> NetplanRoute:
-    prefix = Network(str(route["to"]))
-    is_refused = route.get("type") == "unreachable"
-    return NetplanRoute(prefix, str(route.get("via", "")), int(str(route.get("table", MAIN))), is_refused)
+def _route(to: object, gateway: object, table: object, kind: object) -> NetplanRoute:
+    return NetplanRoute(Network(str(to)), str(gateway), int(str(table)), kind == "unreachable")
 
 
 def _of_unit(text: str) -> ConfiguredRail:
@@ -158,15 +154,12 @@ def _of_unit(text: str) -> ConfiguredRail:
             key, _, value = line.partition("=")
             sections[-1][1][key] = value
     one = {f"{head}{key}": value for head, settings in sections for key, value in settings.items()}
-    routes = tuple(_unit_route(settings) for head, settings in sections if head == "[Route]")
-    return ConfiguredRail(one["[Match]Name"], one["[Network]Address"], int(one["[Link]MTUBytes"]), routes)
-
-
-def _unit_route(route: Mapping[str, str]) -> NetplanRoute:
-    table = int(route.get("Table", MAIN))
-    return NetplanRoute(
-        Network(route["Destination"]), route.get("Gateway", ""), table, route.get("Type") == "unreachable"
+    routes = tuple(
+        _route(route["Destination"], route.get("Gateway", ""), route.get("Table", MAIN), route.get("Type"))
+        for head, route in sections
+        if head == "[Route]"
     )
+    return ConfiguredRail(one["[Match]Name"], one["[Network]Address"], int(one["[Link]MTUBytes"]), routes)
 
 
 Far = Mapping[str, Sequence[str]]
@@ -177,7 +170,7 @@ FAILED = re.compile(r"^Command failed .*:(\d+)$", re.MULTILINE)
 
 
 def health_script(rails: Iterable[ExpectedRail], far: Far) -> str:
-    """Return what a shell is told to ask a host; it ends well whatever the answers are, and changes nothing."""
+    """Write the read-only shell script that checks a host; it succeeds whatever the answers are."""
     questions = [f"route get {words}" for _, words, _ in _questions(rails)]
     calls = [
         f"{{ {PING} -I {interface} {address} >/dev/null 2>&1 && echo {interface} {address}; }} &"
@@ -199,14 +192,14 @@ def health_script(rails: Iterable[ExpectedRail], far: Far) -> str:
 
 
 def rail_states(printed: str, rails: Sequence[ExpectedRail], far: Far, device: str) -> tuple[RailState, ...]:
-    """Return what the script printed, rail by rail; DeviceError when it makes no sense."""
+    """Parse the script's output by rail; DeviceError if it is invalid."""
     try:
         lines = printed.splitlines()
         places = [lines.index(word) for word in (WAYS, REFUSED, ANSWERS, END)]
         heads = zip([-1, *places], places, strict=False)
         shown, ways, refused, answers = ("\n".join(lines[start + 1 : stop]) for start, stop in heads)
         links = {link["ifname"]: link for link in json.loads(shown)}
-        wrong = _wrong_ways(rails, ways, frozenset(map(int, FAILED.findall(refused))))
+        wrong = _wrong_routes(rails, ways, frozenset(map(int, FAILED.findall(refused))))
         answered = [line.split() for line in answers.splitlines()]
         known = {rail.interface: rail for rail in rails}
         return tuple(
@@ -216,38 +209,35 @@ def rail_states(printed: str, rails: Sequence[ExpectedRail], far: Far, device: s
             for name in dict.fromkeys((*known, *far))
         )
     except (ValueError, KeyError, TypeError, AttributeError, IndexError, StopIteration):
-        raise DeviceError(Problem(f"{device}: what it says of its rails cannot be read", "look at `ip -j`")) from None
+        raise DeviceError(
+            Problem(f"{device}: the state of its rails cannot be read", "check the output of `ip -j`")
+        ) from None
 
 
 def _questions(rails: Iterable[ExpectedRail]) -> Iterator[tuple[str, str, str]]:
-    """Yield what to ask for each route: the rail, the words, and the gateway the answer must have."""
+    """Yield each lookup: the rail, the arguments, and the expected gateway."""
     for rail in rails:
         source = rail.address.partition("/")[0]
         for lookup in rail.lookups:
-            # What is bound to an interface is never refused: Linux takes it for on-link.
+            # A lookup bound to an interface is never unreachable: Linux assumes that the destination is on-link.
             bound = f" oif {rail.interface}" if lookup.via else ""
             yield rail.interface, f"{lookup.to} from {source}{bound}", lookup.via
 
 
-def _wrong_ways(rails: Sequence[ExpectedRail], ways: str, refused: frozenset[int]) -> dict[str, list[str]]:
-    """Return what is wrong with the answers: one JSON list after the other, none for what is refused."""
+def _wrong_routes(rails: Sequence[ExpectedRail], ways: str, refused: frozenset[int]) -> dict[str, list[str]]:
+    """Compare the answers with the expectation: one JSON list after the other, none for an unreachable destination."""
     found: dict[str, list[str]] = {}
-    documents = _documents(ways)
+    decoder, rest = json.JSONDecoder(), ways.lstrip()
     for number, (interface, words, via) in enumerate(_questions(rails), 1):
-        got = {} if number in refused else next(documents)
+        got: Mapping[str, object] = {}
+        if number not in refused:
+            (got, *_), end = decoder.raw_decode(rest)
+            rest = rest[end:].lstrip()
         have = (str(got.get("gateway", "")), str(got.get("dev", "")))
         if have != ((via, interface) if via else ("", "")):
-            shown = f"is via {have[0] or 'no gateway'} on {have[1]}" if have[1] else "is refused"
-            found.setdefault(interface, []).append(f"the way to {words} {shown}")
+            actual = f"is via {have[0] or 'no gateway'} on {have[1]}" if have[1] else "is refused"
+            found.setdefault(interface, []).append(f"the route to {words} {actual}")
     return found
-
-
-def _documents(text: str) -> Iterator[Mapping[str, object]]:
-    decoder, rest = json.JSONDecoder(), text.lstrip()
-    while rest:
-        document, end = decoder.raw_decode(rest)
-        yield document[0]
-        rest = rest[end:].lstrip()
 
 
 def _state(
@@ -259,18 +249,17 @@ def _state(
 ) -> RailState:
     flags = link["flags"] if link is not None else ()
     is_dark = not isinstance(flags, list) or "LOWER_UP" not in flags
-    problems = () if rail is None or is_dark else (*_link_problems(link or {}, rail), *wrong)
     addresses = _addresses(link) if link is not None else []
     address = str(addresses[0]["local"]) if addresses else ""
+    problems = []
+    if link is not None and rail is not None and not is_dark:
+        if link["mtu"] != rail.mtu_bytes:
+            problems.append(f"its MTU is {link['mtu']}, not {rail.mtu_bytes}")
+        have = [f"{one['local']}/{one['prefixlen']}" for one in addresses]
+        if have != [rail.address]:
+            problems.append(f"its address is {', '.join(have) or 'missing'}, not {rail.address}")
+        problems += wrong
     return RailState(name, rail is not None, is_dark, tuple(problems), tuple(answers), address)
-
-
-def _link_problems(link: Mapping[str, object], rail: ExpectedRail) -> Iterator[str]:
-    if link["mtu"] != rail.mtu_bytes:
-        yield f"its MTU is {link['mtu']}, not {rail.mtu_bytes}"
-    have = [f"{one['local']}/{one['prefixlen']}" for one in _addresses(link)]
-    if have != [rail.address]:
-        yield f"its address is {', '.join(have) or 'missing'}, not {rail.address}"
 
 
 def _addresses(link: Mapping[str, object]) -> list[Mapping[str, object]]:

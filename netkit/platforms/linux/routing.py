@@ -1,4 +1,4 @@
-"""What netplan's file, or networkd's units, say about the routing of a GPU host."""
+"""Routing model of a GPU host, from netplan's file or networkd's units."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -15,7 +15,7 @@ NETPLAN = "netplan.yaml"
 MAIN_TABLE = 254
 DROPPING = frozenset({"unreachable", "blackhole", "prohibit"})
 ON_LINK = frozenset({"", "unicast"})
-# netplan's words for networkd's settings.
+# netplan's keys → networkd's settings.
 ROUTE = {
     "to": "Destination", "via": "Gateway", "table": "Table", "type": "Type", "scope": "Scope", "metric": "Metric",
     "on-link": "GatewayOnLink", "from": "PreferredSource", "mtu": "MTUBytes",
@@ -28,7 +28,7 @@ Settings = Mapping[str, str]
 
 @dataclass(slots=True)
 class _Draft:
-    """A rail while it is being read."""
+    """A rail under construction."""
 
     addresses: list[IPv4Interface] = field(default_factory=list)
     routes: list[HostRoute] = field(default_factory=list)
@@ -36,7 +36,7 @@ class _Draft:
 
 
 def host_routes(config: Config) -> HostRoutes:
-    """Return what a host says about routing; rules by outgoing interface may stand in a file of their own."""
+    """Build the routing model of a host; rules by outgoing interface may be in a separate file."""
     reader = _Reader(config)
     for path, value in config.items():
         if path[0] == NETPLAN:
@@ -48,7 +48,7 @@ def host_routes(config: Config) -> HostRoutes:
 
 
 class _Reader:
-    """Reads the files of a host, line by line."""
+    """The routing of a host under construction."""
 
     def __init__(self, config: Config) -> None:
         names = ((path[0], value) for path, value in config.items() if path[1:] == ("[Match]", "Name"))
@@ -58,11 +58,11 @@ class _Reader:
         self.unknown: set[str] = set()
 
     def rail(self, name: str) -> _Draft:
-        """Return a rail as far as it is read."""
+        """Find or add a rail."""
         return self.rails.setdefault(name, _Draft())
 
     def netplan(self, name: str, key: str, item: str, value: str) -> None:
-        """Read an item of one of the lists an interface has in netplan."""
+        """Parse an item of an interface's list in netplan."""
         if key == "addresses":
             self.address(name, item)
             return
@@ -79,50 +79,50 @@ class _Reader:
         read(name, settings, f"{name}: {key} {item} {value}".strip())
 
     def unit(self, file: str, path: tuple[str, ...], value: str) -> None:
-        """Read an entry of a unit: a setting of a section, or a block as one line."""
+        """Parse an entry of a unit: a setting of a section, or a block as one line."""
         name = self.names.get(file, "")
         head, *rows = path[0].split(JOIN)
         settings = dict(row.partition("=")[::2] for row in rows)
-        said = f"{file}: {path[0]}"
+        origin = f"{file}: {path[0]}"
         if path[0] == "[Network]" and len(path) > 1 and path[1].partition("=")[0] == "Address":
             self.address(name, value or path[1].partition("=")[2])
         elif head == "[Address]":
             self.address(name, settings.get("Address", ""))
         elif head == "[Route]":
-            self.route(name, {"Destination": str(ANY)} | settings, said)
+            self.route(name, {"Destination": str(ANY)} | settings, origin)
         elif head == "[RoutingPolicyRule]":
-            self.rule(name, settings, said)
+            self.rule(name, settings, origin)
 
     def address(self, name: str, text: str) -> None:
-        """Read an address; what is not of IPv4 is no matter."""
+        """Parse an address; other families than IPv4 are ignored."""
         found = interface_address(text)
         if found is not None:
             self.rail(name).addresses.append(found)
 
-    def route(self, name: str, settings: Settings, said: str) -> None:
-        """Read a route."""
+    def route(self, name: str, settings: Settings, origin: str) -> None:
+        """Parse a route."""
         prefix, kind, table = network(settings.get("Destination", "")), settings.get("Type", ""), _table(settings)
         if prefix is None or table is None or settings.keys() - KNOWN_ROUTE or kind not in DROPPING | ON_LINK:
             if ":" not in settings.get("Destination", ""):
-                self.unknown.add(said)
+                self.unknown.add(origin)
             return
         self.rail(name).routes.append(HostRoute(prefix, settings.get("Gateway", ""), table, kind in DROPPING))
 
-    def rule(self, name: str, settings: Settings, said: str) -> None:
-        """Read a rule: by source, or by the interface a socket is bound to."""
+    def rule(self, name: str, settings: Settings, origin: str) -> None:
+        """Parse a rule: by source address, or by the interface a socket is bound to."""
         source, table = network(settings.get("From", "")), _table(settings)
         out = settings.get("OutgoingInterface", "")
         if settings.get("Family") == "ipv6":
             return
         if table is None or settings.keys() - KNOWN_RULE or (source is None) == (not out):
-            self.unknown.add(said)
+            self.unknown.add(origin)
         elif source is not None:
             self.rail(name).tables.append((source, table))
         else:
             self.bound[out] = table
 
     def done(self) -> HostRoutes:
-        """Return what was read, in an order that does not depend on the files'."""
+        """Build the model, in an order that does not depend on the files."""
         rails = (
             HostRail(
                 name,

@@ -1,4 +1,4 @@
-"""How changes get onto a GPU host, and what that costs."""
+"""How changes are applied to a GPU host, and their risk."""
 
 from collections.abc import Iterator
 
@@ -26,47 +26,50 @@ RISKS = RiskTable(
     ),
     rules=(
         Rule((*RAILS, "*", "mtu"), Risk.PORT, "the NIC goes down and up", OURS),
-        Rule((*RAILS, "*", "routes"), Risk.LOW, "a destination that was not reachable", OURS, when="added"),
+        Rule((*RAILS, "*", "routes"), Risk.LOW, "a destination that was unreachable before", OURS, when="added"),
         Rule((*RAILS, "*", "routes"), Risk.SESSION, "flows of the rail may break", OURS),
-        Rule((*RAILS, "*"), Risk.SESSION, "the rail is set up anew", OURS),
-        Rule(("netplan.yaml",), Risk.SESSION, "rails are set up anew", OURS),
+        Rule((*RAILS, "*"), Risk.SESSION, "the rail is reconfigured", OURS),
+        Rule(("netplan.yaml",), Risk.SESSION, "rails are reconfigured", OURS),
         Rule(("10-*.network", "[[]Link]", "MTUBytes"), Risk.PORT, "the NIC goes down and up", OURS),
-        Rule(("10-*.network",), Risk.SESSION, "the rail is set up anew", OURS),
-        Rule(("10-*.link",), Risk.LOW, "holds from the next boot or driver reload", OURS),
-        Rule(("oif.conf",), Risk.SESSION, "lookups by interface may find no route for a moment", OURS),
+        Rule(("10-*.network",), Risk.SESSION, "the rail is reconfigured", OURS),
+        Rule(("10-*.link",), Risk.LOW, "takes effect with the next boot or driver reload", OURS),
+        Rule(("oif.conf",), Risk.SESSION, "lookups by interface may briefly find no route", OURS),
         Rule(("90-netkit-rails.conf",), Risk.LOW, source=OURS),
-        *(Rule(("netkit-nic-qos", name), Risk.BUFFER, "the NIC lays out its buffers anew", OURS) for name in SETTINGS),
+        *(Rule(("netkit-nic-qos", name), Risk.BUFFER, "the NIC reallocates its buffers", OURS) for name in SETTINGS),
         Rule(("netkit-nic-qos",), Risk.LOW, "the settings are applied again", OURS),
         Rule(("netkit-nic-qos@.service",), Risk.LOW, source=OURS),
-        Rule(("70-netkit-rails.rules",), Risk.LOW, "holds from the next boot or driver reload", OURS),
-        Rule(("nccl.conf",), Risk.LOW, "holds for jobs that start afterwards", OURS),
+        Rule(("70-netkit-rails.rules",), Risk.LOW, "takes effect with the next boot or driver reload", OURS),
+        Rule(("nccl.conf",), Risk.LOW, "applies to jobs that start afterwards", OURS),
         Rule(
-            ("mlxconfig.conf",), Risk.LOW, "holds after a firmware reset or a reboot, which netkit leaves to you", OURS
+            ("mlxconfig.conf",),
+            Risk.LOW,
+            "takes effect after a firmware reset or a reboot, which netkit leaves to you",
+            OURS,
         ),
     ),
 )
 
 
-# File → what remains to be done once Ansible has put it in place.
+# File → side effect, or what remains to be done after Ansible has installed it.
 COSTS = {
-    "netplan.yaml": "networkd sets up rails whose settings change, one after the other; the others notice nothing",
+    "netplan.yaml": "networkd reconfigures rails with changed settings, one after the other; others are not affected",
     "70-netkit-rails.rules": "udev rules: names of interfaces change with the next boot or driver reload",
-    "netkit-nic-qos": "NIC QoS: a moment of loss on each rail whose settings change",
-    "mlxconfig.conf": "firmware settings hold after mlxfwreset or a reboot; drain the host before",
-    "nccl.conf": "jobs that run keep what they started with",
+    "netkit-nic-qos": "NIC QoS: brief packet loss on each rail with changed settings",
+    "mlxconfig.conf": "firmware settings take effect after mlxfwreset or a reboot; drain the host before",
+    "nccl.conf": "running jobs keep the settings they started with",
 }
 
 
 def strategy(situation: Situation) -> Strategy:
-    """Return how the changes are made: by the playbooks, in check mode first, in batches of hosts."""
+    """Apply the changes with the playbooks, in check mode first, in batches of hosts."""
     if not situation.changes:
         return Strategy(NOTHING)
     changed = dict.fromkeys(change.path[0] for change in situation.changes)
     has_rails = any(path[0] == "netplan.yaml" or path[0].endswith(".network") for path in situation.running)
     order = (
-        "rail by rail, the same rail on all hosts of a batch; at once where a host carries no traffic"
+        "rail by rail, the same rail on all hosts of a batch; all together where a host carries no traffic"
         if has_rails
-        else "all rails at once where none has an address, else rail by rail"
+        else "all rails together where none has an address, else rail by rail"
     )
     steps = (
         "hosts-apply in check mode",
@@ -77,6 +80,6 @@ def strategy(situation: Situation) -> Strategy:
 
 
 def constraints() -> Iterator[Constraint]:
-    """Yield what changes cost, and what is refused."""
+    """Yield the side effects by file."""
     for file, cost in COSTS.items():
         yield Constraint(file, cost)

@@ -1,4 +1,4 @@
-"""Playbooks, run by ansible-runner on any number of hosts at once."""
+"""Run playbooks with ansible-runner on any number of hosts."""
 
 import os
 import shutil
@@ -15,37 +15,37 @@ PASSED_ON = ("PATH", "HOME", "USER", "LOGNAME", "SSH_AUTH_SOCK", "TMPDIR", "PYTH
 OURS = ("ANSIBLE_", "AWX_", "RUNNER_", "PEXPECT")
 ASKED = r"SSH password:\s*?$"
 MOST_FORKS = 16
-PATIENCE_S = 900
+TIMEOUT_S = 900
 CONFIG = """[defaults]
 host_key_checking = true
 retry_files_enabled = false
-# Ansible looks a thousand times a second whether a host has answered: as much processor time as a module takes.
+# By default Ansible polls a thousand times a second, which costs as much CPU time as a module.
 internal_poll_interval = 0.02
 """
 
 
 @dataclass(slots=True)
 class HostResult:
-    """What became of a host in a run."""
+    """The result of a run on one host."""
 
     device: str
     is_changed: bool = False
     strategy: str = ""
-    """Whether its rails changed at once or one by one, and why."""
+    """Whether its rails changed together or one by one, and why."""
     differences: list[Mapping[str, str]] = field(default_factory=list)
     failure: str = ""
     is_unreachable: bool = False
     is_seen: bool = False
 
     def error(self) -> NetkitError | None:
-        """Return what went wrong, if anything did."""
+        """Convert a failure to an error."""
         if self.is_unreachable:
             return AccessError(Problem(f"{self.device}: {self.failure}", "check its address, account and host key"))
         return DeviceError(Problem(f"{self.device}: {self.failure}", "")) if self.failure else None
 
 
 def shipped_playbooks() -> Path:
-    """Return the folder of the playbooks that come with netkit: in the wheel, or at the top of a checkout."""
+    """Locate netkit's own playbooks: in the wheel, or at the top of a checkout."""
     package = Path(__file__).parent.parent.parent
     inside = package / "shipped" / "playbooks"
     return inside if inside.is_dir() else package.parent / "playbooks"
@@ -60,42 +60,39 @@ def play(
     password: str = "",
     own: Sequence[Path] = (),
 ) -> dict[str, HostResult]:
-    """Run a playbook on hosts, by the inventory variables of each; `checks` are options such as `--check --diff`.
+    """Run a playbook on hosts, given with their inventory variables; `checks` are options such as `--check --diff`.
 
-    Of a user's own folders each file comes in the place of netkit's, or beside it; those of the first come first.
+    Files of a user's folders (`own`) replace or extend netkit's; the first folder takes precedence.
     """
     results = {name: HostResult(name) for name in hosts}
     with tempfile.TemporaryDirectory(prefix="netkit-ansible-") as place:
         folder = Path(place)
         project = folder / "project"
         for source in (shipped_playbooks(), *reversed(own)):
-            _copy(source, project)
+            try:
+                shutil.copytree(source, project, ignore_dangling_symlinks=True, dirs_exist_ok=True)
+            except OSError as error:
+                what = f"the playbooks in {source} cannot be copied: {error.strerror or error}"
+                raise DeviceError(Problem(what, "make all of them readable, and free some disk space")) from None
         (project / "ansible.cfg").write_text(CONFIG, encoding="utf-8")
-        options = {"playbook": playbook, "extravars": dict(extra), "inventory": _inventory(hosts)}
-        said = _run(folder, options, results, checks=checks, password=password)
+        inventory = {"platform_linux": {"hosts": {name: dict(variables) for name, variables in hosts.items()}}}
+        options = {"playbook": playbook, "extravars": dict(extra), "inventory": inventory}
+        outcome = _run(folder, options, results, checks=checks, password=password)
     for result in results.values():
         if not result.is_seen and not result.failure:
-            result.failure = f"its turn never came: {said}"
+            result.failure = f"the run ended before its turn: {outcome}"
     return results
-
-
-def _copy(source: Path, project: Path) -> None:
-    try:
-        shutil.copytree(source, project, ignore_dangling_symlinks=True, dirs_exist_ok=True)
-    except OSError as error:
-        what = f"the playbooks in {source} cannot be copied: {error.strerror or error}"
-        raise DeviceError(Problem(what, "make all of them readable, and leave room for them")) from None
 
 
 def _run(
     folder: Path, options: Mapping[str, object], results: Mapping[str, HostResult], *, checks: str, password: str
 ) -> str:
-    """Run ansible-playbook; return the last it said."""
-    import ansible_runner  # noqa: PLC0415 (half a second that only a deploy to hosts needs)
+    """Run ansible-playbook; return its exit status."""
+    import ansible_runner  # noqa: PLC0415 (takes half a second, which only a deploy to hosts needs)
 
     def keep(event: Mapping[str, Any]) -> bool:
         _note(event, results)
-        return False  # nothing of it goes to disk
+        return False  # do not write events to disk
 
     words = f"{checks}{' --ask-pass' * bool(password)}".strip()
     runner = ansible_runner.interface.init_runner(
@@ -105,10 +102,10 @@ def _run(
         suppress_env_files=True,
         suppress_output_file=True,
         forks=min(len(results), MOST_FORKS),
-        timeout=PATIENCE_S,
+        timeout=TIMEOUT_S,
         quiet=True,
         event_handler=keep,
-        cancel_callback=lambda: False,  # else it takes the signals of this program
+        cancel_callback=lambda: False,  # otherwise it handles the signals of this program
         **options,
     )
     runner.config.env = _environment(runner.config.env, folder)
@@ -116,14 +113,10 @@ def _run(
     return f"ansible-playbook ends with {code} ({status})"
 
 
-def _inventory(hosts: Mapping[str, Mapping[str, object]]) -> dict[str, object]:
-    return {"platform_linux": {"hosts": {name: dict(variables) for name, variables in hosts.items()}}}
-
-
 def _environment(given: Mapping[str, str], folder: Path) -> dict[str, str]:
-    """Return what Ansible needs of an environment and nothing more: the runner writes it down."""
+    """Select the environment variables Ansible needs, and no others: the runner writes them to disk."""
     passed = {name: value for name, value in given.items() if name in PASSED_ON or name.startswith(OURS)}
-    # The ansible-playbook that came with netkit, whatever else is on the path.
+    # The ansible-playbook installed with netkit, before any other on the path.
     path = os.pathsep.join([str(Path(sys.executable).parent), passed.get("PATH", os.defpath)])
     if shutil.which("ansible-playbook", path=path) is None:
         raise DeviceError(Problem("ansible-playbook is not installed beside netkit", "pip install ansible-core"))
@@ -132,7 +125,7 @@ def _environment(given: Mapping[str, str], folder: Path) -> dict[str, str]:
 
 
 def _note(event: Mapping[str, Any], results: Mapping[str, HostResult]) -> None:
-    """Take from an event what it says of a host."""
+    """Update a host's result from an event."""
     data = event.get("event_data") or {}
     result, answer = results.get(data.get("host", "")), data.get("res") or {}
     match event.get("event"), result:
@@ -148,15 +141,11 @@ def _note(event: Mapping[str, Any], results: Mapping[str, HostResult]) -> None:
             found = answer.get("diff") or []
             result.differences += found if isinstance(found, list) else [found]
         case "playbook_on_stats", _:
-            _settle(data, results)
-
-
-def _settle(stats: Mapping[str, Any], results: Mapping[str, HostResult]) -> None:
-    """Take from the last event which hosts failed in the end, and which only for a while."""
-    for name, result in results.items():
-        result.is_seen = name in stats.get("processed", {})
-        if result.is_seen and name not in stats.get("failures", {}) and name not in stats.get("dark", {}):
-            result.failure = ""
+            # The final statistics tell which hosts failed, and which recovered.
+            for name, one in results.items():
+                one.is_seen = name in data.get("processed", {})
+                if one.is_seen and name not in data.get("failures", {}) and name not in data.get("dark", {}):
+                    one.failure = ""
 
 
 def _one_line(text: str) -> str:

@@ -1,11 +1,11 @@
-"""systemd's unit files as a configuration: sections that may stand several times, and settings in them."""
+"""systemd's unit files as a configuration, with sections that may occur several times."""
 
 from collections.abc import Iterator
 
 from netkit.platforms import config_lines
 from netkit.platforms.config import Config, Path
 
-# Sections that stand once for each thing they describe: one entry each, because they have no name.
+# Sections that occur once for each object: one entry each, because they have no name.
 BLOCKS = frozenset({"[Route]", "[RoutingPolicyRule]", "[Address]", "[Neighbor]"})
 JOIN = "; "
 
@@ -13,12 +13,12 @@ GRAMMAR = config_lines.Grammar(keyed=(r"[^=\[\]]+",), comments=("#", ";"), separ
 
 
 def parse(text: str, file: str) -> dict[Path, str]:
-    """Return a unit file as a configuration below its name."""
+    """Parse a unit file into entries below its name."""
     return config_lines.parse("\n".join(_indented(text)), GRAMMAR, file, (file,))
 
 
 def _indented(text: str) -> Iterator[str]:
-    """Yield the lines with those of a section one step in, and each block as one line."""
+    """Yield the lines with settings indented, and each block as one line."""
     block: list[str] = []
     for raw in (*text.splitlines(), "[end]"):
         line = raw.strip()
@@ -37,5 +37,5 @@ def _indented(text: str) -> Iterator[str]:
 
 
 def text(config: Config, file: str) -> str:
-    """Return the configuration below a file's name as a unit file."""
+    """Write the entries of one file as a unit file."""
     return config_lines.text(config, GRAMMAR, (file,)).replace(JOIN, "\n")

@@ -1,4 +1,4 @@
-"""GPU hosts: rail addresses and routes, stable names, kernel and NIC settings, each with its place on the host."""
+"""Values for the templates of GPU hosts: rail addresses and routes, names, kernel and NIC settings, file paths."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ UNIT = "netkit-nic-qos@{interface}.service"
 
 @dataclass(frozen=True, slots=True)
 class HostRailView:
-    """A rail NIC of one host as the templates need it. Route prefixes are shared between NICs alike."""
+    """A rail NIC of one host. Route prefixes are shared between similar NICs."""
 
     interface: str
     pci: str
@@ -35,7 +35,7 @@ class HostRailView:
 
 @dataclass(frozen=True, slots=True)
 class RailName:
-    """Where a rail NIC sits, and the name it gets; `new_rdma` is the RDMA name to give, if any."""
+    """PCI address and name of a rail NIC; `new_rdma` is the RDMA name to assign, if any."""
 
     interface: str
     pci: str
@@ -44,7 +44,7 @@ class RailName:
 
 @dataclass(frozen=True, slots=True)
 class Install:
-    """Where a rendered file goes on the host."""
+    """Path and mode of a rendered file on the host."""
 
     mode: str
     file: str
@@ -53,7 +53,7 @@ class Install:
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """One key with its value, and why it has that value."""
+    """A key with its value and the reason for it."""
 
     key: str
     value: str
@@ -62,7 +62,7 @@ class Setting:
 
 @dataclass(frozen=True, slots=True)
 class NicQos:
-    """What a rail NIC must be set to. Maps are written as `index:value` pairs."""
+    """QoS settings of a rail NIC. Maps are written as `index:value` pairs."""
 
     priority: int
     pfc: str
@@ -75,12 +75,12 @@ class NicQos:
     cnp_priority: int
     tos: int
     adaptive: str
-    """What the register ROCE_ACCL is to force; empty where it is left alone."""
+    """The value to force in the register ROCE_ACCL; empty: unchanged."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """Priorities of the two rules that choose a NIC's own table."""
+    """Priorities of the two policy rules that select a NIC's own table."""
 
     source: int
     interface: int
@@ -92,7 +92,7 @@ MELLANOX = ("ConnectX", "BlueField")
 SYSCTLS = (
     Setting("arp_ignore", "1", "answer ARP only on the NIC that has the address"),
     Setting("arp_announce", "2", "ask with the address of the NIC that asks"),
-    Setting("rp_filter", "2", "loose: the way back is checked, but may be any NIC"),
+    Setting("rp_filter", "2", "loose: the return path is checked, but may be through any NIC"),
 )
 COMMON = (
     Install("0644", "70-netkit-rails.rules", "/etc/udev/rules.d/70-netkit-rails.rules"),
@@ -113,7 +113,7 @@ RELOAD = ("udevadm control --reload", "systemctl daemon-reload", "sysctl -p /etc
 
 
 def views(fabric: Fabric) -> Callable[[Host], Iterator[Artifact]]:
-    """Return the function that yields the files of a host; what hosts share is worked out once."""
+    """Return a function that yields the files of a host; values that hosts share are computed once."""
     return _Views(fabric).artifacts
 
 
@@ -129,22 +129,34 @@ class _Views:
     def artifacts(self, host: Host) -> Iterator[Artifact]:
         """Yield every file of a host, and last the list of where each goes."""
         rails = tuple(self._rail(nic) for nic in host.nics)
+        known = {nic.rdma for nic in host.model.rails}
         context: Context = {
             "fabric": self._fabric,
             "host": host,
             "rails": rails,
-            "names": tuple(_names(host)),
+            # RDMA devices keep names that the model knows.
+            "names": tuple(
+                RailName(one.interface, one.pci, None if one.rdma in known else one.rdma) for one in host.nics
+            ),
             "sysctls": SYSCTLS,
             "rules": RULES,
             "qos": self._qos,
             "settings": nccl_settings(self._fabric, host),
         }
-        yield from BACKENDS[host.backend](rails, context)
+        if host.backend == "netplan":
+            yield Artifact("netplan.yaml", "host/netplan.yaml.j2", context)
+            yield Artifact("oif.conf", "host/oif.conf.j2", context)
+        else:
+            for rail in rails:
+                for kind in ("network", "link"):
+                    yield Artifact(f"10-{rail.interface}.{kind}", f"host/rail.{kind}.j2", {**context, "rail": rail})
         for install in COMMON:
             yield Artifact(install.file, TEMPLATES[install.file], context)
         if _has_firmware_settings(host):
             yield Artifact(FIRMWARE.file, "host/mlxconfig.conf.j2", {**context, "settings": self._nv})
-        steps = (*RELOAD, *_activation(host))
+        units = " ".join(UNIT.format(interface=nic.interface) for nic in host.nics)
+        reload = "netplan apply" if host.backend == "netplan" else "networkctl reload"
+        steps = (*RELOAD, reload, f"systemctl restart {units}")
         installs = tuple(_installs(host))
         yield Artifact("install.txt", "host/install.txt.j2", {**context, "installs": installs, "steps": steps})
 
@@ -167,26 +179,12 @@ class _Views:
         )
 
 
-def _netplan(_rails: tuple[HostRailView, ...], context: Context) -> Iterator[Artifact]:
-    yield Artifact("netplan.yaml", "host/netplan.yaml.j2", context)
-    yield Artifact("oif.conf", "host/oif.conf.j2", context)
-
-
-def _networkd(rails: tuple[HostRailView, ...], context: Context) -> Iterator[Artifact]:
-    for rail in rails:
-        for kind in ("network", "link"):
-            yield Artifact(f"10-{rail.interface}.{kind}", f"host/rail.{kind}.j2", {**context, "rail": rail})
-
-
-BACKENDS = {"netplan": _netplan, "networkd": _networkd}
-
-
 def _has_firmware_settings(host: Host) -> bool:
     return host.model.nic.startswith(MELLANOX)
 
 
 def _installs(host: Host) -> Iterator[Install]:
-    """Yield where each file goes; one file may go to several places."""
+    """Yield the path of each file; one file may have several."""
     names = [nic.interface for nic in host.nics]
     if host.backend == "netplan":
         yield Install("0600", "netplan.yaml", "/etc/netplan/60-netkit-rails.yaml")
@@ -199,22 +197,8 @@ def _installs(host: Host) -> Iterator[Install]:
         yield FIRMWARE
 
 
-def _names(host: Host) -> Iterator[RailName]:
-    """Yield the names of the rail NICs. RDMA devices whose name the model knows keep it."""
-    known = {nic.rdma for nic in host.model.rails}
-    for nic in host.nics:
-        yield RailName(nic.interface, nic.pci, None if nic.rdma in known else nic.rdma)
-
-
-def _activation(host: Host) -> Iterator[str]:
-    """Yield how a host takes its new files over, once the interfaces have their names."""
-    yield {"netplan": "netplan apply", "networkd": "networkctl reload"}[host.backend]
-    units = " ".join(UNIT.format(interface=nic.interface) for nic in host.nics)
-    yield f"systemctl restart {units}"
-
-
 def nic_qos(lossless: LosslessProfile, *, is_adaptive: bool) -> NicQos:
-    """Return the NIC side of a lossless profile."""
+    """Build the NIC's part of a lossless profile."""
     algorithm = {traffic.priority: "strict" if traffic.is_strict else "ets" for traffic in lossless.classes}
     weight = {traffic.priority: 0 if traffic.is_strict else traffic.weight for traffic in lossless.classes}
     pauses = {traffic.priority for traffic in lossless.classes if traffic.is_lossless}
@@ -234,7 +218,7 @@ def nic_qos(lossless: LosslessProfile, *, is_adaptive: bool) -> NicQos:
 
 
 def is_adaptive(fabric: Fabric) -> bool:
-    """Whether switches send packets of one flow over several paths."""
+    """Whether any switch uses adaptive routing."""
     return any(switch.adaptive_routing for switch in fabric.switches)
 
 
@@ -243,7 +227,7 @@ def _pairs(values: Iterable[object]) -> str:
 
 
 def nv_settings(fabric: Fabric) -> tuple[Setting, ...]:
-    """Return the NIC settings that firmware keeps."""
+    """Build the settings in NIC firmware."""
     lossless = fabric.lossless
     settings = [
         Setting("LINK_TYPE_P1", "2", "Ethernet"),
@@ -268,22 +252,20 @@ def nv_settings(fabric: Fabric) -> tuple[Setting, ...]:
 
 
 def nccl_settings(fabric: Fabric, host: Host) -> tuple[Setting, ...]:
-    """Return NCCL's environment on a host."""
-    return tuple(_nccl(fabric, host))
-
-
-def _nccl(fabric: Fabric, host: Host) -> Iterator[Setting]:
+    """Build NCCL's environment on a host."""
     devices = ",".join(nic.rdma for nic in host.nics)
-    yield Setting(
-        "NCCL_IB_HCA", f"={devices}", "the rails in order; = matches whole names, or mlx5_1 would take mlx5_10 too"
-    )
-    yield Setting(
-        "NCCL_IB_TC", str(fabric.lossless.tos), "DSCP and ECT(0) of RoCE data; the default of 0 is not lossless"
-    )
-    yield Setting(
-        "NCCL_SOCKET_IFNAME",
-        f"={host.management_interface}",
-        "bootstrap over the management network, never over a rail",
-    )
+    why_hca = "the rails in order; = matches whole names, or mlx5_1 would take mlx5_10 too"
+    why_tc = "DSCP and ECT(0) of RoCE data; the default of 0 is not lossless"
+    settings = [
+        Setting("NCCL_IB_HCA", f"={devices}", why_hca),
+        Setting("NCCL_IB_TC", str(fabric.lossless.tos), why_tc),
+        Setting(
+            "NCCL_SOCKET_IFNAME",
+            f"={host.management_interface}",
+            "bootstrap over the management network, never over a rail",
+        ),
+    ]
     if fabric.cross_rail == "blocked":
-        yield Setting("NCCL_CROSS_NIC", "0", "no way leads from rail to rail: rings and trees stay on one")
+        why_rail = "no way leads from rail to rail: rings and trees stay on one"
+        settings.append(Setting("NCCL_CROSS_NIC", "0", why_rail))
+    return tuple(settings)

@@ -121,7 +121,7 @@ def test_default_routes_that_were_not_told_are_not_none_at_all(text: str) -> Non
 
 
 def test_lookups_that_were_not_all_answered_are_absent() -> None:
-    assert interface.lookups("[]\n#@ complaints\n", ASKED) == Absent("ip route get did not answer all that was asked")
+    assert interface.lookups("[]\n#@ complaints\n", ASKED) == Absent("ip route get did not answer every lookup")
     assert isinstance(interface.lookups("", ASKED), Absent)
 
 

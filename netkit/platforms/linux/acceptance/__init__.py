@@ -1,4 +1,4 @@
-"""What the tools of an acceptance run print, read without ever raising."""
+"""Tolerant parsers of the tools of an acceptance run."""
 
 from netkit.platforms.linux.acceptance.result import results
 

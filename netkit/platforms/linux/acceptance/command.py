@@ -1,4 +1,4 @@
-"""What hosts are asked to run in an acceptance test. Every command ends by itself, and tells what it ran and when."""
+"""Commands of an acceptance test. Each ends by itself, and prints what it runs and when."""
 
 import json
 import shlex
@@ -10,7 +10,7 @@ from netkit.platforms.linux.acceptance.result import MARK
 
 RDMA_PORT, TCP_PORT = 18_515, 5_201
 START_S, SLACK_S = 1, 8
-"""What a sender gives its receiver to be there, and what a run may take beside its time."""
+"""How long a sender waits for its receiver to start, and how much longer than its duration a run may take."""
 COLLECTIVE_S = 300
 TESTS = ("ib_write_bw", "ib_read_lat")
 PROGRAMS: Mapping[str, tuple[str, ...]] = {
@@ -18,9 +18,9 @@ PROGRAMS: Mapping[str, tuple[str, ...]] = {
     perftest.IPERF3: ("iperf3",),
     nccl_tests.TOOL: ("mpirun", "all_reduce_perf"),
 }
-"""What a tool needs on a host."""
+"""Programs a tool needs on a host."""
 AGAIN = 'again() { for i in 1 2 3 4 5; do "$@" && return; sleep 1; done; }'
-"""A sender may be there before its receiver."""
+"""A sender may start before its receiver."""
 NAMES = tuple(name for names in PROGRAMS.values() for name in names)
 FIND = "PATH=$PATH:/opt/nccl-tests/build:/usr/lib64/openmpi/bin"
 TOOLS = f"{FIND}; for t in {' '.join(NAMES)}; do command -v $t >/dev/null && echo $t; done; true"
@@ -37,17 +37,17 @@ class TrialEnd:
 
 
 def programs(printed: str) -> frozenset[str]:
-    """Return which programs a host has."""
+    """Parse which programs a host has."""
     return frozenset(printed.split()) & frozenset(NAMES)
 
 
 def rdma_receive(test: str, side: TrialEnd, seconds: int, tos: int) -> str:
-    """Return what the far end of perftest runs: it waits for one run."""
+    """Build the command of perftest's far end, which serves one run."""
     return _bounded(f"{_gid(side)}{_rdma(test, side, seconds, tos)}", seconds)
 
 
 def rdma_send(test: str, near: TrialEnd, far: TrialEnd, seconds: int, tos: int) -> str:
-    """Return what the near end of perftest runs."""
+    """Build the command of perftest's near end."""
     about = _about(perftest.TOOL, test, (near.address, far.address), near.rdma)
     run = f"{_gid(near)}again {_rdma(test, near, seconds, tos)} {far.address}"
     return f"sleep {START_S}; {about}{_bounded(run, seconds)} 2>&1"
@@ -59,7 +59,7 @@ def _rdma(test: str, side: TrialEnd, seconds: int, tos: int) -> str:
 
 
 def _gid(side: TrialEnd) -> str:
-    """Return what finds the index of the RoCE v2 GID of a NIC's own address as x; no design can know it."""
+    """Build the command that sets x to the index of a NIC's RoCE v2 GID, which is only known at runtime."""
     words = [f"{int(part):02x}" for part in side.address.split(".")]
     gid = f"0000:0000:0000:0000:0000:ffff:{words[0]}{words[1]}:{words[2]}{words[3]}"
     port = f"/sys/class/infiniband/{side.rdma}/ports/1"
@@ -72,13 +72,13 @@ def _bounded(command: str, seconds: int) -> str:
 
 
 def tcp_receive(side: TrialEnd, seconds: int, ports: int) -> str:
-    """Return what the far end of iperf3 runs: one server for each class, each for one run."""
+    """Build the command of iperf3's far end: one server for each class, each for one run."""
     servers = (f"iperf3 -s -1 -B {side.address} -p {TCP_PORT + number} >/dev/null 2>&1 &" for number in range(ports))
     return _bounded(f"{' '.join(servers)} wait", seconds)
 
 
 def tcp_send(near: TrialEnd, far: TrialEnd, seconds: int, dscps: Sequence[int]) -> str:
-    """Return what the near end of iperf3 runs: streams of each class at one time, told one after the other."""
+    """Build the command of iperf3's near end: concurrent streams of each class, printed one after the other."""
     common = f"again iperf3 -J -i 0 -P 4 -t {seconds} -c {far.address} -B {near.address}"
     runs = (f"{common} -p {TCP_PORT + number} --dscp {dscp} >$d/{number} 2>&1 &" for number, dscp in enumerate(dscps))
     about = _about(perftest.IPERF3, perftest.IPERF3, (near.address, far.address), near.interface)
@@ -88,7 +88,7 @@ def tcp_send(near: TrialEnd, far: TrialEnd, seconds: int, dscps: Sequence[int]) 
 
 
 def collective(hosts: Sequence[str], gpus: int, settings: Iterable[tuple[str, str]], test: str) -> str:
-    """Return what the first of some hosts runs for a collective over all of them."""
+    """Build the command that the first host runs for a collective over all hosts."""
     slots = ",".join(f"{host}:{gpus}" for host in hosts)
     exported = " ".join(f"-x {shlex.quote(f'{key}={value}')}" for key, value in settings)
     run = f"mpirun --allow-run-as-root -np {len(hosts) * gpus} -H {slots} --bind-to none {exported}"
@@ -98,6 +98,6 @@ def collective(hosts: Sequence[str], gpus: int, settings: Iterable[tuple[str, st
 
 
 def _about(tool: str, test: str, hosts: Sequence[str], nic: str) -> str:
-    """Return what prints the line that tells of the run behind it."""
-    told = json.dumps({"tool": tool, "test": test, "hosts": tuple(hosts), **({"nic": nic} if nic else {})})
-    return f"printf '%s, \"at_s\": %s}}\\n' {shlex.quote(MARK + told.removesuffix('}'))} $(date +%s); "
+    """Build the command that prints the line describing the run after it."""
+    about = json.dumps({"tool": tool, "test": test, "hosts": tuple(hosts), **({"nic": nic} if nic else {})})
+    return f"printf '%s, \"at_s\": %s}}\\n' {shlex.quote(MARK + about.removesuffix('}'))} $(date +%s); "

@@ -1,10 +1,10 @@
-"""nccl-tests: the table of all_reduce_perf and its kin, of any version, and their JSON.
+"""Parser of nccl-tests: the table of all_reduce_perf and similar tests, of any version, and their JSON.
 
-Columns are found by the words above them: older versions have no root, and an `error` that is no count.
+Columns are found by their headings: older versions have no root, and an `error` that is not a count.
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -24,14 +24,14 @@ OUTSIDE = re.compile(r"^#? Out of bounds values : ([0-9]{1,18}) ")
 MEAN = re.compile(r"^#? Avg bus bandwidth\s*: (\S{1,24})")
 FAILED = re.compile(r"Test (?:NCCL |CUDA )?failure|Test timeout|\bunhandled (?:system|cuda) error")
 SIZE = ("size", "bytes")
-"""What the first column is called, now and in the first versions."""
+"""The heading of the first column, now and in the first versions."""
 PREFIX = re.compile(r"^(?:\[[0-9]{1,6},[0-9]{1,6}\](?:<std\w{3}>)?:|[0-9]{1,6}:) ?")
-"""What mpirun and srun put before lines when they are asked who wrote them."""
+"""Prefixes with the rank that mpirun and srun can add to lines."""
 
 
 @dataclass(slots=True)
 class _Run:
-    """One run while it is read."""
+    """A run under construction."""
 
     test: str = ""
     version: str = ""
@@ -48,7 +48,7 @@ class _Run:
 
 
 def trials(text: str) -> tuple[Trial, ...]:
-    """Return every run whose table is in a text."""
+    """Parse every run in a text."""
     runs = [_Run()]
     for raw in text.splitlines():
         line = PREFIX.sub("", raw)
@@ -121,11 +121,13 @@ def _trial(run: _Run) -> Trial:
 
 
 def of_document(found: Mapping[str, Any]) -> Trial:
-    """Return the run that a document of the option -J tells. Its environment may hold secrets, and is left out."""
+    """Parse the JSON of option -J, without the environment, which may hold secrets."""
     devices = members(member(found, "config").get("devices", []))
     hosts = tuple(dict.fromkeys(filter(None, (word(one, "hostname") for one in devices))))
     rows = tuple(row for one in members(found.get("results", [])) if (row := _document_row(one)) is not None)
-    test = TEST.search(" ".join(_texts(found.get("args"))))
+    args = found.get("args")
+    texts = (one for one in (args if isinstance(args, list) else [args]) if isinstance(one, str))
+    test = TEST.search(" ".join(texts))
     return Trial(
         tool=TOOL,
         test=test[1] if test else "",
@@ -148,7 +150,3 @@ def _document_row(found: Mapping[str, Any]) -> Collective | None:
     wrong = [count for way in (out, inside) if (count := number(way.get("nwrong"))) is not None]
     total = int(sum(wrong)) if wrong else None
     return Collective(size, number(out.get("bus_bw")), number(inside.get("bus_bw")), total)
-
-
-def _texts(found: object) -> Iterator[str]:
-    yield from (one for one in (found if isinstance(found, list) else [found]) if isinstance(one, str))

@@ -1,4 +1,4 @@
-"""perftest: what ib_write_bw, ib_read_lat and their kin print, and their JSON."""
+"""Parsers of perftest (ib_write_bw, ib_read_lat and similar tests) and iperf3, including their JSON."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -18,14 +18,14 @@ COLUMN = re.compile(
     r"|t_\w+\[usec\]|[0-9.]+% percentile\[usec\]|tps average|\w+\[%\]"
 )
 GBPS = {"Gb/sec": 1.0, "MiB/sec": 8 * 2**20 / 1e9, "MB/sec": 8 * 2**20 / 1e9}
-"""What a unit is in Gb/s; perftest has always counted MB in powers of two."""
+"""Unit → Gb/s; perftest's MB are powers of two."""
 NOISE = re.compile(r"^(?:-+|#|\s*$|WARNING|Conflicting CPU|\s*(?:local|remote) address| ?GID:)")
 FAILED = re.compile(r"ouldn't|nable to|ailed|not found|error|refused|imeout|rror:", re.IGNORECASE)
 LATENCY = {"t_min[usec]": "least", "t_typical[usec]": "typical", "t_avg[usec]": "mean", "99% percentile[usec]": "p99"}
 
 
 def trials(text: str) -> tuple[Trial, ...]:
-    """Return every run in a text; each begins with its title."""
+    """Parse every run in a text; each starts with its title."""
     titles = list(TITLE.finditer(text))
     stops = [*(title.start() for title in titles[1:]), len(text)]
     found = tuple(_trial(title, text[title.start() : stop]) for title, stop in zip(titles, stops, strict=False))
@@ -35,10 +35,12 @@ def trials(text: str) -> tuple[Trial, ...]:
 def _trial(title: re.Match[str], text: str) -> Trial:
     rows = _rows(text)
     device = DEVICE.search(text)
+    gids = ([int(one) for one in found.split(":")] for found in GID.findall(text))
+    mapped = (gid for gid in gids if gid[:12] == [*[0] * 10, 255, 255] and max(gid) < 256)
     return Trial(
         tool=TOOL,
         test=_test(title),
-        ends=_addresses(text),
+        ends=tuple(dict.fromkeys(str(IPv4Address(bytes(gid[12:]))) for gid in mapped))[:2],  # the own address first
         failure="" if rows else _failure(text) or "it ended without a result",
         nic=device[1] if device else "",
         is_both_ways="Bidirectional" in title[2],
@@ -48,13 +50,6 @@ def _trial(title: re.Match[str], text: str) -> Trial:
 
 def _test(title: re.Match[str]) -> str:
     return f"ib_{VERBS[title[1]]}_{'bw' if title[3] == 'BW' else 'lat'}"
-
-
-def _addresses(text: str) -> tuple[str, ...]:
-    """Return the addresses that the GIDs of both ends hold, the own one first; GIDs of IPv6 hold none."""
-    gids = ([int(one) for one in found.split(":")] for found in GID.findall(text))
-    mapped = (gid for gid in gids if gid[:12] == [*[0] * 10, 255, 255] and max(gid) < 256)
-    return tuple(dict.fromkeys(str(IPv4Address(bytes(gid[12:]))) for gid in mapped))[:2]
 
 
 def _rows(text: str) -> tuple[Transfer, ...]:
@@ -74,33 +69,26 @@ def _row(columns: Sequence[str], cells: Sequence[str]) -> Transfer | None:
     size = values.get("#bytes")
     if size is None or len(cells) < len(columns):
         return None
-    told = {_unitless(name): (value, GBPS.get(_unit(name), 0.0)) for name, value in values.items() if value is not None}
-    peak, mean = (_gbps(told.get(name)) for name in ("BW peak", "BW average"))
+    gbps = {}
+    for name, value in values.items():  # a column such as `BW peak[Gb/sec]`
+        title, _, unit = name.partition("[")
+        scale = GBPS.get(unit.rstrip("]"))
+        if value is not None and scale:
+            gbps[title] = round(value * scale, 3)
+    peak, mean = gbps.get("BW peak"), gbps.get("BW average")
     least, typical, mean_us, p99 = (values.get(name) for name in LATENCY)
     row = Transfer(int(size), mean, peak, least, typical, mean_us, p99)
     return None if row == Transfer(int(size)) else row
 
 
-def _gbps(told: tuple[float, float] | None) -> float | None:
-    return round(told[0] * told[1], 3) if told and told[1] else None
-
-
-def _unit(column: str) -> str:
-    return column.partition("[")[2].rstrip("]")
-
-
-def _unitless(column: str) -> str:
-    return column.partition("[")[0]
-
-
 def _failure(text: str) -> str:
-    """Return the first line that complains."""
+    """Find the first line with an error."""
     lines = [line.strip() for line in text.splitlines() if not NOISE.match(line) and FAILED.search(line)]
     return lines[0][:160] if lines else ""
 
 
 def of_document(found: Mapping[str, Any]) -> Trial:
-    """Return the run that a document of --out_json tells."""
+    """Parse the JSON of --out_json."""
     about, result = member(found, "test_info"), member(found, "results")
     title = TITLE.search(word(about, "test"))
     row = _document_row(result)
@@ -115,12 +103,12 @@ def of_document(found: Mapping[str, Any]) -> Trial:
 
 
 def _document_row(found: Mapping[str, Any]) -> Transfer | None:
-    """Return the one size a document tells. It names no unit, so bandwidth is what its messages come to."""
+    """Parse the single size of a document. It has no unit, so bandwidth is computed from the message rate."""
     size, rate = whole(found.get("MsgSize")), number(found.get("MsgRate"))
     mean, peak = number(found.get("BW_average")), number(found.get("BW_peak"))
     if size is None:
         return None
-    gbps = round(rate * size * 8 / 1e3, 3) if rate else None  # millions of messages a second
+    gbps = round(rate * size * 8 / 1e3, 3) if rate else None  # millions of messages per second
     scale = gbps / mean if gbps and mean else 0.0
     times = (number(found.get(name)) for name in ("t_min", "t_typical", "t_avg", "percentile_99"))
     row = Transfer(size, gbps, round(peak * scale, 3) if peak and scale else None, *times)
@@ -131,7 +119,7 @@ IPERF3 = "iperf3"
 
 
 def of_iperf3(found: Mapping[str, Any]) -> Trial:
-    """Return the run that a document tells."""
+    """Parse the JSON of iperf3."""
     start, end = member(found, "start"), member(found, "end")
     test = member(start, "test_start")
     connected = next(iter(members(start.get("connected", []))), {})
@@ -150,7 +138,7 @@ def of_iperf3(found: Mapping[str, Any]) -> Trial:
 
 
 def _stream(test: Mapping[str, Any], end: Mapping[str, Any]) -> Stream | None:
-    """Return what arrived, or what was sent where the receiver told nothing."""
+    """Parse the received traffic, or the sent traffic if the receiver reports none."""
     sums = [member(end, key) for key in ("sum_received", "sum", "sum_sent")]
     told = next((one for one in sums if number(one.get("bits_per_second")) is not None), None)
     if told is None:

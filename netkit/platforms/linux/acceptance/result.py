@@ -1,7 +1,7 @@
-"""One file of results, whatever tools wrote into it, and in whatever order.
+"""Parser of a file with results, of any tools in any order.
 
-A line that begins with `#@ trial` and goes on in JSON tells of what follows what the tool itself does not: `tool`,
-`test`, `hosts`, `nic` and `at_s`. Without such lines the tools are told by what they print.
+A line `#@ trial` followed by JSON describes the run after it: `tool`, `test`, `hosts`, `nic` and `at_s`. Without such
+lines the tools are recognised by their output.
 """
 
 import json
@@ -24,13 +24,13 @@ READ_TOOLS = (nccl_tests.TOOL, perftest.TOOL, perftest.IPERF3)
 
 
 def results(text: str, file: str = "") -> tuple[Trial, ...] | Absent:
-    """Return every run that a text tells of."""
+    """Parse every run in a text."""
     found = tuple(replace(trial, file=file) for about, part in _parts(plain(text)) for trial in _of_part(about, part))
     return found or Absent("holds no result of nccl-tests, perftest or iperf3")
 
 
 def mark(about: Mapping[str, object]) -> str:
-    """Return the line that tells of the run that follows it."""
+    """Write the line that describes the run after it."""
     return MARK + json.dumps(about)
 
 
@@ -40,26 +40,22 @@ def _parts(text: str) -> Iterator[tuple[Mapping[str, Any], str]]:
     for line in text.splitlines():
         if line.startswith(MARK):
             yield about, "\n".join(rows)
-            about, rows = _header(line), []
+            about, rows = next(iter(_documents(line.removeprefix(MARK))), NOTHING), []
         else:
             rows.append(line)
     yield about, "\n".join(rows)
 
 
-def _header(line: str) -> Mapping[str, Any]:
-    return next(iter(_documents(line.removeprefix(MARK))), NOTHING)
-
-
 def _of_part(about: Mapping[str, Any], text: str) -> tuple[Trial, ...]:
-    found = _told(word(about, "tool"), text)
+    found = _trials(word(about, "tool"), text)
     tool = word(about, "tool")
     if not found and tool in READ_TOOLS:
         lines = [line.strip() for line in text.splitlines() if line.strip()]
-        found = (Trial(tool=tool, failure=lines[-1][:160] if lines else "it said nothing"),)
+        found = (Trial(tool=tool, failure=lines[-1][:160] if lines else "it printed nothing"),)
     return tuple(_completed(trial, about) for trial in found)
 
 
-def _told(tool: str, text: str) -> tuple[Trial, ...]:
+def _trials(tool: str, text: str) -> tuple[Trial, ...]:
     documents = tuple(trial for one in _documents(text) if (trial := _of_document(one)) is not None)
     if documents:
         return documents
@@ -77,26 +73,21 @@ def _of_document(found: Mapping[str, Any]) -> Trial | None:
 
 
 def _documents(text: str) -> Iterator[Mapping[str, Any]]:
-    """Yield the JSON objects in a text, which may have other lines between them."""
+    """Yield the JSON objects in a text, with other lines between them."""
     place = 0
     for _ in range(MOST_STARTS):
         start = START.search(text, place)
         if start is None:
             return
-        place = _end(text, start.end() - 1)
+        try:
+            place = DECODER.raw_decode(text, start.end() - 1)[1]
+        except (ValueError, RecursionError):
+            place = start.end()
         yield from members(document(text[start.end() - 1 : place]))
 
 
-def _end(text: str, start: int) -> int:
-    """Return where the JSON ends that begins here; behind its first character where it is none."""
-    try:
-        return DECODER.raw_decode(text, start)[1]
-    except (ValueError, RecursionError):
-        return start + 1
-
-
 def _completed(trial: Trial, about: Mapping[str, Any]) -> Trial:
-    """Return a run with what is known of it beside what the tool printed; that knows the names of the design."""
+    """Complete a run from its description, which has the names of the design."""
     hosts = about.get("hosts")
     ends = tuple(one for one in hosts if isinstance(one, str)) if isinstance(hosts, list) else ()
     times = (trial.at_s, number(about.get("at_s")))

@@ -1,4 +1,4 @@
-"""What a GPU host and its NICs tell, asked over SSH: commands of Linux and of the NIC's tools, and pure parsers."""
+"""Facts of GPU hosts and their NICs over SSH: commands of Linux and of the NIC's tools, and pure parsers."""
 
 from netkit.platforms.linux.facts.views import views
 

@@ -1,25 +1,25 @@
-"""What is asked of a host: few commands, each for all NICs at once where the tool is quick.
+"""Commands that read a host: few, each for all NICs where the tool is quick.
 
-Files are read by one `grep`; a NIC whose tool hangs costs a few seconds and loses nothing of the others.
+One `grep` reads all files. A NIC whose tool hangs costs a few seconds and does not affect the others.
 """
 
 import shlex
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 from netkit.platforms.linux.facts.qos import APP_SHOWN
 from netkit.platforms.linux.facts.reading import CONF, LAST, PCI, SYSCTLS
 from netkit.platforms.view import SubjectNic, ViewSubject
 
-PATIENCE_S = 3
+TIMEOUT_S = 3
 COUNTED = r"_phy:|_prio[0-7]_|vport_rdma|pause_storm|outbound_pci_stalled"
-"""Of thousands of rows, most of them of single rings, those that are counters here."""
+"""Selects the relevant ones of thousands of rows, most of which are for single rings."""
 FIRMWARE = (
     *("LINK_TYPE", "ROCE_", "CNP_", "PCI_WR_ORDERING", "USER_PROGRAMMABLE_CC", "TX_SCHEDULER_LOCALITY_MODE"),
     *("MULTIPATH_DSCP", "ADVANCED_PCI_SETTINGS", "MAX_ACC_OUT_READ", "ATS_ENABLED", "SRIOV_EN", "NUM_OF_VFS"),
     "LLDP_NB_",
 )
 FIRMWARE_TOOL = "t=$(command -v "
-"""How a command begins that asks the firmware of a card."""
+"""Prefix of commands that query the firmware of a NIC."""
 OF_KERNEL = ("grep ", "ip ", "for f in 4 6;", "exec 3>&1", "lldpcli ", "readlink ")
 LLDP = "lldpcli -f json0 show neighbors details"
 ADDRESSES = "ip -j -d address show"
@@ -55,99 +55,93 @@ COUNTS_OF_NIC = (
 
 
 def files(subject: ViewSubject) -> str:
-    """Return the command that prints all files that tell how the host is set."""
-    return _grep([*ABOUT, *_sysctls(subject.nics), *(path for nic in subject.nics for path in _of_nic(nic))])
+    """Read all files with settings of the host and its NICs."""
+    paths = list(ABOUT)
+    for name in ("all", "default", *(shlex.quote(nic.interface) for nic in subject.nics)):
+        paths += (f"{CONF}/{name}/{key}" for key in SYSCTLS)
+    for nic in subject.nics:
+        paths += (f"{PCI}/{nic.pci}/{name}" for name in ABOUT_NIC)
+        paths.append(f"/sys/kernel/debug/mlx5/{nic.pci}/cc_params/np_cnp_*")
+        paths.append(f"/sys/kernel/config/rdma_cm/{shlex.quote(nic.rdma)}/ports/1/default_roce_tos")
+    return _grep(paths)
 
 
 def counts(subject: ViewSubject) -> str:
-    """Return the command that prints all files that count."""
+    """Read all files with counters."""
     return _grep(f"{PCI}/{nic.pci}/{name}" for nic in subject.nics for name in COUNTS_OF_NIC)
 
 
 def statistics(subject: ViewSubject) -> str:
-    """Return the command that prints the driver's counters."""
-    return f"{{ {_each(subject, f'timeout {PATIENCE_S} ethtool -S $n')}; }} | grep -E '^#|{COUNTED}'"
+    """Read the driver's counters."""
+    return f"{{ {_each(subject, f'timeout {TIMEOUT_S} ethtool -S $n')}; }} | grep -E '^#|{COUNTED}'"
 
 
 def module(subject: ViewSubject) -> str:
-    """Return the command that reads the memory of the modules."""
-    return _each(subject, f"timeout {PATIENCE_S} ethtool -m $n")
+    """Read the memory of the modules."""
+    return _each(subject, f"timeout {TIMEOUT_S} ethtool -m $n")
 
 
 def fec(subject: ViewSubject) -> str:
-    """Return the command that shows FEC, and what it counts where ethtool is 5.14 or later."""
-    show = f"timeout {PATIENCE_S} ethtool"
+    """Read FEC, with its counters where ethtool is 5.14 or later."""
+    show = f"timeout {TIMEOUT_S} ethtool"
     return _each(subject, f"{show} -I --show-fec $n || {show} --show-fec $n")
 
 
 def pause(subject: ViewSubject) -> str:
-    """Return the command that shows global pause."""
-    return _each(subject, f"timeout {PATIENCE_S} ethtool -a $n")
+    """Read 802.3x pause."""
+    return _each(subject, f"timeout {TIMEOUT_S} ethtool -a $n")
 
 
 def qos(subject: ViewSubject) -> str:
-    """Return the command that shows QoS: by the vendor's tool, or else by the kernel's."""
-    own = f"timeout {PATIENCE_S} mlnx_qos -i $n"
-    show = f"timeout {PATIENCE_S} dcb -N"
+    """Read QoS with the vendor's tool, else with the kernel's."""
+    own = f"timeout {TIMEOUT_S} mlnx_qos -i $n"
+    show = f"timeout {TIMEOUT_S} dcb -N"
     app = f"{show} app show dev $n && echo '{APP_SHOWN}'"
     parts = "; ".join([app, *(f"{show} {part} show dev $n" for part in ("pfc", "ets", "buffer"))])
     return f"if command -v mlnx_qos >/dev/null; then {_each(subject, own)}; else {_each(subject, parts)}; fi"
 
 
 def slowness(command: str) -> int:
-    """Return how likely a command is to keep others waiting: the kernel, then tools of NICs, then their firmware."""
+    """Rank a command by how long it may block: the kernel, then NIC tools, then NIC firmware."""
     if command.startswith(FIRMWARE_TOOL):
         return 2
     return 0 if command.startswith(OF_KERNEL) else 1
 
 
 def mlxlink(nic: SubjectNic) -> str:
-    """Return the command that asks a card for module, bit errors and FEC; without JSON where the tool is old."""
+    """Query a NIC for module, bit errors and FEC; without JSON where the tool is old."""
     asked = f"-d {shlex.quote(nic.pci)} -m -c --rx_fec_histogram --show_histogram"
     return f"{FIRMWARE_TOOL}mlxlink || command -v mstlink) || exit 127; $t {asked} --json || $t {asked}"
 
 
 def link_up(subject: ViewSubject) -> str:
-    """Return the command that asks all cards how long their links took to come up."""
+    """Query all NICs for the time their links took to come up."""
     nics = " ".join(shlex.quote(f"{nic.interface},{nic.pci}") for nic in subject.nics)
-    asked = f"timeout {PATIENCE_S} $t -d ${{n#*,}} --reg_name PDDR --get --indexes local_port=1,page_select=8"
+    asked = f"timeout {TIMEOUT_S} $t -d ${{n#*,}} --reg_name PDDR --get --indexes local_port=1,page_select=8"
     each = f'for n in {nics}; do echo "#@ ${{n%,*}}"; {asked} 2>/dev/null; echo "#= $?"; done'
     return f"{FIRMWARE_TOOL}mlxreg || command -v mstreg) || exit 127; {each}"
 
 
 def firmware(nic: SubjectNic) -> str:
-    """Return the command that asks a card what its firmware keeps, and what of it is forced until its next reset."""
+    """Query the firmware settings of a NIC, and whether adaptive routing is forced until its next reset."""
     wanted, pci = "|".join(FIRMWARE), shlex.quote(nic.pci)
     query = f"$t -d {pci} -e query | grep -E '{wanted}'"
     register = "r=$(command -v mlxreg || command -v mstreg)"
-    forced = (
-        f"timeout {PATIENCE_S} $r -d {pci} --reg_name ROCE_ACCL --get 2>/dev/null | grep adaptive_routing_forced_en"
-    )
+    forced = f"timeout {TIMEOUT_S} $r -d {pci} --reg_name ROCE_ACCL --get 2>/dev/null | grep adaptive_routing_forced_en"
     return f"{FIRMWARE_TOOL}mlxconfig || command -v mstconfig) || exit 127; {query}; {register} && {forced}; true"
 
 
 def lookups(subject: ViewSubject) -> str:
-    """Return the command that asks the kernel for routes: one process for all, its complaints after its answers."""
+    """Look up routes in the kernel, all with one process; errors follow the answers."""
     lines = (f"route get {to} from {source} oif {interface}" for source, interface, to in subject.lookups)
     asked = " ".join(map(shlex.quote, lines))
-    answer = f"said=$(printf '%s\\n' {asked} | ip -force -j -batch - 2>&1 >&3)"
-    return f"exec 3>&1; {answer}; echo '#@ complaints'; echo \"$said\""
+    answer = f"errors=$(printf '%s\\n' {asked} | ip -force -j -batch - 2>&1 >&3)"
+    return f"exec 3>&1; {answer}; echo '#@ complaints'; echo \"$errors\""
 
 
 def _grep(patterns: Iterable[str]) -> str:
-    """Return a command that prints files and an end; those that are not there or cannot be read are no failure."""
+    """Print files and an end marker; missing and unreadable files are not a failure."""
     return f"grep -asHZ -d skip '' {' '.join(patterns)}; printf '{LAST}\\0\\n'"
-
-
-def _sysctls(nics: Iterable[SubjectNic]) -> Iterator[str]:
-    for name in ("all", "default", *(shlex.quote(nic.interface) for nic in nics)):
-        yield from (f"{CONF}/{name}/{key}" for key in SYSCTLS)
-
-
-def _of_nic(nic: SubjectNic) -> Iterator[str]:
-    yield from (f"{PCI}/{nic.pci}/{name}" for name in ABOUT_NIC)
-    yield f"/sys/kernel/debug/mlx5/{nic.pci}/cc_params/np_cnp_*"
-    yield f"/sys/kernel/config/rdma_cm/{shlex.quote(nic.rdma)}/ports/1/default_roce_tos"
 
 
 def _each(subject: ViewSubject, command: str) -> str:

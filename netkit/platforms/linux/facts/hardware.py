@@ -1,9 +1,10 @@
-"""The host itself: its NICs and GPUs on PCI, firmware, and its settings."""
+"""Parsers of a host's hardware and settings: PCI topology, NICs, GPUs, firmware and kernel."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from ipaddress import AddressValueError, IPv4Address, IPv6Address
+from ipaddress import AddressValueError, IPv6Address
+from itertools import takewhile
 
 from netkit.facts import Absent
 from netkit.facts.device import System
@@ -20,18 +21,18 @@ ACCESS = re.compile(r"ACSCtl:.*\b(?:ReqRedir|CmpltRedir|UpstreamFwd)\+")
 
 @dataclass(frozen=True, slots=True)
 class PciDevice:
-    """One PCI device; None where it does not tell."""
+    """One PCI device; None where `lspci` does not show a value."""
 
     title: str = ""
     part: str = ""
     read_request_bytes: int | None = None
     has_relaxed_ordering: bool | None = None
     redirects: bool = False
-    """Whether it sends what its devices say to each other up to the root."""
+    """Whether access control (ACS) redirects peer-to-peer traffic up to the root."""
 
 
 def devices(text: str) -> dict[str, PciDevice]:
-    """Return what `lspci -D -vv` printed, by address; nothing when the end is missing."""
+    """Parse `lspci -D -vv` by address; empty if it is truncated."""
     if END not in text:
         return {}
     blocks: dict[str, list[str]] = {}
@@ -57,15 +58,15 @@ def _device(text: str) -> PciDevice:
 
 @dataclass(frozen=True, slots=True)
 class Topology:
-    """How PCI devices hang together."""
+    """The PCI tree."""
 
     above: Mapping[str, tuple[str, ...]]
-    """Device → the bridges above it, from the root down."""
+    """Device → its upstream bridges, from the root down."""
     gpus: tuple[str, ...]
 
 
 def topology(text: str) -> Topology:
-    """Return the real paths of all devices, and the GPUs among them; nothing when the end is missing."""
+    """Parse the real paths of all devices, and the GPUs among them; empty if truncated."""
     paths, _, rest = text.partition(GPUS)
     gpus, end, _ = rest.partition(END)
     if not end:
@@ -78,14 +79,14 @@ def topology(text: str) -> Topology:
 
 
 def _slots(path: str) -> list[str]:
-    """Return the addresses in a path; one that is empty when there are none."""
+    """Return the PCI addresses in a path; one empty string if there are none."""
     return [part for part in path.strip().split("/") if SLOT.match(part)] or [""]
 
 
 def bridges_with_access_control(
     told: Mapping[str, PciDevice], topology: Topology, concerned: Iterable[str]
 ) -> tuple[str, ...] | None:
-    """Return the bridges that redirect, of those above NICs and GPUs where the tree is known, else of all."""
+    """List the bridges that redirect: those above NICs and GPUs if the tree is known, else all."""
     if not told:
         return None
     known = {bridge for address in concerned for bridge in topology.above.get(address, ())}
@@ -93,27 +94,21 @@ def bridges_with_access_control(
 
 
 def nearest(topology: Topology, cards: Sequence[Card]) -> dict[str, str]:
-    """Return the interface of the NIC behind the same PCIe switch as each GPU: the one that shares most bridges.
+    """Map each GPU to the NIC behind the same PCIe switch: the one that shares most upstream bridges.
 
-    A GPU that shares as much with several, or with none but the root port, is nearest to none.
+    A tie, or no shared bridge but the root port, means that no NIC is nearest.
     """
     found = {}
     for gpu in topology.gpus:
-        shared = sorted(((_shared(topology.above, gpu, card.pci), card.interface) for card in cards), reverse=True)
+        counts = []
+        for card in cards:
+            bridges = zip(topology.above.get(gpu, ()), topology.above.get(card.pci, ()), strict=False)
+            counts.append((sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], bridges)), card.interface))
+        shared = sorted(counts, reverse=True)
         is_alone = len(shared) == 1 or (len(shared) > 1 and shared[0][0] > shared[1][0])
         if shared and shared[0][0] > 1 and is_alone:
             found[gpu] = shared[0][1]
     return found
-
-
-def _shared(above: Mapping[str, tuple[str, ...]], one: str, other: str) -> int:
-    """Return how many bridges are above both."""
-    count = 0
-    for own, others in zip(above.get(one, ()), above.get(other, ()), strict=False):
-        if own != others:
-            break
-        count += 1
-    return count
 
 
 GIDS = range(16)
@@ -122,7 +117,7 @@ SETTING = re.compile(r"^\*?\s*(?:RO)?\s+([A-Z][A-Z0-9_]+)\s+(\S+)\s+(\S+)\s+(\S+
 NAMED = re.compile(r"\S*\(([0-9]+)\)\Z")
 FORCED = re.compile(r"^adaptive_routing_forced_en\s*\|\s*0x([0-9a-fA-F]{1,8})\s*$", re.MULTILINE)
 Settings = tuple[Mapping[str, str], Mapping[str, str], bool | None]
-"""In force, from the next boot on, and whether adaptive routing is forced."""
+"""Current, after the next boot, and whether adaptive routing is forced."""
 NO_SETTINGS: Settings = ({}, {}, None)
 
 
@@ -133,7 +128,7 @@ def nics(
     mtus: Mapping[str, int],
     firmware: Mapping[str, Settings],
 ) -> Mapping[str, NicFacts] | Absent:
-    """Return the NICs that are at the addresses the design knows."""
+    """Build the NICs at the PCI addresses of the design."""
     if not tree.files:
         return Absent("its files below /sys could not be read")
     return {
@@ -145,6 +140,7 @@ def nics(
 def _nic(tree: Tree, card: Card, device: PciDevice, mtus: Mapping[str, int], firmware: Settings) -> NicFacts:
     event = settings(tree.text(f"{card.folder}/uevent"))
     rdma = f"{card.folder}/infiniband/{card.rdma}"
+    roce_v2 = (index for index in GIDS if tree.text(f"{card.port}/gid_attrs/types/{index}") == "RoCE v2")
     return NicFacts(
         interface=card.interface,
         pci=card.pci,
@@ -161,7 +157,7 @@ def _nic(tree: Tree, card: Card, device: PciDevice, mtus: Mapping[str, int], fir
         read_request_bytes=device.read_request_bytes,
         has_relaxed_ordering=device.has_relaxed_ordering,
         active_mtu_bytes=mtus.get(card.rdma),
-        roce_gid_index=_gid_index(tree, card),
+        roce_gid_index=next((index for index in roce_v2 if _is_ipv4(tree.text(f"{card.port}/gids/{index}"))), None),
         settings=firmware[0],
         next_settings=firmware[1],
         numa=whole(tree.text(f"{card.folder}/numa_node")),
@@ -170,28 +166,19 @@ def _nic(tree: Tree, card: Card, device: PciDevice, mtus: Mapping[str, int], fir
 
 
 def _gigatransfers(text: str) -> float | None:
-    """Return a speed such as `32.0 GT/s PCIe`; `Unknown` is none."""
+    """Parse a speed such as `32.0 GT/s PCIe`; None for `Unknown`."""
     return number(next(iter(text.split()), ""))
 
 
-def _gid_index(tree: Tree, card: Card) -> int | None:
-    """Return the first GID that is an IPv4 address and of RoCE v2."""
-    for index in GIDS:
-        kind = tree.text(f"{card.port}/gid_attrs/types/{index}")
-        if kind == "RoCE v2" and _address(tree.text(f"{card.port}/gids/{index}")) is not None:
-            return index
-    return None
-
-
-def _address(gid: str) -> IPv4Address | None:
+def _is_ipv4(gid: str) -> bool:
     try:
-        return IPv6Address(gid).ipv4_mapped
+        return IPv6Address(gid).ipv4_mapped is not None
     except AddressValueError:
-        return None
+        return False
 
 
 def active_mtus(text: str) -> dict[str, int]:
-    """Return the MTU of RoCE that `ibv_devinfo` shows, by RDMA device."""
+    """Parse the active RoCE MTU from `ibv_devinfo`, by RDMA device."""
     found: dict[str, int] = {}
     device = ""
     for key, value in pairs(text):
@@ -204,16 +191,16 @@ def active_mtus(text: str) -> dict[str, int]:
 
 
 def firmware(text: str) -> Settings:
-    """Return what mlxconfig says is in force, and what will be from the next boot on; by number where they have one."""
+    """Parse the current and next-boot settings of mlxconfig; enumerated values by number."""
     rows = [match.groups() for match in SETTING.finditer(plain(text))]
     forced = FORCED.search(plain(text))
     is_forced = bool(int(forced[1], 16)) if forced else None
     return {row[0]: _value(row[2]) for row in rows}, {row[0]: _value(row[3]) for row in rows}, is_forced
 
 
-def _value(told: str) -> str:
-    match = NAMED.match(told)
-    return match[1] if match else told
+def _value(word: str) -> str:
+    match = NAMED.match(word)
+    return match[1] if match else word
 
 
 KERNEL = "/proc/sys/kernel"
@@ -221,7 +208,6 @@ DMI = "/sys/class/dmi/id"
 
 
 def system(tree: Tree) -> System | Absent:
-    """Return what a host is."""
     release = settings(tree.text("/etc/os-release"))
     kernel = tree.text(f"{KERNEL}/osrelease")
     found = System(
@@ -242,7 +228,7 @@ INSTALLED = {
     "mft": re.compile(r"^\w+, (?:mft|mstflint) ([0-9][\w.-]*)", re.MULTILINE),
     "libnccl": re.compile(r"libnccl\.so\.([0-9.]+)\s*$", re.MULTILINE),
 }
-"""Package → its version, in what the programs say that were asked for it."""
+"""Package → pattern of its version in VERSIONS' output."""
 MODULES = ("mlx5_core", "nvidia", "nvidia_peermem")
 
 
@@ -255,19 +241,24 @@ def host(
     topology: Topology,
     versions: str,
 ) -> HostFacts | Absent:
-    """Return what the host tells of itself."""
     if not tree.files:
         return Absent("its files below /proc and /sys could not be read")
     concerned = (*topology.gpus, *(card.pci for card in cards))
+    iommu = {tree.text(f"{card.folder}/iommu_group/type") for card in cards} - {""}
+    tools = {name: tree.text(f"/sys/module/{name}/version") for name in MODULES}
+    if not tools["nvidia_peermem"] and tree.text("/sys/module/nvidia_peermem/initstate") == "live":
+        tools["nvidia_peermem"] = "loaded"
+    matches = {name: pattern.search(plain(versions)) for name, pattern in INSTALLED.items()}
+    tools |= {name: match[1] for name, match in matches.items() if match}
     return HostFacts(
         sysctls=dict(_sysctls(tree)),
         addresses=addresses,
         default_routes=default_routes,
         bridges_with_acs=bridges_with_access_control(devices, topology, concerned),
-        is_iommu_on=_is_iommu_on(tree, cards),
+        is_iommu_on=bool(iommu & TRANSLATING) if iommu else None,  # passthrough counts as off
         gpu_pcis=topology.gpus,
         nearest_nic=nearest(topology, cards),
-        tools=_tools(tree, versions),
+        tools={name: version for name, version in tools.items() if version},
         nccl=settings(tree.text("/etc/nccl.conf")),
     )
 
@@ -280,18 +271,3 @@ def _sysctls(tree: Tree) -> dict[str, str]:
             found[f"net.ipv4.conf.{name}.{key}"] = text
     ecn = tree.text("/proc/sys/net/ipv4/tcp_ecn")
     return {**found, **({"net.ipv4.tcp_ecn": ecn} if ecn else {})}
-
-
-def _is_iommu_on(tree: Tree, cards: Sequence[Card]) -> bool | None:
-    """Return whether an IOMMU translates what the NICs say; passing through, as most GPU hosts have it, is off."""
-    told = {tree.text(f"{card.folder}/iommu_group/type") for card in cards} - {""}
-    return bool(told & TRANSLATING) if told else None
-
-
-def _tools(tree: Tree, versions: str) -> dict[str, str]:
-    found = {name: tree.text(f"/sys/module/{name}/version") for name in MODULES}
-    if not found["nvidia_peermem"] and tree.text("/sys/module/nvidia_peermem/initstate") == "live":
-        found["nvidia_peermem"] = "loaded"
-    matches = {name: pattern.search(plain(versions)) for name, pattern in INSTALLED.items()}
-    found |= {name: match[1] for name, match in matches.items() if match}
-    return {name: version for name, version in found.items() if version}

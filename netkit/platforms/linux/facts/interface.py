@@ -1,7 +1,7 @@
-"""Interfaces of a host: state, neighbours, default route, and how long a link took to come up."""
+"""Parsers of a host's interfaces: state, neighbours, routes, link-up time and counters."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from netkit.facts import Absent, Counters
@@ -26,7 +26,7 @@ UNREADABLE = Absent("ip address, or the files below /sys, could not be read")
 
 
 def links(text: str) -> dict[str, Mapping[str, Any]] | None:
-    """Return what `ip -j address` printed, by interface; None when it cannot be read."""
+    """Parse `ip -j address` by interface; None if it is invalid."""
     found = document(text)
     if not isinstance(found, list):
         return None
@@ -36,7 +36,7 @@ def links(text: str) -> dict[str, Mapping[str, Any]] | None:
 def interfaces(
     told: Mapping[str, Mapping[str, Any]] | None, tree: Tree, cards: Sequence[Card], fec: Mapping[str, str]
 ) -> Mapping[str, Interface] | Absent:
-    """Return the interfaces of the NICs that are there."""
+    """Build the interfaces of the NICs that exist."""
     if told is None or not tree.files:
         return UNREADABLE
     return {
@@ -47,8 +47,8 @@ def interfaces(
 
 
 def _interface(link: Mapping[str, Any], speed: str, fec: str) -> Interface:
-    told = link.get("flags")
-    flags = set(map(str, told)) if isinstance(told, list) else None
+    words = link.get("flags")
+    flags = set(map(str, words)) if isinstance(words, list) else None
     speed_mbps = whole(speed)  # -1 while there is no link
     return Interface(
         is_up=None if flags is None else {"UP", "LOWER_UP"} <= flags,
@@ -62,63 +62,56 @@ def _interface(link: Mapping[str, Any], speed: str, fec: str) -> Interface:
 
 
 def addresses(told: Mapping[str, Mapping[str, Any]] | None) -> dict[str, tuple[str, ...]]:
-    """Return the addresses of all interfaces, with prefix length."""
-    return {name: _addresses(link) for name, link in (told or {}).items()}
-
-
-def _addresses(link: Mapping[str, Any]) -> tuple[str, ...]:
-    found = []
-    for one in members(link.get("addr_info")):
-        length = number(one.get("prefixlen"))
-        if word(one, "local") and length is not None and word(one, "scope") != "link":
-            found.append(f"{word(one, 'local')}/{length:.0f}")
-    return tuple(found)
+    """Collect the addresses of all interfaces, with prefix length, without link-local ones."""
+    found = {}
+    for name, link in (told or {}).items():
+        infos = ((one, number(one.get("prefixlen"))) for one in members(link.get("addr_info")))
+        found[name] = tuple(
+            f"{word(one, 'local')}/{length:.0f}"
+            for one, length in infos
+            if word(one, "local") and length is not None and word(one, "scope") != "link"
+        )
+    return found
 
 
 AGE = re.compile(r"([0-9]{1,6}) days?, ([0-9]{1,2}):([0-9]{2}):([0-9]{2})")
 
 
 def neighbors(text: str) -> Mapping[str, tuple[Neighbor, ...]] | Absent:
-    """Return what lldpcli printed as json0, where every value is in a list; as json, some are alone."""
+    """Parse lldpcli's json0, in which every value is a list, or its json, in which some are not."""
     found = document(text)
     if not isinstance(found, dict) or "lldp" not in found:
-        return Absent("lldpd does not tell its neighbours: see whether it is installed and runs")
-    heard: dict[str, list[Neighbor]] = {}
+        return Absent("lldpd does not show its neighbours: check whether it is installed and runs")
+    by_port: dict[str, list[Neighbor]] = {}
     for lldp in members(found["lldp"]):
         for interface in members(lldp.get("interface")):
             if word(interface, "name"):
-                heard.setdefault(word(interface, "name"), []).append(_neighbor(interface))
-    return {name: tuple(sorted(ones, key=_freshness)) for name, ones in heard.items()}
+                by_port.setdefault(word(interface, "name"), []).append(_neighbor(interface))
+
+    def age_s(neighbor: Neighbor) -> float:
+        return float("inf") if neighbor.age_s is None else neighbor.age_s
+
+    return {name: tuple(sorted(ones, key=age_s)) for name, ones in by_port.items()}
 
 
 def _neighbor(interface: Mapping[str, Any]) -> Neighbor:
     chassis, port = members(interface.get("chassis")), members(interface.get("port"))
+    age = AGE.match(word(interface, "age"))
+    days, hours, minutes, seconds = map(int, age.groups()) if age else (0, 0, 0, 0)
     return Neighbor(
         system=_value(chassis, "name") or _value(chassis, "id"),
         port=_value(port, "id"),
         description=_value(port, "descr"),
-        age_s=_age_s(word(interface, "age")),
+        age_s=float(((days * 24 + hours) * 60 + minutes) * 60 + seconds) if age else None,
     )
 
 
 def _value(about: Iterable[Mapping[str, Any]], key: str) -> str:
     for one in about:
-        for told in members(one.get(key)):
-            if word(told, "value"):
-                return word(told, "value")
+        for inner in members(one.get(key)):
+            if word(inner, "value"):
+                return word(inner, "value")
     return ""
-
-
-def _age_s(text: str) -> float | None:
-    match = AGE.match(text)
-    if match is None:
-        return None
-    days, hours, minutes, seconds = map(int, match.groups())
-    return float(((days * 24 + hours) * 60 + minutes) * 60 + seconds)
-
-
-def _freshness(neighbor: Neighbor) -> float:
-    return float("inf") if neighbor.age_s is None else neighbor.age_s
 
 
 FAILED = re.compile(r"Command failed \S*?:([0-9]{1,6})\s*\Z")
@@ -127,12 +120,12 @@ REFUSING = {"unreachable", "blackhole", "prohibit", "throw"}
 
 
 def lookups(text: str, asked: Sequence[tuple[str, str, str]]) -> tuple[Lookup, ...] | Absent:
-    """Return the answer to each lookup, in order."""
-    answers, mark, said = text.partition(COMPLAINTS)
-    failures = _failures(said)
+    """Parse the result of each route lookup, in order."""
+    answers, mark, errors = text.partition(COMPLAINTS)
+    failures = _failures(errors)
     lines = [line for line in answers.splitlines() if line.strip()]
     if not mark or len(lines) + len(failures) != len(asked):
-        return Absent("ip route get did not answer all that was asked")
+        return Absent("ip route get did not answer every lookup")
     found = iter(lines)
     return tuple(
         Lookup(*one, failure=failures[number]) if number in failures else _lookup(one, next(found, ""))
@@ -140,20 +133,18 @@ def lookups(text: str, asked: Sequence[tuple[str, str, str]]) -> tuple[Lookup, .
     )
 
 
-def _failures(said: str) -> dict[int, str]:
-    """Return the lines of the input that failed, with what was said before."""
+def _failures(errors: str) -> dict[int, str]:
+    """Parse the input lines that failed, each with the message before it."""
     found: dict[int, str] = {}
     reason = ""
-    for line in said.splitlines():
+    for line in errors.splitlines():
         match = FAILED.search(line)
         if match:
             found[int(match[1])] = reason or "no route"
-        reason = "" if match else _reason(line) or reason
+            reason = ""
+        else:
+            reason = line.strip().removeprefix("RTNETLINK answers: ").removeprefix("Error: ") or reason
     return found
-
-
-def _reason(line: str) -> str:
-    return line.strip().removeprefix("RTNETLINK answers: ").removeprefix("Error: ")
 
 
 def _lookup(asked: tuple[str, str, str], line: str) -> Lookup:
@@ -166,27 +157,26 @@ def _lookup(asked: tuple[str, str, str], line: str) -> Lookup:
     return Lookup(*asked, out_interface=word(route, "dev"), gateway=_gateway(route))
 
 
-def _gateway(route: Mapping[str, Any]) -> str:
-    """Return the next hop, which may be of another address family."""
-    return word(route, "gateway") or word(member(route, "via"), "host")
+def _gateway(hop: Mapping[str, Any]) -> str:
+    """Return the address of a next hop, which may be of another address family."""
+    return word(hop, "gateway") or word(member(hop, "via"), "host")
 
 
 def default_routes(text: str) -> tuple[DefaultRoute, ...] | None:
-    """Return the default routes of both families; None when those of IPv4 were not told."""
-    told = {family: document(shown) for family, shown in sections(text).items()}
-    if not isinstance(told.get("4"), list):
+    """Parse the default routes of both families, one per next hop; None if those of IPv4 are missing."""
+    by_family = {family: document(shown) for family, shown in sections(text).items()}
+    if not isinstance(by_family.get("4"), list):
         return None
-    return tuple(way for family in (4, 6) for route in members(told.get(str(family))) for way in _ways(route, family))
-
-
-def _ways(route: Mapping[str, Any], family: int) -> Iterator[DefaultRoute]:
-    """Yield each next hop of a route; one that refuses packets has none."""
-    if word(route, "type") not in {"", "unicast"}:
-        return
-    for hop in (route, *members(route.get("nexthops"))):
-        if word(hop, "dev"):
-            gateway = word(hop, "gateway") or word(member(hop, "via"), "host")
-            yield DefaultRoute(word(hop, "dev"), gateway, whole(route.get("metric")) or 0, family)
+    found = []
+    for family in (4, 6):
+        for route in members(by_family.get(str(family))):
+            if word(route, "type") not in {"", "unicast"}:
+                continue
+            for hop in (route, *members(route.get("nexthops"))):
+                if word(hop, "dev"):
+                    metric = whole(route.get("metric")) or 0
+                    found.append(DefaultRoute(word(hop, "dev"), _gateway(hop), metric, family))
+    return tuple(found)
 
 
 FIELD = re.compile(r"^\s*time_to_link_up\s*\|\s*0x([0-9a-fA-F]{1,8})\s*$", re.MULTILINE)
@@ -194,10 +184,10 @@ MS_PER_S = 1000
 
 
 def times_s(text: str) -> Mapping[str, float]:
-    """Return the time of each NIC whose link is up; the firmware writes 0 until it is."""
+    """Parse the link-up time of each NIC whose link is up; until then the firmware holds 0."""
     found = {name: FIELD.search(plain(shown)) for name, shown in sections(text).items()}
-    told = {name: int(match[1], 16) for name, match in found.items() if match}
-    return {name: time_ms / MS_PER_S for name, time_ms in told.items() if time_ms}
+    times_ms = {name: int(match[1], 16) for name, match in found.items() if match}
+    return {name: time_ms / MS_PER_S for name, time_ms in times_ms.items() if time_ms}
 
 
 Rows = Mapping[str, int]
@@ -256,37 +246,40 @@ OF_PRIORITY = re.compile(r"(rx|tx)_prio([0-7])_([a-z_]+)\Z")
 FEC: Mapping[str, str] = {"corrected_blocks": "fec_corrected", "uncorrectable_blocks": "fec_uncorrectable"}
 
 
-class Book:
-    """Counters as they are written down: name → place → count."""
+class CounterTable:
+    """Counters under construction: name → place → count."""
 
     def __init__(self) -> None:
         self.counters: dict[str, dict[str, int]] = {}
 
     def write(self, name: str, at: str, count: int | None) -> None:
-        """Write one down, if it was told."""
+        """Add a counter, unless it is None."""
         if count is not None:
             self.counters.setdefault(name, {})[at] = count
 
     def rows(self, rows: Rows, names: Mapping[str, str], at: str) -> None:
-        """Write down what is known of some rows."""
-        for told, name in names.items():
-            self.write(name, at, rows.get(told))
+        """Add the counters of the rows with known names."""
+        for row, name in names.items():
+            self.write(name, at, rows.get(row))
 
 
 def counters(tree: Tree, cards: Sequence[Card], statistics: str, fec: str) -> Counters | Absent:
-    """Return the counters of the NICs."""
-    book = Book()
+    """Collect the counters of the NICs from sysfs, the driver and ethtool."""
+    table = CounterTable()
     driver, corrections = sections(statistics), sections(fec)
     for card in cards:
-        _files(book, tree, card)
+        kernel = _below(tree, f"{card.net}/statistics")
+        table.rows(_below(tree, f"{card.port}/hw_counters"), QUEUE, card.interface)
+        table.rows(kernel, ALWAYS_KERNEL, card.interface)
+        table.write("carrier_changes", card.interface, whole(tree.text(f"{card.net}/carrier_changes")))
         if card.interface in driver:
-            _driver(book, card.interface, counts(driver[card.interface]), _below(tree, f"{card.net}/statistics"))
-        book.rows(counts(corrections.get(card.interface, "")), FEC, card.interface)
-    return book.counters or Absent("neither sysfs nor ethtool shows counters of any NIC")
+            _driver(table, card.interface, counts(driver[card.interface]), kernel)
+        table.rows(counts(corrections.get(card.interface, "")), FEC, card.interface)
+    return table.counters or Absent("neither sysfs nor ethtool shows counters of any NIC")
 
 
 def counts(text: str) -> dict[str, int]:
-    """Return rows of `name: count`, the total where there is one for each lane too."""
+    """Parse rows of `name: count`; the total comes first where there are counts by lane."""
     found: dict[str, int] = {}
     for name, value in pairs(text):
         count = whole(value)
@@ -300,32 +293,25 @@ def _below(tree: Tree, folder: str) -> dict[str, int]:
     return {name: count for name, count in found.items() if count is not None}
 
 
-def _files(book: Book, tree: Tree, card: Card) -> None:
-    """Write down what only files tell."""
-    book.rows(_below(tree, f"{card.port}/hw_counters"), QUEUE, card.interface)
-    book.rows(_below(tree, f"{card.net}/statistics"), ALWAYS_KERNEL, card.interface)
-    book.write("carrier_changes", card.interface, whole(tree.text(f"{card.net}/carrier_changes")))
+def _driver(table: CounterTable, interface: str, rows: Rows, kernel: Rows) -> None:
+    """Add the driver's counters, and for a virtual function the kernel's instead.
 
-
-def _driver(book: Book, interface: str, rows: Rows, kernel: Rows) -> None:
-    """Write down what the driver tells, and for a virtual function what the kernel tells instead.
-
-    Never one for the other: a NIC whose driver did not answer this once would seem to count backwards.
+    They are not interchangeable: a NIC whose driver failed to answer once would seem to count backwards.
     """
-    book.rows(rows, PORT, interface)
+    table.rows(rows, PORT, interface)
     if not any(name.endswith("_phy") for name in rows):
-        book.rows(kernel, KERNEL, interface)
+        table.rows(kernel, KERNEL, interface)
     for name, count in rows.items():
         match = OF_PRIORITY.match(name)
         known = PRIORITY.get(f"{match[1]}_{match[3]}") if match else None
         if match and known:
-            book.write(known, place(interface, match[2]), count)
+            table.write(known, place(interface, match[2]), count)
 
 
 def bins(found: Mapping[str, Mapping[int, int]]) -> Counters | Absent:
-    """Return the histograms of wrong symbols as counters."""
-    book = Book()
+    """Convert the histograms of symbol errors to counters."""
+    table = CounterTable()
     for interface, histogram in found.items():
         for symbols, count in histogram.items():
-            book.write("fec_bin", place(interface, symbols), count)
-    return book.counters or Absent("no NIC tells its histogram of wrong symbols")
+            table.write("fec_bin", place(interface, symbols), count)
+    return table.counters or Absent("no NIC shows its histogram of symbol errors")

@@ -1,7 +1,7 @@
-"""Modules of a host's NICs, by `mlxlink` and `ethtool`."""
+"""Transceivers of a host's NICs: parsers of `mlxlink` and `ethtool`."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from itertools import pairwise
 from typing import Any, Literal
@@ -14,16 +14,16 @@ DARK_DBM = -40.0
 
 
 def is_lit(lane: Lane) -> bool:
-    """Whether anything goes in or out of a lane."""
+    """Whether a lane has optical power or bias current."""
     lights = (lane.rx_dbm, lane.tx_dbm)
     return bool(lane.bias_ma) or any(light is not None and light > DARK_DBM for light in lights)
 
 
 def in_use(lanes: Mapping[int, Lane], count: int | None = None) -> Mapping[int, Lane]:
-    """Return the lanes a port uses: as many as its media says, or those up to the last that is lit.
+    """Select the lanes a port uses: the number its media type specifies, or those up to the last lit one.
 
-    A DR4 module in a cage of eight lanes uses four. A dead lane among them still counts: there are 1, 2, 4 or 8. While
-    all are dark nobody can tell, and all stay.
+    A DR4 module in a cage of eight lanes uses four. The number is rounded up to 1, 2, 4 or 8, so that a dead lane among
+    them still counts. While all are dark, all stay.
     """
     last = max((number for number, lane in lanes.items() if is_lit(lane)), default=0)
     wanted = max(last, count or 0) or max(lanes, default=0)
@@ -32,7 +32,7 @@ def in_use(lanes: Mapping[int, Lane], count: int | None = None) -> Mapping[int, 
 
 
 def measured(lanes: Mapping[int, Lane]) -> Mapping[int, Lane]:
-    """Return lanes without what no lane has any of: cables of a kind that does not measure say so with zeros."""
+    """Drop quantities that are zero on all lanes: cables report zeros for what they do not measure."""
     lights = [light for lane in lanes.values() for light in (lane.rx_dbm, lane.tx_dbm)]
     has_light = any(light is not None and light != 0 and light > DARK_DBM for light in lights)
     has_current = any(lane.bias_ma for lane in lanes.values())
@@ -42,7 +42,7 @@ def measured(lanes: Mapping[int, Lane]) -> Mapping[int, Lane]:
 
 
 def limits(low: float | None, high: float | None) -> Limits | None:
-    """Return alarm limits; bounds that leave nothing between them are none."""
+    """Build alarm limits; None for an empty range."""
     return Limits(low_alarm=low, high_alarm=high) if low is not None and high is not None and low < high else None
 
 
@@ -61,7 +61,7 @@ Values = Sequence[float | None]
 
 
 def values(rows: Rows, key: str) -> list[str]:
-    """Return a value for each lane: a list inside an object, or words separated by commas."""
+    """Return the values by lane: a list inside an object, or comma-separated words."""
     told = rows.get(key, "")
     listed = told.get("values") if isinstance(told, dict) else None
     if isinstance(listed, list):
@@ -70,13 +70,13 @@ def values(rows: Rows, key: str) -> list[str]:
 
 
 def word(rows: Rows, key: str) -> str:
-    """Return a text; empty where there is none, or not for this link."""
+    """Return a text; empty if missing or not applicable."""
     told = rows.get(key)
     return told.strip() if isinstance(told, str) and told.strip() != "N/A" else ""
 
 
 def mlxlink_module(rows: Rows) -> Module | None:
-    """Return a module; None where nothing is told of it."""
+    """Build the module from `mlxlink`; None if it is not identified."""
     cable = word(rows, "Cable Type").lower()
     if "unplugged" in cable:
         return Module(is_present=False)
@@ -97,32 +97,30 @@ def mlxlink_module(rows: Rows) -> Module | None:
 
 
 def _measured(found: Module, rows: Rows, media: str) -> Module:
-    told = {name: _readings(rows, key, 0.001 if name == "voltage_v" else 1) for name, key in KEYS.items()}
-    match = LANES_OF_MEDIA.search(media)
-    lanes = in_use(_lanes(rows, *(told[name][0] for name in _LIGHTS)), int(match[1]) if match else None)
+    readings: dict[Quantity, Values] = {}
+    ranges: dict[Quantity, Limits | None] = {}
+    for name, key in KEYS.items():  # `v,v,v,v [low..high]`
+        unit = 0.001 if name == "voltage_v" else 1
+        told = word(rows, key)
+        match = RANGED.match(told)
+        parts = (match[1] if match else told).split(",")[:MOST_LANES]
+        readings[name] = [_scaled(part, unit) for part in parts]
+        ranges[name] = limits(_scaled(match[2], unit), _scaled(match[3], unit)) if match else None
+    count = LANES_OF_MEDIA.search(media)
+    every = _lanes(rows, readings["rx_dbm"], readings["tx_dbm"], readings["bias_ma"])
+    lanes = in_use(every, int(count[1]) if count else None)
     return replace(
         found,
-        temperature_c=told["temperature_c"][0][0],
-        voltage_v=told["voltage_v"][0][0],
+        temperature_c=readings["temperature_c"][0],
+        voltage_v=readings["voltage_v"][0],
         lanes=lanes if found.kind == "optic" else measured(lanes),
-        limits={name: limits for name, (_, limits) in told.items() if limits is not None},
+        limits={name: one for name, one in ranges.items() if one is not None},
     )
 
 
-_LIGHTS: tuple[Quantity, ...] = ("rx_dbm", "tx_dbm", "bias_ma")
-
-
-def _readings(rows: Rows, key: str, unit: float) -> tuple[Values, Limits | None]:
-    """Return a reading's values and the module's own alarm limits: `v,v,v,v [low..high]`."""
-    told = word(rows, key)
-    match = RANGED.match(told)
-    found = [_scaled(part, unit) for part in (match[1] if match else told).split(",")[:MOST_LANES]]
-    return found, limits(_scaled(match[2], unit), _scaled(match[3], unit)) if match else None
-
-
 def _scaled(text: str, unit: float) -> float | None:
-    told = number(text)
-    return None if told is None else round(told * unit, 6)
+    value = number(text)
+    return None if value is None else round(value * unit, 6)
 
 
 def _lanes(rows: Rows, rx: Values, tx: Values, bias: Values) -> Mapping[int, Lane]:
@@ -131,8 +129,8 @@ def _lanes(rows: Rows, rx: Values, tx: Values, bias: Values) -> Mapping[int, Lan
         return {}
     return {
         index + 1: Lane(
-            rx_dbm=_light(rx, index),
-            tx_dbm=_light(tx, index),
+            rx_dbm=_power(rx, index),
+            tx_dbm=_power(tx, index),
             bias_ma=bias[index] if index < len(bias) else None,
             has_rx_loss=_flag(losses, index),
             has_tx_fault=_flag(faults, index),
@@ -141,49 +139,51 @@ def _lanes(rows: Rows, rx: Values, tx: Values, bias: Values) -> Mapping[int, Lan
     }
 
 
-def _light(told: Values, index: int) -> float | None:
-    value = told[index] if index < len(told) else None
+def _power(values: Values, index: int) -> float | None:
+    value = values[index] if index < len(values) else None
     return None if value is None else max(value, DARK_DBM)
 
 
-def _flag(told: Sequence[str], index: int) -> bool | None:
-    return {"0": False, "1": True}.get(told[index]) if index < len(told) else None
+def _flag(words: Sequence[str], index: int) -> bool | None:
+    return {"0": False, "1": True}.get(words[index]) if index < len(words) else None
 
 
 SMALLEST = 1e-30
-"""A rate of 15E-255 is the tool's zero."""
+"""The tool prints 15E-255 for zero."""
 DASHES = re.compile(r"-{3,}\Z")
 
 
 @dataclass(frozen=True, slots=True)
 class OpticReading:
-    """What one call told."""
+    """The result of one call of `mlxlink`."""
 
     module: Module | None = None
     line: Line | None = None
     bins: Mapping[int, int] = field(default_factory=dict)
-    """Number of wrong symbols → codewords."""
+    """Symbol errors in a codeword → number of codewords."""
 
 
 def shown(text: str) -> OpticReading:
-    """Return what one call told; nothing where it told nothing."""
-    found = _sections(text)
+    """Parse the output of one call, as JSON or text."""
+    answer = document(text)
+    found = member(member(answer, "result"), "output") if isinstance(answer, dict) else _of_text(text)
+    histogram = member(found, "Histogram of FEC Errors")
+    bins = {}
+    for name in histogram:  # a bin's number is in its name, the count is the last word
+        head, _, index = name.partition(" ")
+        words = " ".join(values(histogram, name)).split()
+        count = whole(words[-1]) if words else None
+        if head == "Bin" and whole(index) is not None and count is not None:
+            bins[int(index)] = count
     return OpticReading(
         module=mlxlink_module(member(found, "Module Info")),
         line=_line(member(found, "Operational Info"), member(found, "Physical Counters and BER Info")),
-        bins=dict(_bins(member(found, "Histogram of FEC Errors"))),
+        bins=bins,
     )
 
 
-def _sections(text: str) -> Mapping[str, Any]:
-    told = document(text)
-    if isinstance(told, dict):
-        return member(member(told, "result"), "output")
-    return _of_text(text)
-
-
 def _of_text(text: str) -> Mapping[str, Any]:
-    """Return the text form in the shape of the JSON: headings are underlined, lanes are separated by commas."""
+    """Convert text output to the structure of the JSON: headings are underlined, lanes are comma-separated."""
     found: dict[str, dict[str, object]] = {}
     rows: dict[str, object] = {}
     for line, after in pairwise([*plain(text).splitlines(), ""]):
@@ -210,7 +210,7 @@ def _line(operation: Rows, counters: Rows) -> Line | None:
 
 
 def fec_name(told: str) -> str:
-    """Return a kind of FEC in the words of facts, or as it was told."""
+    """Convert the tool's name of an FEC to `rs`, `fc` or `none`; other names stay as they are."""
     upper = told.upper()
     if "RS" in upper and "FEC" in upper:
         return "rs"
@@ -224,16 +224,6 @@ def _rate(told: str) -> float | None:
     if rate is None or not 0 <= rate <= 1:
         return None
     return rate if rate >= SMALLEST else 0.0
-
-
-def _bins(rows: Rows) -> Iterator[tuple[int, int]]:
-    """Yield the bins: the number stands in the name, the count last."""
-    for name in rows:
-        head, _, index = name.partition(" ")
-        words = " ".join(values(rows, name)).split()
-        count = whole(words[-1]) if words else None
-        if head == "Bin" and whole(index) is not None and count is not None:
-            yield int(index), count
 
 
 ModuleRows = Mapping[str, str]
@@ -255,19 +245,25 @@ YES_NO = {"Yes": True, "On": True, "No": False, "Off": False}
 
 
 def modules(text: str) -> Mapping[str, Module] | Absent:
-    """Return the modules that tell of themselves, by interface."""
+    """Parse `ethtool -m`: the modules that identify themselves, by interface."""
     found = {name: dict(pairs(page, " :")) for name, page in sections(text).items()}
-    told = {name: module(rows) for name, rows in found.items() if "Identifier" in rows}
-    return told or Absent("ethtool -m shows no module of any NIC")
+    known = {name: module(rows) for name, rows in found.items() if "Identifier" in rows}
+    return known or Absent("ethtool -m shows no module of any NIC")
 
 
 def module(rows: ModuleRows) -> Module:
-    """Return a module by its rows."""
-    kind = _kind(rows)
+    technology = rows.get("Transmitter technology", "").lower()
+    kind: Kind = "aoc" if "no separable" in rows.get("Connector", "").lower() else "optic"
+    if "copper" in technology:
+        kind = "copper"
+    elif not technology:
+        kind = "unknown"
+    identifier = rows.get("Identifier", "")
+    name = PARENTHESES.match(identifier)
     lanes = in_use(_optic_lanes(rows)) if kind != "copper" else {}
     return Module(
         kind=kind,
-        identifier=_named(rows.get("Identifier", "")),
+        identifier=name[1] if name else identifier,
         vendor=rows.get("Vendor name", ""),
         part=rows.get("Vendor PN", ""),
         serial=rows.get("Vendor SN", ""),
@@ -279,57 +275,42 @@ def module(rows: ModuleRows) -> Module:
     )
 
 
-def _kind(rows: ModuleRows) -> Kind:
-    technology = rows.get("Transmitter technology", "").lower()
-    if "copper" in technology:
-        return "copper"
-    if not technology:
-        return "unknown"
-    return "aoc" if "no separable" in rows.get("Connector", "").lower() else "optic"
-
-
-def _named(value: str) -> str:
-    """Return the name that stands in parentheses behind a code."""
-    match = PARENTHESES.match(value)
-    return match[1] if match else value
-
-
 def _first(value: str) -> float | None:
     return number(next(iter(value.split()), ""))
 
 
 def light(value: str) -> float | None:
-    """Return a power in dBm; no light is -40."""
+    """Parse optical power in dBm; none is -40."""
     match = DBM.search(value)
     if match is None:
         return None
     if match[1] == "-inf":
         return DARK_DBM
-    told = number(match[1])
-    return None if told is None else max(told, DARK_DBM)
+    dbm = number(match[1])
+    return None if dbm is None else max(dbm, DARK_DBM)
 
 
 def _optic_lanes(rows: ModuleRows) -> dict[int, Lane]:
     lanes: dict[int, Lane] = {}
     for key, value in rows.items():
         match = LANE.match(key)
-        if match and match[1] in {BIAS, TX, RX}:
-            lane = lanes.get(int(match[2]), Lane())
-            lanes[int(match[2])] = _with(lane, match[1], value)
+        if not match:
+            continue
+        lane = lanes.get(int(match[2]), Lane())
+        if match[1] == BIAS:
+            lanes[int(match[2])] = replace(lane, bias_ma=_first(value))
+        elif match[1] == TX:
+            lanes[int(match[2])] = replace(lane, tx_dbm=light(value))
+        elif match[1] == RX:
+            lanes[int(match[2])] = replace(lane, rx_dbm=light(value))
     losses, faults = _flags(rows.get("Rx loss of signal"), lanes), _flags(rows.get("Tx fault"), lanes)
     return {
         at: replace(lane, has_rx_loss=losses.get(at), has_tx_fault=faults.get(at)) for at, lane in sorted(lanes.items())
     }
 
 
-def _with(lane: Lane, what: str, value: str) -> Lane:
-    if what == BIAS:
-        return replace(lane, bias_ma=_first(value))
-    return replace(lane, tx_dbm=light(value)) if what == TX else replace(lane, rx_dbm=light(value))
-
-
 def _flags(value: str | None, lanes: Iterable[int]) -> Mapping[int, bool | None]:
-    """Return a flag of each lane: `None` is none of them, a list has one for each, a word is for all."""
+    """Parse a flag by lane: `None` means no lane, a list has one value per lane, a word applies to all."""
     if value is None:
         return {}
     if value.startswith("["):
@@ -346,17 +327,13 @@ def _limits(rows: ModuleRows) -> Mapping[Quantity, Limits]:
             name = QUANTITIES[match[1]]
             level = light(value) if name in {"rx_dbm", "tx_dbm"} else _first(value)
             found[name] = replace(found.get(name, Limits()), **{f"{match[2]}_{match[3]}": level})
-    return {name: limits for name, limits in found.items() if _is_range(limits)}
-
-
-def _is_range(limits: Limits) -> bool:
-    """Whether limits leave anything between them: a module without thresholds has zeros."""
-    told = {getattr(limits, field.name) for field in fields(limits)} - {None}
-    return len(told) > 1
+    # A module without thresholds has zeros: keep limits with at least two different values.
+    values_of = {name: {getattr(one, field.name) for field in fields(one)} - {None} for name, one in found.items()}
+    return {name: one for name, one in found.items() if len(values_of[name]) > 1}
 
 
 def merged(own: Module, other: Module) -> Module:
-    """Return a module as its memory tells it, and what it does not tell, the media among it, by the NIC's firmware."""
+    """Complete a module read from its memory with values from the NIC's firmware, which knows the media type."""
     empty = Module()
     filled = {
         field.name: getattr(other, field.name)
@@ -365,5 +342,5 @@ def merged(own: Module, other: Module) -> Module:
     }
     filled |= {"identifier": other.identifier or own.identifier, "limits": {**other.limits, **own.limits}}
     if 0 < len(other.lanes) < len(own.lanes):
-        filled["lanes"] = other.lanes  # its memory has those of the other port too, in a module that serves two
+        filled["lanes"] = other.lanes  # in a module shared by two ports, its memory has the lanes of both
     return replace(own, **filled)

@@ -1,4 +1,4 @@
-"""Reading what a host printed, whatever it is: nothing here raises."""
+"""Tolerant parsing of a host's output: nothing here raises, whatever the input."""
 
 import math
 import re
@@ -17,53 +17,53 @@ MOST = 2**64
 NOTHING: Mapping[str, Any] = {}
 
 
-def whole(told: object) -> int | None:
-    """Return a count or an index; None when that is not what was told."""
-    if isinstance(told, str) and WHOLE.match(told.strip()):
-        told = int(told)
-    is_count = isinstance(told, int) and not isinstance(told, bool)
-    return told if is_count and isinstance(told, int) and 0 <= told < MOST else None
+def whole(value: object) -> int | None:
+    """Convert a count or an index, a string included; None for anything else."""
+    if isinstance(value, str) and WHOLE.match(value.strip()):
+        value = int(value)
+    is_count = isinstance(value, int) and not isinstance(value, bool)
+    return value if is_count and isinstance(value, int) and 0 <= value < MOST else None
 
 
-def number(told: object) -> float | None:
-    """Return a measured value; None when that is not what was told."""
-    if isinstance(told, str):
-        return number(float(told)) if NUMBER.match(told.strip()) else None
-    if isinstance(told, bool) or not isinstance(told, int | float) or abs(told) >= MOST:
+def number(value: object) -> float | None:
+    """Convert a measured value, a string included; None for anything else."""
+    if isinstance(value, str):
+        return number(float(value)) if NUMBER.match(value.strip()) else None
+    if isinstance(value, bool) or not isinstance(value, int | float) or abs(value) >= MOST:
         return None
-    return float(told) if math.isfinite(told) else None
+    return float(value) if math.isfinite(value) else None
 
 
 def plain(text: str) -> str:
-    """Return a text without the colours of a terminal."""
+    """Remove terminal colours."""
     return COLOUR.sub("", text)
 
 
 def document(text: str) -> Any:
-    """Return the JSON that a command printed; None when it is none."""
+    """Parse JSON; None if it is invalid."""
     return parsed(text)
 
 
 def members(found: object) -> tuple[Mapping[str, Any], ...]:
-    """Return the objects in a list; an object alone counts as one."""
+    """Return the objects of a list; a single object counts as a list of one."""
     listed = found if isinstance(found, list) else [found]
     return tuple(one for one in listed if isinstance(one, dict))
 
 
 def member(found: object, key: str) -> Mapping[str, Any]:
-    """Return an object inside another one; empty when there is none."""
+    """Return an object inside another one; empty if there is none."""
     inner = found.get(key) if isinstance(found, dict) else None
     return inner if isinstance(inner, dict) else NOTHING
 
 
 def word(found: Mapping[str, Any], key: str) -> str:
-    """Return a text inside an object; empty when there is none."""
-    told = found.get(key)
-    return told.strip() if isinstance(told, str) else ""
+    """Return a text inside an object; empty if there is none."""
+    value = found.get(key)
+    return value.strip() if isinstance(value, str) else ""
 
 
 def sections(text: str) -> dict[str, str]:
-    """Return what one command printed about each NIC, of those it ended well for."""
+    """Split output by NIC; NICs for which the command failed are dropped."""
     found: dict[str, str] = {}
     name, rows = "", list[str]()
     for line in text.splitlines():
@@ -79,7 +79,7 @@ def sections(text: str) -> dict[str, str]:
 
 
 def pairs(text: str, separator: str = ":") -> Iterator[tuple[str, str]]:
-    """Yield keys and values of lines; lines without a separator are left out."""
+    """Yield the key and value of each line that has a separator."""
     for line in plain(text).splitlines():
         key, found, value = line.partition(separator)
         if found and key.strip():
@@ -88,7 +88,7 @@ def pairs(text: str, separator: str = ":") -> Iterator[tuple[str, str]]:
 
 PCI = "/sys/bus/pci/devices"
 LAST = "/end"
-"""Stands for a file after the last one: what was cut off before it is not the tree."""
+"""A marker after the last file, which truncated output lacks."""
 CONF = "/proc/sys/net/ipv4/conf"
 SYSCTLS = ("rp_filter", "arp_ignore", "arp_announce")
 SLOT = re.compile(r"[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]\Z")
@@ -97,16 +97,16 @@ PF_PORT = re.compile(r"p\d+\Z")
 
 @dataclass(frozen=True, slots=True)
 class Tree:
-    """Texts by path."""
+    """Files of a host: path → text."""
 
     files: Mapping[str, str]
 
     def text(self, path: str) -> str:
-        """Return what a file holds; empty when it is not there."""
+        """Return the text of a file; empty if it does not exist."""
         return self.files.get(path, "").strip()
 
     def below(self, folder: str) -> Iterator[tuple[str, str]]:
-        """Yield the files below a folder, by the path from there."""
+        """Yield the files below a folder, by relative path."""
         head = f"{folder}/"
         for path, text in self.files.items():
             if path.startswith(head):
@@ -115,7 +115,7 @@ class Tree:
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """A NIC as it stands in the tree."""
+    """A NIC of a `Tree`."""
 
     interface: str
     pci: str
@@ -124,17 +124,17 @@ class Card:
 
     @property
     def net(self) -> str:
-        """Return the folder of its interface."""
+        """The folder of its interface."""
         return f"{self.folder}/net/{self.interface}"
 
     @property
     def port(self) -> str:
-        """Return the folder of its RDMA port."""
+        """The folder of its RDMA port."""
         return f"{self.folder}/infiniband/{self.rdma}/ports/1"
 
 
 def parse(text: str) -> Tree:
-    """Return what `grep -aZ` printed: path, NUL, a line of the file; nothing when the end is missing."""
+    """Parse the output of `grep -aZ`: path, NUL, a line of the file; empty if it is truncated."""
     found: dict[str, list[str]] = {}
     for line in text.split("\n"):
         path, mark, rest = line.partition("\0")
@@ -145,25 +145,21 @@ def parse(text: str) -> Tree:
 
 
 def cards(tree: Tree, nics: tuple[SubjectNic, ...]) -> tuple[Card, ...]:
-    """Return the NICs that are at the addresses the design knows, by the interface each really has."""
+    """Find the NICs at the PCI addresses of the design, each with its actual interface."""
     found = {}
     for nic in nics:
         folder = f"{PCI}/{nic.pci}"
         names = sorted({path.split("/")[1] for path, _ in tree.below(folder) if path.startswith("net/")})
         rdmas = sorted({path.split("/")[1] for path, _ in tree.below(folder) if path.startswith("infiniband/")})
         if names:
-            name = nic.interface if nic.interface in names else _own(tree, folder, names)
+            # Representors of functions are listed beside the port itself.
+            ports = (one for one in names if PF_PORT.match(tree.text(f"{folder}/net/{one}/phys_port_name")))
+            name = nic.interface if nic.interface in names else next(ports, names[0])
             found[name] = Card(name, nic.pci, nic.rdma if nic.rdma in rdmas else next(iter(rdmas), ""), folder)
     return tuple(found.values())
 
 
-def _own(tree: Tree, folder: str, names: list[str]) -> str:
-    """Return the interface that is the port itself: representors of functions stand beside it."""
-    ports = (name for name in names if PF_PORT.match(tree.text(f"{folder}/net/{name}/phys_port_name")))
-    return next(ports, names[0])
-
-
 def settings(text: str, quotes: str = "\"'") -> dict[str, str]:
-    """Return a file of `KEY=value` lines; comments and what is none are left out."""
+    """Parse `KEY=value` lines; comments and other lines are skipped."""
     rows = (line.strip().partition("=") for line in text.splitlines() if not line.lstrip().startswith("#"))
     return {key.strip(): value.strip().strip(quotes) for key, found, value in rows if found and key.strip()}

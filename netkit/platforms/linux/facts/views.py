@@ -1,4 +1,4 @@
-"""Which commands find which facts of a host. Commands that several views share are asked once."""
+"""Views of a host. Commands that several views share run once."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -17,7 +17,7 @@ DISK = disk.view("/usr/local/sbin")
 
 
 def views(subject: ViewSubject) -> tuple[View, ...]:
-    """Return the views of a host; what costs a card seconds tells more than what is quick, so it is first."""
+    """Build the views of a host; costly ones expose more than quick ones, so they come first."""
     return (*(_costly(subject) if subject.nics else ()), *_quick(subject))
 
 
@@ -45,9 +45,17 @@ def _of_nics(subject: ViewSubject, files: str) -> Iterator[View]:
     yield _view((fec,), lambda text: Facts(lines=_lines(_fecs(text))), "lines")
     yield _view((module,), lambda text: Facts(modules=optic.modules(text)), "modules")
     yield _view((files, command.LSPCI, command.DEVINFO), lambda *texts: _nics(subject, *texts), "nics")
-    yield _view((files, command.qos(subject), command.pause(subject)), lambda *texts: _qos(subject, *texts), "qos")
-    counts = (command.counts(subject), command.statistics(subject), fec)
-    yield _view(counts, lambda *texts: _counters(subject, *texts), "counters")
+
+    def read_qos(files: str, shown: str, pause: str) -> Facts:
+        tree = parse(files)
+        return Facts(qos=qos(tree, cards(tree, subject.nics), shown, pause))
+
+    def read_counters(files: str, statistics: str, fec: str) -> Facts:
+        tree = parse(files)
+        return Facts(counters=interface.counters(tree, cards(tree, subject.nics), statistics, fec))
+
+    yield _view((files, command.qos(subject), command.pause(subject)), read_qos, "qos")
+    yield _view((command.counts(subject), command.statistics(subject), fec), read_counters, "counters")
 
 
 def _costly(subject: ViewSubject) -> Iterator[View]:
@@ -55,7 +63,12 @@ def _costly(subject: ViewSubject) -> Iterator[View]:
     kept = tuple(command.firmware(one) for one in subject.nics)
     fec, module = command.fec(subject), command.module(subject)
     yield _view((fec, module, *links), lambda *texts: _optics(subject, *texts), "lines", "modules", is_costly=True)
-    yield _view(links, lambda *texts: _bins(subject, *texts), "counters", is_costly=True)
+
+    def read_bins(*outputs: str) -> Facts:
+        found = {one.interface: optic.shown(text).bins for one, text in zip(subject.nics, outputs, strict=True)}
+        return Facts(counters=interface.bins(found))
+
+    yield _view(links, read_bins, "counters", is_costly=True)
     shown = (command.files(subject), command.ADDRESSES, fec, command.link_up(subject))
     yield _view(shown, lambda *texts: _interfaces(subject, *texts), "interfaces", is_costly=True)
     about = (command.files(subject), command.LSPCI, command.DEVINFO, *kept)
@@ -72,9 +85,10 @@ def _host(
 ) -> Facts:
     tree = parse(files)
     found = cards(tree, subject.nics)
-    there = interface.addresses(interface.links(addresses))
-    ways = interface.default_routes(defaults)
-    return Facts(host=host(tree, found, there, ways, hardware.devices(devices), hardware.topology(topology), versions))
+    present = interface.addresses(interface.links(addresses))
+    routes = interface.default_routes(defaults)
+    pci = hardware.devices(devices)
+    return Facts(host=host(tree, found, present, routes, pci, hardware.topology(topology), versions))
 
 
 def _interfaces(subject: ViewSubject, files: str, addresses: str, fec: str, registers: str = "") -> Facts:
@@ -93,25 +107,10 @@ def _nics(subject: ViewSubject, files: str, devices: str, info: str, *kept: str)
     return Facts(nics=hardware.nics(tree, found, hardware.devices(devices), hardware.active_mtus(info), firmware))
 
 
-def _qos(subject: ViewSubject, files: str, shown: str, pause: str) -> Facts:
-    tree = parse(files)
-    return Facts(qos=qos(tree, cards(tree, subject.nics), shown, pause))
-
-
-def _counters(subject: ViewSubject, files: str, statistics: str, fec: str) -> Facts:
-    tree = parse(files)
-    return Facts(counters=interface.counters(tree, cards(tree, subject.nics), statistics, fec))
-
-
-def _bins(subject: ViewSubject, *links: str) -> Facts:
-    found = {one.interface: optic.shown(text).bins for one, text in zip(subject.nics, links, strict=True)}
-    return Facts(counters=interface.bins(found))
-
-
 def _fecs(text: str) -> dict[str, str]:
-    """Return the FEC in use, by interface."""
-    told = {name: dict(pairs(shown)).get("Active FEC encoding", "") for name, shown in sections(text).items()}
-    return {name: FECS.get(fec.lower(), fec) for name, fec in told.items() if fec}
+    """Parse the active FEC by interface."""
+    found = {name: dict(pairs(shown)).get("Active FEC encoding", "") for name, shown in sections(text).items()}
+    return {name: FECS.get(fec.lower(), fec) for name, fec in found.items() if fec}
 
 
 def _lines(fecs: dict[str, str]) -> dict[str, Line] | Absent:
@@ -119,7 +118,7 @@ def _lines(fecs: dict[str, str]) -> dict[str, Line] | Absent:
 
 
 def _optics(subject: ViewSubject, fec: str, modules: str, *links: str) -> Facts:
-    """Return modules and lines by the firmware of the NICs, and by the modules and the kernel what it does not tell."""
+    """Build modules and lines from the NIC firmware, completed from the modules' memory and the kernel."""
     shown = {one.interface: optic.shown(text) for one, text in zip(subject.nics, links, strict=True)}
     own = optic.modules(modules)
     lines, plugged = _lines(_fecs(fec)), dict[str, Module]() if isinstance(own, Absent) else dict(own)
