@@ -92,7 +92,7 @@ MELLANOX = ("ConnectX", "BlueField")
 SYSCTLS = (
     Setting("arp_ignore", "1", "answer ARP only on the NIC that has the address"),
     Setting("arp_announce", "2", "ask with the address of the NIC that asks"),
-    Setting("rp_filter", "2", "loose: the return path is checked, but may be through any NIC"),
+    Setting("rp_filter", "2", "loose: the way back is checked, but may be any NIC"),
 )
 COMMON = (
     Install("0644", "70-netkit-rails.rules", "/etc/udev/rules.d/70-netkit-rails.rules"),
