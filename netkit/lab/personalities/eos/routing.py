@@ -258,13 +258,13 @@ def _policies(config: EosSection, bgp: EosSection, kernel_names: Mapping[str, st
 def _drain_maps(config: EosSection, bgp: EosSection, kernel_names: Mapping[str, str]) -> Iterator[str]:
     """Yield a copy of each route map used by a drained neighbour, with the drain's set clauses added."""
     drained = drained_ports(config, tuple(kernel_names))
-    wanted: dict[str, tuple[str, Drain]] = {}
+    needed: dict[str, tuple[str, Drain]] = {}
     for one in neighbors(config, bgp, kernel_names):
         drain = drained.get(one.port)
         for direction in drain.directions if drain else ():
             name = _drain_name(config, bgp, one, direction)
-            wanted[name] = (policy_of(config, bgp, one.group, direction), drain or Drain("", ""))
-    for name, (base, drain) in wanted.items():
+            needed[name] = (policy_of(config, bgp, one.group, direction), drain or Drain("", ""))
+    for name, (base, drain) in needed.items():
         sets = list(GRACEFUL_SETS)
         if drain.route_map:
             entries = _entries(config, drain.route_map)

@@ -62,11 +62,11 @@ class ShowContext:
     def ports(self, captured: Captured) -> Iterator[tuple[str, SwitchPortReading]]:
         """Yield the readings of the ports named in the command, or of all."""
         word = captured.get("ports", "")
-        wanted = port_list(word, self.machine.ports) if word else self.machine.ports
-        if not wanted:
+        names = port_list(word, self.machine.ports) if word else self.machine.ports
+        if not names:
             raise InvalidCommandError(f"Invalid input (at token 2: '{word}')")
         for reading in self.machine.node.ports():
-            if reading.name in wanted:
+            if reading.name in names:
                 yield reading.name, reading
 
     def port_of(self, kernel_name: str) -> str:

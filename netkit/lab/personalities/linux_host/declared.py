@@ -195,8 +195,8 @@ class _Reader:
                 found[file.name] = units.load(file.name, file, f"/{UNIT_FOLDER}/{file.name}", is_strict=True).settings
             except units.UnitError as error:
                 self.problems.append(str(error))
-        wanted = {unit for outcome in names.values() for unit in outcome.wants}
-        missing = sorted(unit for unit in wanted if units.template(unit) not in found)
+        started = {unit for outcome in names.values() for unit in outcome.wants}
+        missing = sorted(unit for unit in started if units.template(unit) not in found)
         self.problems += [f"udev wants {unit}, which no file describes" for unit in missing]
         return found
 

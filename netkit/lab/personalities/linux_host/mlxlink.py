@@ -33,7 +33,7 @@ CORRECTABLE = 15
 
 
 def mlxlink(machine: HostMachine, call: Call) -> int:
-    device, wanted, rest = "", set(), list(call.arguments)
+    device, options, rest = "", set(), list(call.arguments)
     if rest in (["-v"], ["--version"]):
         call.out(f"{call.program}, mft {MFT}, built on Mar 11 2025, 10:13:46. Git SHA Hash: N/A\n")
         return 0
@@ -43,22 +43,22 @@ def mlxlink(machine: HostMachine, call: Call) -> int:
             value = rest.pop(0)
             device = value if WITH_VALUE[word] == "device" else device
         elif word in FLAGS:
-            wanted.add(FLAGS[word])
+            options.add(FLAGS[word])
         else:
-            return _fail(call, wanted, f"Invalid argument: {word}")
+            return _fail(call, options, f"Invalid argument: {word}")
     card = machine.find(device)
     if card is None:
-        return _fail(call, wanted, f"Failed to open device: {device!r}, No such file or directory")
-    output = dict(_sections(machine.reading(card), wanted))
-    if "json" in wanted:
+        return _fail(call, options, f"Failed to open device: {device!r}, No such file or directory")
+    output = dict(_sections(machine.reading(card), options))
+    if "json" in options:
         call.out(_document(0, "success", output))
     else:
         call.out(_text(output))
     return 0
 
 
-def _fail(call: Call, wanted: set[str], problem: str) -> int:
-    if "json" in wanted or "--json" in call.arguments:
+def _fail(call: Call, options: set[str], problem: str) -> int:
+    if "json" in options or "--json" in call.arguments:
         call.out(_document(1, problem, {}))
     else:
         call.err(f"-E- {problem}\n")
@@ -70,15 +70,15 @@ def _document(code: int, message: str, output: Mapping[str, Rows]) -> str:
     return json.dumps(document, indent=4) + "\n"
 
 
-def _sections(reading: NicReading, wanted: set[str]) -> Iterator[tuple[str, Rows]]:
+def _sections(reading: NicReading, options: set[str]) -> Iterator[tuple[str, Rows]]:
     yield "Operational Info", _operation(reading)
     yield "Troubleshooting Info", _troubleshooting(reading)
     yield "Tool Information", {"Firmware Version": reading.firmware, "MFT Version": MFT, "amBER Version": "3.8"}
-    if "module" in wanted:
+    if "module" in options:
         yield "Module Info", module_rows(reading.module)
-    if "counters" in wanted:
+    if "counters" in options:
         yield "Physical Counters and BER Info", _counters(reading)
-    if "histogram" in wanted:
+    if "histogram" in options:
         rows: Rows = {"Header": {"values": ["Range", "Occurrences"]}}
         for number, count in enumerate(reading.fec.histogram[: CORRECTABLE + 1]):
             rows[f"Bin {number}"] = {"values": [f"[{number}]", str(count)]}

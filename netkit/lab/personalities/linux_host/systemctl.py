@@ -128,11 +128,11 @@ def show(units: Units, arguments: SystemctlArguments, call: Call) -> int:
     blocks = []
     for name in map(full_name, arguments.names):
         rows = properties(units, name)
-        wanted = arguments.properties or list(rows)
+        keys = arguments.properties or list(rows)
         if "--value" in arguments.flags:
-            blocks.append("".join(f"{rows[key]}\n" for key in wanted if key in rows))
+            blocks.append("".join(f"{rows[key]}\n" for key in keys if key in rows))
         else:
-            blocks.append("".join(f"{key}={rows[key]}\n" for key in wanted if key in rows))
+            blocks.append("".join(f"{key}={rows[key]}\n" for key in keys if key in rows))
     call.out("\n".join(blocks))
     return 0
 

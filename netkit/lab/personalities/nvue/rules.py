@@ -108,10 +108,10 @@ def _route_maps(tree: Tree) -> Iterator[Issue]:
             here = f"router.policy.route-map.{name}.rule.{rank}"
             if not child(rule, "action"):
                 yield Issue(here, "a rule needs an action")
-            wanted, interface = text(rule, "match", "ip-prefix-list"), text(rule, "match", "interface")
-            if wanted and wanted not in child(tree, "router", "policy", "prefix-list"):
-                yield Issue(f"{here}.match.ip-prefix-list", f"there is no prefix-list {wanted}")
-            if wanted and text(rule, "match", "type") != "ipv4":
+            prefix_list, interface = text(rule, "match", "ip-prefix-list"), text(rule, "match", "interface")
+            if prefix_list and prefix_list not in child(tree, "router", "policy", "prefix-list"):
+                yield Issue(f"{here}.match.ip-prefix-list", f"there is no prefix-list {prefix_list}")
+            if prefix_list and text(rule, "match", "type") != "ipv4":
                 yield Issue(f"{here}.match.type", "a match on a prefix-list needs a type")
             is_port = PORT.fullmatch(interface) or SVI.fullmatch(interface)
             if is_port and interface not in child(tree, "interface"):
