@@ -12,7 +12,7 @@ from netkit.plan import blast
 from netkit.plan.group import grouped
 from netkit.plan.model import Blast, Bridge, DevicePlan, Plan, RoutingChange, Running, Unreachable, UnreadDevice
 from netkit.plan.order import Order
-from netkit.platforms.change import NOTHING, Change, Risk, Strategy
+from netkit.platforms.change import NOTHING, Risk, Strategy
 from netkit.platforms.compare import MODELS, ConfigComparison, ConfigModel, Situation, apply, compare
 from netkit.platforms.config import Files
 from netkit.platforms.routing import RetainedRouting
@@ -231,18 +231,17 @@ def _planned(
 
 def _routing(model: ConfigModel, found: ConfigComparison, touched: Blast) -> RoutingChange | None:
     """Return what a change does to routing; None if it does nothing."""
-    if not (touched.ports or any(map(_is_about_routing, found.changes))):
+    is_about_routing = any(
+        ROUTING_WORDS.search(" ".join(change.path)) and not NO_ROUTING.search(change.path[-1])
+        for change in found.changes
+    )
+    if not touched.ports and not is_about_routing:
         return None
     read = model.router or model.host_routes
     if read is None:
         return None
     running, intended = read(found.whole), read(apply(found.whole, found.changes))
     return RoutingChange(running, intended) if running != intended else None
-
-
-def _is_about_routing(change: Change) -> bool:
-    place = " ".join(change.path)
-    return bool(ROUTING_WORDS.search(place)) and not NO_ROUTING.search(change.path[-1])
 
 
 def _pair(platform: str, running: Running, intended: Files) -> str:

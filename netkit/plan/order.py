@@ -16,12 +16,13 @@ from typing import TypeVar
 from netkit.design.fabric import Fabric, Host, Switch
 from netkit.design.hosts import RoutePlan
 from netkit.plan.model import Bridge, DevicePlan, Partial, ReachabilityLoss, Stage, Step
+from netkit.plan.retain import to_keep, with_kept
 from netkit.platforms.change import Risk
 from netkit.platforms.compare import natural
-from netkit.platforms.routing import BgpNeighbor, Clause, HostRoutes, PrefixListEntry, RetainedRouting, Router
+from netkit.platforms.routing import BgpNeighbor, HostRoutes, RetainedRouting, Router
 from netkit.routing import Cabling, Network, NetworkState, Outlook
+from netkit.routing.address import AddressGroup, End
 from netkit.routing.designed import host_of, router_of
-from netkit.routing.network import AddressGroup, End
 
 ROLES = ("leaf", "spine", "core", "host")
 """The initial order. Hosts come last: a switch must know a traffic class before it is used."""
@@ -409,79 +410,6 @@ def is_drained_first(device: DevicePlan, fabric: Fabric) -> bool:
     below = {port.peer for port in found.ports if port.role == "down"}
     uplinks = [{port.peer for port in fabric.switch(peer).ports if port.role == "up"} for peer in below]
     return bool(below) and all(above - {device.name} for above in uplinks)
-
-
-def to_keep(running: Router, intended: Router) -> RetainedRouting:
-    """Return what an intended configuration needs in addition to accept and announce what the running one does."""
-    rules: dict[str, list[PrefixListEntry]] = {}
-    for was, now in _filters(running, intended):
-        names = _plain_lists(intended.route_maps.get(now, ()))
-        old = [
-            rule
-            for name in _plain_lists(running.route_maps.get(was, ()))
-            for rule in running.prefix_lists.get(name, ())
-        ]
-        if not names:
-            continue
-        known = [rule for name in names for rule in intended.prefix_lists.get(name, ())]
-        into = rules.setdefault(names[0], [])
-        for rule in old:
-            parts = _with_own_prefixes(rule, known) if rule.is_permit else ()
-            missing = [part for part in parts if not any(_allows(one, part) for one in (*known, *into))]
-            last = max((one.number for one in (*known, *into)), default=0)
-            into += [replace(one, number=last + 10 * place) for place, one in enumerate(missing, 1)]
-    known_prefixes = {one.prefix for one in intended.aggregates}
-    aggregates = tuple(one for one in running.aggregates if one.prefix not in known_prefixes)
-    return RetainedRouting(tuple((name, rule) for name, found in rules.items() for rule in found), aggregates)
-
-
-def with_kept(intended: Router, kept: RetainedRouting) -> Router:
-    """Return the intended router with what is kept."""
-    lists = dict(intended.prefix_lists)
-    for name, rule in kept.rules:
-        lists[name] = (*lists.get(name, ()), rule)
-    return replace(intended, prefix_lists=lists, aggregates=(*intended.aggregates, *kept.aggregates))
-
-
-def _filters(running: Router, intended: Router) -> Iterator[tuple[str, str]]:
-    """Yield corresponding route maps: of connected routes, and of each neighbour in and out."""
-    found: dict[tuple[str, str], None] = {}
-    if running.redistributed and intended.redistributed:
-        found[running.redistributed, intended.redistributed] = None
-    before = {one.interface: one for one in running.neighbors}
-    for now in intended.neighbors:
-        was = before.get(now.interface)
-        if was is not None:
-            found[was.inbound, now.inbound] = None
-            found[was.outbound, now.outbound] = None
-    yield from found
-
-
-def _plain_lists(clauses: Iterable[Clause]) -> tuple[str, ...]:
-    """Return the prefix lists of a route map that only permits what they hold; none for any other route map."""
-    names: list[str] = []
-    for clause in clauses:
-        if not clause.is_permit or clause.unknown or clause.matches_graceful_shutdown or not clause.prefix_lists:
-            return ()
-        names += clause.prefix_lists
-    return tuple(dict.fromkeys(names))
-
-
-def _with_own_prefixes(rule: PrefixListEntry, known: Iterable[PrefixListEntry]) -> tuple[PrefixListEntry, ...]:
-    """Return rules that permit the same, none with a prefix that another rule has.
-
-    Of two entries with one prefix, FRR's route maps lose both when either is deleted (seen with 8.4.4; its prefix table
-    for route maps holds one node for them): the halves of the prefix have nodes of their own.
-    """
-    if rule.shortest == rule.prefix.prefixlen or all(one.prefix != rule.prefix for one in known):
-        return (rule,)
-    return tuple(replace(rule, prefix=half) for half in rule.prefix.subnets())
-
-
-def _allows(one: PrefixListEntry, other: PrefixListEntry) -> bool:
-    """Whether a rule permits everything that another one does."""
-    is_wide = one.shortest <= other.shortest and other.longest <= one.longest
-    return one.is_permit and is_wide and other.prefix.subnet_of(one.prefix)
 
 
 def _stage(phases: Mapping[str, int], names: Iterable[str], targets: Mapping[str, int]) -> Stage:

@@ -1,5 +1,6 @@
 """Configurations → which hosts reach each other, in each state that a deploy passes through. Pure, and fast."""
 
-from netkit.routing.network import Cabling, Network, NetworkState, Outlook
+from netkit.routing.address import Cabling
+from netkit.routing.network import Network, NetworkState, Outlook
 
 __all__ = ["Cabling", "Network", "NetworkState", "Outlook"]

@@ -1,6 +1,6 @@
 """The routes of a whole fabric in one state: which hosts reach each other, and over how many paths.
 
-The rules are those of FRR: sessions need both ends, a filter that is not there denies, an AS path with one's own number
+The rules are those of FRR: sessions need both ends, a missing filter denies, an AS path with one's own number
 is refused, a drained route is the last resort, equal paths share the traffic, the longest prefix wins. What is computed
 is the state after everything has settled; how long that takes is not part of it.
 
@@ -9,57 +9,28 @@ for each. Routes are computed for all destinations at once: a filter is a mask, 
 integers whatever the number of destinations.
 """
 
-from collections import defaultdict, deque
+from collections import Counter, defaultdict, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from ipaddress import IPv4Address, IPv4Interface, IPv4Network
+from ipaddress import IPv4Address
 
-from netkit.design.fabric import Fabric
-from netkit.platforms.routing import (
-    NO_MAP,
-    BgpNeighbor,
-    Clause,
-    HostRail,
-    HostRoute,
-    HostRoutes,
-    PrefixListEntry,
-    Router,
+from netkit.platforms.routing import BgpNeighbor, Clause, HostRoutes, Router
+from netkit.routing.address import (
+    Cabling,
+    End,
+    NicTables,
+    Table,
+    address_groups,
+    network_address,
+    nic_tables,
+    prefix_layers,
 )
+from netkit.routing.route_policy import Prefix, clauses_of, originated, permitted
 
-End = tuple[str, str]
-"""A device and one of its ports."""
-
-
-@dataclass(frozen=True, slots=True)
-class Cabling:
-    """Cables by either end."""
-
-    ends: Mapping[End, End]
-
-    @classmethod
-    def of(cls, fabrics: Iterable[Fabric], left: Mapping[End, End] | None = None) -> "Cabling":
-        """Return the cables of fabrics and additional ones; where two differ, the last one wins."""
-        ends: dict[End, End] = {}
-        for near, far in (left or {}).items():
-            ends[near], ends[far] = far, near
-        for fabric in fabrics:
-            for link in fabric.links():
-                near, far = (link.device, link.port), (link.peer, link.peer_port)
-                ends[near], ends[far] = far, near
-        return cls(ends)
-
-
-MAIN_TABLE = 254
 USUAL_PREFERENCE, DRAINED_PREFERENCE = 100, 0
 MOST_TURNS = 64
-"""How often a router may change its mind on average; more means that the routes chase each other."""
-ADDRESS_BITS, LINK_LENGTH = 32, 31
-PERMIT_ALL = (Clause(0, is_permit=True),)
+"""Mean number of recomputations per router; more means that the routes do not converge."""
 
-Prefix = tuple[int, int]
-"""Network address and length, as integers: `ipaddress` is too slow for the inner loops."""
-Table = tuple[tuple[tuple[Prefix, str], ...], ...]
-"""The routing tables a host looks up one after another. `leaf` sends to the leaf, `link` is on-link, `drop` loses."""
 Quality = tuple[int, int]
 """Minus the local preference, and the length of the AS path: the lowest wins."""
 Link = tuple[str, BgpNeighbor, BgpNeighbor]
@@ -85,30 +56,6 @@ class Outlook:
     """For each group, the groups it can send to: a pair reaches each other when both directions work."""
     widths: Mapping[str, int]
     """For each leaf, the least number of equal paths to a destination that it can send to behind another leaf."""
-
-
-@dataclass(frozen=True, slots=True)
-class NicTables:
-    """An address of a host, and its routing tables for each configuration of its leaf and host."""
-
-    host: str
-    interface: str
-    address: str
-    leaf: str
-    is_on_leaf: tuple[bool, ...]
-    tables: tuple[tuple[Table | None, ...], ...]
-    """By the configuration of the leaf, which has the gateways, then of the host; None where that lacks the address."""
-
-
-@dataclass(frozen=True, slots=True)
-class AddressGroup:
-    """Addresses of hosts at one leaf that no state can tell apart."""
-
-    nics: tuple[NicTables, ...]
-
-    @property
-    def leaf(self) -> str:
-        return self.nics[0].leaf
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,19 +102,20 @@ class Network:
         self._ends = cabling.ends
         self._routers = routers
         self._names = sorted(routers, key=lambda name: (routers[name][0].router_id, name))
-        self._shared = _shared_asns(routers)
+        asns = Counter(asn for variants in routers.values() for asn in {router.asn for router in variants})
+        self._shared = frozenset(asn for asn, count in asns.items() if count > 1)
         self._sides = {
             (name, phase): {side.interface: side for side in router.neighbors}
             for name, variants in routers.items()
             for phase, router in enumerate(variants)
         }
         self._origins = {
-            (name, phase): frozenset(_originated(router))
+            (name, phase): frozenset(originated(router))
             for name, variants in routers.items()
             for phase, router in enumerate(variants)
         }
-        self.groups = tuple(_grouped(_nics(cabling, routers, hosts), self._origins))
-        self._layers = _layers(self.groups, self._origins)
+        self.groups = tuple(address_groups(nic_tables(cabling, routers, hosts), self._origins))
+        self._layers = prefix_layers(self.groups, self._origins)
         self._at_leaf: dict[str, int] = defaultdict(int)
         for index, group in enumerate(self.groups):
             self._at_leaf[group.leaf] |= 1 << index
@@ -252,9 +200,9 @@ class Network:
         """Return which of these prefixes a route map permits, a bit for each."""
         name, phase, route_map = end
         router = self._routers[name][phase]
-        clauses = _clauses(router, route_map)
+        clauses = clauses_of(router, route_map)
         lists = {one: router.prefix_lists.get(one, ()) for clause in clauses for one in clause.prefix_lists}
-        return sum(mask for mask, _ in _permitted(clauses, lists, index, is_drained=False))
+        return sum(mask for mask, _ in permitted(clauses, lists, index, is_drained=False))
 
     def at(self, leaf: str) -> int:
         """Return the groups at a leaf, a bit for each."""
@@ -399,8 +347,8 @@ class Network:
                     continue
                 is_last_resort = is_drained or near.is_drained or advert.is_drained
                 usual = DRAINED_PREFERENCE if is_last_resort else USUAL_PREFERENCE
-                for permitted, clause in self._filter(state, name, near.inbound, number, is_drained=advert.is_drained):
-                    if mask := advert.mask & permitted:
+                for allowed, clause in self._filter(state, name, near.inbound, number, is_drained=advert.is_drained):
+                    if mask := advert.mask & allowed:
                         preference = usual if clause.local_preference is None else clause.local_preference
                         length = advert.length + clause.prepends
                         is_flagged = advert.is_drained or clause.has_graceful_shutdown
@@ -413,8 +361,8 @@ class Network:
         own_asn = frozenset({router.asn}) & self._shared
         is_drained = router.is_drained or sender in state.drained or far.is_drained
         for advert in rib.adverts:
-            for permitted, clause in self._filter(state, sender, far.outbound, number, is_drained=advert.is_drained):
-                if mask := advert.mask & permitted:
+            for allowed, clause in self._filter(state, sender, far.outbound, number, is_drained=advert.is_drained):
+                if mask := advert.mask & allowed:
                     yield _Advert(
                         mask,
                         advert.length + 1 + clause.prepends,
@@ -430,12 +378,12 @@ class Network:
         found = self._filtered.get(key)
         if found is None:
             router = self.router(state, name)
-            clauses = _clauses(router, route_map)
+            clauses = clauses_of(router, route_map)
             lists = tuple((one, router.prefix_lists.get(one, ())) for clause in clauses for one in clause.prefix_lists)
             content = (clauses, lists, number, is_drained)
             found = self._filtered.get(content)
             if found is None:
-                found = self._filtered[content] = _permitted(clauses, dict(lists), self._layers[number], is_drained)
+                found = self._filtered[content] = permitted(clauses, dict(lists), self._layers[number], is_drained)
             self._filtered[key] = found
         return found
 
@@ -492,7 +440,9 @@ class Network:
         stages = [(dict(rows), sorted({length for (_, length), _ in rows}, reverse=True)) for rows in table]
         for index, group in enumerate(self.groups):
             number = int(IPv4Address(group.nics[-1].address))
-            found = (rows.get((_start(number, length), length)) for rows, lengths in stages for length in lengths)
+            found = (
+                rows.get((network_address(number, length), length)) for rows, lengths in stages for length in lengths
+            )
             does = next((one for one in found if one), "drop")
             to_leaf |= (does == "leaf") << index
             on_link |= (does == "link") << index
@@ -503,92 +453,6 @@ def _is_up(router: Router, side: BgpNeighbor, peer: Router) -> bool:
     """Whether one end of a session accepts the other."""
     is_expected = side.remote_asn == peer.asn if side.remote_asn else router.asn != peer.asn
     return bool(router.asn and peer.asn and is_expected and side.is_active and side.interface not in router.down)
-
-
-def _shared_asns(routers: Mapping[str, Sequence[Router]]) -> frozenset[int]:
-    users: dict[int, set[str]] = defaultdict(set)
-    for name, variants in routers.items():
-        for router in variants:
-            users[router.asn].add(name)
-    return frozenset(asn for asn, names in users.items() if len(names) > 1)
-
-
-def _prefix(network: IPv4Network) -> Prefix:
-    return int(network.network_address), network.prefixlen
-
-
-def _originated(router: Router) -> Iterator[Prefix]:
-    """Yield the prefixes a router originates into BGP."""
-    connected = {one.network for interface, one in router.addresses if interface not in router.down}
-    announced = set(connected & set(router.networks))
-    if router.redistributed is not None:
-        clauses = _clauses(router, router.redistributed) if router.redistributed else PERMIT_ALL
-        announced |= {one for one in connected if _permits(clauses, router.prefix_lists, one)}
-    active = [one for one in router.aggregates if any(_is_inside(each, one.prefix) for each in announced)]
-    for network in announced:
-        if not any(one.is_summary_only and _is_inside(network, one.prefix) for one in active):
-            yield _prefix(network)
-    yield from (_prefix(one.prefix) for one in active)
-
-
-def _is_inside(network: IPv4Network, summary: IPv4Network) -> bool:
-    """Whether a prefix is a more specific of another."""
-    return network.prefixlen > summary.prefixlen and network.subnet_of(summary)
-
-
-def _clauses(router: Router, route_map: str) -> tuple[Clause, ...]:
-    """Return the entries of a route map; a missing one denies, as does having none where a policy is required."""
-    if route_map == NO_MAP:
-        return () if router.requires_policy else PERMIT_ALL
-    return tuple(router.route_maps.get(route_map, ()))
-
-
-def _permits(clauses: Iterable[Clause], lists: Mapping[str, Sequence[PrefixListEntry]], network: IPv4Network) -> bool:
-    """Whether a route of the router's own passes a route map."""
-    for clause in clauses:
-        if clause.matches_graceful_shutdown:
-            continue
-        if not clause.prefix_lists or any(_is_listed(lists.get(one, ()), network) for one in clause.prefix_lists):
-            return clause.is_permit
-    return False
-
-
-def _is_listed(rules: Iterable[PrefixListEntry], network: IPv4Network) -> bool:
-    return next((rule.is_permit for rule in rules if rule.matches(network)), False)
-
-
-def _permitted(
-    clauses: Sequence[Clause],
-    lists: Mapping[str, Sequence[PrefixListEntry]],
-    index: Mapping[Prefix, int],
-    is_drained: bool,
-) -> tuple[tuple[int, Clause], ...]:
-    """Return the destinations of a layer that a route map permits, by the permitting entry."""
-    masks: dict[int, int] = defaultdict(int)
-    rules = {
-        name: [
-            (int(one.prefix.network_address), int(one.prefix.netmask), one.shortest, one.longest, one.is_permit)
-            for one in found
-        ]
-        for name, found in lists.items()
-    }
-    for (number, length), mask in index.items():
-        for place, clause in enumerate(clauses):
-            if clause.matches_graceful_shutdown and not is_drained:
-                continue
-            if clause.prefix_lists and not any(_fits(rules[one], number, length) for one in clause.prefix_lists):
-                continue
-            if clause.is_permit:
-                masks[place] |= mask
-            break
-    return tuple((mask, clauses[place]) for place, mask in masks.items())
-
-
-def _fits(rules: Sequence[tuple[int, int, int, int, bool]], number: int, length: int) -> bool:
-    for start, netmask, shortest, longest, is_permit in rules:
-        if shortest <= length <= longest and number & netmask == start:
-            return is_permit
-    return False
 
 
 def _at_most(most: int, offers: Sequence[tuple[str, _Advert]], known: int) -> Iterator[tuple[str, _Advert]]:
@@ -648,110 +512,3 @@ def _narrowest(hops: Iterable[tuple[str, int]], wanted: int) -> int:
         rest &= ~alike
         least = level
     return least
-
-
-# Addresses
-
-
-def _nics(
-    cabling: Cabling, routers: Mapping[str, Sequence[Router]], hosts: Mapping[str, Sequence[HostRoutes]]
-) -> Iterator[NicTables]:
-    ports = {name: [_on_ports(router) for router in variants] for name, variants in routers.items()}
-    for host, variants in hosts.items():
-        named = dict.fromkeys(
-            (rail.interface, str(one.ip)) for routes in variants for rail in routes.rails for one in rail.addresses
-        )
-        for interface, address in named:
-            leaf, port = cabling.ends.get((host, interface), ("", ""))
-            if leaf not in routers:
-                continue
-            ip = IPv4Address(address)
-            found = [on.get(port, ()) for on in ports[leaf]]
-            is_on_leaf = tuple(any(ip in one.network for one in each) for each in found)
-            tables = tuple(
-                tuple(_table(routes, interface, ip, {str(one.ip) for one in each}) for routes in variants)
-                for each in found
-            )
-            yield NicTables(host, interface, address, leaf, is_on_leaf, tables)
-
-
-def _on_ports(router: Router) -> Mapping[str, tuple[IPv4Interface, ...]]:
-    """Return the addresses a host at each port sees: those of the port, or of its VLAN."""
-    found: dict[str, tuple[IPv4Interface, ...]] = defaultdict(tuple)
-    for interface, address in router.addresses:
-        if interface not in router.down:
-            found[interface] += (address,)
-    for port, vlan in router.members:
-        if port not in router.down and vlan in found:
-            found[port] += found[vlan]
-    return found
-
-
-def _table(routes: HostRoutes, interface: str, ip: IPv4Address, gateways: set[str]) -> Table | None:
-    """Return the routing tables for a source address of the host; None if the host does not have it."""
-    rail = next((one for one in routes.rails if one.interface == interface), None)
-    own = next((one for one in rail.addresses if one.ip == ip), None) if rail else None
-    if rail is None or own is None:
-        return None
-    looked_up = [*(table for source, table in rail.tables if ip in source), MAIN_TABLE]
-    return tuple(tuple(sorted(_rows(routes, rail, table, gateways).items())) for table in looked_up)
-
-
-def _rows(routes: HostRoutes, rail: HostRail, table: int, gateways: set[str]) -> dict[Prefix, str]:
-    """Return one routing table: traffic towards another rail's interface counts as dropped."""
-    rows: dict[Prefix, str] = {}
-    for other in sorted(routes.rails, key=lambda one: one is not rail):
-        for route in other.routes:
-            # A link of two addresses leads to the leaf alone; without it, hosts at one leaf are alike.
-            if route.table == table and (route.gateway or route.prefix.prefixlen < LINK_LENGTH):
-                rows.setdefault(_prefix(route.prefix), _verdict(route, gateways) if other is rail else "drop")
-        if table == MAIN_TABLE:
-            for address in (one for one in other.addresses if one.network.prefixlen < LINK_LENGTH):
-                rows.setdefault(_prefix(address.network), "link" if other is rail else "drop")
-    return rows
-
-
-def _verdict(route: HostRoute, gateways: set[str]) -> str:
-    if route.is_unreachable or (route.gateway and route.gateway not in gateways):
-        return "drop"
-    return "leaf" if route.gateway else "link"
-
-
-# Groups
-
-
-def _grouped(nics: Iterable[NicTables], origins: Mapping[tuple[str, int], frozenset[Prefix]]) -> Iterator[AddressGroup]:
-    """Group addresses at the same leaf that the same announcements cover, and whose hosts treat them alike."""
-    covers: dict[str, set[Prefix]] = defaultdict(set)
-    for (name, _), prefixes in origins.items():
-        covers[name] |= prefixes
-    found: dict[object, list[NicTables]] = defaultdict(list)
-    for nic in nics:
-        number = int(IPv4Address(nic.address))
-        cover = frozenset(one for one in covers[nic.leaf] if _start(number, one[1]) == one[0])
-        # Hosts change one after another: those that change are told apart.
-        host = nic.host if any(len(set(tables)) > 1 for tables in nic.tables) else ""
-        found[nic.leaf, cover, nic.is_on_leaf, nic.tables, host].append(nic)
-    return (AddressGroup(tuple(members)) for members in found.values())
-
-
-def _layers(
-    groups: Sequence[AddressGroup], origins: Mapping[tuple[str, int], frozenset[Prefix]]
-) -> list[dict[Prefix, int]]:
-    """Return, layer by layer, which groups each prefix covers: in the first layer by the longest match."""
-    prefixes = {prefix for found in origins.values() for prefix in found}
-    lengths = sorted({length for _, length in prefixes}, reverse=True)
-    layers: list[dict[Prefix, int]] = []
-    for index, group in enumerate(groups):
-        number = int(IPv4Address(group.nics[0].address))
-        covering = [(_start(number, length), length) for length in lengths]
-        for depth, prefix in enumerate(one for one in covering if one in prefixes):
-            if depth == len(layers):
-                layers.append({})
-            layers[depth][prefix] = layers[depth].get(prefix, 0) | 1 << index
-    return layers
-
-
-def _start(number: int, length: int) -> int:
-    """Return the network address of an address."""
-    return number >> (ADDRESS_BITS - length) << (ADDRESS_BITS - length)

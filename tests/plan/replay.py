@@ -15,7 +15,7 @@ from netkit.platforms.compare import MODELS, apply
 from netkit.platforms.config import Config, Files
 from netkit.platforms.routing import HostRoutes, Router
 from netkit.routing import Cabling, Network, NetworkState
-from netkit.routing.network import AddressGroup
+from netkit.routing.address import AddressGroup
 from tests.platforms.samples import files_of
 
 Address = tuple[str, str, str]

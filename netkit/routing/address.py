@@ -1,0 +1,160 @@
+"""The addresses of hosts: their routing tables, and the groups that no state of the network can tell apart."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from ipaddress import IPv4Address, IPv4Interface
+
+from netkit.design.fabric import Fabric
+from netkit.platforms.routing import HostRail, HostRoutes, Router
+from netkit.routing.route_policy import Prefix, prefix_of
+
+End = tuple[str, str]
+"""A device and one of its ports."""
+Table = tuple[tuple[tuple[Prefix, str], ...], ...]
+"""The routing tables a host looks up one after another. `leaf` sends to the leaf, `link` is on-link, `drop` loses."""
+MAIN_TABLE = 254
+ADDRESS_BITS, LINK_LENGTH = 32, 31
+
+
+@dataclass(frozen=True, slots=True)
+class Cabling:
+    """Cables by either end."""
+
+    ends: Mapping[End, End]
+
+    @classmethod
+    def of(cls, fabrics: Iterable[Fabric], left: Mapping[End, End] | None = None) -> "Cabling":
+        """Return the cables of fabrics and additional ones; where two differ, the last one wins."""
+        ends: dict[End, End] = {}
+        for near, far in (left or {}).items():
+            ends[near], ends[far] = far, near
+        for fabric in fabrics:
+            for link in fabric.links():
+                near, far = (link.device, link.port), (link.peer, link.peer_port)
+                ends[near], ends[far] = far, near
+        return cls(ends)
+
+
+@dataclass(frozen=True, slots=True)
+class NicTables:
+    """An address of a host, and its routing tables for each configuration of its leaf and host."""
+
+    host: str
+    interface: str
+    address: str
+    leaf: str
+    is_on_leaf: tuple[bool, ...]
+    tables: tuple[tuple[Table | None, ...], ...]
+    """By the configuration of the leaf, which has the gateways, then of the host; None where that lacks the address."""
+
+
+@dataclass(frozen=True, slots=True)
+class AddressGroup:
+    """Addresses of hosts at one leaf that no state can tell apart."""
+
+    nics: tuple[NicTables, ...]
+
+    @property
+    def leaf(self) -> str:
+        return self.nics[0].leaf
+
+
+def nic_tables(
+    cabling: Cabling, routers: Mapping[str, Sequence[Router]], hosts: Mapping[str, Sequence[HostRoutes]]
+) -> Iterator[NicTables]:
+    ports = {name: [_on_ports(router) for router in variants] for name, variants in routers.items()}
+    for host, variants in hosts.items():
+        named = dict.fromkeys(
+            (rail.interface, str(one.ip)) for routes in variants for rail in routes.rails for one in rail.addresses
+        )
+        for interface, address in named:
+            leaf, port = cabling.ends.get((host, interface), ("", ""))
+            if leaf not in routers:
+                continue
+            ip = IPv4Address(address)
+            found = [on.get(port, ()) for on in ports[leaf]]
+            is_on_leaf = tuple(any(ip in one.network for one in each) for each in found)
+            tables = tuple(
+                tuple(_table(routes, interface, ip, {str(one.ip) for one in each}) for routes in variants)
+                for each in found
+            )
+            yield NicTables(host, interface, address, leaf, is_on_leaf, tables)
+
+
+def _on_ports(router: Router) -> Mapping[str, tuple[IPv4Interface, ...]]:
+    """Return the addresses a host at each port sees: those of the port, or of its VLAN."""
+    found: dict[str, tuple[IPv4Interface, ...]] = defaultdict(tuple)
+    for interface, address in router.addresses:
+        if interface not in router.down:
+            found[interface] += (address,)
+    for port, vlan in router.members:
+        if port not in router.down and vlan in found:
+            found[port] += found[vlan]
+    return found
+
+
+def _table(routes: HostRoutes, interface: str, ip: IPv4Address, gateways: set[str]) -> Table | None:
+    """Return the routing tables for a source address of the host; None if the host does not have it."""
+    rail = next((one for one in routes.rails if one.interface == interface), None)
+    own = next((one for one in rail.addresses if one.ip == ip), None) if rail else None
+    if rail is None or own is None:
+        return None
+    looked_up = [*(table for source, table in rail.tables if ip in source), MAIN_TABLE]
+    return tuple(tuple(sorted(_rows(routes, rail, table, gateways).items())) for table in looked_up)
+
+
+def _rows(routes: HostRoutes, rail: HostRail, table: int, gateways: set[str]) -> dict[Prefix, str]:
+    """Return one routing table: traffic towards another rail's interface counts as dropped."""
+    rows: dict[Prefix, str] = {}
+    for other in sorted(routes.rails, key=lambda one: one is not rail):
+        for route in other.routes:
+            # A link of two addresses leads to the leaf alone; without it, hosts at one leaf are alike.
+            if route.table == table and (route.gateway or route.prefix.prefixlen < LINK_LENGTH):
+                verdict = "leaf" if route.gateway else "link"
+                if route.is_unreachable or other is not rail or (route.gateway and route.gateway not in gateways):
+                    verdict = "drop"
+                rows.setdefault(prefix_of(route.prefix), verdict)
+        if table == MAIN_TABLE:
+            for address in (one for one in other.addresses if one.network.prefixlen < LINK_LENGTH):
+                rows.setdefault(prefix_of(address.network), "link" if other is rail else "drop")
+    return rows
+
+
+def address_groups(
+    nics: Iterable[NicTables], origins: Mapping[tuple[str, int], frozenset[Prefix]]
+) -> Iterator[AddressGroup]:
+    """Group addresses at the same leaf that the same announcements cover, and whose hosts treat them alike."""
+    covers: dict[str, set[Prefix]] = defaultdict(set)
+    for (name, _), prefixes in origins.items():
+        covers[name] |= prefixes
+    found: dict[object, list[NicTables]] = defaultdict(list)
+    for nic in nics:
+        number = int(IPv4Address(nic.address))
+        cover = frozenset(one for one in covers[nic.leaf] if network_address(number, one[1]) == one[0])
+        # Hosts change one after another: those that change are told apart.
+        host = nic.host if any(len(set(tables)) > 1 for tables in nic.tables) else ""
+        found[nic.leaf, cover, nic.is_on_leaf, nic.tables, host].append(nic)
+    return (AddressGroup(tuple(members)) for members in found.values())
+
+
+def prefix_layers(
+    groups: Sequence[AddressGroup], origins: Mapping[tuple[str, int], frozenset[Prefix]]
+) -> list[dict[Prefix, int]]:
+    """Return, layer by layer, which groups each prefix covers: in the first layer by the longest match."""
+    prefixes = {prefix for found in origins.values() for prefix in found}
+    lengths = sorted({length for _, length in prefixes}, reverse=True)
+    layers: list[dict[Prefix, int]] = []
+    for index, group in enumerate(groups):
+        number = int(IPv4Address(group.nics[0].address))
+        covering = [(network_address(number, length), length) for length in lengths]
+        for depth, prefix in enumerate(one for one in covering if one in prefixes):
+            if depth == len(layers):
+                layers.append({})
+            layers[depth][prefix] = layers[depth].get(prefix, 0) | 1 << index
+    return layers
+
+
+def network_address(number: int, length: int) -> int:
+    """Return the network address of an address."""
+    return number >> (ADDRESS_BITS - length) << (ADDRESS_BITS - length)
