@@ -1,4 +1,4 @@
-"""Acceptance: what nccl-tests, perftest and iperf3 measured is what the fabric was designed for."""
+"""Acceptance: nccl-tests, perftest and iperf3 reach the bandwidth and latency of the design."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ LEAST_TRANSFER_BYTES = 2**15
 FEWEST = 4
 """Runs over one distance, to say what is usual."""
 RING = ("", "all_reduce_perf", "all_gather_perf", "reduce_scatter_perf")
-"""Collectives that reach the rate of the network; of others no number is known to be too low."""
+"""Collectives that reach the rate of the network; for others no number is known to be too low."""
 NONE = "no results of acceptance runs: give files with --results"
 SLOW_RAIL = "find the slow rail with NCCL_TESTS_SPLIT='MOD 8' or ib_write_bw along each rail; netkit check"
 
@@ -33,17 +33,16 @@ class Measured:
 
     @property
     def hosts(self) -> int:
-        """Return how many hosts took part."""
         return len(self.trial.ends)
 
 
 @fabric_check(layer="application")
 def completed(context: CheckContext) -> Iterator[Finding]:
-    """Every acceptance run came to its end.
+    """Every acceptance run completed.
 
-    A run that breaks off says nothing of bandwidth, and often more of the network than one that is slow: a rail that
-    is not reached, a GID of another kind, a queue pair that gave up. See what the tool said
-    last, then `netkit check routes host.rdma`.
+    A run that breaks off has no bandwidth, but often reveals more about the network than a slow one: a rail that is not
+    reached, a GID of the wrong type, a queue pair that gave up. Read the last lines of the tool, then run
+    `netkit check routes host.rdma`.
     """
     if not context.snapshot.trials:
         yield skip("", NONE)
@@ -51,7 +50,7 @@ def completed(context: CheckContext) -> Iterator[Finding]:
         if trial.failure:
             is_wide = trial.tool == COLLECTIVE
             device, place = ("", "") if is_wide else place_of(context.fabric, trial)
-            text = f"{_title(context, trial)} did not end well: {trial.failure}"
+            text = f"{_title(context, trial)} failed: {trial.failure}"
             cause, remedy = trial.test if is_wide else "", "run it by hand; netkit check probe links host"
             yield fail(place, text, remedy, device=device, cause=cause, **_about(trial))
         else:
@@ -62,8 +61,8 @@ def completed(context: CheckContext) -> Iterator[Finding]:
 def collectives(context: CheckContext) -> Iterator[Finding]:
     """Collectives over several hosts are as fast as the NICs of a host, and their results are right.
 
-    Of each run the largest message counts, and the slower of in-place and out-of-place. More than the NICs carry comes
-    from NVLink SHARP or trees, and says nothing of the network: run it with NCCL_ALGO=Ring.
+    The largest message of each run counts, and the slower of in-place and out-of-place. A result above the rate of the
+    NICs comes from NVLink SHARP or trees, and does not measure the network: run it with NCCL_ALGO=Ring.
     """
     for trial in _of(context, COLLECTIVE):
         wrong = max([trial.out_of_bounds or 0, *(row.wrong or 0 for row in trial.collectives)])
@@ -102,8 +101,8 @@ def _judged(context: CheckContext, found: Measured) -> Finding:
 def scaling(context: CheckContext) -> Iterator[Finding]:
     """Collectives over many hosts are about as fast as over few.
 
-    Runs of one test and message size are compared with the one over the fewest hosts. What falls with the number of
-    hosts is what only many hosts use: the spines. See `netkit check load.balance load.adaptive-routing`.
+    Runs of one test and message size are compared with the one over the fewest hosts. If bandwidth falls with the
+    number of hosts, suspect the spines. See `netkit check load.balance load.adaptive-routing`.
     """
     groups: dict[tuple[str, int, int], dict[int, Measured]] = {}
     for trial in _of(context, COLLECTIVE):
@@ -135,7 +134,7 @@ def _scaled(context: CheckContext, few: Measured, many: Measured) -> Finding:
 def transfers(context: CheckContext) -> Iterator[Finding]:
     """RDMA between two NICs is as fast as the NIC.
 
-    Of each run the largest message counts, from 32 KiB on. Reads are slower than writes on many hosts, so they only
+    The largest message of each run counts, from 32 KiB on. Reads are slower than writes on many hosts, so they only
     warn. A slow pair is a slow NIC (PCIe, relaxed ordering, ACS) or a slow link (FEC, pauses): see for both
     ends `netkit check host optics pfc`.
     """
@@ -161,8 +160,8 @@ def transfers(context: CheckContext) -> Iterator[Finding]:
 def rdma_latency(context: CheckContext) -> Iterator[Finding]:
     """No RDMA latency is much above that of other pairs as far apart.
 
-    A way that takes longer goes around, or through a queue that never empties: see `netkit check routes pfc`. Pairs
-    whose ends are not known are compared with each other.
+    A slower pair takes a detour, or passes a queue that never empties: see `netkit check routes pfc`. Pairs with
+    unknown ends are compared with each other.
     """
     groups: dict[tuple[str, str, int], list[tuple[Trial, float]]] = {}
     for trial in _of(context, TRANSFER):
@@ -231,7 +230,7 @@ def _of(context: CheckContext, tool: str) -> Iterator[Trial]:
 
 
 def _measured(fabric: Fabric, trial: Trial) -> Measured | str:
-    """Return the largest message of a run, or why it says nothing of the network."""
+    """Return the largest message of a run, or why it does not measure the network."""
     rows = [row for row in trial.collectives if row.bus_gbytes_s is not None]
     if len(trial.ends) < 2:
         return "ran on one host only"
@@ -252,6 +251,6 @@ def _title(context: CheckContext, trial: Trial) -> str:
 
 def _about(trial: Trial) -> dict[str, str]:
     """Return where a result comes from: the tool, its hosts, and when it ran."""
-    when = "not told" if trial.at_s is None else datetime.fromtimestamp(trial.at_s, UTC).isoformat(" ", "seconds")
-    told = {"tool": f"{trial.tool} {trial.version}".strip(), "hosts": ", ".join(trial.ends[:8]), "at": when}
-    return {name: text for name, text in {**told, "file": trial.file}.items() if text}
+    when = "unknown" if trial.at_s is None else datetime.fromtimestamp(trial.at_s, UTC).isoformat(" ", "seconds")
+    about = {"tool": f"{trial.tool} {trial.version}".strip(), "hosts": ", ".join(trial.ends[:8]), "at": when}
+    return {name: text for name, text in {**about, "file": trial.file}.items() if text}

@@ -8,7 +8,7 @@ from netkit.facts.host import BgpSession
 from netkit.judge import CABLE_FAULTS, PASSED, CheckContext, DeviceContext, Finding, device_check, fail, skip, warn
 
 SETTLING_S = 15.0
-"""So long after its BGP session came up, routes and BFD may still be on their way: they begin only then, and slowly."""
+"""Routes and BFD start after the BGP session, so they may still be missing this long after it came up."""
 SESSION_REMEDY = "see whether the link is up and both ends run what is intended: netkit plan"
 
 
@@ -21,8 +21,8 @@ SESSION_REMEDY = "see whether the link is up and both ends run what is intended:
 def sessions(context: CheckContext, device: DeviceContext) -> Iterator[Finding]:
     """Every designed BGP session is established, with the AS number it should have.
 
-    Without a session the routes over that link are gone: traffic crowds on the links that are left, and a leaf with
-    few uplinks may lose part of the fabric. See whether the link is up, then compare both ends with `netkit plan`.
+    Without a session the routes over that link are gone: traffic moves to the remaining links, and a leaf with few
+    uplinks may lose part of the fabric. See whether the link is up, then compare both ends with `netkit plan`.
     """
     del context
     found = device.facts.sessions
@@ -51,13 +51,13 @@ def _judged(port: Port, session: BgpSession | None) -> Finding:
 def prefixes(context: CheckContext, device: DeviceContext) -> Iterator[Finding]:
     """Every established session brings routes.
 
-    A session that brings none is up in name only: a policy at one of its ends lets nothing through. Compare both ends
+    A session without routes is useless: a policy at one of its ends filters all of them. Compare both ends
     with `netkit plan`.
     """
     del context
     for port, session in _established(device):
         if session.received_prefixes is None:
-            yield skip(port.name, "the device does not tell how many prefixes arrive")
+            yield skip(port.name, "the device does not report how many prefixes arrive")
         elif session.received_prefixes == 0 and _is_young(session):
             yield skip(
                 port.name, f"BGP to {port.peer} is up for {session.uptime_s:.0f} s only: routes may be on their way"
@@ -77,14 +77,14 @@ def prefixes(context: CheckContext, device: DeviceContext) -> Iterator[Finding]:
 def bfd(context: CheckContext, device: DeviceContext) -> Iterator[Finding]:
     """BFD watches every established session.
 
-    Without it a link that dies silently goes unnoticed until BGP's hold time is over, and collectives hang so long.
+    Without it a link that fails silently goes unnoticed until BGP's hold time is over, and collectives hang meanwhile.
     See with `netkit plan` whether both ends are configured for it. It starts after BGP does, so that for the first 15 s
     of a session it is not judged.
     """
     del context
     for port, session in _established(device):
         if session.is_bfd_up is None:
-            yield skip(port.name, "the device does not tell whether BFD is up")
+            yield skip(port.name, "the device does not report whether BFD is up")
         elif not session.is_bfd_up and _is_young(session):
             yield skip(port.name, f"BGP to {port.peer} is up for {session.uptime_s:.0f} s only: BFD may be on its way")
         elif not session.is_bfd_up:
@@ -95,17 +95,17 @@ def bfd(context: CheckContext, device: DeviceContext) -> Iterator[Finding]:
 
 @device_check(layer="routing", needs=["sessions"], on="switch", follows=[])
 def drained(context: CheckContext, seen: DeviceContext) -> Iterator[Finding]:
-    """No switch asks its neighbours to go around it unless the intent says so.
+    """No switch is drained unless the intent says so.
 
-    A graceful shutdown that was left on takes a part of the fabric's capacity away without any alarm. End it with
-    `netkit deploy`, or say `drain` in the intent.
+    A graceful shutdown that was left on removes a part of the fabric's capacity without any alarm. End it with
+    `netkit deploy`, or set `drain` in the intent.
     """
     del context
     device = seen.device
     for port, session in _established(seen):
         is_meant = isinstance(device, Switch) and (device.drain or port.peer in device.drain_neighbors)
         if session.is_draining is None:
-            yield skip(port.name, "the device does not tell whether it drains")
+            yield skip(port.name, "the device does not report whether it drains")
         elif session.is_draining and not is_meant:
             yield fail(
                 port.name, f"asks {port.peer} to go around it", "end it: netkit deploy brings back what is intended"

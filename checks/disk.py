@@ -1,4 +1,4 @@
-"""Disks: room for a configuration, a log and an upload, and leave to write them."""
+"""Disks: space for a configuration, a log and an upload, and permission to write them."""
 
 from collections.abc import Iterator, Mapping
 
@@ -16,19 +16,19 @@ PART = 0.01
 
 @device_check(layer="host", needs=["file_systems"], follows=[])
 def room(context: CheckContext, device: DeviceContext) -> Iterator[Finding]:
-    """There is room on the file systems that a device writes to.
+    """The file systems that a device writes to have free space.
 
-    On a full one a configuration is not saved, and a change stops half way or is gone after the next boot; nothing is
-    logged either. Look for old images, core dumps, logs and packages: `du -xh / | sort -h | tail`, on EOS `dir flash:`.
+    On a full one a configuration is not saved, a change stops half way or is lost at the next boot, and nothing is
+    logged. Look for old images, core dumps, logs and packages: `du -xh / | sort -h | tail`, on EOS `dir flash:`.
     """
     most = context.limits.disk_warn_percent
     full, filling = list[str](), list[str]()
-    for name, one in _told(device).items():
+    for name, one in _file_systems(device).items():
         left, shares = next(_too_little(one), ""), tuple(_shares(one))
         if left:
             full.append(f"{name} ({left})")
         elif not shares:
-            yield skip("", f"how full {name} is was not told")
+            yield skip("", f"how full {name} is was not reported")
         elif max(shares) > most:
             filling.append(f"{name} ({max(shares):.0f} % used)")
         else:
@@ -43,22 +43,22 @@ def room(context: CheckContext, device: DeviceContext) -> Iterator[Finding]:
 def writable(context: CheckContext, device: DeviceContext) -> Iterator[Finding]:
     """The file systems that a device writes to are not mounted read-only.
 
-    Linux makes a file system read-only once its disk gives errors: what runs goes on, and nothing can be saved or
-    logged. See `dmesg`; the disk may be about to fail.
+    Linux remounts a file system read-only once its disk returns errors: the device keeps running, but nothing can be
+    saved or logged. See `dmesg`; the disk may be about to fail.
     """
     del context
-    told = _told(device)
-    found = [name for name, one in told.items() if one.is_read_only]
+    systems = _file_systems(device)
+    found = [name for name, one in systems.items() if one.is_read_only]
     if found:
-        yield fail("", f"{_listed(found)} can only be read", "dmesg tells why; see to the disk before the next boot")
-    for name, one in told.items():
+        yield fail("", f"{_listed(found)} can only be read", "see dmesg; check the disk before the next boot")
+    for name, one in systems.items():
         if one.is_read_only is None:
-            yield skip("", f"whether {name} can be written to was not told")
+            yield skip("", f"whether {name} can be written to was not reported")
         elif not one.is_read_only:
             yield PASSED
 
 
-def _told(device: DeviceContext) -> Mapping[str, FileSystem]:
+def _file_systems(device: DeviceContext) -> Mapping[str, FileSystem]:
     found = device.facts.file_systems
     return {} if isinstance(found, Absent) else found
 

@@ -1,4 +1,4 @@
-"""Drift: what devices run against what the intent says."""
+"""Drift: running configurations compared with the intent."""
 
 from collections.abc import Iterator
 
@@ -11,8 +11,8 @@ MOST_SHOWN = 3
 def configuration(context: CheckContext) -> Iterator[Finding]:
     """Every device runs the configuration that the intent renders to.
 
-    Somebody changed it by hand, or a deploy is due. `netkit plan` shows the whole difference; `netkit deploy` brings
-    the device back, or the intent takes the change over.
+    It was changed by hand, or a deploy is due. `netkit plan` shows the whole difference; `netkit deploy` restores the
+    device, or add the change to the intent.
     """
     if context.plan is None:
         yield skip("", "running configurations were not read")

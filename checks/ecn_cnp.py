@@ -1,4 +1,4 @@
-"""ECN and CNPs: switches mark, receivers answer, senders hear it; both sides are always counted."""
+"""ECN and CNPs: switches mark, receivers answer with CNPs, senders receive them; both sides are compared."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
@@ -48,47 +48,44 @@ LEAST_MARKED = 0.1
 def parity(context: CheckContext) -> Iterator[Finding]:
     """Every CNP that a receiver sends arrives at a sender: the sums of a rail agree.
 
-    CNPs that never arrive slow nobody down: queues fill until PFC pauses everybody. They are lost where they ride a
-    queue that is full, where a policer eats them, or in a NIC. More handled than sent means that a sender slows down
-    for losses, or that a NIC outside this set sends them. See `netkit check ecn-cnp.queue qos.nic`. A rail of which not
-    all NICs were read is not judged, but for those whose leaf has their port down. Judged is how much is lost at least,
-    given how many CNPs there were and how far apart their NICs were read; what may as well be chance, or nothing at
-    all, is skipped. CNPs though no switch marks a packet are answers to losses, or a counter that
-    is not credible.
+    CNPs that never arrive slow no sender down: queues fill until PFC pauses everything. They are lost in a full queue,
+    by a policer, or in a NIC. More handled than sent means that a sender slows down for losses, or that a NIC outside
+    this set sends them. See `netkit check ecn-cnp.queue qos.nic`. A rail is judged only if all of its NICs were read,
+    except those whose leaf has their port down. The lower bound of the loss is judged, given the number of CNPs and how
+    far apart their NICs were read; a loss that may be chance is skipped. CNPs without any mark by a switch are answers
+    to losses, or come from a wrong counter.
     """
     for rail in context.fabric.rails:
         ends = [
             (device, name) for device in context.hosts for name, nic in device.nics.items() if nic.rail == rail.number
         ]
+        designed = sum(nic.rail == rail.number for host in context.fabric.hosts for nic in host.nics)
         nics = [(device, name) for device, name in ends if not is_cut_off(context, device, name)]
         unread = sorted({device.name for device, name in nics if not is_read(partial(device.delta, place=name))})
         if not nics or len(nics) == len(unread):
             yield skip(f"rail {rail.number}", "its CNPs were not read")
-        elif unread or len(ends) < _designed(context, rail.number):
+        elif unread or len(ends) < designed:
             missing = ", ".join(unread[:4]) or "hosts that are not part of this run"
             yield skip(f"rail {rail.number}", f"not all of its NICs were read: {missing}")
         else:
             yield from _judged(context, rail.number, nics)
 
 
-def _designed(context: CheckContext, rail: int) -> int:
-    return sum(nic.rail == rail for host in context.fabric.hosts for nic in host.nics)
-
-
 def _judged(context: CheckContext, rail: int, nics: Sequence[tuple[DeviceContext, str]]) -> Iterator[Finding]:
     found = rail_sum(partial(device.delta, place=name) for device, name in nics)
-    text = found.text(has_ignored=_all_tell(nics, "cnp_ignored"), has_marks=_all_tell(nics, "ecn_received"))
+    text = found.text(has_ignored=_all_report(nics, "cnp_ignored"), has_marks=_all_report(nics, "ecn_received"))
     where, limits, loss = f"rail {rail}", context.limits, found.loss_percent
-    skewed_s, window_s = _skew(nics)
+    windows = [device.window for device, _ in nics]
+    skewed_s, window_s = skew_s(windows), min(ended_s - began_s for began_s, ended_s in windows)
     doubt = skewed_s / window_s
     surely, maybe = 100 * least(*found.astray, doubt), 100 * most(*found.astray, doubt)
     limit = min(limits.cnp_loss_fail_percent, limits.cnp_loss_warn_percent)
     if not found.sent and most(0, found.marked) < LEAST_ANSWERED:
         remedy = "see the notification point of the NICs: netkit check qos"
-        text = f"packets arrive with CE and nobody sends CNPs: {text}"
+        text = f"packets arrive with CE and no NIC sends CNPs: {text}"
         yield fail(where, text, remedy, cause=f"silence on {where}", touches=_switches(context, nics))
     elif surely >= limit and not found.sent:
-        yield warn(where, f"CNPs are handled that nobody sent: {text}", "losses, or NICs outside this set, cause them")
+        yield warn(where, f"more CNPs are handled than sent: {text}", "losses, or NICs outside this set, cause them")
     elif surely >= limit:
         say = fail if surely >= limits.cnp_loss_fail_percent else warn
         about = {"between": pair(nics), "hops": hops(context, rail), "surely": f"{surely:.1f} % or more"}
@@ -102,7 +99,7 @@ def _judged(context: CheckContext, rail: int, nics: Sequence[tuple[DeviceContext
         yield warn(where, f"CNPs are sent though no switch marks a packet: {text}", NOT_MARKED)
     if least(found.ignored, found.heard) * 100 > MOST_IGNORED_PERCENT:
         say = warn if found.handled else fail
-        remedy, touched = _unheeded(context, nics, found), _switches(context, nics)
+        remedy, touched = _remedy_for_ignored(context, nics, found), _switches(context, nics)
         yield say(where, f"senders ignore CNPs: {text}", remedy, cause=ignored_on(rail), touches=touched)
 
 
@@ -113,42 +110,36 @@ def _switches(context: CheckContext, nics: Sequence[tuple[DeviceContext, str]]) 
 
 
 def _undecided(found: RailSum, text: str, apart: tuple[float, float], limit: float, maybe: float) -> str:
-    """Return why a loss can neither be told nor excluded."""
+    """Return why a loss can be neither proven nor excluded."""
     if not found.sent and not found.heard:
         return f"no CNPs were sent: {text}"
     if 100 * most(*found.astray) < limit or 100 * least(*found.astray) >= limit:
-        return f"{_lost(found.loss_percent, text)}; that may be since {_apart(*apart, limit)}"
+        return f"{_lost(found.loss_percent, text)}; that may be since {_skew_text(*apart, limit)}"
     return f"too few CNPs to judge, up to {maybe:.0f} % may be lost: {text}"
 
 
-def _unheeded(context: CheckContext, nics: Sequence[tuple[DeviceContext, str]], found: RailSum) -> str:
+def _remedy_for_ignored(context: CheckContext, nics: Sequence[tuple[DeviceContext, str]], found: RailSum) -> str:
     """Return what to do about CNPs that are ignored: NICs do so when they are off, or when others arrive as CNPs."""
     number = context.fabric.lossless.cnp.priority
-    told = [device.delta("priority_rx_packets", place(name, number)) for device, name in nics]
-    if all(delta.is_known for delta in told) and most(sum(delta.value for delta in told), found.heard) < HALF:
+    arrived = [device.delta("priority_rx_packets", place(name, number)) for device, name in nics]
+    if all(delta.is_known for delta in arrived) and most(sum(delta.value for delta in arrived), found.heard) < HALF:
         return "they arrive on another priority than theirs: netkit check ecn-cnp.queue qos names the hop"
     return "see the reaction point of the NICs: netkit check qos"
 
 
 def _none_marks(context: CheckContext) -> bool:
-    """Whether every switch tells its marks, and has none: what NICs answer then is not congestion."""
+    """Whether every switch counts its marks, and has none: then NICs do not answer congestion."""
     marks = [_marks_at(context, device, port) for device in context.switches for port in device.ports]
     is_whole = len(context.switches) == len(context.fabric.switches)
     return is_whole and all(delta.is_known and not delta.value for delta in marks)
 
 
-def _all_tell(nics: Sequence[tuple[DeviceContext, str]], counter: str) -> bool:
+def _all_report(nics: Sequence[tuple[DeviceContext, str]], counter: str) -> bool:
     return all(device.delta(counter, name).is_known for device, name in nics)
 
 
-def _skew(nics: Sequence[tuple[DeviceContext, str]]) -> tuple[float, float]:
-    """Return for how long only some of the NICs counted, and the shortest window of them all."""
-    windows = [device.window for device, _ in nics]
-    return skew_s(windows), min(ended_s - began_s for began_s, ended_s in windows)
-
-
-def _apart(skewed_s: float, window_s: float, least_percent: float) -> str:
-    """Return what is wrong with windows that differ, and which one would tell."""
+def _skew_text(skewed_s: float, window_s: float, least_percent: float) -> str:
+    """Return how far the windows differ, and which window would be long enough."""
     enough_s = 100 * skewed_s / max(least_percent, 0.1)
     text = f"its NICs were not read at the same moment, {skewed_s:.1f} s apart in {window_s:.0f} s"
     return text if enough_s > LONGEST_WINDOW_S else f"{text}: give --window {ceil(enough_s)}"
@@ -167,7 +158,7 @@ def _located(
     about: Mapping[str, str],
     switches: Sequence[str],
 ) -> Finding:
-    """Return a finding at the place that most of them are lost at, as far as counters tell."""
+    """Return a finding at the place with the greatest loss, as far as counters show."""
     if not lost:
         places = "not located: no NIC and no queue counts what is missing; a policer would not show"
         return say(rail, text, LOCATE, cause=rail, touches=switches, places=places, **about)
@@ -178,17 +169,16 @@ def _located(
 
 
 def ignored_on(rail: int) -> str:
-    """Return one name for CNPs that arrive and slow nobody down."""
+    """Return the cause name of CNPs that arrive and are ignored."""
     return f"CNPs ignored on rail {rail}"
 
 
 @fabric_check(layer="congestion", needs=["counters"], window=True, follows=["qos", "ecn-cnp.queue"])
 def marks(context: CheckContext) -> Iterator[Finding]:
-    """What switches mark arrives marked, and is answered.
+    """Marked packets arrive marked, and are answered.
 
-    Marks that no receiver counts were cleared on the way; marks that no receiver answers mean that its notification
-    point is off: see `netkit check qos.nic qos.ecn`.
-    A queue that is long and marks nothing means that ECN is off at that port.
+    If no receiver counts the marks, they were cleared on the path; if no receiver answers them, its notification point
+    is off: see `netkit check qos.nic qos.ecn`. A long queue without marks means that ECN is off at that port.
     """
     mute = tuple(_mute(context))
     for end, count in mute:
@@ -199,7 +189,7 @@ def marks(context: CheckContext) -> Iterator[Finding]:
 
 
 def _mute(context: CheckContext) -> Iterator[tuple[CableEnd, int]]:
-    """Yield the NICs that many marked packets go to and that sent no CNP, with how many those were."""
+    """Yield NICs that receive many marked packets and sent no CNP, with the number of marks."""
     for device in context.hosts:
         for name, nic in device.nics.items():
             leaf, sent = context.devices.get(nic.leaf), device.delta("cnp_sent", name)
@@ -210,7 +200,7 @@ def _mute(context: CheckContext) -> Iterator[tuple[CableEnd, int]]:
 
 
 def _of_all(context: CheckContext) -> Finding:
-    marked = sum(_marked(context, device) for device in context.switches)
+    marked = sum(_marks_at(context, device, port).value for device in context.switches for port in device.ports)
     received = sum(delta.value for device in context.hosts for delta in device.deltas("ecn_received").values())
     sent = sum(delta.value for device in context.hosts for delta in device.deltas("cnp_sent").values())
     ends = ((device, nic) for device in context.hosts for nic in device.nics if not is_cut_off(context, device, nic))
@@ -229,10 +219,6 @@ def _of_all(context: CheckContext) -> Finding:
     return PASSED
 
 
-def _marked(context: CheckContext, device: DeviceContext) -> int:
-    return sum(_marks_at(context, device, port).value for port in device.ports)
-
-
 def _marks_at(context: CheckContext, device: DeviceContext, port: str) -> Delta:
     """Return the marks of a port; where queues are counted, of the RoCE queue."""
     of_queue = device.delta("queue_ecn_marked", place(port, context.fabric.lossless.roce.priority))
@@ -241,17 +227,17 @@ def _marks_at(context: CheckContext, device: DeviceContext, port: str) -> Delta:
 
 @device_check(layer="congestion", needs=["counters"], on="switch", window=True, follows=["qos.ecn", "watchdog.storms"])
 def unmarked(context: CheckContext, device: DeviceContext) -> Iterator[Finding]:
-    """Where it is congested, the switch marks.
+    """A congested switch marks packets.
 
-    A RoCE queue that holds more than where every packet is to be marked, or a switch that pauses its neighbours though
-    nobody pauses it, without a single mark: ECN does not work there, whatever the configuration says. Nobody slows
-    down, and PFC is all that is left. See `netkit check qos.ecn`; then reload the QoS of the switch.
+    A RoCE queue beyond the threshold where every packet is marked, or a switch that pauses its neighbours while not
+    paused itself, without a single mark: ECN does not work there, whatever the configuration says. No sender slows
+    down, and only PFC is left. See `netkit check qos.ecn`; then reload the QoS of the switch.
     """
     silent = [port for port in device.ports.values() if _is_silent(context, device, port)]
-    told = [port for port in device.ports if _marks_at(context, device, port).is_known]
+    counted = [port for port in device.ports if _marks_at(context, device, port).is_known]
     remedy = "see netkit check qos.ecn; if it is as intended, load the QoS of the switch again"
-    if not told:
-        yield skip("", "the device does not tell what it marks")
+    if not counted:
+        yield skip("", "the device does not report what it marks")
     for port in silent:
         text = f"its RoCE queue holds more than {port.profile.ecn.max_bytes:,} bytes, and none of its packets is marked"
         yield fail(
@@ -261,10 +247,10 @@ def unmarked(context: CheckContext, device: DeviceContext) -> Iterator[Finding]:
             cause=f"marking of {device.name}",
             explains=[congestion(device.name, port.name), congestion(device.name, "")],
         )
-    if told and not silent and _pauses_unmarked(context, device):
-        text, ports = "it pauses its neighbours, nobody pauses it, and none of its packets is marked", device.ports
+    if counted and not silent and _pauses_unmarked(context, device):
+        text, ports = "it pauses its neighbours without being paused, and none of its packets is marked", device.ports
         yield fail("", text, remedy, explains=[congestion(device.name, port) for port in ("", *ports)])
-    elif told and not silent:
+    elif counted and not silent:
         yield PASSED
 
 
@@ -299,7 +285,7 @@ def queue(context: CheckContext) -> Iterator[Finding]:
     """CNPs stay in their own queue from hop to hop.
 
     A hop that gives them another DSCP, or maps theirs to another queue, lets them wait behind what causes the
-    congestion, or get lost with it. The finding names the port they leave as CNPs and behind which they are none:
+    congestion, or get lost with it. The finding names the port behind which they are in another queue:
     compare the maps of the switch there with `netkit check qos.switch`.
     """
     found = strays(context)
@@ -309,11 +295,11 @@ def queue(context: CheckContext) -> Iterator[Finding]:
     if not found and most(0, max(counts, default=0)) < HALF:
         yield PASSED
     elif not found:
-        yield skip("", "on no cable so many CNPs were counted that their way can be judged")
+        yield skip("", "too few CNPs were counted on every cable to judge their path")
 
 
 def _strayed(context: CheckContext, one: Stray) -> Finding:
-    """Return who is to blame: the receiver, unless it is known to map CNPs as intended."""
+    """Blame the receiver, unless it is known to map CNPs as intended."""
     explained = _explained(context, one)
     if one.others:
         names = " or ".join(map(str, (one.sender, *one.others)))
@@ -334,7 +320,7 @@ def _strayed(context: CheckContext, one: Stray) -> Finding:
 
 
 def _explained(context: CheckContext, one: Stray) -> Iterator[str]:
-    """Yield what becomes of CNPs beyond the port: NICs ignore them, or they are lost in a queue that is full.
+    """Yield the consequences for CNPs beyond the port: NICs ignore them, or a full queue loses them.
 
     A NIC that counts fewer than its leaf delivers in their own queue loses them by itself.
     """

@@ -10,7 +10,7 @@ from netkit.judge import PASSED, CheckContext, DeviceContext, Finding, device_ch
 from netkit.judge.bound import least_rate
 from netkit.platforms import PLATFORMS
 
-DEPLOY = "netkit plan shows whether it is configured so; netkit deploy mends it"
+DEPLOY = "netkit plan shows whether it is configured so; netkit deploy fixes it"
 AT_BOOT = "run /usr/local/sbin/netkit-nic-qos; netkit deploy installs its service"
 LOSSES = "netkit check load optics pfc for this NIC and those it talks to"
 AGAIN: Mapping[str, str] = {
@@ -21,20 +21,20 @@ AGAIN: Mapping[str, str] = {
     "icrc_errors": "arrived with a wrong checksum",
 }
 UNORDERED = frozenset({"answers that never came", "arrived with a wrong checksum"})
-"""What does not come of packets that overtake each other."""
+"""Counters that reordering does not increase."""
 CLASS_KEYS = frozenset({"NCCL_IB_TC", "NCCL_GIN_IB_TC", "NVSHMEM_IB_TRAFFIC_CLASS"})
 LEAST_READ_BYTES = 4096
 RDMA_MTUS = (256, 512, 1024, 2048, 4096)
 RDMA_HEADERS = 96
-"""What the kernel keeps of the MTU for all headers that RoCEv2 may need."""
+"""The part of the MTU that the kernel reserves for all headers RoCEv2 may need."""
 
 
 @device_check(layer="host", needs=["host"], on="host", follows=[])
 def sysctls(context: CheckContext, device: DeviceContext) -> Iterator[Finding]:
     """The kernel answers ARP on the NIC that has the address, and lets answers come back by any NIC of the rails.
 
-    Otherwise the wrong NIC answers for a rail, or strict reverse path filtering drops what arrives. `netkit deploy`
-    sets them; when they come back, another file below /etc/sysctl.d does.
+    Else the wrong NIC answers for a rail, or strict reverse path filtering drops what arrives. `netkit deploy` sets
+    them; if they change back, another file below /etc/sysctl.d sets them.
     """
     del context
     found = device.facts.host
@@ -102,7 +102,7 @@ def pcie(context: CheckContext, device: DeviceContext) -> Iterator[Finding]:
 def _link(name: str, nic: NicFacts) -> Iterator[Finding]:
     now, full = (nic.pci_gt_s, nic.pci_width), (nic.pci_full_gt_s, nic.pci_full_width)
     if None in now or None in full:
-        yield skip(name, "the host does not tell the PCIe link of this NIC")
+        yield skip(name, "the host does not report the PCIe link of this NIC")
     elif now != full:
         text = f"its PCIe link runs at {now[0]:g} GT/s × {now[1]}, it could run at {full[0]:g} GT/s × {full[1]}"
         yield fail(name, text, "reseat the card; see the slot's settings in the BIOS")
@@ -120,10 +120,11 @@ def rdma(context: CheckContext, device: DeviceContext) -> Iterator[Finding]:
     del context
     wanted = max((mtu for mtu in RDMA_MTUS if mtu + RDMA_HEADERS <= device.device.mtu_bytes), default=RDMA_MTUS[0])
     cards = list(_cards(device))
-    usual = _usual([nic.roce_gid_index for _, nic in cards])
+    indexes = Counter(nic.roce_gid_index for _, nic in cards if nic.roce_gid_index is not None)
+    usual = indexes.most_common(1)[0][0] if indexes else None
     for name, nic in cards:
         if nic.active_mtu_bytes is None:
-            yield skip(name, "the host does not tell the RDMA MTU")
+            yield skip(name, "the host does not report the RDMA MTU")
         elif nic.active_mtu_bytes != wanted:
             yield fail(name, f"RDMA packets carry {nic.active_mtu_bytes} bytes, not {wanted}", "see the MTU of the NIC")
         else:
@@ -137,17 +138,12 @@ def rdma(context: CheckContext, device: DeviceContext) -> Iterator[Finding]:
             yield PASSED
 
 
-def _usual(values: list[int | None]) -> int | None:
-    counts = Counter(value for value in values if value is not None)
-    return counts.most_common(1)[0][0] if counts else None
-
-
 @device_check(layer="host", needs=["host", "nics"], on="host", follows=[])
 def affinity(context: CheckContext, device: DeviceContext) -> Iterator[Finding]:
     """Every GPU shares a PCIe switch with the NIC of its rail, and every NIC serves as many GPUs as the others.
 
-    A GPU that reaches its NIC over the CPU's interconnect slows all collectives of its rail. Move the card, or mend the
-    order of PCI addresses in the host model.
+    A GPU that reaches its NIC over the CPU's interconnect slows all collectives of its rail. Move the card, or correct
+    the order of PCI addresses in the host model.
     """
     del context
     found = device.facts.host
@@ -168,11 +164,11 @@ def affinity(context: CheckContext, device: DeviceContext) -> Iterator[Finding]:
 
 @device_check(layer="host", needs=["nics"], on="host", follows=[])
 def firmware_settings(context: CheckContext, device: DeviceContext) -> Iterator[Finding]:
-    """What is set in the firmware of a NIC is also in force, and what it keeps for CNPs is what the intent says.
+    """The firmware settings of a NIC are in effect, and its stored CNP settings match the intent.
 
     Settings take effect when the NIC is reset: until then it behaves as before, and differs after the next reboot.
-    Empty the host, then reset the NIC with mlxfwreset, or reboot. What the driver is told at run time hides wrong
-    settings of the firmware until it is loaded again: set them with mlxconfig.
+    Empty the host, then reset the NIC with mlxfwreset, or reboot. Run-time settings of the driver hide wrong
+    firmware settings until it is reloaded: set them with mlxconfig.
     """
     for name, nic in _cards(device):
         for text in _forgotten(context.fabric.lossless, nic):
@@ -197,14 +193,14 @@ def firmware_settings(context: CheckContext, device: DeviceContext) -> Iterator[
 def adaptive_routing(context: CheckContext, device: DeviceContext) -> Iterator[Finding]:
     """A NIC asks for adaptive routing of all its packets where its leaf routes so.
 
-    Otherwise its flows stay on one path each, beside those that spread: its rail is slow while spines have room. The
+    Else its flows stay on one path each, beside those that spread: its rail is slow while spines have room. The
     register that forces it is cleared by every reset; the service netkit-nic-qos sets it at each boot.
     """
     for name, nic in _cards(device):
         if not context.fabric.switch(device.nics[name].leaf).adaptive_routing:
             continue
         if nic.is_adaptive_routing_forced is None:
-            yield skip(name, "whether adaptive routing is forced (ROCE_ACCL) was not read; mlxreg tells")
+            yield skip(name, "whether adaptive routing is forced (ROCE_ACCL) was not read; mlxreg shows it")
         elif not nic.is_adaptive_routing_forced:
             yield warn(name, "adaptive routing is not forced (ROCE_ACCL), while its leaf routes adaptively", AT_BOOT)
         else:
@@ -219,45 +215,42 @@ def adaptive_routing(context: CheckContext, device: DeviceContext) -> Iterator[F
     follows=["load", "links", "optics.fec", "qos", "watchdog", "pfc", "routes", "bgp", "ecn-cnp.unmarked"],
 )
 def repeats(context: CheckContext, device: DeviceContext) -> Iterator[Finding]:
-    """RDMA gives up on nothing, and hardly sends anything twice.
+    """RDMA never gives up, and hardly retransmits.
 
-    A queue pair that gave up has ended a job. Packets that were asked for again, and answers that never came, mean that
+    A queue pair that gave up has ended a job. Packets that were requested again, and answers that never came, mean that
     packets were lost: see `netkit check load optics pfc` for this NIC and for those it talks to. Where adaptive routing
-    reorders packets, those that came out of order say nothing, and losses are no news where a switch has no lossless
-    class.
+    reorders packets, those that came out of order do not count, and losses are expected where a switch has no
+    lossless class.
     """
+    is_lossy = any(PLATFORMS[switch.platform].lacks("pfc") for switch in context.fabric.switches)
     for name, nic in device.nics.items():
         dead = [device.delta(counter, name) for counter in ("retries_exceeded", "rnr_retries_exceeded")]
         again = {words: device.delta(counter, name) for counter, words in AGAIN.items()}
         if context.fabric.switch(nic.leaf).adaptive_routing:
             again = {words: delta for words, delta in again.items() if words in UNORDERED}
-        told = {words: delta for words, delta in again.items() if delta.is_known}
-        most = max((least_rate(delta.value, delta.seconds) for delta in told.values()), default=0.0)
+        known = {words: delta for words, delta in again.items() if delta.is_known}
+        most = max((least_rate(delta.value, delta.seconds) for delta in known.values()), default=0.0)
         if any(delta.value for delta in dead):
             count = sum(delta.value for delta in dead)
             text = f"queue pairs gave up {count} times: jobs over this NIC broke off"
             yield fail(name, text, LOSSES, touches=[nic.leaf])
-        elif not told:
-            yield skip(name, "the NIC does not tell what RDMA sends again")
-        elif most > context.limits.rdma_repeats_per_s and _has_lossy_switch(context):
+        elif not known:
+            yield skip(name, "the NIC does not report what RDMA retransmits")
+        elif most > context.limits.rdma_repeats_per_s and is_lossy:
             yield skip(name, "a switch without a lossless class loses packets whenever it is full")
         elif most > context.limits.rdma_repeats_per_s:
-            counts = ", ".join(f"{delta.value} {words}" for words, delta in told.items() if delta.value)
+            counts = ", ".join(f"{delta.value} {words}" for words, delta in known.items() if delta.value)
             yield warn(name, f"RDMA loses packets: {counts}", LOSSES, touches=[nic.leaf])
         else:
             yield PASSED
-
-
-def _has_lossy_switch(context: CheckContext) -> bool:
-    return any(PLATFORMS[switch.platform].lacks("pfc") for switch in context.fabric.switches)
 
 
 @device_check(layer="qos", needs=["host", "nics"], on="host", follows=[])
 def nccl(context: CheckContext, device: DeviceContext) -> Iterator[Finding]:
     """What NCCL's file sets for all jobs fits the fabric: the class of their packets, and the index of their address.
 
-    NCCL and NVSHMEM mark some packets themselves, whatever the NIC is set to: with another traffic class they ride
-    where nothing protects them. Mend /etc/nccl.conf with `netkit deploy`; a job's own environment goes before it.
+    NCCL and NVSHMEM mark some packets themselves, whatever the NIC is set to: with another traffic class they
+    use an unprotected queue. Correct /etc/nccl.conf with `netkit deploy`; a job's own environment overrides it.
     """
     found, wanted = device.facts.host, context.fabric.lossless.tos
     if isinstance(found, Absent):
@@ -276,7 +269,7 @@ def nccl(context: CheckContext, device: DeviceContext) -> Iterator[Finding]:
 
 
 def _indexes(device: DeviceContext, index: str) -> Iterator[Finding]:
-    """Yield a finding for each NIC whose RoCEv2 address does not have the index that jobs are told."""
+    """Yield a finding for each NIC whose RoCEv2 address does not have the index that jobs use."""
     for name, nic in _cards(device):
         if index and nic.roce_gid_index is not None and str(nic.roce_gid_index) != index:
             text = f"NCCL_IB_GID_INDEX is {index}, the RoCEv2 index of its address is {nic.roce_gid_index}"
@@ -315,11 +308,11 @@ def uniform(context: CheckContext) -> Iterator[Finding]:
 
 
 def _alike(what: str, values: Mapping[str, str]) -> Iterator[Finding]:
-    told = {name: value for name, value in values.items() if value}
-    if not told:
+    known = {name: value for name, value in values.items() if value}
+    if not known:
         return
-    usual = Counter(told.values()).most_common(1)[0][0]
-    for name, value in told.items():
+    usual = Counter(known.values()).most_common(1)[0][0]
+    for name, value in known.items():
         if value != usual:
             text = f"{what} is {value}, on most hosts {usual}"
             yield warn("", text, "bring the host to what the others have", device=name, cause=f"{what} of {name}")

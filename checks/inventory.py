@@ -24,17 +24,14 @@ def version(context: CheckContext, device: DeviceContext) -> Iterator[Finding]:
     found = device.facts.system
     if isinstance(found, Absent) or not isinstance(device.device, Switch):
         return
+    wanted = device.device.version
     if not found.version:
-        yield skip("", "it does not tell its release")
-    elif not _is_release(found.version, device.device.version):
+        yield skip("", "it does not report its release")
+    elif not (found.version == wanted or found.version.startswith((f"{wanted}.", f"{wanted}-", f"{wanted} "))):
         text = f"runs {found.version}, not {device.device.version}"
         yield fail("", text, "update it, or change the version in the intent")
     else:
         yield PASSED
-
-
-def _is_release(found: str, wanted: str) -> bool:
-    return found == wanted or found.startswith((f"{wanted}.", f"{wanted}-", f"{wanted} "))
 
 
 @fabric_check(layer="host", needs=["nics"], follows=[])
@@ -42,7 +39,7 @@ def nics(context: CheckContext) -> Iterator[Finding]:
     """NICs of one kind run the same firmware and driver everywhere.
 
     One that differs behaves differently under congestion: defaults of DSCP, CNP and ECN change between releases. Bring
-    it to the release of the others. Firmware of kinds that the intent lists is held against that list alone.
+    it to the release of the others. Firmware of kinds that the intent lists is compared with that list alone.
     """
     reads: Mapping[str, Read] = {"firmware": lambda nic: nic.firmware, "driver": lambda nic: nic.driver_version}
     cards = list(_cards(context))
@@ -81,7 +78,7 @@ def _uniform(quantity: str, cards: list[tuple[str, str, NicFacts]], read: Read) 
         usual[part] = counts.most_common(1)[0][0] if counts else ""
     for host, name, nic in cards:
         if not read(nic):
-            yield skip(name, f"it does not tell its {quantity}", device=host)
+            yield skip(name, f"it does not report its {quantity}", device=host)
         elif read(nic) != usual[nic.part]:
             text = f"{quantity} {read(nic)}, most of its kind have {usual[nic.part]}"
             yield warn(name, text, "bring it to the release of the others", device=host, cause=f"NIC {quantity}")

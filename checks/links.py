@@ -11,10 +11,10 @@ from netkit.judge.outage import is_by_switch, last_outage
 
 SPEED_TOLERANCE = 0.01
 LONGEST_OUTAGE_S = 300.0
-"""No module takes longer to come up: somebody was at work."""
+"""No module takes longer to come up: this was maintenance."""
 OLDEST_OUTAGE_S = 86_400.0
 FECS = frozenset({"rs", "fc", "none"})
-"""What a port surely runs; other words, such as `auto`, are those of its device."""
+"""Values that name a FEC; others, such as `auto`, are device-specific."""
 
 
 @device_check(layer="link", needs=["interfaces"], follows=["optics.flags", "optics.light", "links.cabling"])
@@ -29,7 +29,7 @@ def up(context: CheckContext, device: DeviceContext) -> Iterator[Finding]:
         if state is None:
             yield fail(port, "the device has no such port", "see whether it is broken out as designed: netkit plan")
         elif state.is_up is None:
-            yield skip(port, "the device does not tell whether it is up")
+            yield skip(port, "the device does not report whether it is up")
         elif not state.is_up and state.is_enabled is not False and (gone := _gone(context, device, port)):
             text = f"down; {far} is at the other end, a host that was not reached and has no link anywhere"
             yield fail(port, text, f"see whether {gone} is switched on; if so, both ends of its cables", cause=gone)
@@ -45,7 +45,7 @@ def up(context: CheckContext, device: DeviceContext) -> Iterator[Finding]:
 
 
 def _carrier(context: CheckContext, device: DeviceContext, port: str) -> str:
-    """Return one name for a cable having no carrier, which is what a link that flaps may be seen without."""
+    """Return the cause name of a cable without carrier, which a flapping link explains."""
     return f"{context.cable(device.name, port)}: no carrier"
 
 
@@ -68,7 +68,7 @@ def speed(context: CheckContext, device: DeviceContext) -> Iterator[Finding]:
     """
     for port, far, state, wanted_gbps in _designed_speeds(context, device):
         if state.speed_gbps is None:
-            yield skip(port, "the device does not tell its speed")
+            yield skip(port, "the device does not report its speed")
         elif abs(state.speed_gbps - wanted_gbps) > SPEED_TOLERANCE * wanted_gbps:
             text = f"runs at {state.speed_gbps:g}G, not at {wanted_gbps}G, towards {far}"
             yield fail(port, text, "compare breakout and module of both ends")
@@ -80,18 +80,19 @@ def speed(context: CheckContext, device: DeviceContext) -> Iterator[Finding]:
 def mtu(context: CheckContext, device: DeviceContext) -> Iterator[Finding]:
     """Every port has the MTU it is designed with.
 
-    A smaller one at one end loses the large packets only: pings pass, and collectives hang. `netkit plan` shows who
-    changed it, `netkit deploy` sets it.
+    A smaller one at one end loses only large packets: pings pass, and collectives hang. `netkit plan` shows the
+    difference, `netkit deploy` sets it.
     """
     for port, far in _ends(context, device):
-        state, wanted = _interface(device, port), _mtu(device, port)
+        state, known = _interface(device, port), device.ports.get(port)
+        wanted = known.profile.mtu_bytes if known else device.device.mtu_bytes
         if state is None:
             continue
         if state.mtu_bytes is None:
-            yield skip(port, "the device does not tell its MTU")
+            yield skip(port, "the device does not report its MTU")
         elif state.mtu_bytes != wanted:
             text = f"has an MTU of {state.mtu_bytes}, not of {wanted}, towards {far}"
-            yield fail(port, text, "netkit plan shows whether it is configured so; netkit deploy mends it")
+            yield fail(port, text, "netkit plan shows whether it is configured so; netkit deploy fixes it")
         else:
             yield PASSED
 
@@ -104,16 +105,16 @@ def fec(context: CheckContext) -> Iterator[Finding]:
     negotiate, or set the FEC of the module at both.
     """
     for near, near_port, far, far_port in context.links():
-        mine, other = _interface(near, near_port), _interface(far, far_port)
-        if mine is None or other is None or not (mine.is_up and other.is_up):
+        near_state, other = _interface(near, near_port), _interface(far, far_port)
+        if near_state is None or other is None or not (near_state.is_up and other.is_up):
             continue
-        if not mine.fec or not other.fec:
-            yield skip(near_port, "not both ends tell their FEC", device=near.name)
-        elif mine.fec != other.fec and not {mine.fec, other.fec} <= FECS:
-            text = f"FEC {mine.fec!r} here and {other.fec!r} on {far.name}:{far_port} cannot be compared"
+        if not near_state.fec or not other.fec:
+            yield skip(near_port, "not both ends report their FEC", device=near.name)
+        elif near_state.fec != other.fec and not {near_state.fec, other.fec} <= FECS:
+            text = f"FEC {near_state.fec!r} here and {other.fec!r} on {far.name}:{far_port} cannot be compared"
             yield skip(near_port, text, device=near.name)
-        elif mine.fec != other.fec:
-            text = f"FEC {mine.fec} here, {other.fec} on {far.name}:{far_port}"
+        elif near_state.fec != other.fec:
+            text = f"FEC {near_state.fec} here, {other.fec} on {far.name}:{far_port}"
             yield fail(near_port, text, "set both ends alike: netkit plan", device=near.name)
         else:
             yield PASSED
@@ -128,7 +129,7 @@ def fec(context: CheckContext) -> Iterator[Finding]:
 def flaps(context: CheckContext, device: DeviceContext) -> Iterator[Finding]:
     """No link went down within the window.
 
-    Each time a link goes down, BGP and every RDMA transfer over it start anew. See the optics of both ends and reseat
+    Each time a link goes down, BGP and every RDMA transfer over it start again. See the optics of both ends and reseat
     the module; a port that flaps again belongs out of service.
     """
     for port, far in _ends(context, device):
@@ -149,10 +150,11 @@ def flaps(context: CheckContext, device: DeviceContext) -> Iterator[Finding]:
 def link_up_time(context: CheckContext, device: DeviceContext) -> Iterator[Finding]:
     """Links come up quickly.
 
-    A module whose equalizer does not settle takes tens of seconds, and often fails before long. Reseat it; when it is
-    slow again, swap it. NICs tell the time themselves. Switches tell when a link went and when it came back, which also
-    looks so when somebody pulled a cable or disabled a port. Judged is the last outage between two switches, unless one
-    of them started or lost most links to switches meanwhile, it took more than five minutes, or is a day old.
+    A module whose equalizer does not settle takes tens of seconds, and often fails before long. Reseat it; if it is
+    slow again, swap it. NICs report the time themselves. Switches report when a link went down and when it came back,
+    which looks the same when a cable was pulled or a port disabled. The last outage between two switches is judged,
+    unless one of them started or lost most links to switches meanwhile, it took more than five minutes, or is a day
+    old.
     """
     for port, far in _ends(context, device):
         state = _interface(device, port)
@@ -167,13 +169,13 @@ def link_up_time(context: CheckContext, device: DeviceContext) -> Iterator[Findi
             or port not in device.ports
             or device.ports[port].role == "host"
         ):
-            yield skip(port, "the device does not tell how long the link took")
-        elif device.ports[port].role == "up" or not _tells_ports(context, end.device):
+            yield skip(port, "the device does not report how long the link took")
+        elif device.ports[port].role == "up" or not _reports_ports(context, end.device):
             yield _outage(context, CableEnd(device.name, port), end)
 
 
-def _tells_ports(context: CheckContext, device: str) -> bool:
-    """Whether a device tells of its ports: then a cable between switches is judged at its lower end, and only there."""
+def _reports_ports(context: CheckContext, device: str) -> bool:
+    """Whether a device reports its ports: then a cable between switches is judged at its lower end only."""
     seen = context.devices.get(device)
     return seen is not None and not isinstance(seen.facts.interfaces, Absent)
 
@@ -181,7 +183,7 @@ def _tells_ports(context: CheckContext, device: str) -> bool:
 def _outage(context: CheckContext, near: CableEnd, far: CableEnd) -> Finding:
     last = last_outage(context, near)
     if last is None:
-        return skip(near.port, "neither end tells when the link was gone")
+        return skip(near.port, "neither end reports when the link was gone")
     if not context.limits.link_up_warn_s < last.lasted_s <= LONGEST_OUTAGE_S or last.ended_ago_s > OLDEST_OUTAGE_S:
         return PASSED
     gone = f"was without a link for {last.lasted_s:.0f} s"
@@ -191,7 +193,7 @@ def _outage(context: CheckContext, near: CableEnd, far: CableEnd) -> Finding:
             return skip(near.port, f"{gone}; whether {end.device} started meanwhile is not known")
         if is_explained:
             return PASSED
-    text = f"{gone}, until {last.ended_ago} before this look; {far} is at the other end"
+    text = f"{gone}, until {last.ended_ago} ago; {far} is at the other end"
     remedy = "if nobody pulled or disabled it: update the firmware of module and port, then swap the module"
     return warn(near.port, text, remedy)
 
@@ -204,7 +206,7 @@ def cabling(context: CheckContext) -> Iterator[Finding]:
     Cables that are swapped send a rail through another rail's leaf.
     """
     owners = _owners(context)
-    heard = {
+    announced = {
         CableEnd(device.name, port): [_end(context, one, owners) for one in neighbors]
         for device in context.devices.values()
         if not isinstance(device.facts.neighbors, Absent)
@@ -213,19 +215,19 @@ def cabling(context: CheckContext) -> Iterator[Finding]:
     for device in context.devices.values():
         if not isinstance(device.facts.neighbors, Absent):
             for port, _ in _ends(context, device):
-                yield _plugged(context, device, port, heard)
+                yield _plugged(context, device, port, announced)
         elif device.is_reached:
             yield skip("", f"no neighbours: {device.facts.neighbors.reason}", device=device.name)
 
 
 def _plugged(
-    context: CheckContext, device: DeviceContext, port: str, heard: Mapping[CableEnd, Sequence[CableEnd]]
+    context: CheckContext, device: DeviceContext, port: str, announced: Mapping[CableEnd, Sequence[CableEnd]]
 ) -> Finding:
     wanted, here = context.far(device.name, port), CableEnd(device.name, port)
-    neighbors = heard.get(here, ())
+    neighbors = announced.get(here, ())
     if wanted is None or not neighbors:
         return skip(port, "nobody announces itself there", device=device.name)
-    ends = [_known(context, here, one, heard) for one in neighbors]
+    ends = [_known(context, here, one, announced) for one in neighbors]
     if wanted in ends:
         return PASSED  # a NIC's own agent may announce itself beside its host's
     found = next((found for found in ends if found.device), None)
@@ -246,19 +248,19 @@ def _plugged(
 
 
 def _known(
-    context: CheckContext, here: CableEnd, told: CableEnd, heard: Mapping[CableEnd, Sequence[CableEnd]]
+    context: CheckContext, here: CableEnd, end: CableEnd, announced: Mapping[CableEnd, Sequence[CableEnd]]
 ) -> CableEnd:
     """Return a neighbour by the name its port has in the design: where it uses another, the port that hears this one.
 
     Some NOSes announce a name of their own, which only the device itself can translate.
     """
-    if context.far(told.device, told.port) is not None:
-        return told
-    return next((end for end, others in heard.items() if end.device == told.device and here in others), told)
+    if context.far(end.device, end.port) is not None:
+        return end
+    return next((end for end, others in announced.items() if end.device == end.device and here in others), end)
 
 
 def _owners(context: CheckContext) -> Mapping[str, CableEnd]:
-    """Return the NIC that each MAC address belongs to, by design and by what hosts tell."""
+    """Return the NIC that each MAC address belongs to, by design and by what hosts report."""
     owners: dict[str, CableEnd] = {}
     for host in context.fabric.hosts:
         owners.update((nic.mac.lower(), CableEnd(host.name, nic.interface)) for nic in host.nics if nic.mac)
@@ -271,7 +273,7 @@ def _owners(context: CheckContext) -> Mapping[str, CableEnd]:
 
 
 def _end(context: CheckContext, neighbor: Neighbor, owners: Mapping[str, CableEnd]) -> CableEnd:
-    """Return who a neighbour is: a NIC by its MAC address, anybody else by system name and port."""
+    """Identify a neighbour: a NIC by its MAC address, others by system name and port."""
     owner = owners.get(neighbor.port.lower())
     if owner is not None:
         return owner
@@ -285,7 +287,7 @@ def _end(context: CheckContext, neighbor: Neighbor, owners: Mapping[str, CableEn
 
 
 def _aliases(context: CheckContext, system: str) -> dict[str, str]:
-    """Return what a device calls its ports when it announces them, where that is not what the design calls them."""
+    """Return the announced port names of a device that differ from those of the design."""
     device = context.devices.get(system)
     found = {} if device is None or isinstance(device.facts.interfaces, Absent) else device.facts.interfaces
     return {state.alias: name for name, state in found.items() if state.alias}
@@ -296,7 +298,7 @@ def rails(context: CheckContext, device: DeviceContext) -> Iterator[Finding]:
     """Every NIC is in its PCI slot and cabled to the leaf of its rail.
 
     A NIC in another slot, or cabled to another rail's leaf, works, and slows every collective down: traffic of its GPU
-    takes the long way. Move the cable, or mend the host model's list of PCI addresses.
+    takes the long way. Move the cable, or correct the host model's list of PCI addresses.
     """
     del context
     found, neighbors = device.facts.nics, device.facts.neighbors
@@ -330,10 +332,6 @@ def _ends(context: CheckContext, device: DeviceContext) -> Iterator[tuple[str, s
 def _interface(device: DeviceContext, port: str) -> Interface | None:
     found = device.facts.interfaces
     return None if isinstance(found, Absent) else found.get(port)
-
-
-def _mtu(device: DeviceContext, port: str) -> int:
-    return device.ports[port].profile.mtu_bytes if port in device.ports else device.device.mtu_bytes
 
 
 def _designed_speeds(context: CheckContext, device: DeviceContext) -> Iterator[tuple[str, str, Interface, int]]:

@@ -11,7 +11,7 @@ from netkit.judge.bound import least_rate
 from netkit.platforms import PLATFORMS
 
 DISCARDS_PER_S = 1.0
-"""More than what a NIC drops of announcements nobody listens for."""
+"""NICs drop fewer than this as announcements without a listener."""
 LOST = "see whether PFC is on at both ends and the headroom fits the cable: netkit check qos"
 
 
@@ -24,8 +24,8 @@ LOST = "see whether PFC is on at both ends and the headroom fits the cable: netk
 def lossless(context: CheckContext, device: DeviceContext) -> Iterator[Finding]:
     """The lossless class loses no packet.
 
-    One lost packet makes RDMA send much of a message again. On the way in it is lost for want of headroom: PFC is off
-    or too late at one end. On the way out it is a watchdog that drops, or a queue that is not lossless. See
+    One lost packet makes RDMA send much of a message again. At ingress it is lost for lack of headroom: PFC is off or
+    too late at one end. At egress a watchdog drops it, or the queue is not lossless. See
     `netkit check qos pfc.symmetry watchdog`.
     """
     for port in (*device.ports, *device.nics):
@@ -36,7 +36,7 @@ def lossless(context: CheckContext, device: DeviceContext) -> Iterator[Finding]:
             if not _has_lossless(context, device, port):
                 yield skip(at, "the switch at this cable has no lossless class")
             elif not known:
-                yield skip(at, "drops by priority are not told")
+                yield skip(at, "drops by priority are not reported")
             elif any(delta.value for delta in known.values()):
                 shown = ", ".join(f"{name.replace('_', ' ')} {delta.value}" for name, delta in known.items())
                 yield fail(at, f"packets of the lossless class were lost: {shown}", LOST)
@@ -52,21 +52,21 @@ def lossless(context: CheckContext, device: DeviceContext) -> Iterator[Finding]:
     follows=["qos", "host.pcie", "host.acs", "watchdog", "links.flaps", "links.cabling"],
 )
 def discards(context: CheckContext, device: DeviceContext) -> Iterator[Finding]:
-    """A NIC throws nothing away, of whatever class: those without PFC, which `load.lossless` does not judge, too.
+    """A NIC drops nothing, including classes without PFC, which `load.lossless` does not judge.
 
-    On the way in the host is too slow: rings that are too short, PCIe, or cores that are busy; see `netkit check
-    host.pcie host.acs`. TCP pays for it, and so do CNPs when their class has no PFC. Less than one a second is no
-    finding: kernels count announcements there that nobody listens for.
+    At ingress the host is too slow: rings that are too short, PCIe, or busy cores; see `netkit check
+    host.pcie host.acs`. TCP pays for it, and so do CNPs when their class has no PFC. Less than one a second is not
+    a finding: kernels also count announcements without a listener there.
     """
     for nic in device.nics:
-        told = [device.delta(name, nic) for name in ("rx_drops", "tx_drops")]
-        if not told[0].is_known:
-            yield skip(nic, f"what it throws away is not known: {told[0].state}")
+        drops = [device.delta(name, nic) for name in ("rx_drops", "tx_drops")]
+        if not drops[0].is_known:
+            yield skip(nic, f"what it drops is not known: {drops[0].state}")
             continue
-        received, sent = (delta.value if delta.is_known else 0 for delta in told)
+        received, sent = (delta.value if delta.is_known else 0 for delta in drops)
         others = max(0, received - _lossless_drops(context, device, nic))
-        if least_rate(others + sent, told[0].seconds) > DISCARDS_PER_S:
-            text = f"threw away {others} packets it received and {sent} it was to send, not counting lossless ones"
+        if least_rate(others + sent, drops[0].seconds) > DISCARDS_PER_S:
+            text = f"dropped {others} received packets and {sent} to be sent, not counting lossless ones"
             yield warn(nic, text, "see its rings and PCIe: ethtool -g and -S, netkit check host")
         else:
             yield PASSED
@@ -118,11 +118,11 @@ def errors(context: CheckContext, device: DeviceContext) -> Iterator[Finding]:
     follows=["links.up", "links.flaps", "bgp", "routes.paths", "load.adaptive-routing", "links.speed"],
 )
 def balance(context: CheckContext, device: DeviceContext) -> Iterator[Finding]:
-    """The uplinks of a switch carry alike, and so do its parallel links to one neighbour, those down to a leaf, too.
+    """The uplinks of a switch share the load, and so do parallel links to one neighbour, including those to a leaf.
 
     A few large flows that hash onto one link congest it while its neighbours idle. Adaptive routing, or more queue
-    pairs per connection, spread them. Links that are down, or that traffic is asked to go around, are not compared; nor
-    are links that carry next to nothing, of which nobody can say how they would share.
+    pairs per connection, spread them. Links that are down or drained are not compared; nor are links with
+    almost no load, where sharing cannot be judged.
     """
     used = [port for port in device.ports.values() if port.role != "host" and _is_used(context, device, port)]
     groups = {"the uplinks of this switch": [port for port in used if port.role == "up"]}
@@ -134,7 +134,7 @@ def balance(context: CheckContext, device: DeviceContext) -> Iterator[Finding]:
 
 
 def _shared(context: CheckContext, device: DeviceContext, words: str, ports: Sequence[Port]) -> Iterator[Finding]:
-    """Judge how links that lead the same way share what goes there."""
+    """Judge how parallel links share their load."""
     rates = {port.name: device.delta("tx_bytes", port.name) for port in ports}
     known = {name: delta.per_s * 8 / 1e9 for name, delta in rates.items() if delta.is_known}
     if len(known) < 2:
@@ -144,7 +144,7 @@ def _shared(context: CheckContext, device: DeviceContext, words: str, ports: Seq
     usual_gbps = mean(known.values())
     capacity_gbps = mean(port.speed_gbps for port in ports)
     if usual_gbps * 100 < context.limits.balance_minimum_percent * capacity_gbps:
-        yield skip("", f"{words} carry {usual_gbps:.1f} Gb/s on average: too little to say how they share")
+        yield skip("", f"{words} carry {usual_gbps:.1f} Gb/s on average: too little to judge how they share")
         return
     for name, gbps in known.items():
         off_percent = abs(gbps - usual_gbps) / usual_gbps * 100
@@ -157,7 +157,7 @@ def _shared(context: CheckContext, device: DeviceContext, words: str, ports: Seq
 
 
 def _is_used(context: CheckContext, device: DeviceContext, port: Port) -> bool:
-    """Whether a port is up and traffic is not asked to go around it: by design, or by what either end says."""
+    """Whether a port is up and not drained, by design or by what either end reports."""
     states, near, far = device.facts.interfaces, device.device, context.devices.get(port.peer)
     state = None if isinstance(states, Absent) else states.get(port.name)
     is_down = state is not None and state.is_up is False
@@ -179,7 +179,7 @@ def _drains(device: DeviceContext, port: str) -> bool:
 def adaptive_routing(context: CheckContext, device: DeviceContext) -> Iterator[Finding]:
     """Adaptive routing works on all ports to other switches, or on none, as the intent says.
 
-    Half on, it moves flows around congestion onto paths that do not, and packets arrive out of order for nothing.
+    Half on, it moves flows onto paths that do not adapt, and packets arrive out of order for nothing.
     `netkit plan` shows where it differs, `netkit deploy` sets it.
     """
     del context
@@ -189,7 +189,7 @@ def adaptive_routing(context: CheckContext, device: DeviceContext) -> Iterator[F
     wanted = device.device.adaptive_routing
     for port in device.device.fabric_ports:
         if port.name not in found:
-            yield skip(port.name, "the device does not tell whether adaptive routing works there")
+            yield skip(port.name, "the device does not report whether adaptive routing works there")
         elif found[port.name] != wanted:
             is_on = "on, and" if found[port.name] else "off, and"
             text = f"adaptive routing is {is_on} should be {'on' if wanted else 'off'} everywhere"

@@ -43,9 +43,9 @@ ARTICLES = {"optic": "an optic", "aoc": "an aoc", "copper": "a copper"}
 FEWEST_READINGS = 3
 DAY_S = 86_400.0
 FEW = 4
-"""So many cables of a kind must be there before one can differ from the others."""
+"""The fewest cables of a kind among which one can be an outlier."""
 MANY, USUAL_SHARE = 8, 0.8
-"""Of so many modules a part number is the usual one that so many have."""
+"""A part number is the usual one if this share of at least this many modules have it."""
 
 
 @device_check(layer="physical", needs=["modules"], follows=["optics.flags"])
@@ -57,7 +57,7 @@ def light(context: CheckContext, device: DeviceContext) -> Iterator[Finding]:
     swap the module.
     """
     for port, module in _modules(device):
-        if not module.lanes or all(_is_blind(lane) for lane in module.lanes.values()):
+        if not module.lanes or all(lane.rx_dbm is None and lane.tx_dbm is None for lane in module.lanes.values()):
             yield skip(port, f"{_kind(module)} does not measure light")
             continue
         for number, lane in sorted(module.lanes.items()):
@@ -113,20 +113,20 @@ def lanes(context: CheckContext, device: DeviceContext) -> Iterator[Finding]:
 
 @device_check(layer="physical", needs=["modules"], follows=["optics.light"])
 def flags(context: CheckContext, device: DeviceContext) -> Iterator[Finding]:
-    """No module says that a lane cannot send, or receives nothing.
+    """No module reports a lane that cannot send, or receives nothing.
 
-    A module that reports a fault of its transmitter is broken or breaks: swap it. Where it measures light, what it
-    receives is judged by that; a cable that measures none, such as an active one, has only its flag to say so.
+    A module that reports a transmitter fault is broken or about to fail: swap it. Where it measures light, reception is
+    judged by that; a cable that measures none, such as an active one, has only its flag.
     """
     found = list(_modules(device))
     if found and not any(_flagged(lane) for _, module in found for lane in module.lanes.values()):
-        yield skip("", "it does not tell the flags of its modules")
+        yield skip("", "it does not report the flags of its modules")
         return
     for port, module in found:
-        told = {number: lane for number, lane in sorted(module.lanes.items()) if _flagged(lane)}
-        if not told:
-            yield skip(port, f"{_kind(module)} does not tell its flags")
-        for number, lane in told.items():
+        flagged = {number: lane for number, lane in sorted(module.lanes.items()) if _flagged(lane)}
+        if not flagged:
+            yield skip(port, f"{_kind(module)} does not report its flags")
+        for number, lane in flagged.items():
             if lane.has_tx_fault:
                 text = f"lane {number} cannot send: its transmitter reports a fault"
                 way = context.way(device.name, port)
@@ -145,8 +145,8 @@ def _flagged(lane: Lane) -> bool:
 def heat(context: CheckContext, device: DeviceContext) -> Iterator[Finding]:
     """Every module's temperature, voltage and laser current are within its limits.
 
-    A hot module errs, and lives less long: see the fans, the blanking plates and the ducts around it. A high current
-    is the sign of an old laser.
+    A hot module makes errors, and lives less long: see the fans, the blanking plates and the ducts around it. A high
+    current is the sign of an old laser.
     """
     own = Limits(high_warning=context.limits.temperature_warn_c, high_alarm=context.limits.temperature_fail_c)
     for port, module in _modules(device):
@@ -179,7 +179,7 @@ def _readings(module: Module, own: Limits) -> Iterator[ModuleReading]:
 def loss(context: CheckContext) -> Iterator[Finding]:
     """Cables of a kind lose alike: what is sent at one end arrives at the other.
 
-    Modules measure light to about 3 dB only, so that a single cable says little; one that loses much more than all
+    Modules measure light to about 3 dB only, so that a single cable proves little; one that loses much more than all
     others of its kind is dirty or bent: clean it, then swap it.
     """
     found = list(losses(context))
@@ -213,8 +213,8 @@ def trend(context: CheckContext, device: DeviceContext) -> Iterator[Finding]:
         for number, lane in sorted(module.lanes.items()):
             if lane.rx_dbm is None or lane.rx_dbm <= DARK_DBM:
                 continue
-            told = context.history.readings(device.name, place(port, number), "rx_dbm")
-            earlier = [(at_s, value) for at_s, value in told if value > DARK_DBM]
+            readings = context.history.readings(device.name, place(port, number), "rx_dbm")
+            earlier = [(at_s, value) for at_s, value in readings if value > DARK_DBM]
             yield _trend(
                 CableEnd(device.name, port), number, (*earlier, (context.snapshot.taken_s, lane.rx_dbm)), context
             )
@@ -229,21 +229,21 @@ def _trend(end: CableEnd, number: int, readings: Readings, context: CheckContext
     usual_dbm = median(value for _, value in readings[:-1])
     if usual_dbm - now_dbm > limit_db:
         text = f"lane {number} receives {usual_dbm - now_dbm:.1f} dB less than in earlier runs"
-        whose, remedy = _whose(context, end)
+        where, remedy = _where_lost(context, end)
         cause = context.way_in(end.device, end.port)
-        return warn(port, f"{text}{whose}", remedy, cause=cause, rx_dbm=now_dbm, earlier_dbm=usual_dbm)
-    is_wide = max(value for _, value in readings) - now_dbm > limit_db / 2  # else nothing is worth a line
+        return warn(port, f"{text}{where}", remedy, cause=cause, rx_dbm=now_dbm, earlier_dbm=usual_dbm)
+    is_wide = max(value for _, value in readings) - now_dbm > limit_db / 2  # else a line fit is pointless
     fall_db = steady_fall(readings) if is_wide else None
     if fall_db is not None and fall_db > limit_db:
         days = (readings[-1][0] - readings[0][0]) / DAY_S
         text = f"lane {number} fades: {fall_db:.1f} dB less than {days:.0f} days ago, a little from run to run"
-        whose, remedy = _whose(context, end)
-        return warn(port, f"{text}{whose}", remedy, cause=context.way_in(end.device, end.port), rx_dbm=now_dbm)
+        where, remedy = _where_lost(context, end)
+        return warn(port, f"{text}{where}", remedy, cause=context.way_in(end.device, end.port), rx_dbm=now_dbm)
     return PASSED
 
 
-def _whose(context: CheckContext, end: CableEnd) -> tuple[str, str]:
-    """Return whether the other end sends less or the way from there loses more, where that is known, and the remedy."""
+def _where_lost(context: CheckContext, end: CableEnd) -> tuple[str, str]:
+    """Return whether the far end sends less or the path loses more, if known, and the remedy."""
     far = context.far(end.device, end.port)
     fall_db = None if far is None else sends_less(context, far)
     if fall_db is None:
@@ -255,11 +255,11 @@ def _whose(context: CheckContext, end: CableEnd) -> tuple[str, str]:
 
 @fabric_check(layer="physical", needs=["modules"], follows=[])
 def parts(context: CheckContext) -> Iterator[Finding]:
-    """Modules of one part number run one firmware, and no serial number is there twice.
+    """Modules of one part number run one firmware, and serial numbers are unique.
 
-    Modules with other firmware come up differently and err differently, and are the first to look at when links flap.
-    Bring them to one release; a serial number that is there twice is a copy. Firmware of part numbers that the intent
-    lists is held against that list alone.
+    Modules with other firmware come up and fail differently, and are the first suspects when links flap. Bring them to
+    one release; a duplicate serial number is a copy. Firmware of part numbers that the intent lists is compared with
+    that list alone.
     """
     found = [
         (device, port, module)
@@ -276,12 +276,12 @@ def parts(context: CheckContext) -> Iterator[Finding]:
         others = _copies(context, CableEnd(device.name, port), places.get((module.part, module.serial), {}))
         if others:
             text = f"serial number {module.serial} is there twice: also in {', '.join(map(str, others[:3]))}"
-            remedy = "see which of them is a copy, or tells old data: reseat both"
+            remedy = "see which of them is a copy, or reports old data: reseat both"
             yield warn(port, text, remedy, device=device.name, cause=f"module {module.serial}", part=module.part)
         if approved_of((module.part,), context.fabric.module_firmware):
             continue
         if not module.firmware:
-            yield skip(port, f"{_kind(module)} does not tell its firmware", device=device.name)
+            yield skip(port, f"{_kind(module)} does not report its firmware", device=device.name)
         elif module.firmware != usual[module.part].most_common(1)[0][0]:
             text = f"firmware {module.firmware}, most {module.part} have {usual[module.part].most_common(1)[0][0]}"
             cause = f"firmware of {_module_of(device, port, module)}"
@@ -312,9 +312,9 @@ def firmware(context: CheckContext) -> Iterator[Finding]:
 def kinds(context: CheckContext) -> Iterator[Finding]:
     """Cables of one kind end in modules of one part number.
 
-    A few of another part number among many are spares that somebody put in: they start, err and age in their own way,
-    and nobody looks for that at two o'clock at night. Swap them, or change them all. Where two part numbers are both
-    usual, that is how the fabric was bought, and no finding.
+    A few of another part number among many are spares: they start, fail and age differently, which is hard to notice
+    during an outage. Swap them, or change them all. Two part numbers that are both common were bought so, and are not a
+    finding.
     """
     media = {
         end: link.cable.media
@@ -368,19 +368,25 @@ def bits(context: CheckContext, device: DeviceContext) -> Iterator[Finding]:
     """The bit error rate before FEC leaves FEC room to repair.
 
     FEC repairs up to 2.4e-4; a link that comes near loses packets in bursts, and RDMA pays for each. Effective errors
-    are packets already lost. Where wrong bits are counted the rate is that of the window, elsewhere what the device
-    says: since its counters were cleared, usually.
+    are packets already lost. Where wrong bits are counted, the rate is that of the window, else the one the
+    device reports: usually since its counters were cleared.
     """
     found = device.facts.lines
     if isinstance(found, Absent):
         return
     limits = context.limits
     for name in (*device.ports, *device.nics):
-        line, now = found.get(name), _wrong_bits_rate(device, name)
+        line, wrong, received = (
+            found.get(name),
+            device.delta("corrected_bits", name),
+            device.delta("received_bits", name),
+        )
+        is_counted = wrong.is_known and received.is_known and received.value
+        now = wrong.value / received.value if is_counted else None
         ever = () if line is None else (line.ber, *line.lane_ber.values())
         rates = [rate for rate in ever if rate is not None] if now is None else [now]
         if not rates:
-            yield skip(name, "the device does not tell its bit error rate")
+            yield skip(name, "the device does not report its bit error rate")
         elif max(rates) >= limits.ber_fail:
             way, text = context.way_in(device.name, name), f"bit error rate {max(rates):.1e} before FEC"
             yield fail(name, text, CLEAN, cause=way, limit=limits.ber_fail)
@@ -389,12 +395,6 @@ def bits(context: CheckContext, device: DeviceContext) -> Iterator[Finding]:
             yield warn(name, text, CLEAN, cause=way, limit=limits.ber_warn)
         else:
             yield PASSED
-
-
-def _wrong_bits_rate(device: DeviceContext, name: str) -> float | None:
-    """Return the part of the bits within the window that was wrong; None where they are not counted."""
-    wrong, received = device.delta("corrected_bits", name), device.delta("received_bits", name)
-    return wrong.value / received.value if wrong.is_known and received.is_known and received.value else None
 
 
 @device_check(
@@ -407,7 +407,7 @@ def fec(context: CheckContext, device: DeviceContext) -> Iterator[Finding]:
     """FEC repairs everything, and with room to spare.
 
     A codeword of RS(544,514) survives 15 wrong symbols. One beyond repair is a lost packet; many wrong symbols in one
-    codeword say that this is near. Clean the connectors at both ends, then swap module and fibre one by one.
+    codeword mean that this is near. Clean the connectors at both ends, then swap module and fibre one by one.
     """
     for name in (*device.ports, *device.nics):
         lost = device.delta("fec_uncorrectable", name)
@@ -437,15 +437,11 @@ def _modules(device: DeviceContext) -> Iterator[tuple[str, Module]]:
             yield name, module
 
 
-def _is_blind(lane: Lane) -> bool:
-    return lane.rx_dbm is None and lane.tx_dbm is None
-
-
 def _kind(module: Module) -> str:
     return f"{ARTICLES[module.kind]} module" if module.kind in ARTICLES else "the module"
 
 
 def _media(device: DeviceContext, port: str) -> str:
-    """Return what the cable is designed to be: some sources of facts tell light, but not by which optics."""
+    """Return the designed media: some sources of facts report light without the type of optics."""
     designed = device.ports.get(port)
     return designed.profile.cable.media if designed is not None else ""

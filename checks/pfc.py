@@ -28,9 +28,9 @@ from netkit.judge.peak import peak
 SLOW_HOST = "see PCIe, GPU and IOMMU of the host, and which job runs there: netkit check host"
 INCAST = "more arrives for this port than it can send: see the job's placement, and uplink balance: netkit check load"
 BURSTS = "see what sends to it at once, and the balance of uplinks: netkit check load; netkit watch shows it live"
-OLD_PEAK = "its watermark is older than the window, and hides what was within it; who keeps it can clear it"
-UNHEEDED = 0.25
-"""Of the pauses of one end, more than this part never arrives where the other one does not take part."""
+OLD_PEAK = "its watermark is older than the window, and hides peaks within it; clear it on the device"
+MOST_MISSING = 0.25
+"""If the other end does not take part in PFC, more than this part of the pauses never arrives."""
 BUSY = 0.1
 """A port that carries a smaller part of its speed is not full."""
 STRONG = 0.2
@@ -44,7 +44,7 @@ def rate(context: CheckContext, device: DeviceContext) -> Iterator[Finding]:
     """Ports are hardly ever held up by pauses.
 
     Pauses are the last resort of a lossless fabric: ECN should slow senders down long before. A port that is held up
-    delays everybody whose traffic leaves through it. `netkit check pfc.origin` names who causes it. Where a device only
+    delays all traffic that leaves through it. `netkit check pfc.origin` names the cause. Where a device only
     counts pauses of all priorities together, as some do over SNMP, those are judged.
     """
     lossless = context.fabric.lossless.lossless_priorities
@@ -72,7 +72,7 @@ def _judged(context: CheckContext, at: str, pauses: Pauses, words: str, cause: s
         return PASSED
     say = fail if verdict is Verdict.FAIL else warn
     window = f"{pauses.frames.seconds or pauses.time_us.seconds:.0f} s"
-    return say(at, f"{words}: {pauses}", "netkit check pfc.origin names who causes it", cause=cause, window=window)
+    return say(at, f"{words}: {pauses}", "netkit check pfc.origin names the cause", cause=cause, window=window)
 
 
 @device_check(
@@ -85,9 +85,9 @@ def _judged(context: CheckContext, at: str, pauses: Pauses, words: str, cause: s
 def headroom(context: CheckContext, device: DeviceContext) -> Iterator[Finding]:
     """No lossless queue comes near the end of its headroom.
 
-    Headroom takes what still arrives once a pause was sent. When it is full, lossless packets are lost; how full it was
-    says so before that. A cable longer than designed, a slow other end or a wrong MTU fills it: compare
-    `netkit design --explain`. Judged is a peak that was reached within the window; netkit clears no watermark.
+    Headroom holds what still arrives after a pause was sent. When it is full, lossless packets are lost; its peak warns
+    before that. A cable longer than designed, a slow other end or a wrong MTU fills it: compare
+    `netkit design --explain`. Only a peak reached within the window is judged; netkit clears no watermark.
     """
     for port in device.ports.values():
         reserved = port.profile.headroom.xoff_bytes if port.profile.headroom else 0
@@ -95,7 +95,7 @@ def headroom(context: CheckContext, device: DeviceContext) -> Iterator[Finding]:
             at = place(port.name, number)
             found = peak(device, at, "headroom_peak_bytes")
             if found is None:
-                yield skip(at, "the device does not tell how full its headroom was")
+                yield skip(at, "the device does not report how full its headroom was")
                 continue
             percent = 100 * found.bytes / reserved
             if percent <= context.limits.headroom_warn_percent:
@@ -116,12 +116,12 @@ def headroom(context: CheckContext, device: DeviceContext) -> Iterator[Finding]:
     follows=["pfc.origin", "pfc.rate", "pfc.storms", "watchdog.storms", "watchdog.trips", "qos", "links.flaps"],
 )
 def bursts(context: CheckContext, device: DeviceContext) -> Iterator[Finding]:
-    """No queue of RoCE data is full between two looks at it that both find it short.
+    """No queue of RoCE data fills up between two readings that both find it short.
 
-    A burst of milliseconds fills a queue beyond the point where every packet is marked, pauses neighbours, and is gone
-    when anybody looks: rates and averages stay calm. Many senders to one receiver at once, or a few flows hashed to one
-    uplink, do that. Judged is a peak that was reached within the window, where the device keeps watermarks; an older
-    one says nothing of it. netkit clears no watermark: `sonic-clear queue watermark` and the like are yours.
+    A burst of milliseconds fills a queue beyond the point where every packet is marked, pauses neighbours, and is over
+    before the next reading: rates and averages stay low. The cause is many senders to one receiver at once, or a few
+    flows hashed to one uplink. Only a peak reached within the window is judged, where the device keeps watermarks.
+    netkit clears no watermark: use `sonic-clear queue watermark` and the like.
     """
     number = context.fabric.lossless.roce.priority
     for port in device.ports.values():
@@ -134,7 +134,7 @@ def bursts(context: CheckContext, device: DeviceContext) -> Iterator[Finding]:
         elif not found.is_new:
             yield skip(at, OLD_PEAK)
         else:
-            held = "" if found.most_at_looks is None else f", {found.most_at_looks:,} at most at both looks"
+            held = "" if found.most_at_looks is None else f", {found.most_at_looks:,} at most at both readings"
             text = f"its RoCE queue held {found.bytes:,} bytes in between{held}; all is marked from {ecn.max_bytes:,}"
             yield warn(at, text, BURSTS, cause=congestion(device.name, port.name))
 
@@ -143,7 +143,7 @@ def bursts(context: CheckContext, device: DeviceContext) -> Iterator[Finding]:
 def priority(context: CheckContext, device: DeviceContext) -> Iterator[Finding]:
     """No pauses are seen on a priority that is not lossless.
 
-    One end treats another priority as lossless: their maps differ, and RoCE is not protected where it rides. Compare
+    One end treats another priority as lossless: their maps differ, and RoCE is unprotected in its queue. Compare
     the QoS of both ends: `netkit check qos`.
     """
     lossless = context.fabric.lossless.lossless_priorities
@@ -185,10 +185,10 @@ def _compared(
     at = place(receiver_port, number)
     if not (out.is_known and into.is_known) or of_sender.is_total != of_receiver.is_total:
         return skip(at, "not both ends count pauses", device=receiver.name)
-    if skew_s((sender.window, receiver.window)) > UNHEEDED * min(sender.window_s, receiver.window_s):
+    if skew_s((sender.window, receiver.window)) > MOST_MISSING * min(sender.window_s, receiver.window_s):
         return skip(at, f"it and {sender.name} were not read at the same moment", device=receiver.name)
     doubt = skew_s((sender.window, receiver.window)) / min(sender.window_s, receiver.window_s)
-    if least(abs(out.value - into.value), max(out.value, into.value), doubt) <= UNHEEDED:
+    if least(abs(out.value - into.value), max(out.value, into.value), doubt) <= MOST_MISSING:
         return PASSED
     text = f"{sender.name}:{sender_port} sends {out.per_s:.0f} pauses a second, {into.per_s:.0f} arrive"
     return warn(at, text, "see whether PFC is on at both ends: netkit check qos", device=receiver.name)
@@ -207,7 +207,7 @@ def storms(context: CheckContext, device: DeviceContext) -> Iterator[Finding]:
     for nic in device.nics:
         counted = [device.delta(name, nic) for name in ("pause_storm_warnings", "pause_storm_errors")]
         if not any(delta.is_known for delta in counted):
-            yield skip(nic, "the NIC does not tell of pause storms")
+            yield skip(nic, "the NIC does not report pause storms")
         elif any(delta.value for delta in counted):
             yield fail(nic, f"paused its leaf without end: {sum(delta.value for delta in counted)} alarms", SLOW_HOST)
         else:
@@ -216,13 +216,13 @@ def storms(context: CheckContext, device: DeviceContext) -> Iterator[Finding]:
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where congestion begins: a host NIC, or the egress port of a switch; no port where nothing tells which."""
+    """Where congestion begins: a host NIC, or the egress port of a switch; no port if it is unknown."""
 
     end: CableEnd
     is_nic: bool
     priority: int
     is_seen: bool = True
-    """Whether the device was looked at; where it was not the trace ends, and pauses may begin beyond it."""
+    """Whether the device was read; if not, the trace ends, and pauses may begin beyond it."""
 
 
 @fabric_check(
@@ -232,18 +232,18 @@ class Origin:
     follows=["watchdog.storms", "pfc.storms", "host.pcie", "host.acs", "links.speed"],
 )
 def origin(context: CheckContext) -> Iterator[Finding]:
-    """Nobody causes congestion that spreads.
+    """No port causes congestion that spreads.
 
     From a port that receives pauses the trace goes to the neighbour that sends them, and on with the data, until a
     device sends pauses without receiving any where its traffic leaves. That is where to look: a host NIC that cannot
     keep up, or a switch port that more flows meet in than it can carry. Everything else that is paused is a victim.
-    Where a switch on the way was not read the trace ends, and says so: read that switch too.
+    At a switch that was not read the trace ends, and the finding says so: read that switch too.
     """
     for number in context.fabric.lossless.lossless_priorities:
         spread = _Spread(context, number)
         yield from (PASSED for _ in range(spread.calm))
         yield from (_blamed(context, one, held) for one, held in spread.victims())
-        yield from (_in_circles(context, end, number) for end in spread.in_circles())
+        yield from (_in_cycle(context, end, number) for end in spread.in_cycles())
 
 
 def _blamed(context: CheckContext, one: Origin, held: Sequence[CableEnd]) -> Finding:
@@ -279,15 +279,15 @@ def _words(one: Origin) -> tuple[Callable[..., Finding], str, str]:
     if one.is_nic:
         return fail, "this NIC causes pauses on {cables}", SLOW_HOST
     if not one.is_seen:
-        text = "pauses on {cables} come from here, but this switch did not tell its own: they may begin beyond it"
+        text = "pauses on {cables} come from here, but this switch did not report its own: they may begin beyond it"
         return warn, text, f"look again with {one.end.device}, once it can be read: netkit check pfc"
     if one.end.port:
         return fail, "this egress port causes pauses on {cables}", INCAST
-    return fail, "this switch causes pauses on {cables}; which of its egress ports is full it does not tell", INCAST
+    return fail, "this switch causes pauses on {cables}; it does not report which of its egress ports is full", INCAST
 
 
-def _in_circles(context: CheckContext, end: CableEnd, number: int) -> Finding:
-    text = "is held up in a circle: every port waits for the next one, and none of them can begin"
+def _in_cycle(context: CheckContext, end: CableEnd, number: int) -> Finding:
+    text = "is held up in a cycle: every port waits for the next one, and none can send"
     remedy = "see that the watchdog is on everywhere: netkit check watchdog; then whether routes go down and up again"
     own = context.cable(end.device, end.port)
     return fail(place(end.port, number), text, remedy, device=end.device, cause=own)
@@ -297,7 +297,7 @@ class _Spread:
     """Where the pauses of one priority come from: each port that is held up, and what holds it up in turn."""
 
     def __init__(self, context: CheckContext, number: int) -> None:
-        self._scene, self._number = context, number
+        self._context, self._number = context, number
         self.calm = 0
         """Ports that are known not to be held up."""
         self._behind: dict[CableEnd | Origin, dict[CableEnd, None]] = {}
@@ -317,7 +317,7 @@ class _Spread:
             self._explained |= reached.keys()
             yield one, tuple(reached)
 
-    def in_circles(self) -> Iterator[CableEnd]:
+    def in_cycles(self) -> Iterator[CableEnd]:
         """Yield ports that are held up and that no origin explains, once those were asked for."""
         held = dict.fromkeys(end for ends in self._behind.values() for end in ends)
         yield from (end for end in held if end not in self._explained)
@@ -325,17 +325,17 @@ class _Spread:
     def _held(self) -> list[CableEnd]:
         """Return the ports that receive pauses, and count the others."""
         held: list[CableEnd] = []
-        for device in self._scene.devices.values():
+        for device in self._context.devices.values():
             for port in (*device.ports, *device.nics):
                 pauses = self._received(device, port)
-                if pauses.verdict(self._scene) is not Verdict.PASS:
+                if pauses.verdict(self._context) is not Verdict.PASS:
                     held.append(CableEnd(device.name, port))
                 elif pauses.is_known:
                     self.calm += 1
         return held
 
     def _received(self, device: DeviceContext, port: str) -> Pauses:
-        return received_at(self._scene, device, port, self._number)
+        return received_at(self._context, device, port, self._number)
 
     def _follow(self, todo: list[CableEnd]) -> None:
         """Go from each port that is held up to what holds it up, once each; pauses may go round in a circle."""
@@ -352,14 +352,14 @@ class _Spread:
 
     def _holders(self, held: CableEnd) -> Iterator[CableEnd | Origin]:
         """Yield what holds up a port: ports further on that are held up themselves, or where it begins."""
-        sender = self._scene.far(held.device, held.port)
+        sender = self._context.far(held.device, held.port)
         if sender is None:
             return
-        if isinstance(self._scene.fabric.device(sender.device), Host):
+        if isinstance(self._context.fabric.device(sender.device), Host):
             yield Origin(sender, is_nic=True, priority=self._number)
             return
-        device = self._scene.devices.get(sender.device)
-        if device is None or not self._tells(device, sender.port):
+        device = self._context.devices.get(sender.device)
+        if device is None or not self._reports_others(device, sender.port):
             yield Origin(sender, is_nic=False, priority=self._number, is_seen=False)
             return
         onward = [CableEnd(sender.device, port) for port in self._onward(device, sender.port)]
@@ -369,7 +369,7 @@ class _Spread:
             full = self._fullest(device, sender.port)
             yield Origin(CableEnd(sender.device, full), is_nic=False, priority=self._number)
 
-    def _tells(self, device: DeviceContext, entry: str) -> bool:
+    def _reports_others(self, device: DeviceContext, entry: str) -> bool:
         """Whether a switch tells the pauses of any port but the one that data came in by."""
         return any(self._received(device, port).is_known for port in device.ports if port != entry)
 
@@ -378,7 +378,7 @@ class _Spread:
         held = {port: self._received(device, port) for port in device.ports if port != entry}
         most = max((pauses.strength for pauses in held.values()), default=0.0)
         for port, pauses in held.items():
-            if pauses.verdict(self._scene) is not Verdict.PASS and pauses.strength >= STRONG * most:
+            if pauses.verdict(self._context) is not Verdict.PASS and pauses.strength >= STRONG * most:
                 yield port
 
     def _fullest(self, device: DeviceContext, entry: str) -> str:

@@ -13,7 +13,7 @@ from netkit.judge import CABLE_FAULTS, PASSED, CheckContext, Finding, fabric_che
 from netkit.judge.context import CableEnd
 
 FEWEST = 4
-"""Ways of one scope, to say what is usual."""
+"""The fewest paths of one distance that show what is usual."""
 OF_SIZE = "see the MTU of every port on the way: netkit check links"
 OF_ALL = "see netkit check links routes.lookups bgp"
 OF_SOME = "see netkit check optics load.errors for the cables on the way"
@@ -33,7 +33,7 @@ class Way:
 
     @cached_property
     def lost_percent(self) -> tuple[float, ...]:
-        """Return how much was lost of each size; what could not even be sent is lost."""
+        """The loss of each size; what could not even be sent is lost."""
         return tuple(100.0 if not one.sent else 100 * (one.sent - one.received) / one.sent for one in self.probes)
 
     @property
@@ -43,20 +43,20 @@ class Way:
 
     @property
     def reason(self) -> Probe | None:
-        """Return a probe of which somebody said why it did not pass; a router's word counts most."""
-        told = [one for one in self.probes if one.reason and one.received < max(one.sent, 1)]
-        return max(told, key=lambda one: bool(one.router), default=None)
+        """A probe with a reported reason for its loss, preferably from a router."""
+        refused = [one for one in self.probes if one.reason and one.received < max(one.sent, 1)]
+        return max(refused, key=lambda one: bool(one.router), default=None)
 
     @property
     def remedy(self) -> str:
-        """Return what to do about what it loses."""
+        """What to do about the loss."""
         if min(self.lost_percent) <= self.allowed_percent < max(self.lost_percent) == 100:
             return OF_SIZE
         return OF_ALL if min(self.lost_percent) == 100 else OF_SOME
 
     @property
     def text(self) -> str:
-        """Return what it loses of which sizes."""
+        """The loss by size."""
         if len(set(self.lost_percent)) == 1:
             return f"{self.lost_percent[0]:.0f} % of every size"
         pairs = zip(self.lost_percent, self.probes, strict=True)
@@ -71,18 +71,18 @@ class Way:
 def loss(context: CheckContext) -> Iterator[Finding]:
     """Packets of every size, up to the full MTU, arrive from every NIC, along its rail and across to others.
 
-    Small packets miss what large ones meet. When large ones alone are lost, a port on the way has a smaller MTU, or
-    corrupts bits. When all ways of a NIC lose packets it is its own cable, else a way between two leaves.
+    Small packets pass where large ones are lost: a port on the path has a smaller MTU, or corrupts bits. If all paths
+    of a NIC lose packets, suspect its own cable, else a path between two leaves.
     """
-    yield from _unseen(context)
+    yield from _unread(context)
     ways = tuple(_ways(context))
     for way in ways:
         yield from (PASSED for _ in way.probes if not way.is_bad)
     blamed = _blamed(ways)
     for nic, bad in blamed.items():
         yield _of_nic(context, nic, bad)
-    told = {way for bad in blamed.values() for way in bad}
-    yield from (_of_way(context, way) for way in ways if way.is_bad and way not in told)
+    reported = {way for bad in blamed.values() for way in bad}
+    yield from (_of_way(context, way) for way in ways if way.is_bad and way not in reported)
 
 
 @fabric_check(
@@ -100,19 +100,19 @@ def loss(context: CheckContext) -> Iterator[Finding]:
     ],
 )
 def latency(context: CheckContext) -> Iterator[Finding]:
-    """No way between NICs takes much longer than others as far apart.
+    """No path between NICs takes much longer than others of the same distance.
 
-    The quickest of several answers counts, which a busy host hardly delays. A way that takes longer goes around:
-    through another rail, through more switches, or out of the fabric; or a queue on it never empties. See
+    The quickest of several answers counts, which a busy host hardly delays. A slower path takes a detour through
+    another rail, more switches, or out of the fabric; or a queue on it never empties. See
     `netkit check routes pfc`.
     """
-    yield from _unseen(context)
+    yield from _unread(context)
     timed = [(way, least) for way in _ways(context) if not way.is_bad and (least := way.probes[0].least_us) is not None]
     for distance in NIC_DISTANCES:
         alike = [(way, least) for way, least in timed if way.distance == distance]
         if len(alike) < FEWEST:
             if alike:
-                yield skip("", f"{len(alike)} ways {distance}: too few to say what is usual")
+                yield skip("", f"{len(alike)} paths {distance}: too few to say what is usual")
             continue
         usual = median(least for _, least in alike)
         for way, least in alike:
@@ -124,7 +124,7 @@ def latency(context: CheckContext) -> Iterator[Finding]:
                 yield PASSED
 
 
-def _unseen(context: CheckContext) -> Iterator[Finding]:
+def _unread(context: CheckContext) -> Iterator[Finding]:
     for device in context.hosts:
         found = device.facts.probes
         if not device.is_reached:
@@ -158,15 +158,21 @@ def _way(context: CheckContext, near: tuple[Host, Nic], far: tuple[Host, Nic], p
 
 
 def _blamed(ways: Iterable[Way]) -> Mapping[CableEnd, tuple[Way, ...]]:
-    """Return NICs all of whose ways are bad, with those they explain; few NICs that explain much come first."""
+    """Return NICs with only bad paths, and the paths they explain; those that explain most come first."""
     touching: dict[CableEnd, list[Way]] = {}
     for way in ways:
         for end in (way.near, way.far):
             touching.setdefault(end, []).append(way)
     suspects = {end: found for end, found in touching.items() if all(way.is_bad for way in found) and len(found) > 1}
+
+    def has_local_reason(end: CableEnd) -> bool:
+        """Return whether the host's own kernel reported why packets did not leave by a NIC."""
+        reasons = (way.reason for way in suspects[end] if way.near == end)
+        return any(one is not None and not one.router for one in reasons)
+
     blamed: dict[CableEnd, tuple[Way, ...]] = {}
     explained: set[Way] = set()
-    for end in sorted(suspects, key=lambda end: (-len(suspects[end]), not _says_so(end, suspects), str(end))):
+    for end in sorted(suspects, key=lambda end: (-len(suspects[end]), not has_local_reason(end), str(end))):
         fresh = tuple(way for way in suspects[end] if way not in explained)
         if fresh:
             blamed[end] = fresh
@@ -174,16 +180,10 @@ def _blamed(ways: Iterable[Way]) -> Mapping[CableEnd, tuple[Way, ...]]:
     return blamed
 
 
-def _says_so(end: CableEnd, suspects: Mapping[CableEnd, Sequence[Way]]) -> bool:
-    """Whether a host's own kernel told why packets did not leave by a NIC."""
-    reasons = (way.reason for way in suspects[end] if way.near == end)
-    return any(one is not None and not one.router for one in reasons)
-
-
 def _of_nic(context: CheckContext, nic: CableEnd, bad: Sequence[Way]) -> Finding:
     worst = max(bad, key=lambda way: (sum(way.lost_percent), way.reason is not None))
     scopes = [one for one in NIC_DISTANCES if any(way.distance == one for way in bad)]
-    text = f"all {len(bad)} ways from and to this NIC lose packets, {worst.text}{_said(context, worst)}"
+    text = f"all {len(bad)} paths from and to this NIC lose packets, {worst.text}{_reason_text(context, worst)}"
     host = context.fabric.device(nic.device)
     leaf = next((one.leaf for one in host.nics if one.interface == nic.port), "") if isinstance(host, Host) else ""
     ways = ", ".join(scopes)
@@ -192,25 +192,25 @@ def _of_nic(context: CheckContext, nic: CableEnd, bad: Sequence[Way]) -> Finding
 
 
 def _of_way(context: CheckContext, way: Way) -> Finding:
-    text = f"to {way.far} ({way.distance}) loses {way.text}{_said(context, way)}"
+    text = f"to {way.far} ({way.distance}) loses {way.text}{_reason_text(context, way)}"
     cause = f"leaf {way.leaves[0]}" if way.distance == "same leaf" else f"way {way.leaves[0]} — {way.leaves[1]}"
     return fail(way.near.port, text, way.remedy, device=way.near.device, cause=cause, touches=_touched(context, way))
 
 
 def _touched(context: CheckContext, way: Way) -> Iterator[str]:
-    """Yield what a way goes over: the cables of both NICs, then those between their leaves; which, nobody tells."""
+    """Yield what a path may use: the cables of both NICs, then all cables of their leaves."""
     yield from (context.cable(end.device, end.port) for end in (way.near, way.far))
     for leaf in dict.fromkeys(way.leaves):
         yield from (context.cable(leaf, port.name) for port in context.fabric.switch(leaf).fabric_ports)
     yield from dict.fromkeys(way.leaves)
 
 
-def _said(context: CheckContext, way: Way) -> str:
-    """Return what was said about packets that did not pass, and by whom."""
-    told = way.reason
-    if told is None:
+def _reason_text(context: CheckContext, way: Way) -> str:
+    """Return the reported reason for the loss, and who reported it."""
+    probe = way.reason
+    if probe is None:
         return ""
-    return f"; {_router(context, told.router) if told.router else 'the kernel'} says: {told.reason}"
+    return f"; {_router(context, probe.router) if probe.router else 'the kernel'} reports: {probe.reason}"
 
 
 def _router(context: CheckContext, address: str) -> str:

@@ -1,4 +1,4 @@
-"""QoS: what switches and NICs really do with RoCE and CNPs, against the intent and against each other."""
+"""QoS: how switches and NICs treat RoCE and CNPs, compared with the intent and with each other."""
 
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
@@ -9,9 +9,10 @@ from netkit.facts import Absent
 from netkit.facts.qos import PortQos
 from netkit.judge import PASSED, CheckContext, DeviceContext, Finding, device_check, fabric_check, fail, skip
 
-PLAN = "netkit plan shows whether it is configured so; netkit deploy mends it"
+PLAN = "netkit plan shows whether it is configured so; netkit deploy fixes it"
 ON_OFF: Mapping[bool | None, str] = {True: "on", False: "off"}
-HEEDING = "heeding pauses is {} here, sending them {} on {}"
+SENDING = "sending pauses is {} here, respecting them {} on {}"
+RESPECTING = "respecting pauses is {} here, sending them {} on {}"
 WEIGHT_STEP = 1
 """Schedulers round weights."""
 ROUNDED = 0.05
@@ -19,7 +20,7 @@ ROUNDED = 0.05
 
 
 class Aspect(NamedTuple):
-    """One thing that QoS must have right: what it is, what is seen, and what is wanted."""
+    """One setting of QoS: its name, the value found, and the value wanted."""
 
     name: str
     found: object
@@ -65,10 +66,10 @@ def ecn(context: CheckContext, device: DeviceContext) -> Iterator[Finding]:
 
 @device_check(layer="qos", needs=["qos"], on="switch", follows=[])
 def headroom(context: CheckContext, device: DeviceContext) -> Iterator[Finding]:
-    """The headroom of every port holds what is still on its way over the real cable after a pause.
+    """The headroom of every port holds what still arrives over its cable after a pause.
 
-    Less of it loses packets of the lossless class under congestion only, when it hurts most. Say how long the cables
-    are in the intent, then `netkit deploy`.
+    With less, packets of the lossless class are lost exactly when the fabric is congested. Give the cable lengths in
+    the intent, then `netkit deploy`.
     """
     del context
     found = device.facts.qos
@@ -101,8 +102,8 @@ def _room(qos: PortQos, wanted: Headroom) -> tuple[int, int] | None:
 def nic(context: CheckContext, device: DeviceContext) -> Iterator[Finding]:
     """Every NIC trusts, maps, pauses, schedules, marks and answers as the intent says.
 
-    Firmware updates and driver reloads bring defaults back: RoCE then rides in a class that nothing protects, or CNPs
-    leave with a DSCP that no switch knows. `netkit deploy` sets them again.
+    Firmware updates and driver reloads restore defaults: RoCE then uses an unprotected class, or CNPs leave with a DSCP
+    that no switch knows. `netkit deploy` sets them again.
     """
     found = device.facts.qos
     if isinstance(found, Absent):
@@ -119,56 +120,62 @@ def nic(context: CheckContext, device: DeviceContext) -> Iterator[Finding]:
 
 @fabric_check(layer="qos", needs=["qos"], follows=["qos.switch", "qos.nic"])
 def link(context: CheckContext) -> Iterator[Finding]:
-    """Both ends of a cable mean the same: for RoCE, for CNPs, and which of their pauses the other one heeds.
+    """Both ends of a cable agree: on RoCE, on CNPs, and on which pauses the other end respects.
 
-    Both ends can be right by their own books and wrong together; that is where lossless fabrics lose packets. A NIC's
-    packets are followed by the DSCP they really leave with to the priority the switch gives them. See with
+    Both ends can be consistent by themselves and not with each other; that is where lossless fabrics lose packets. A
+    NIC's packets are followed by the DSCP they actually leave with to the priority the switch gives them. See with
     `netkit check qos` which end differs from the intent.
     """
     for near, near_port, far, far_port in context.links():
-        mine, other = _qos(near, near_port), _qos(far, far_port)
-        if mine is None or other is None:
+        near_qos, other = _qos(near, near_port), _qos(far, far_port)
+        if near_qos is None or other is None:
             yield skip(near_port, "not both ends show their QoS", device=near.name)
             continue
-        for text in _compared(context.fabric.lossless, mine, other, f"{far.name}:{far_port}"):
+        for text in _compared(context.fabric.lossless, near_qos, other, f"{far.name}:{far_port}"):
             remedy = "see which end differs from the intent: netkit check qos"
             yield fail(near_port, text, remedy, device=near.name) if text else PASSED
 
 
-def _compared(profile: LosslessProfile, mine: PortQos, other: PortQos, there: str) -> Iterator[str]:
-    """Yield how two ends differ, with an empty text for each thing that both tell and mean alike."""
+def _compared(profile: LosslessProfile, near_qos: PortQos, other: PortQos, there: str) -> Iterator[str]:
+    """Yield how two ends differ, with an empty text for each setting on which they agree."""
     pairs = (
-        ("trust", mine.trust or None, other.trust or None),
-        *((f"the priority of DSCP {dscp}", _mapped(mine, dscp), _mapped(other, dscp)) for dscp in _dscps(profile)),
+        ("trust", near_qos.trust or None, other.trust or None),
+        *((f"the priority of DSCP {dscp}", _mapped(near_qos, dscp), _mapped(other, dscp)) for dscp in _dscps(profile)),
     )
     for what, here, far in pairs:
         if here is not None and far is not None:
             yield "" if here == far else f"{what} is {here} here and {far} on {there}"
-    yield from _paused(mine, other, there)
-    yield from _left(profile, mine, other, there)
+    yield from _paused(near_qos, other, there)
+    yield from _left(profile, near_qos, other, there)
 
 
-def _paused(mine: PortQos, other: PortQos, there: str) -> Iterator[str]:
-    """Yield whether each end heeds the pauses that the other one sends; alike both ways is said once."""
-    ways = ((mine.pfc_tx, other.pfc_rx), (mine.pfc_rx, other.pfc_tx))
-    told = [(here, far) for here, far in ways if here is not None and far is not None]
-    masks = _mask(mine), _mask(other)
-    if not told and masks[0] is not None and masks[1] is not None:
-        told = [(masks[0], masks[1])]
-    if len(set(told)) == 1:
-        here, far = told[0]
+def _paused(near_qos: PortQos, other: PortQos, there: str) -> Iterator[str]:
+    """Yield whether each end respects the pauses that the other one sends; the same in both directions is one text."""
+    ways = ((near_qos.pfc_tx, other.pfc_rx), (near_qos.pfc_rx, other.pfc_tx))
+    known = [(here, far) for here, far in ways if here is not None and far is not None]
+    masks = _mask(near_qos), _mask(other)
+    if not known and masks[0] is not None and masks[1] is not None:
+        known = [(masks[0], masks[1])]
+    if len(set(known)) == 1:
+        here, far = known[0]
         yield "" if here == far else f"PFC is {_text(here)} here and {_text(far)} on {there}"
         return
-    for (one, heeded), words in zip(ways, ("sending pauses is {} here, heeding them {} on {}", HEEDING), strict=True):
-        if one is not None and heeded is not None:
-            yield "" if one == heeded else words.format(_text(one), _text(heeded), there)
+    for (one, respected), words in zip(ways, (SENDING, RESPECTING), strict=True):
+        if one is not None and respected is not None:
+            yield "" if one == respected else words.format(_text(one), _text(respected), there)
 
 
-def _left(profile: LosslessProfile, mine: PortQos, other: PortQos, there: str) -> Iterator[str]:
-    """Yield what becomes of a NIC's packets that leave with another DSCP than intended."""
+def _left(profile: LosslessProfile, near_qos: PortQos, other: PortQos, there: str) -> Iterator[str]:
+    """Yield how the far end treats a NIC's packets that leave with another DSCP than intended."""
+    data_dscp = None if near_qos.data_tos is None else near_qos.data_tos >> 2
     ways = (
-        ("its CNPs", mine.cnp_dscp, profile.cnp_dscp, profile.cnp.priority),
-        ("its RoCE", None if mine.data_tos is None else mine.data_tos >> 2, profile.data_dscp, profile.roce.priority),
+        ("its CNPs", near_qos.cnp_dscp, profile.cnp_dscp, profile.cnp.priority),
+        (
+            "its RoCE",
+            data_dscp,
+            profile.data_dscp,
+            profile.roce.priority,
+        ),
     )
     for what, dscp, usual, wanted in ways:
         priority = None if dscp is None or dscp == usual else _mapped(other, dscp)
@@ -195,10 +202,10 @@ def _dscps(profile: LosslessProfile) -> tuple[int, ...]:
 
 
 def _judged(name: str, aspects: tuple[Aspect, ...]) -> Iterator[Finding]:
-    """Yield a verdict on each aspect that is told; one of which nothing is told could not be judged."""
+    """Yield a verdict on each reported aspect; if there is none, the port is skipped."""
     known = [aspect for aspect in aspects if aspect.found is not None]
     if not known:
-        yield skip(name, "the device tells nothing of this")
+        yield skip(name, "the device reports nothing of this")
     for aspect in known:
         if aspect.is_right:
             yield PASSED

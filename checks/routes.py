@@ -22,7 +22,7 @@ from netkit.judge import (
 MISSING_REMEDY = "see netkit check bgp links for the ports that are missing"
 LOOKUP_REMEDY = "see the host's routes and rules: netkit plan --limit HOST, then netkit deploy"
 DEFAULT_REMEDY = "see what set it on the NIC: a gateway, DHCP or router advertisements"
-TWICE_REMEDY = "see ip address on both; take it away where it does not belong"
+TWICE_REMEDY = "see ip address on both; remove it where it does not belong"
 Owners = Mapping[str, tuple[str, str]]
 """Address → device and interface that are to have it."""
 
@@ -36,8 +36,8 @@ Owners = Mapping[str, tuple[str, str]]
 def paths(context: CheckContext, device: DeviceContext) -> Iterator[Finding]:
     """Every switch reaches every leaf over as many ports as the design has.
 
-    A path that is missing makes the others carry its traffic: collectives slow down though everything is reachable.
-    See `netkit check links.up bgp` for the switches in between. Paths that the intent drains are not asked for.
+    The other paths carry the traffic of a missing one: collectives slow down though everything is reachable. See
+    `netkit check links.up bgp` for the switches in between. Paths that the intent drains do not count.
     """
     found, widths = device.facts.routes, context.expected[device.name].widths
     if isinstance(found, Absent):
@@ -97,7 +97,7 @@ def _missing(context: CheckContext, device: DeviceContext, prefix: str, ways: Se
 def lookups(context: CheckContext, device: DeviceContext) -> Iterator[Finding]:
     """What a NIC sends leaves by that NIC, through its own leaf.
 
-    The kernel is asked, from each NIC's address, for the way to another host of its leaf, of its rail, and of every
+    The kernel is asked, from each NIC's address, for the route to another host of its leaf, of its rail, and of every
     other rail. A packet that leaves by another NIC has a source address of the wrong rail: it is lost, or loads that
     rail. `netkit deploy` sets routes and rules again.
     """
@@ -127,15 +127,12 @@ def _judged(context: CheckContext, lookup: Lookup, nic: Nic, far: Nic) -> Findin
         return fail(nic.interface, f"{where}: {lookup.failure}", LOOKUP_REMEDY)
     if lookup.out_interface != nic.interface:
         return fail(nic.interface, f"{where}: leaves by {lookup.out_interface}", LOOKUP_REMEDY)
-    wanted = "" if _is_on_link(nic, far) else nic.gateway
+    own = ip_network(f"{nic.address}/{nic.prefix_length}", strict=False)
+    wanted = "" if ip_address(far.address) in own else nic.gateway
     if lookup.gateway != wanted:
-        shown = lookup.gateway or "nobody, as if it were on the same link"
+        shown = lookup.gateway or "no gateway, as if it were on-link"
         return fail(nic.interface, f"{where}: goes to {shown}, not to {wanted or 'the link itself'}", LOOKUP_REMEDY)
     return PASSED
-
-
-def _is_on_link(nic: Nic, far: Nic) -> bool:
-    return ip_address(far.address) in ip_network(f"{nic.address}/{nic.prefix_length}", strict=False)
 
 
 @device_check(layer="host", needs=["host"], on="host", follows=["links.up"])
@@ -150,13 +147,13 @@ def addresses(context: CheckContext, device: DeviceContext) -> Iterator[Finding]
         return
     pool = ip_network(context.fabric.host_pool)
     for name, nic in device.nics.items():
-        told = found.addresses.get(name)
-        mine = [one for one in told or () if _is_in(one, pool)]
+        present = found.addresses.get(name)
+        own = [one for one in present or () if _is_in(one, pool)]
         wanted = f"{nic.address}/{nic.prefix_length}"
-        if told is None:
+        if present is None:
             yield skip(name, "its addresses were not read")
-        elif mine != [wanted]:
-            yield fail(name, f"has {', '.join(mine) or 'no address'}, not {wanted}", LOOKUP_REMEDY)
+        elif own != [wanted]:
+            yield fail(name, f"has {', '.join(own) or 'no address'}, not {wanted}", LOOKUP_REMEDY)
         else:
             yield PASSED
 
@@ -170,11 +167,11 @@ def _is_in(address: str, pool: IPv4Network | IPv6Network) -> bool:
 
 @device_check(layer="host", needs=["host"], on="host", follows=[])
 def default(context: CheckContext, device: DeviceContext) -> Iterator[Finding]:
-    """No NIC of a rail is the way to everywhere else: the default route of the host leaves by management.
+    """The default route of a host leaves by management, never by a NIC of a rail.
 
-    Otherwise names, storage, logs and SSH go into the fabric, which leads nowhere, or load a rail. A gateway on the
-    NIC, DHCP, or router advertisements of the leaf set it. One that another default route goes before is a warning: it
-    holds as soon as management is down. Tables of the NICs themselves are not meant.
+    Else DNS, storage, logs and SSH go into the fabric, which leads nowhere, or load a rail. A gateway on the NIC, DHCP,
+    or router advertisements of the leaf set it. One with a worse metric than another default route is a warning: it
+    takes effect as soon as management is down. The routing tables of the NICs themselves are not judged.
     """
     del context
     found = device.facts.host
@@ -200,11 +197,11 @@ def _through(way: DefaultRoute, ways: tuple[DefaultRoute, ...]) -> Finding:
 
 @fabric_check(layer="host", needs=["host"], follows=["routes.addresses"])
 def duplicates(context: CheckContext) -> Iterator[Finding]:
-    """No address of a NIC or a switch is on another interface of any host too.
+    """No address of a NIC or a switch is also on another interface of any host.
 
-    Two that answer for one address take each other's packets, now this one and now that: queue pairs time out, and
-    neither looks wrong by itself. All interfaces of all hosts are looked at, those inside containers excepted. Take the
-    address away where it does not belong.
+    Two owners of one address take each other's packets in turn: queue pairs time out, and neither looks wrong by
+    itself. All interfaces of all hosts are compared, except those inside containers. Remove the address where it does
+    not belong.
     """
     owners = dict(_owners(context))
     for device in context.hosts:
@@ -213,8 +210,8 @@ def duplicates(context: CheckContext) -> Iterator[Finding]:
             continue
         if not found.addresses:
             yield skip("", "its addresses were not read", device=device.name)
-        for name, told in found.addresses.items():
-            taken = [one for one in told if _is_twice(owners, device, found, name, one)]
+        for name, present in found.addresses.items():
+            taken = [one for one in present if _is_twice(owners, device, found, name, one)]
             yield from (_twice(owners, device, name, one) for one in taken)
             if not taken:
                 yield PASSED
@@ -229,17 +226,17 @@ def _owners(context: CheckContext) -> Iterator[tuple[str, tuple[str, str]]]:
             yield nic.address, (host.name, nic.interface)
 
 
-def _is_twice(owners: Owners, seen: DeviceContext, found: HostFacts, name: str, told: str) -> bool:
+def _is_twice(owners: Owners, seen: DeviceContext, found: HostFacts, name: str, address: str) -> bool:
     """Whether an address is another's; one that only moved to an interface of the same host is there once."""
-    device, interface = owners.get(_bare(told), (seen.name, name))
+    device, interface = owners.get(_bare(address), (seen.name, name))
     if device != seen.name:
         return True
-    return interface != name and _bare(told) in map(_bare, found.addresses.get(interface, ()))
+    return interface != name and _bare(address) in map(_bare, found.addresses.get(interface, ()))
 
 
-def _twice(owners: Owners, seen: DeviceContext, name: str, told: str) -> Finding:
-    device, interface = owners[_bare(told)]
-    text = f"has {_bare(told)}, the address of {device}, {interface}"
+def _twice(owners: Owners, seen: DeviceContext, name: str, address: str) -> Finding:
+    device, interface = owners[_bare(address)]
+    text = f"has {_bare(address)}, the address of {device}, {interface}"
     return fail(name, text, TWICE_REMEDY, device=seen.name)
 
 

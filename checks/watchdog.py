@@ -12,7 +12,7 @@ from netkit.judge import PASSED, CheckContext, DeviceContext, Finding, device_ch
 def enabled(context: CheckContext, device: DeviceContext) -> Iterator[Finding]:
     """The watchdog guards the lossless priority of every port.
 
-    Without it one NIC that pauses for ever stops everybody who sends through the same switches. `netkit deploy` turns
+    Without it, one NIC that pauses for ever stops all senders through the same switches. `netkit deploy` turns
     it on.
     """
     found = device.facts.watchdogs
@@ -31,8 +31,8 @@ def enabled(context: CheckContext, device: DeviceContext) -> Iterator[Finding]:
 def storms(context: CheckContext, device: DeviceContext) -> Iterator[Finding]:
     """No port is in a pause storm now.
 
-    While a storm lasts the watchdog drops what the port should send. What is at the other end pauses without end: a
-    host whose NIC, driver or PCIe hangs. Take it out of service and reset it.
+    During a storm the watchdog drops what the port should send. The other end pauses without end: usually a host whose
+    NIC, driver or PCIe hangs. Take it out of service and reset it.
     """
     del context
     found = device.facts.watchdogs
@@ -58,7 +58,7 @@ def storms(context: CheckContext, device: DeviceContext) -> Iterator[Finding]:
     follows=["watchdog.storms", "pfc.storms", "pfc.origin", "pfc.rate"],
 )
 def trips(context: CheckContext, device: DeviceContext) -> Iterator[Finding]:
-    """The watchdog has not tripped since the last look.
+    """The watchdog has not tripped since the last reading.
 
     Each trip means that packets of the lossless class were dropped. See who was at the other end: `netkit check pfc`.
     """
@@ -72,7 +72,7 @@ def trips(context: CheckContext, device: DeviceContext) -> Iterator[Finding]:
                 yield skip(at, f"how often the watchdog tripped is not known: {trips.state}")
             elif trips.value:
                 drops = device.delta("watchdog_drops", at)
-                dropped = drops.value if drops.is_known else "not told"
+                dropped = drops.value if drops.is_known else "not reported"
                 text = f"tripped {trips.value} times in {trips.seconds:.0f} s, for {port.peer}:{port.peer_port}"
                 yield fail(at, text, f"see why {port.peer} pauses without end", dropped=dropped)
             else:

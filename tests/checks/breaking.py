@@ -163,7 +163,7 @@ class Faults:
         assert judgement.examined > 100
 
     def test_what_is_not_told_is_in_the_docs(self, lab: Ward) -> None:
-        """What a device does not tell is what the table in the docs says."""
+        """What a device does not report is what the table in the docs says."""
         facts = lab.look(0).devices[self.device].facts
         assert untold.by_device(facts, is_host=self.column == "hosts") == untold.by_the_docs(self.column)
 

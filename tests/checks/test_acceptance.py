@@ -184,7 +184,7 @@ def test_a_run_that_broke_off_fails_and_says_what_it_said() -> None:
     trials = read((CASES / "perftest_failed.txt").read_text(encoding="utf-8"), "f.txt")
     assert isinstance(trials, tuple)
     found = said(given(*trials), "acceptance")
-    text = "ib_write_bw from gpu01:rail1 to gpu02:rail1 did not end well: Couldn't connect to 10.128.0.3:18515"
+    text = "ib_write_bw from gpu01:rail1 to gpu02:rail1 failed: Couldn't connect to 10.128.0.3:18515"
     assert found[0] == ("fail", "gpu01", "rail1", text)
     assert [(verdict, device, place) for verdict, device, place, _ in found] == [
         ("fail", "gpu01", "rail1"),

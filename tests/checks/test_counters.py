@@ -22,7 +22,7 @@ def leaf(facts: Facts | None = None) -> Observation:
 
 def test_counters_that_began_anew_are_told_by_port_and_those_that_wrapped_are_not() -> None:
     assert said(scene(BUILT, leaf()), "counters.resets") == [
-        ("warn", "leaf01", "swp1s0", "2 of its counters began anew within 10 s")
+        ("warn", "leaf01", "swp1s0", "2 of its counters were reset within 10 s")
     ]
     assert results(scene(BUILT, leaf()), "counters.resets")["leaf01"].examined == 2
 
@@ -38,14 +38,14 @@ def test_narrow_counters_that_run_over_their_end_between_two_looks_are_no_reset(
         rx_pause={"swp1s0/3": (900, 902)},
     )
     assert said(scene(BUILT, narrow), "counters.resets") == []
-    text = "2 of its counters run over their end between two looks: others go on"
+    text = "2 of its counters wrap between two readings; the others go on"
     assert ("leaf01", "swp1s0", text) in skipped(scene(BUILT, narrow), "counters.resets")
 
 
 def test_a_reboot_within_the_window_is_told_once_and_one_before_it_not_at_all() -> None:
     rebooted = Facts(system=System(uptime_s=4.0))
     assert said(scene(BUILT, leaf(rebooted)), "counters.resets") == [
-        ("warn", "leaf01", "", "started 4 s ago, within the window: its counters say nothing")
+        ("warn", "leaf01", "", "started 4 s ago, within the window: its counters cannot be used")
     ]
     long_ago = observation("leaf01", Facts(system=System(uptime_s=400.0)), rx_bytes=BUSY)
     assert said(scene(BUILT, long_ago), "counters.resets") == []
@@ -55,7 +55,7 @@ def test_counters_of_another_start_of_the_device_are_no_deltas() -> None:
     seen = observation("leaf01", rx_bytes=BUSY)
     first, last = seen.samples
     assert said(scene(BUILT, replace(seen, samples=(first, replace(last, boot="b")))), "counters.resets") == [
-        ("warn", "leaf01", "swp1s0", "1 of its counters began anew within 10 s")
+        ("warn", "leaf01", "swp1s0", "1 of its counters were reset within 10 s")
     ]
 
 

@@ -69,10 +69,10 @@ def test_what_is_not_told_is_not_judged() -> None:
     found = leaf(**{"flash:": FileSystem(), "_tmp": FileSystem(size_bytes=0, used_bytes=0, free_bytes=0)})
     assert said(found, "disk") == []
     assert skipped(found, "disk") == [
-        ("leaf01", "", "how full /tmp is was not told"),
-        ("leaf01", "", "how full flash: is was not told"),
-        ("leaf01", "", "whether /tmp can be written to was not told"),
-        ("leaf01", "", "whether flash: can be written to was not told"),
+        ("leaf01", "", "how full /tmp is was not reported"),
+        ("leaf01", "", "how full flash: is was not reported"),
+        ("leaf01", "", "whether /tmp can be written to was not reported"),
+        ("leaf01", "", "whether flash: can be written to was not reported"),
     ]
     untold = scene(BUILT, observation("gpu01", Facts(file_systems=Absent("df shows no file system"))))
     assert {reason for _, _, reason in skipped(untold, "disk")} == {"no file systems: df shows no file system"}

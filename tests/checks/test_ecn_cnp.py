@@ -42,7 +42,7 @@ def rails(*hosts: Observation) -> CheckContext:
             (0, 1200),
             [("fail", "20.0 % more CNPs arrive than are sent: sent 1000, handled 1200, ignored 0, CE 0")],
         ),
-        ((0, 0), (0, 500), [("warn", "CNPs are handled that nobody sent: sent 0, handled 500, ignored 0, CE 0")]),
+        ((0, 0), (0, 500), [("warn", "more CNPs are handled than sent: sent 0, handled 500, ignored 0, CE 0")]),
         ((2, 0), (0, 0), []),
     ],
 )
@@ -115,7 +115,7 @@ def test_too_few_say_nothing_and_marks_without_an_answer_say_much() -> None:
     assert results(found, "ecn-cnp.parity")["fabric"].examined == 0
     mute = rails(host("gpu01", 0, 0, marked=5000), host("gpu02", 0, 0))
     assert [text for *_, text in said(mute, "ecn-cnp.parity")] == [
-        "packets arrive with CE and nobody sends CNPs: sent 0, handled 0, ignored 0, CE 5000"
+        "packets arrive with CE and no NIC sends CNPs: sent 0, handled 0, ignored 0, CE 5000"
     ]
 
 
@@ -394,7 +394,7 @@ def test_a_switch_that_begins_pauses_and_marks_nothing_is_told(marks: int, arriv
         tx_pause={f"{port}/3": (0, 900_000) for port in ports},
         rx_pause={f"{port}/3": (0, arriving) for port in ports},
     )
-    text = "it pauses its neighbours, nobody pauses it, and none of its packets is marked"
+    text = "it pauses its neighbours without being paused, and none of its packets is marked"
     assert said(rails(seen), "ecn-cnp.unmarked") == ([("fail", "leaf01", "", text)] if is_told else [])
 
 

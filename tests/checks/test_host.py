@@ -203,7 +203,7 @@ def test_repeats_are_no_news_below_a_switch_without_a_lossless_class() -> None:
 
 def test_a_nic_that_counts_no_repeats_is_not_judged() -> None:
     found = scene(BUILT, observation("gpu01", None, rx_bytes={"rail0": (0, 9)}))
-    assert ("gpu01", "rail0", "the NIC does not tell what RDMA sends again") in skipped(found, "host.repeats")
+    assert ("gpu01", "rail0", "the NIC does not report what RDMA retransmits") in skipped(found, "host.repeats")
 
 
 @pytest.mark.parametrize(

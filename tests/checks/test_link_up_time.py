@@ -22,7 +22,7 @@ SLOW = replace(UP, outage_s=45.0, outage_ended_ago_s=600.0)
 DAYS_S = 864_000.0
 NONE: Mapping[str, Interface] = {}
 NO_SESSIONS: Mapping[str, BgpSession] = {}
-TEXT = f"was without a link for 45 s, until 10 min before this look; {FAR}:{PEER_PORT} is at the other end"
+TEXT = f"was without a link for 45 s, until 10 min ago; {FAR}:{PEER_PORT} is at the other end"
 
 
 def switch(
@@ -184,7 +184,7 @@ def test_each_cable_between_switches_is_judged_once() -> None:
     between = sum(link.kind != "host" for link in BUILT.links())
     assert sum(result.examined for result in found.values()) == between
     silent = cable(Interface(is_up=True), Interface(is_up=True))
-    assert (NEAR, PORT, "neither end tells when the link was gone") in skipped(silent, CHECK)
+    assert (NEAR, PORT, "neither end reports when the link was gone") in skipped(silent, CHECK)
 
 
 def test_a_port_to_a_host_is_judged_by_its_nic_only() -> None:
@@ -195,14 +195,14 @@ def test_a_port_to_a_host_is_judged_by_its_nic_only() -> None:
     found = scene(BUILT, switch(NEAR, {port.name: SLOW}), host)
     text = f"took 45 s to come up; {NEAR}:{port.name} is at the other end"
     assert said(found, CHECK) == [("warn", port.peer, port.peer_port, text)]
-    assert (NEAR, port.name, "the device does not tell how long the link took") in skipped(found, CHECK)
+    assert (NEAR, port.name, "the device does not report how long the link took") in skipped(found, CHECK)
 
 
 @pytest.mark.parametrize(("ago_s", "text"), [(3.0, "3 s"), (119.0, "119 s"), (7000.0, "117 min"), (80_000.0, "22 h")])
 def test_how_long_ago_it_ended_has_a_unit_that_suits_it(ago_s: float, text: str) -> None:
     last = replace(SLOW, outage_ended_ago_s=ago_s)
     ((_, _, _, found),) = said(cable(last, last), CHECK)
-    assert f"until {text} before this look" in found
+    assert f"until {text} ago" in found
 
 
 def test_links_that_were_gone_together_for_less_than_the_limit_explain_one_beyond_it() -> None:

@@ -65,8 +65,8 @@ def _names(leaf: str) -> list[str]:
 
 def test_what_is_not_told_is_skipped() -> None:
     found = leaf(swp1s0=Interface())
-    assert ("leaf01", "swp1s0", "the device does not tell whether it is up") in skipped(found, "links.up")
-    assert ("leaf01", "swp1s0", "the device does not tell its MTU") in skipped(found, "links.mtu")
+    assert ("leaf01", "swp1s0", "the device does not report whether it is up") in skipped(found, "links.up")
+    assert ("leaf01", "swp1s0", "the device does not report its MTU") in skipped(found, "links.mtu")
 
 
 def test_both_ends_use_one_fec() -> None:

@@ -35,9 +35,9 @@ def test_a_switch_without_a_lossless_class_may_drop() -> None:
     ("counters", "text"),
     [
         ({"rx_drops": (0, 10)}, ""),
-        ({"rx_drops": (5, 45)}, "threw away 40 packets it received and 0 it was to send, not counting lossless ones"),
+        ({"rx_drops": (5, 45)}, "dropped 40 received packets and 0 to be sent, not counting lossless ones"),
         ({"rx_drops": (0, 9), "tx_drops": (0, 3)}, ""),
-        ({"rx_drops": (0, 29), "tx_drops": (0, 3)}, "threw away 29 packets it received and 3 it was to send"),
+        ({"rx_drops": (0, 29), "tx_drops": (0, 3)}, "dropped 29 received packets and 3 to be sent"),
     ],
 )
 def test_what_a_nic_throws_away_is_told(counters: dict[str, tuple[int, int]], text: str) -> None:
@@ -56,7 +56,7 @@ def test_what_the_lossless_class_lost_is_told_once() -> None:
 
 def test_a_nic_that_does_not_tell_what_it_throws_away_is_skipped() -> None:
     seen = scene(BUILT, observation("gpu01", tx_drops={"rail0": (0, 0), "rail1": (0, 0)}))
-    reason = "what it throws away is not known: missing"
+    reason = "what it drops is not known: missing"
     assert skipped(seen, "load.discards") == [("gpu01", "rail0", reason), ("gpu01", "rail1", reason)]
 
 

@@ -142,10 +142,10 @@ def test_a_cable_that_measures_no_light_still_tells_that_nothing_comes() -> None
 
 
 def test_flags_that_are_not_told_are_skipped_once() -> None:
-    whole = ("leaf01", "", "it does not tell the flags of its modules")
+    whole = ("leaf01", "", "it does not report the flags of its modules")
     assert skipped(modules(swp1s0=WELL, swp33s0=WELL), "optics.flags") == [whole]
     told = replace(WELL, lanes={1: replace(LANE, has_tx_fault=False)})
-    one = ("leaf01", "swp1s0", "an optic module does not tell its flags")
+    one = ("leaf01", "swp1s0", "an optic module does not report its flags")
     assert skipped(modules(swp1s0=WELL, swp33s0=told), "optics.flags") == [one]
 
 

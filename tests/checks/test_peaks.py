@@ -21,7 +21,7 @@ FULL, HALF = HEADROOM.xoff_bytes, HEADROOM.xoff_bytes // 2
 
 
 def looks(first: Buffer | None, last: Buffer, boots: tuple[str, str] = ("", "")) -> CheckContext:
-    """Return a leaf whose queue was seen twice; the other queues are not told."""
+    """Return a leaf whose queue was seen twice; the other queues are not reported."""
     told = [{} if one is None else {AT: one} for one in (first, last)]
     samples = tuple(
         Sample(at_s, {"rx_bytes": {PORT.name: int(at_s)}}, boot, buffers)
@@ -43,10 +43,10 @@ def burst(first: Buffer | None, last: Buffer, boots: tuple[str, str] = ("", ""))
 
 
 TEXT = (
-    f"its RoCE queue held {LONG:,} bytes in between, {SHORT:,} at most at both looks; "
+    f"its RoCE queue held {LONG:,} bytes in between, {SHORT:,} at most at both readings; "
     f"all is marked from {ECN.max_bytes:,}"
 )
-OLD = "its watermark is older than the window, and hides what was within it; who keeps it can clear it"
+OLD = "its watermark is older than the window, and hides peaks within it; clear it on the device"
 
 
 def test_a_watermark_that_rose_while_both_looks_were_calm_is_a_burst() -> None:
@@ -88,4 +88,4 @@ def test_headroom_that_fills_warns_before_it_is_full() -> None:
     old = looks(Buffer(headroom_peak_bytes=FULL), Buffer(headroom_peak_bytes=FULL))
     assert (said(old, "pfc.headroom"), ("leaf01", AT, OLD) in skipped(old, "pfc.headroom")) == ([], True)
     untold = looks(Buffer(SHORT, SHORT), Buffer(SHORT, SHORT))
-    assert ("leaf01", AT, "the device does not tell how full its headroom was") in skipped(untold, "pfc.headroom")
+    assert ("leaf01", AT, "the device does not report how full its headroom was") in skipped(untold, "pfc.headroom")

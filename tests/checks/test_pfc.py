@@ -100,7 +100,7 @@ def without(found: CheckContext, *names: str) -> CheckContext:
 DOWN, UP = port("spine01", RAIL1.leaf), port(RAIL2.leaf, "spine01")
 WAY = {"spine01": {DOWN: (0, 20_000)}, RAIL2.leaf: {UP: (0, 15_000)}, "gpu02": {RAIL2.interface: (0, 12_000)}}
 FROM_NIC = {RAIL1.leaf: {RAIL1.leaf_port: (0, 25_000)}, **WAY}
-BLIND = "pauses on 2 cables come from here, but this switch did not tell its own: they may begin beyond it"
+BLIND = "pauses on 2 cables come from here, but this switch did not report its own: they may begin beyond it"
 
 
 def test_a_trace_goes_through_a_switch_that_was_not_read_by_what_its_neighbours_send() -> None:
@@ -145,14 +145,14 @@ def test_a_nic_is_blamed_though_its_host_was_not_read() -> None:
 
 def test_a_switch_none_of_whose_ports_is_known_to_be_full_is_named_itself() -> None:
     found = said(paused(BUILT, WAY), "pfc.origin")
-    text = "this switch causes pauses on 3 cables; which of its egress ports is full it does not tell"
+    text = "this switch causes pauses on 3 cables; it does not report which of its egress ports is full"
     assert found == [("fail", RAIL1.leaf, "", text)]
 
 
 def test_a_switch_of_unknown_ports_is_one_origin_for_all_cables_it_holds_up() -> None:
     own = BUILT.hosts[1].nics[0]
     both = {**WAY, "gpu02": {own.interface: (0, 9_000), RAIL2.interface: (0, 12_000)}}
-    text = "this switch causes pauses on 4 cables; which of its egress ports is full it does not tell"
+    text = "this switch causes pauses on 4 cables; it does not report which of its egress ports is full"
     assert said(paused(BUILT, both), "pfc.origin") == [("fail", RAIL1.leaf, "", text)]
 
 
@@ -175,7 +175,7 @@ def test_a_circle_of_pauses_is_told_and_ends() -> None:
         "spine02": {port("spine02", "leaf02"): (0, 20_000)},
         "leaf02": {port("leaf02", "spine01"): (0, 20_000)},
     }
-    text = "is held up in a circle: every port waits for the next one, and none of them can begin"
+    text = "is held up in a cycle: every port waits for the next one, and none can send"
     places = {(device, f"{name}/3") for device, ports in held.items() for name in ports}
     found = said(paused(BUILT, held), "pfc.origin")
     assert {(device, at) for _, device, at, _ in found} == places

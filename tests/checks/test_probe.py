@@ -62,7 +62,7 @@ def test_all_that_arrives_passes_and_is_counted() -> None:
 def test_a_rail_that_is_dead_is_named_once() -> None:
     nic = GPU.nics[0]
     assert said(seen(of_nic(nic, lost(10))), "probe.loss") == [
-        ("fail", GPU.name, nic.interface, "all 6 ways from and to this NIC lose packets, 100 % of every size")
+        ("fail", GPU.name, nic.interface, "all 6 paths from and to this NIC lose packets, 100 % of every size")
     ]
 
 
@@ -76,8 +76,8 @@ def test_a_small_mtu_shows_in_large_packets_only() -> None:
 
     found = said(seen(of_nic(nic, refused, largest=True)), "probe.loss")
     text = "0 % of 64, 0 % of 1500, 100 % of 9000 bytes"
-    said_by = f"{BUILT.switches[0].name} says: Frag needed and DF set (mtu = 1500)"
-    whole = f"all 6 ways from and to this NIC lose packets, {text}; {said_by}"
+    said_by = f"{BUILT.switches[0].name} reports: Frag needed and DF set (mtu = 1500)"
+    whole = f"all 6 paths from and to this NIC lose packets, {text}; {said_by}"
     assert found == [("fail", OTHER.name, nic.interface, whole)]
 
 
@@ -189,4 +189,4 @@ def test_few_ways_do_not_tell_what_is_usual() -> None:
         for host in small.hosts
     }
     told = scene(small, *(observation(name, found) for name, found in facts.items()))
-    assert skipped(told, "probe.latency") == [("", "", "2 ways same leaf: too few to say what is usual")]
+    assert skipped(told, "probe.latency") == [("", "", "2 paths same leaf: too few to say what is usual")]

@@ -87,7 +87,7 @@ def test_a_nic_that_differs_is_told(changed: PortQos, text: str) -> None:
 
 def test_what_is_not_told_is_no_fault() -> None:
     assert said(both(PortQos(), PortQos()), "qos.switch") == []
-    assert ("gpu01", "rail0", "the device tells nothing of this") in skipped(both(nic=PortQos()), "qos.nic")
+    assert ("gpu01", "rail0", "the device reports nothing of this") in skipped(both(nic=PortQos()), "qos.nic")
 
 
 @pytest.mark.parametrize(
@@ -146,12 +146,12 @@ def test_ends_that_are_both_wrong_in_their_own_way_are_told() -> None:
         (
             replace(SWITCH, pfc_tx=frozenset()),
             NIC,
-            ["heeding pauses is on priorities 3 here, sending them off on leaf01:swp1s0"],
+            ["respecting pauses is on priorities 3 here, sending them off on leaf01:swp1s0"],
         ),
         (
             replace(SWITCH, pfc_rx=frozenset()),
             NIC,
-            ["sending pauses is on priorities 3 here, heeding them off on leaf01:swp1s0"],
+            ["sending pauses is on priorities 3 here, respecting them off on leaf01:swp1s0"],
         ),
         (replace(SWITCH, pfc_rx=None), replace(NIC, pfc_tx=None), []),
         (

@@ -51,7 +51,7 @@ def host(lookup: Lookup, built: object = BUILT) -> CheckContext:
     [
         (NIC.interface, NIC.gateway, "", ""),
         ("rail1", NIC.gateway, "", "leaves by rail1"),
-        (NIC.interface, "", "", "goes to nobody, as if it were on the same link"),
+        (NIC.interface, "", "", "goes to no gateway, as if it were on-link"),
         ("", "", "network is unreachable", "network is unreachable"),
     ],
 )

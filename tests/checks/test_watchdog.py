@@ -30,7 +30,7 @@ def test_storms_and_trips_name_who_pauses() -> None:
 def test_drops_that_the_device_does_not_tell_are_not_shown_as_none() -> None:
     seen = observation("leaf01", watchdog_detected={"swp1s0/3": (1, 3)})
     (one,) = [one for one in results(scene(BUILT, seen), "watchdog.trips")["leaf01"].findings if one.remedy]
-    assert dict(one.evidence)["dropped"] == "not told"
+    assert dict(one.evidence)["dropped"] == "not reported"
 
 
 def test_a_release_is_the_intended_one() -> None:

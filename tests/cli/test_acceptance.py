@@ -80,7 +80,7 @@ def test_what_the_script_writes_is_judged_and_a_step_that_fails_hides_no_other(p
     done = run("check", "acceptance", "--fabric", place, "--results", out)
     assert done.returncode == 1
     assert done.stdout.count("47.2 GB/s of bus bandwidth, 47 % of the 100 GB/s of its NICs") == 3
-    assert "all_gather_perf did not end well: srun ended with 1" in done.stdout
+    assert "all_gather_perf failed: srun ended with 1" in done.stdout
 
 
 def test_a_job_for_kubernetes_has_a_worker_for_each_host_and_every_rail(place: Path) -> None:

@@ -62,7 +62,7 @@ class Bare(Measuring):
 def test_a_fabric_none_of_whose_hosts_can_measure_is_not_clean(fabric: Path) -> None:
     done = check(fabric, Bare)
     assert (done.returncode, done.stderr) == (1, "RDMA latency: no ib_read_lat on gpu01, gpu02, gpu03, gpu04\n")
-    assert "did not end well: no two hosts can measure it" in done.stdout
+    assert "failed: no two hosts can measure it" in done.stdout
 
 
 def test_hosts_that_measure_are_judged_alone(fabric: Path) -> None:
@@ -80,14 +80,14 @@ def test_a_host_that_cannot_be_reached_to_measure_is_named_and_fails(
 ) -> None:
     done = check(fabric, lambda name: lost() if name == "gpu02" else Measuring(name))
     assert (done.returncode, done.stdout.count("FAIL")) == (1, 1)
-    assert f"gpu02: ib_read_lat did not end well: not reached: {why}" in done.stdout
+    assert f"gpu02: ib_read_lat failed: not reached: {why}" in done.stdout
 
 
 def test_hosts_that_do_not_answer_are_hung_up_on_in_half_of_the_deadline(fabric: Path) -> None:
     done = check(fabric, lambda name: Silent(name) if name == "gpu02" else Measuring(name), "--deadline=2s")
     assert done.returncode == 1
     why = "not reached: not measured within half of the deadline of 2s"
-    assert f"gpu02: ib_read_lat did not end well: {why}" in done.stdout
+    assert f"gpu02: ib_read_lat failed: {why}" in done.stdout
 
 
 def test_rounds_for_which_no_time_is_left_are_counted_and_their_hosts_named(fabric: Path) -> None:

@@ -33,7 +33,7 @@ def test_what_failed_is_told_with_tool_hosts_and_time(place: tuple[Path, Path]) 
     fabric, _ = place
     done = run("check", "acceptance", "--fabric", fabric, "--results", GOOD, "--results", BAD)
     assert done.returncode == 1
-    assert "gpu01:rail1: ib_write_bw from gpu01:rail1 to gpu02:rail1 did not end well: Couldn't connect" in done.stdout
+    assert "gpu01:rail1: ib_write_bw from gpu01:rail1 to gpu02:rail1 failed: Couldn't connect" in done.stdout
     assert (
         "seen: tool perftest, hosts gpu01, gpu02, at 2023-11-14 22:13:20+00:00, file perftest_failed.txt" in done.stdout
     )
