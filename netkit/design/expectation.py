@@ -1,6 +1,6 @@
 """A converged fabric, from the design alone: which switch reaches which leaf prefix, over how many ports."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 
@@ -88,9 +88,8 @@ def without_drains(fabric: Fabric) -> Fabric:
     def is_left(switch: Switch, peer: str) -> bool:
         return drained.isdisjoint({switch.name, peer}) and frozenset({switch.name, peer}) not in pairs
 
-    return replace(fabric, switches=tuple(_with(switch, is_left) for switch in fabric.switches))
-
-
-def _with(switch: Switch, is_left: Callable[[Switch, str], bool]) -> Switch:
-    ports = tuple(port for port in switch.ports if is_left(switch, port.peer))
-    return replace(switch, ports=ports, drain=False, drain_neighbors=())
+    switches = []
+    for switch in fabric.switches:
+        ports = tuple(port for port in switch.ports if is_left(switch, port.peer))
+        switches.append(replace(switch, ports=ports, drain=False, drain_neighbors=()))
+    return replace(fabric, switches=tuple(switches))

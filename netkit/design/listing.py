@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from netkit.design.fabric import Fabric, Switch
-from netkit.design.plugs import Socket, module_at, sockets
+from netkit.design.plugs import module_at, sockets
 from netkit.hardware import Media
 
 
@@ -49,7 +49,8 @@ def cabling(fabric: Fabric, media: Mapping[str, Media]) -> Iterator[CableRow]:
     plugged = sockets(fabric)
     for link in fabric.links():
         ends = (plugged[(link.device, link.port)], plugged[(link.peer, link.peer_port)])
-        from_module, to_module = (_module(end, link.cable.media, media) for end in ends)
+        modules = [(module_at(end, link.cable.media, media), end.form) for end in ends]
+        from_module, to_module = (f"{module} {form}".rstrip() if module else "" for module, form in modules)
         yield CableRow(
             label=f"{link.device}:{link.port}=={link.peer}:{link.peer_port}",
             from_device=link.device,
@@ -65,11 +66,6 @@ def cabling(fabric: Fabric, media: Mapping[str, Media]) -> Iterator[CableRow]:
             from_module=from_module,
             to_module=to_module,
         )
-
-
-def _module(socket: Socket, named: str, media: Mapping[str, Media]) -> str:
-    module = module_at(socket, named, media)
-    return f"{module} {socket.form}".rstrip() if module else ""
 
 
 def addresses(fabric: Fabric) -> Iterator[AddressRow]:

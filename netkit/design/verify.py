@@ -144,21 +144,15 @@ def fabric(designed: Fabric, hardware: HardwareLookup) -> Iterator[Problem]:
     yield from _vlans(designed, hardware.intent)
     found = list(valleys(designed))
     if found:
+        routing = hardware.intent.routing
+        path: Path = ("routing", "leaf_export") if routing.leaf_export == "all" else ("overrides",)
         more = f" (and {len(found) - 1} more switches)" if len(found) > 1 else ""
         yield Problem(
             f"the routing admits a valley path for the lossless class: {found[0]}{more}",
             "keep leaf_export: local, spine_asn: shared and allowas_in: false,"
             " or pauses can wait for each other in a circle",
-            _valley_path(hardware.intent),
+            ("routing", "allowas_in") if routing.allowas_in else path,
         )
-
-
-def _valley_path(intent: Intent) -> Path:
-    """Return the key that admits the valley."""
-    routing = intent.routing
-    if routing.allowas_in:
-        return ("routing", "allowas_in")
-    return ("routing", "leaf_export") if routing.leaf_export == "all" else ("overrides",)
 
 
 def _duplicates(designed: Fabric, intent: Intent) -> Iterator[Problem]:

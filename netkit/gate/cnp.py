@@ -61,7 +61,8 @@ class CnpGate:
         return frozenset(nic.rail for nic in nics if found.role != "leaf" or nic.leaf == found.name)
 
     def _before(self, rails: frozenset[int], first: ChainedAnswer) -> GateAnswer:
-        found = self._watch.rails(rails, self._is_recent)
+        oldest_s = FRESH_S if self._first else QUIET_S
+        found = self._watch.rails(rails, lambda began_s: self._clock.steady_s() - began_s <= oldest_s)
         known = self._known(found)
         lost = tuple(self._worse(self._first, found, "when the deploy began"))
         self._first = {**known, **self._first}
@@ -70,10 +71,6 @@ class CnpGate:
         if lost:
             return GateAnswer("worse", (*lost, LOOK), sample)
         return replace(first.others, sample=sample, is_blank=first.others.is_blank and not known)
-
-    def _is_recent(self, began_s: float) -> bool:
-        age_s = self._clock.steady_s() - began_s
-        return age_s <= (FRESH_S if self._first else QUIET_S)
 
     def _after(self, before: Rails, notes: tuple[str, ...], answer: GateAnswer, left_s: float) -> GateAnswer:
         """Poll until CNPs arrive as before, or the time limit is reached."""

@@ -118,7 +118,7 @@ class CnpWatch:
 
     def _reading(self, rail: int, both: Mapping[str, tuple[Sample, Sample]], doubt_percent: float) -> RailReading:
         ends = [(host.name, nic.interface) for host in self._fabric.hosts for nic in host.nics if nic.rail == rail]
-        nics = {(name, interface): partial(_delta, both.get(name, ()), interface) for name, interface in ends}
+        nics = {(name, interface): partial(_delta_of, both.get(name, ()), interface) for name, interface in ends}
         unread = sorted({name for (name, _), nic in nics.items() if not is_read(nic)})
         if unread:
             more = f" and {len(unread) - MOST_NAMED} more" if len(unread) > MOST_NAMED else ""
@@ -126,7 +126,7 @@ class CnpWatch:
         return RailReading(rail_sum(nics.values()), doubt_percent=doubt_percent)
 
 
-def _delta(samples: tuple[Sample, ...], interface: str, counter: str) -> Delta:
+def _delta_of(samples: tuple[Sample, ...], interface: str, counter: str) -> Delta:
     return deltas(counter, samples).get(interface, MISSING)
 
 

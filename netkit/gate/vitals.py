@@ -5,7 +5,6 @@ from dataclasses import dataclass, field
 from ipaddress import IPv4Network
 
 from netkit.facts import Absent, Facts, Sample
-from netkit.facts.optic import Module
 from netkit.judge.delta import deltas
 
 LOSSES = ("buffer_drops", "queue_drops")
@@ -37,7 +36,11 @@ class Vitals:
 def vitals(facts: Facts, samples: Sequence[Sample], prefixes: frozenset[str], lossless: tuple[int, ...]) -> Vitals:
     """Extract the vitals from facts and samples; only leaf prefixes count."""
     routes, modules = facts.routes, facts.modules
-    light = {} if isinstance(modules, Absent) else dict(_light(modules))
+    light: dict[str, float] = {}
+    if not isinstance(modules, Absent):
+        for port, module in modules.items():
+            values = [lane.rx_dbm for lane in module.lanes.values() if lane.rx_dbm is not None]
+            light |= {port: min(values)} if values else {}
     return Vitals(
         dict(_rates(tuple(samples), lossless)),
         None if isinstance(routes, Absent) else dict(_widths(routes, prefixes)),
@@ -69,13 +72,6 @@ def _rates(samples: tuple[Sample, ...], lossless: tuple[int, ...]) -> Iterator[t
                 yield f"{name} {place}", delta.per_s
 
 
-def _light(modules: Mapping[str, Module]) -> Iterator[tuple[str, float]]:
-    for port, module in modules.items():
-        values = [lane.rx_dbm for lane in module.lanes.values() if lane.rx_dbm is not None]
-        if values:
-            yield port, min(values)
-
-
 def busy(now: Vitals) -> tuple[str, ...] | None:
     """Return where lossless traffic flows; None if the device does not report it."""
     moving = {key: rate for key, rate in now.rates.items() if key.startswith(("queue_tx_bytes", "rdma_tx_bytes"))}
@@ -102,11 +98,15 @@ def worse(before: Vitals, after: Vitals, ending: frozenset[str], trend_db: float
         if name in WORDS and rate > most:
             yield f"{place}: {WORDS[name]}, {rate:.0f} a second, {was:.0f} before"
     if not ending and after.widths is not None:
-        yield from _narrower(before.widths or {}, after.widths)
+        for prefix, width in (before.widths or {}).items():
+            now = after.widths.get(prefix, 0)
+            if now < width:
+                lost = f"reaches {prefix} over {now} ports, {width} before"
+                yield lost if now else f"does not reach {prefix} any more"
     for port, dbm in (after.light or {}).items():
-        lost = (before.light or {}).get(port, dbm) - dbm
-        if lost > trend_db:
-            yield f"{port}: receives {lost:.1f} dB less optical power than before"
+        loss_db = (before.light or {}).get(port, dbm) - dbm
+        if loss_db > trend_db:
+            yield f"{port}: receives {loss_db:.1f} dB less optical power than before"
 
 
 WORDS = {
@@ -117,13 +117,6 @@ WORDS = {
     "rx_pause": "is paused",
     "tx_pause": "pauses its neighbour",
 }
-
-
-def _narrower(before: Mapping[str, int], after: Mapping[str, int]) -> Iterator[str]:
-    for prefix, width in before.items():
-        now = after.get(prefix, 0)
-        if now < width:
-            yield f"reaches {prefix} over {now} ports, {width} before" if now else f"does not reach {prefix} any more"
 
 
 def unreported(before: Vitals, after: Vitals) -> Iterator[str]:

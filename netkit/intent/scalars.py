@@ -53,10 +53,15 @@ UNNAMED_SECRET = (
 # Validators raise "what; remedy"; {given} stands for the value.
 
 
-def _check_name(value: str) -> str:
-    if not re.fullmatch(r"[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?", value):
-        raise ValueError("{given} is not a name; use 1 to 63 letters, digits and inner hyphens")
-    return value
+def _matching(pattern: str, message: str) -> AfterValidator:
+    """Return a validator of text that must match a pattern as a whole."""
+
+    def check(value: str) -> str:
+        if not re.fullmatch(pattern, value):
+            raise ValueError(message)
+        return value
+
+    return AfterValidator(check)
 
 
 def _check_version(value: object) -> str:
@@ -66,30 +71,12 @@ def _check_version(value: object) -> str:
     return text
 
 
-def _check_secret(value: str) -> str:
-    if not re.fullmatch(r"[A-Z][A-Z0-9_]{0,62}", value):
-        raise ValueError(UNNAMED_SECRET)
-    return value
-
-
 def _check_text(value: str) -> str:
     if not value.isprintable() or any(mark in value for mark in "\"\\'`$"):
         raise ValueError(
             "{given} holds a character that some NOS would read as syntax;"
             " leave out quotes, backslash, backtick, dollar and line breaks"
         )
-    return value
-
-
-def _check_breakout(value: str) -> str:
-    if not re.fullmatch(r"[1248]x(25|50|100|200|400|800|1600)G", value):
-        raise ValueError("{given} is not a breakout; write it as 2x400G: ports per cage, x, speed of one port")
-    return value
-
-
-def _check_pci(value: str) -> str:
-    if not re.fullmatch(r"[0-9a-f]{4}:[0-9a-f]{2}:[0-1][0-9a-f]\.[0-7]", value):
-        raise ValueError("{given} is not a PCI address; write it in full and in lower case, such as 0000:18:00.0")
     return value
 
 
@@ -105,12 +92,6 @@ def _check_interface(value: str) -> str:
             "{given} cannot name the management interface;"
             " use the name Linux shows, such as eno1 (rail0, rail1 … are taken)"
         )
-    return value
-
-
-def _check_timezone(value: str) -> str:
-    if not re.fullmatch(r"[A-Za-z0-9_+-]+(/[A-Za-z0-9_+-]+){0,2}", value) or len(value) > 40:
-        raise ValueError("{given} is not a time zone; write it as Etc/UTC or Europe/Berlin")
     return value
 
 
@@ -136,19 +117,43 @@ def _check_network(value: object) -> object:
     raise ValueError(f"{{given}} is an address within a network, not the network; write {meant}")
 
 
-Name = Annotated[str, AfterValidator(_check_name)]
+Name = Annotated[
+    str,
+    _matching(
+        r"[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?",
+        "{given} is not a name; use 1 to 63 letters, digits and inner hyphens",
+    ),
+]
 Version = Annotated[
     str,
     BeforeValidator(_check_version),
     WithJsonSchema({"anyOf": [{"type": "string", "pattern": "^[0-9][0-9A-Za-z.+~-]{0,30}$"}, {"type": "number"}]}),
 ]
-SecretName = Annotated[str, AfterValidator(_check_secret)]
+SecretName = Annotated[str, _matching(r"[A-Z][A-Z0-9_]{0,62}", UNNAMED_SECRET)]
 Text = Annotated[str, Field(max_length=128), AfterValidator(_check_text)]
-Breakout = Annotated[str, AfterValidator(_check_breakout)]
-Pci = Annotated[str, AfterValidator(_check_pci)]
+Breakout = Annotated[
+    str,
+    _matching(
+        r"[1248]x(25|50|100|200|400|800|1600)G",
+        "{given} is not a breakout; write it as 2x400G: ports per cage, x, speed of one port",
+    ),
+]
+Pci = Annotated[
+    str,
+    _matching(
+        r"[0-9a-f]{4}:[0-9a-f]{2}:[0-1][0-9a-f]\.[0-7]",
+        "{given} is not a PCI address; write it in full and in lower case, such as 0000:18:00.0",
+    ),
+]
 Mac = Annotated[str, AfterValidator(_check_mac)]
 Interface = Annotated[str, AfterValidator(_check_interface)]
-Timezone = Annotated[str, AfterValidator(_check_timezone)]
+Timezone = Annotated[
+    str,
+    _matching(
+        r"(?=.{1,40}$)[A-Za-z0-9_+-]+(/[A-Za-z0-9_+-]+){0,2}",
+        "{given} is not a time zone; write it as Etc/UTC or Europe/Berlin",
+    ),
+]
 Address = Annotated[IPv4Address, BeforeValidator(_check_not_a_number)]
 AddressWithLength = Annotated[IPv4Interface, BeforeValidator(_check_not_a_number)]
 Network = Annotated[IPv4Network, BeforeValidator(_check_network)]

@@ -175,7 +175,13 @@ class CauseGroup:
 def cause_groups(findings: Iterable[Finding], layers: Layers) -> tuple[CauseGroup, ...]:
     """Return findings by cause, in order of repair; silenced causes come last."""
     found = [CauseGroup(*_headed(group, layers)) for group in _by_cause(findings).values()]
-    return tuple(sorted(_merged(found, layers), key=lambda cause: _weight(cause, layers)))
+
+    def order(cause: CauseGroup) -> tuple[bool, int, int, int, str, str]:
+        head = cause.head
+        place = head.device, head.place
+        return cause.is_silenced, -cause.verdict, _layer(head, layers), -len(cause.symptoms), *place
+
+    return tuple(sorted(_merged(found, layers), key=order))
 
 
 def _merged(found: Sequence[CauseGroup], layers: Layers) -> Iterator[CauseGroup]:
@@ -223,8 +229,3 @@ def _headed(group: Sequence[Finding], layers: Layers) -> tuple[Finding, tuple[Fi
     """Return the finding that names the cause, and those that follow from it."""
     head, *symptoms = sorted(group, key=lambda one: (one.is_symptom, _layer(one, layers), -one.verdict))
     return head, tuple(symptoms)
-
-
-def _weight(cause: CauseGroup, layers: Layers) -> tuple[bool, int, int, int, str, str]:
-    head = cause.head
-    return cause.is_silenced, -cause.verdict, _layer(head, layers), -len(cause.symptoms), head.device, head.place

@@ -73,17 +73,16 @@ def deltas(name: str, samples: tuple[Sample, ...]) -> Mapping[str, Delta]:
         return dict.fromkeys(later, Delta(CounterState.RESET, seconds=seconds))
     earlier = first.counters.get(name, {})
     gone = dict.fromkeys(earlier.keys() - later.keys(), Delta(CounterState.FAILED, seconds=seconds))
-    return gone | {
-        at: _added(earlier.get(at), count, seconds) or _fallen(name, at, samples, seconds)
-        for at, count in later.items()
-    }
-
-
-def _added(earlier: int | None, later: int, seconds: float) -> Delta | None:
-    """Return what a counter added; None if it fell."""
-    if earlier is None:
-        return Delta(CounterState.BASELINE, seconds=seconds)
-    return Delta(CounterState.DELTA, later - earlier, seconds) if later >= earlier else None
+    found = dict(gone)
+    for at, count in later.items():
+        before = earlier.get(at)
+        if before is None:
+            found[at] = Delta(CounterState.BASELINE, seconds=seconds)
+        elif count >= before:
+            found[at] = Delta(CounterState.DELTA, count - before, seconds)
+        else:
+            found[at] = _fallen(name, at, samples, seconds)
+    return found
 
 
 def _fallen(name: str, at: str, samples: tuple[Sample, ...], seconds: float) -> Delta:

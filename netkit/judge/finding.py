@@ -108,11 +108,7 @@ def error(place: str, text: str, *, device: str = "") -> Finding:
 
 
 def _shown(evidence: dict[str, object]) -> tuple[tuple[str, str], ...]:
-    return tuple((name, _text(value)) for name, value in evidence.items())
-
-
-def _text(value: object) -> str:
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
+    return tuple((name, f"{value:.4g}" if isinstance(value, float) else str(value)) for name, value in evidence.items())
 
 
 def worst(verdicts: Iterable[Verdict]) -> Verdict:

@@ -30,20 +30,15 @@ def flows(running: Fabric, intended: Fabric, most_per_scope: int = MOST_PER_SCOP
     """Return flows between NICs that keep their addresses, some of every scope."""
     nics = {(host.name, nic.interface): nic for host in running.hosts for nic in host.nics}
     known = ways(running)
-    trips = [
-        trip for trip in _trips(running, intended) if _stays(nics, trip) and trip.to_nic.leaf in known[trip.nic.leaf]
-    ]
+    trips = list(every_trip(intended, is_across=False))
+    if running.cross_rail == intended.cross_rail == "routed":
+        trips += every_trip(intended, is_across=True)
+    trips = [trip for trip in trips if _stays(nics, trip) and trip.to_nic.leaf in known[trip.nic.leaf]]
     return tuple(
         ProofFlow(scope, _call(trip))
         for scope in SCOPES
         for trip in sampled([trip for trip in trips if _scope(intended, trip) == scope], most_per_scope)
     )
-
-
-def _trips(running: Fabric, intended: Fabric) -> Iterator[NicPing]:
-    yield from every_trip(intended, is_across=False)
-    if running.cross_rail == intended.cross_rail == "routed":
-        yield from every_trip(intended, is_across=True)
 
 
 def _stays(nics: Mapping[tuple[str, str], Nic], trip: NicPing) -> bool:
@@ -190,7 +185,11 @@ def cut(fabric: Fabric, kept: Iterable[str]) -> Fabric:
     return replace(
         fabric,
         switches=tuple(_switch(one, names) for one in fabric.switches if one.name in names),
-        hosts=tuple(_host(one, names) for one in fabric.hosts if one.name in names),
+        hosts=tuple(
+            replace(one, nics=tuple(nic for nic in one.nics if nic.leaf in names))
+            for one in fabric.hosts
+            if one.name in names
+        ),
         notes=(),
     )
 
@@ -201,10 +200,6 @@ def _switch(switch: Switch, names: frozenset[str]) -> Switch:
     cages = tuple(cage for cage in switch.cages if not there.isdisjoint(cage.ports))
     neighbors = tuple(name for name in switch.drain_neighbors if name in names)
     return replace(switch, ports=ports, cages=cages, drain_neighbors=neighbors)
-
-
-def _host(host: Host, names: frozenset[str]) -> Host:
-    return replace(host, nics=tuple(nic for nic in host.nics if nic.leaf in names))
 
 
 class _Slice:
@@ -226,14 +221,17 @@ class _Slice:
             smallest = len(self._wanted(first))
             remedy = f"--prove-devices {smallest}, if this machine can carry them"
             raise LabError(Problem(f"a leaf with all above it and its hosts is {smallest} devices", remedy))
-        self._add_one_of(self._beside(first))
+        leaves = self._fabric.tier("leaf")
+        near = [leaf for leaf in leaves if _unit(leaf) == _unit(first) and leaf.name != first.name]
+        self._add_one_of(sorted(near, key=lambda leaf: leaf.name not in self._changing))
         before = frozenset(self.names)
-        self._add_one_of(self._elsewhere(first))
-        self.witnesses = tuple(one.name for one in self._fabric.tier("leaf") if one.name in self.names - before)
+        far = [leaf for leaf in leaves if _unit(leaf) != _unit(first)]  # first those of its rail that do not change
+        self._add_one_of(sorted(far, key=lambda leaf: (leaf.rail != first.rail, leaf.name in self._changing)))
+        self.witnesses = tuple(leaf.name for leaf in leaves if leaf.name in self.names - before)
         for group in self.groups[1:]:
             if self.names.isdisjoint(group):
                 self._add_one_of(islice(self._representatives(group), 1), group)
-        for leaf in self._fabric.tier("leaf"):
+        for leaf in leaves:
             if leaf.name in self._changing:
                 self._add(leaf)
 
@@ -268,16 +266,6 @@ class _Slice:
         else:
             below = (self._fabric.switch(port.peer) for port in device.ports if port.role == "down")
             yield from (leaf for one in below for leaf in self._leaves_of(one))
-
-    def _beside(self, first: Switch) -> list[Switch]:
-        """Return the other leaves of a unit, those that change and share its hosts first."""
-        near = [one for one in self._fabric.tier("leaf") if _unit(one) == _unit(first) and one.name != first.name]
-        return sorted(near, key=lambda one: one.name not in self._changing)
-
-    def _elsewhere(self, first: Switch) -> list[Switch]:
-        """Return the leaves of other units, those of the same rail that do not change first."""
-        far = [one for one in self._fabric.tier("leaf") if _unit(one) != _unit(first)]
-        return sorted(far, key=lambda one: (one.rail != first.rail, one.name in self._changing))
 
 
 def _unit(leaf: Switch) -> tuple[int, int]:
@@ -390,15 +378,10 @@ def of_loss(plan: Plan, flows: Sequence[ProofFlow], heard: Sequence[PingResult])
     calls = {flow.call.name: flow.call for flow in flows}
     for one in heard:
         lost = sum(gap.lost for gap in one.gaps)
-        call = calls[one.name]
-        is_disrupted = not disrupted.isdisjoint(call.name.split(" → "))
-        if lost and not is_disrupted and not any(_ends(call) <= hosts for hosts in predicted):
+        ends = calls[one.name].name.split(" → ")
+        hosts = {end.partition(":")[0] for end in ends}
+        if lost and disrupted.isdisjoint(ends) and not any(hosts <= lost_hosts for lost_hosts in predicted):
             yield f"{one.name}: {lost} of {one.sent} packets lost; netkit predicted no loss: a defect of netkit"
-
-
-def _ends(call: TrafficPair) -> frozenset[str]:
-    """Return the hosts of a call."""
-    return frozenset(end.partition(":")[0] for end in call.name.split(" → "))
 
 
 def _roles(fabric: Fabric) -> dict[str, int]:

@@ -53,7 +53,8 @@ def lines(proof: Proof) -> Iterator[str]:
     yield from (f"  {text}" for text in _failures(proof))
     yield from (f"  {text}" for text in _conditions(proof))
     for wave in _shown(proof.waves):
-        yield f"  {_wave(wave)}: {_loss(wave.lost, wave.longest_s)}"
+        name = f"wave {_number(wave)}: {listed(wave.devices)}" if wave.devices else _number(wave)
+        yield f"  {name}: {_loss(wave.lost, wave.longest_s)}"
     for one in proof.scopes:
         where = f", worst {one.worst}" if one.worst else ""
         yield f"  {one.scope}, {counted(one.flows, 'flow')}: {_loss(one.lost, one.longest_s, one.sent)}{where}"
@@ -209,10 +210,6 @@ def _reach(found: Examined) -> str:
         return NOTHING_TO_REACH
     pairs = f"{found.pairs:,} of {found.of_pairs:,}" if found.pairs < found.of_pairs else f"all {found.pairs:,}"
     return f"{pairs} pairs of NICs reach each other by packets of {found.packet_bytes} bytes that nobody may cut up"
-
-
-def _wave(wave: WaveSeen) -> str:
-    return f"wave {_number(wave)}: {listed(wave.devices)}" if wave.devices else _number(wave)
 
 
 def _number(wave: WaveSeen) -> str:

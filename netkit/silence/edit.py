@@ -99,17 +99,14 @@ def _scalar(value: Plain) -> str:
         return f"[{', '.join(map(_scalar, value))}]"
     if isinstance(value, bool):
         return str(value).lower()
-    quoted = "".join(_escaped(char) for char in json.dumps(value, ensure_ascii=False))
+    # Some invisible characters would end the line of a quoted text.
+    chars = json.dumps(value, ensure_ascii=False)
+    quoted = "".join(char if char.isprintable() else f"\\U{ord(char):08x}" for char in chars)
     with suppress(Exception):  # what does not survive a round trip is quoted
         is_plain = value.isprintable() and document.parse(f"- k: {value}\n", "").value == [{"k": value}]
         in_list = yaml.safe_load(f"[{value}]") == [value]  # other parsers read `on` or a time differently
         return value if is_plain and in_list and " #" not in value else quoted
     return quoted
-
-
-def _escaped(char: str) -> str:
-    """Escape a character for a quoted YAML text: some invisible ones would end its line."""
-    return char if char.isprintable() else f"\\U{ord(char):08x}"
 
 
 def _places(silences: Silences) -> Mapping[str, tuple[str, int]]:

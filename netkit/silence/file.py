@@ -141,7 +141,9 @@ def _problems(details: Sequence[ErrorDetails]) -> Iterator[Problem]:
             found = complaint.problem(detail)
             yield Problem(found.message, found.remedy, path)
         elif path not in misspelt:
-            yield Problem(f"has no {path[-1]}", f"add {path[-1]}: {_meaning(path)}", path[:-1])
+            fields = LISTS[str(path[0])].model_fields
+            meaning = next(one.description for name, one in fields.items() if path[-1] in {name, one.alias})
+            yield Problem(f"has no {path[-1]}", f"add {path[-1]}: {meaning or ''}", path[:-1])
 
 
 def _keys(path: EntryPath) -> list[str]:
@@ -152,11 +154,6 @@ def _keys(path: EntryPath) -> list[str]:
 
 def _close(detail: ErrorDetails) -> str | None:
     return next(iter(difflib.get_close_matches(str(detail["loc"][-1]).lower(), _keys(detail["loc"]), 1, 0.6)), None)
-
-
-def _meaning(path: EntryPath) -> str:
-    fields = LISTS[str(path[0])].model_fields
-    return next(field.description or "" for name, field in fields.items() if path[-1] in {name, field.alias})
 
 
 def _located(problem: Problem, file: str, lines: Mapping[EntryPath, int]) -> Problem:
