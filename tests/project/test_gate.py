@@ -1,0 +1,82 @@
+"""The health gate of a deploy knows no silences: what a change makes worse stops it, silenced or not."""
+
+import ast
+from collections.abc import Mapping
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from netkit.deploy import GateAnswer, GateQuestion, Moment
+from netkit.platforms.change import Risk
+from netkit.platforms.driver import SessionState
+from netkit.project.fleet import Fleet
+from netkit.project.gate import gate_of
+from netkit.project.project import Project
+from tests import intents
+from tests.command import ROOT
+from tests.lab.running import write_fabric
+
+SILENCES = """silences:
+  - check: "*"
+    where: "*"
+    everything: true
+    until: 2099-01-01T00:00:00Z
+    by: alice
+    why: the rack is moved
+"""
+JUDGES = ("netkit/gate", "netkit/deploy", "netkit/project/gate.py")
+
+
+class Leaf:
+    """A leaf that can only be read, with sessions over some ports."""
+
+    def __init__(self, *ports: str) -> None:
+        self.ports = ports
+
+    def open(self) -> None:
+        return
+
+    def close(self) -> None:
+        return
+
+    def os_version(self) -> str:
+        return "1"
+
+    def running_files(self) -> Mapping[str, str | None]:
+        return {}
+
+    def sessions(self) -> tuple[SessionState, ...]:
+        return tuple(SessionState(port, True, 5, 60) for port in self.ports)
+
+
+def answers(folder: Path) -> tuple[GateAnswer, GateAnswer]:
+    """Return what the gate answers before a change, and after it has taken down a session."""
+    project = Project.open(folder)
+    ports = [port.name for port in project.fabric.switch("leaf01").fabric_ports]
+    devices = SimpleNamespace(connect=lambda _name: Leaf(*ports), viewer=lambda _name: None)
+    gate = gate_of(project, cast("Fleet", devices))
+    question: Any = GateQuestion("leaf01", Moment.BEFORE, Leaf(*ports), (), Risk.NONE)
+    before = gate(question)
+    after = GateQuestion("leaf01", Moment.AFTER, Leaf(*ports[1:]), (), Risk.NONE, sample=before.sample)
+    return before, gate(after)
+
+
+def test_what_gets_worse_stops_a_deploy_though_everything_is_silenced(tmp_path: Path) -> None:
+    folder = write_fabric(tmp_path / "fabric", intents.values())
+    loud = answers(folder)
+    (folder / "silences.yaml").write_text(SILENCES, encoding="utf-8")
+    assert answers(folder) == loud
+    assert [one.verdict for one in loud] == ["healthy", "worse"]
+
+
+@pytest.mark.parametrize("place", JUDGES)
+def test_nothing_that_judges_a_deploy_reads_silences(place: str) -> None:
+    found = ROOT / place
+    files = sorted(found.rglob("*.py")) if found.is_dir() else [found]
+    assert files
+    for file in files:
+        nodes = ast.walk(ast.parse(file.read_text(encoding="utf-8")))
+        imports = [ast.unparse(node) for node in nodes if isinstance(node, ast.Import | ast.ImportFrom)]
+        assert [one for one in imports if "silenc" in one.lower()] == [], file
