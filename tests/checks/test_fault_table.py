@@ -1,6 +1,8 @@
 """The table of faults is whole and right by the catalogue of faults, the catalogue of checks and the lab's fabric."""
 
 import re
+from importlib import import_module
+from pathlib import Path
 
 import pytest
 
@@ -8,8 +10,8 @@ from netkit.errors import LabError
 from netkit.intent.model import Thresholds
 from netkit.judge import Verdict
 from netkit.lab.faults import CATALOG, check
-from tests.checks.breaking import VERSIONS
-from tests.checks.fault_table import LABS, Row, kind_of, place_of, rows
+from tests.checks.breaking import VERSIONS, Faults
+from tests.checks.fault_table import LABS, Row, kind_of, place_of, rows, rows_on
 from tests.checks.judging import shipped
 from tests.judge.scenes import fabric
 
@@ -51,6 +53,24 @@ def test_what_is_tried_is_not_refused(row: Row, platform: str) -> None:
     built = fabric(platform, VERSIONS[platform])
     options = {name: str(value) for name, value in row.options.items()}
     assert check(built, row.fault, place_of(built, row.at), options).name == row.fault
+
+
+def test_every_lab_of_the_table_has_a_file_that_breaks_it_row_by_row() -> None:
+    files = sorted(Path(__file__).parent.glob("test_faults_*.py"))
+    classes = [
+        one
+        for file in files
+        for one in vars(import_module(f"tests.checks.{file.stem}")).values()
+        if isinstance(one, type) and issubclass(one, Faults) and one is not Faults
+    ]
+    assert sorted(one.column for one in classes) == sorted(LABS)
+    tried = {(str(row), one.column) for one in classes for row in rows_on(one.column)}
+    assert tried == {(str(row), lab) for row in rows() for lab in row.labs}
+
+
+@EACH
+def test_what_a_row_hides_is_a_row_too(row: Row) -> None:
+    assert {*row.hides} <= {f"{one.fault} {one.at}" for one in rows()}
 
 
 @EACH
