@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from netkit.design import Fabric, Port, Switch
+from netkit.design import Fabric, Host, Port, Switch
 from netkit.design.expectation import Expectation, expectations
 from netkit.facts import COUNTERS, Counters, Facts, Observation, Sample, Snapshot
 from netkit.facts.counter import place
@@ -53,6 +53,19 @@ def _observation(fabric: Fabric, switch: Switch, expected: Expectation) -> Obser
         counters=samples[-1].counters,
     )
     return Observation(switch.name, switch.platform, facts, samples)
+
+
+def host(seen: Host) -> Observation:
+    """Return what a run would have seen of a host: its ports and what they count."""
+    names = [nic.interface for nic in seen.nics]
+    samples = tuple(Sample(at_s, _host_counters(names, at_s)) for at_s in (BEGAN_S, BEGAN_S + WINDOW_S))
+    facts = Facts(interfaces=dict.fromkeys(names, Interface(is_up=True)), counters=samples[-1].counters)
+    return Observation(seen.name, "linux", facts, samples)
+
+
+def _host_counters(names: list[str], at_s: float) -> Counters:
+    found = {name: dict.fromkeys(names, 0) for name, kind in COUNTERS.items() if kind.scope == "port"}
+    return found | {name: dict.fromkeys(names, rate * int(at_s - BEGAN_S)) for name, rate in MOVING.items()}
 
 
 def _routes(switch: Switch, expected: Expectation) -> Mapping[str, tuple[str, ...]]:

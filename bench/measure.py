@@ -49,8 +49,8 @@ def spread(values: Sequence[float]) -> Spread:
     return Spread(min(values), statistics.median(values), max(values))
 
 
-def run(command: Sequence[str], folder: Path) -> Sample:
-    """Run a program in a folder to its end."""
+def run(command: Sequence[str], folder: Path, *, expected: int = 0) -> Sample:
+    """Run a program in a folder to its end, which must be the expected exit code."""
     pace_s = pace()
     with (folder / "output.txt").open("w+b") as output:
         started = time.perf_counter()
@@ -60,7 +60,7 @@ def run(command: Sequence[str], folder: Path) -> Sample:
         wall_s = time.perf_counter() - started
         process.returncode = os.waitstatus_to_exitcode(status)
         peak = max(usage.ru_maxrss * 1024, family.finish())
-        if process.returncode != 0:
+        if process.returncode != expected:
             output.seek(0)
             said = output.read().decode(errors="replace").strip()[-1000:]
             raise BenchError(f"{' '.join(command)} ended with {process.returncode}: {said or 'no output'}")

@@ -56,6 +56,16 @@ def test_a_quick_run_grows_the_fabric(quick: tuple[dict[str, Any], str]) -> None
     assert found["verdict"] is None
 
 
+def test_a_comparison_of_snapshots_is_measured_beside_reading_them(tmp_path: Path) -> None:
+    written = tmp_path / "compare.json"
+    command = [sys.executable, "-m", "bench.compare", "--quick", "--json", str(written)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(written.read_text(encoding="utf-8"))
+    assert list(found) == ["reading both", "comparing"]
+    assert 0 < found["reading both"]["cpu_s"] < found["comparing"]["cpu_s"]
+
+
 def test_the_pull_requests_that_are_measured_change_the_superpod() -> None:
     text = (ROOT / pull.FABRIC / "fabric.yaml").read_text(encoding="utf-8")
     assert [text.count(before) for (before, _), _ in pull.ROWS.values()] == [1, 1]
