@@ -5,6 +5,7 @@ from importlib import import_module
 from pathlib import Path
 
 import pytest
+import yaml
 
 from netkit.errors import LabError
 from netkit.intent.model import Thresholds
@@ -13,6 +14,7 @@ from netkit.lab.faults import CATALOG, check
 from tests.checks.breaking import VERSIONS, Faults
 from tests.checks.fault_table import LABS, Row, kind_of, place_of, rows, rows_on
 from tests.checks.judging import shipped
+from tests.checks.pairs import TABLE, pairs
 from tests.judge.scenes import fabric
 
 FABRIC = fabric("nvue", "5.16.1")
@@ -71,6 +73,11 @@ def test_every_lab_of_the_table_has_a_file_that_breaks_it_row_by_row() -> None:
 @EACH
 def test_what_a_row_hides_is_a_row_too(row: Row) -> None:
     assert {*row.hides} <= {f"{one.fault} {one.at}" for one in rows()}
+
+
+def test_the_docs_say_of_how_many_pairs_some_were_tried() -> None:
+    counted = yaml.safe_load(TABLE.read_text(encoding="utf-8"))
+    assert {platform: one["of"] for platform, one in counted.items()} == {lab: len(pairs(lab)) for lab in LABS}
 
 
 @EACH
