@@ -1,1 +1,1 @@
-"""Measures netkit as whole processes, and a peer beside it. Started by `scripts/bench`."""
+"""Benchmarks of netkit as whole processes, with peers for comparison. Run by `scripts/bench`."""

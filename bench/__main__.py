@@ -16,7 +16,7 @@ ROOT = Path(__file__).parent.parent
 
 
 def main() -> int:
-    """Measure, and return 1 when a budget is missed, 3 when something could not be measured."""
+    """Measure; return 1 if a budget is missed, 3 if something could not be measured."""
     given = _arguments()
     programs = Programs(given.netkit, given.peer_python if given.peer and given.peer_python.exists() else None)
     try:

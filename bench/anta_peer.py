@@ -1,6 +1,6 @@
-"""ANTA judging the ports of a healthy fabric, every answer at hand. Runs in the peer's virtual environment.
+"""ANTA testing the ports of a healthy fabric with prepared answers. Runs in the peer's virtual environment.
 
-One test of a kind a device, as AVD makes its catalogues, costs ANTA least; `--apart` makes it one a port.
+One test of a kind per device, as in AVD's catalogues, is cheapest for ANTA; `--apart` runs one per port.
 """
 
 import argparse
@@ -44,7 +44,7 @@ WELL = {"advertised": True, "received": True, "enabled": True}
 
 
 class Answered(AntaDevice):  # type: ignore[misc]  # of a package that is not there for the type checker
-    """A device all of whose answers are there."""
+    """A device whose answers are prepared."""
 
     def __init__(self, name: str, answers: Mapping[str, Any]) -> None:
         super().__init__(name, tags={name})
@@ -61,11 +61,11 @@ class Answered(AntaDevice):  # type: ignore[misc]  # of a package that is not th
         command.output = self._answers[command.command]
 
     async def refresh(self) -> None:
-        """Leave everything as it is."""
+        """Keep the state as it is."""
 
 
 def main() -> int:
-    """Judge, and return 1 when something healthy is called ill."""
+    """Run the tests; return 1 if they report a failure on a healthy fabric."""
     parser = argparse.ArgumentParser(description="Judge with ANTA.")
     parser.add_argument("--links", type=Path, required=True, help="JSON: device → [port, far device, far port, is BGP]")
     parser.add_argument("--apart", action="store_true", help="a test of its own for every port")
@@ -108,12 +108,12 @@ def _of_ports(ports: list[list[Any]]) -> Iterator[tuple[type, Mapping[str, Any]]
 
 
 def _judged(ports: list[list[Any]]) -> int:
-    """Return how many things the tests of one device look at: six a port, each lane's light, each session."""
+    """Return how many things the tests of one device examine: six per port, each lane's power, each session."""
     return len(ports) * (6 + LANES) + sum(bool(is_bgp) for *_, is_bgp in ports)
 
 
 def _answers(ports: list[list[Any]]) -> Mapping[str, Any]:
-    """Return what the device says to each command that a test asks."""
+    """Return the device's answer to each command of a test."""
     peers = [_peer(far) for _, far, _, is_bgp in ports if is_bgp]
     made: Mapping[str, tuple[str, Callable[[str, str], Any]]] = {
         "show interfaces description": ("interfaceDescriptions", _description),

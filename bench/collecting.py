@@ -1,4 +1,4 @@
-"""`scripts/bench collecting`: all that checks ask of 32 devices of a lab over SSH, as `netkit snapshot` reads it."""
+"""`scripts/bench collecting`: `netkit snapshot` of 32 devices of a lab over SSH, with every fact that checks use."""
 
 import argparse
 import json
@@ -18,14 +18,14 @@ SECRETS = {f"NETKIT_SECRET_{name}": "bench-bench-bench" for name in ("SNMP_AUTH"
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """One way to look at 32 devices."""
+    """One kind of snapshot of 32 devices."""
 
     name: str
     fabric: str
     limit: str
     options: tuple[str, ...] = ()
     is_held: bool = True
-    """Whether the budget is held against it: of hosts the lab's own tools take most of the time."""
+    """Whether the budget applies: with hosts, the lab's own tools take most of the time."""
 
 
 SWITCHES = ("--leaves", "8", "--spines", "8", "--units", "3", "--hosts-per-unit", "1")
@@ -46,7 +46,7 @@ KINDS = (
 
 
 def main() -> int:
-    """Measure, and return 1 when a look at switches misses the budget, 3 when not all devices were seen."""
+    """Measure; return 1 if a snapshot of switches misses the budget, 3 if a device was not read."""
     parser = argparse.ArgumentParser(prog="scripts/bench collecting", description="Collect facts from 32 devices.")
     parser.add_argument("--runs", type=int, default=5, help="looks of each kind (default 5)")
     parser.add_argument("--fabrics", default=",".join(SCAFFOLDS), help=f"of {', '.join(SCAFFOLDS)}")
@@ -69,7 +69,7 @@ def main() -> int:
 
 
 def _measure(place: Path, fabric: str, runs: int) -> Sequence[tuple[Kind, Sequence[Sample]]]:
-    """Return what each kind of look at one lab took, the kinds in turns."""
+    """Take snapshots of one lab, one of each kind in turn."""
     home = place / fabric
     home.mkdir()
     folder = home / "fabric"

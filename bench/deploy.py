@@ -1,8 +1,8 @@
-"""`scripts/bench deploy`: one description changed on 32 switches over SSH, by netkit and by Ansible, in one run.
+"""`scripts/bench deploy`: change one description on 32 switches over SSH, by netkit and by Ansible, in one run.
 
-netkit does its whole pipeline: look at every device, apply under a timer, a new connection, verify, confirm, save.
-Ansible copies a file, patches, applies and saves, without a look before, a timer or a look after.
-`--bare` deploys the reference fabric to devices from the factory instead, as `scripts/demo` does.
+netkit runs its whole pipeline: read every device, apply under a timer, reconnect, verify, confirm, save.
+Ansible copies a file, patches, applies and saves, without reading before, a timer or verification.
+`--bare` deploys the reference fabric to devices with factory defaults instead, as `scripts/demo` does.
 """
 
 import argparse
@@ -45,7 +45,7 @@ TOOLS = (NETKIT, CANARY, ANSIBLE)
 
 @dataclass(frozen=True)
 class Result:
-    """One change on all switches, and what the tool took for it, its children included."""
+    """One change on all switches, and the resources the tool used, including its children."""
 
     tool: str
     seconds: float
@@ -54,7 +54,7 @@ class Result:
 
 
 def main() -> int:
-    """Measure in turns, and return 1 when netkit's least disturbed run misses its budget."""
+    """Measure in turn; return 1 if netkit's least disturbed run misses its budget."""
     parser = argparse.ArgumentParser(prog="scripts/bench deploy", description="Change 32 switches over SSH.")
     parser.add_argument("--runs", type=int, default=3, help="changes by each tool (default 3)")
     parser.add_argument("--json", type=Path, default=ROOT / "out" / "bench-deploy.json")
@@ -69,7 +69,7 @@ def main() -> int:
 
 
 def _bare(home: Path) -> Result:
-    """Boot the reference fabric as from the factory, plan, and deploy what was planned."""
+    """Boot the reference fabric with factory defaults, plan, and deploy the plan."""
     fabric, plan = str(ROOT / "inventory" / "reference"), str(home / "plan.json")
     _netkit(home, "lab", "up", "--fabric", fabric, "--lab", "bench", "--bare")
     try:
@@ -106,7 +106,7 @@ def _measure(home: Path, given: argparse.Namespace) -> list[Result]:
 
 
 def _by_netkit(home: Path, fabric: Path, tool: str, text: str, *options: str) -> Result:
-    """Change the description of one port of every switch by a template of the fabric's own."""
+    """Change the description of one port of every switch through a template of the fabric."""
     template = fabric / "templates" / "nvue" / "interfaces.yaml.j2"
     template.parent.mkdir(parents=True, exist_ok=True)
     shipped = (ROOT / "templates" / "nvue" / "interfaces.yaml.j2").read_text(encoding="utf-8")
@@ -149,7 +149,7 @@ def _netkit(home: Path, *arguments: str, tool: str = "") -> Result:
 
 
 def _run(words: list[str], settings: Mapping[str, str], tool: str) -> Result:
-    """Run a program to its end, and return what the kernel says it took."""
+    """Run a program to its end, and return the resources it used."""
     with tempfile.TemporaryFile("w+", encoding="utf-8") as output:
         began_s = time.monotonic()
         process = subprocess.Popen(words, env={**os.environ, **settings}, stdout=output, stderr=subprocess.STDOUT)

@@ -1,4 +1,4 @@
-"""The fabrics that are measured, as the fabric.yaml a user would write."""
+"""The fabrics of the benchmarks, as the fabric.yaml a user would write."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ HARDWARE = {
 }
 """Model and version by platform; all of them split 64 cages of 800G into 128 ports of 400G."""
 LAB_HARDWARE = {"frr": ("SN5600", "8.4.4")}
-"""What is for labs only, since it has no lossless Ethernet."""
+"""Platforms for labs only, which lack lossless Ethernet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,28 +29,26 @@ class Shape:
 
     @property
     def leaves(self) -> int:
-        """Return the number of leaves."""
         return self.pods * self.units * RAILS
 
     @property
     def switches(self) -> int:
-        """Return the number of switches of all tiers."""
+        """The number of switches of all tiers."""
         return self.leaves + self.pods * self.spines + self.planes * self.cores
 
     @property
     def gpu_hosts(self) -> int:
-        """Return the number of GPU hosts."""
         return self.pods * self.units * self.hosts
 
     @property
     def ports(self) -> int:
-        """Return the number of switch ports in use."""
+        """The number of switch ports in use."""
         host_ports, up = self.leaves * self.hosts, self.leaves * self.spines
         return host_ports + 2 * up + 2 * self.pods * self.spines * self.cores
 
 
 def growing(planes: int, *, units: int, hosts: int, spines: int, cores: int, core_ports: int) -> Shape:
-    """Return a three-tier fabric in which every switch has as many ports as in one with fewer core planes."""
+    """Return a three-tier fabric whose switches have the same number of ports for any number of core planes."""
     pods = planes * core_ports // spines
     return Shape(units=units, hosts=hosts, spines=spines, pods=pods, cores=cores, planes=planes)
 
@@ -65,7 +63,7 @@ GROWTH = (
 )
 
 SMALLEST = Shape(units=1, hosts=4, spines=1)
-"""Start-up: what a render costs before the first device of any real fabric."""
+"""Measures start-up: the cost of a render before the first device of a real fabric."""
 
 QUICK = Shape(units=1, hosts=4, spines=4)
 QUICK_GROWTH = (QUICK, *(growing(planes, units=1, hosts=4, spines=2, cores=2, core_ports=4) for planes in (1, 2)))
@@ -113,7 +111,7 @@ def _lines(shape: Shape, platform: str, host_routes: str) -> Iterator[str]:
 
 def _pool_bits(shape: Shape) -> tuple[int, int]:
     """Return how many address bits the switch pools and the host pool need."""
-    # Leaves take half of a pool, spines a quarter, cores a quarter; 16 more each is room for the gateway and its like.
+    # Leaves take half of a pool, spines a quarter, cores a quarter; 16 more each leave room for the gateway and others.
     cores = shape.planes * shape.cores
     most = max(2 * (shape.leaves + 16), 4 * (shape.pods * shape.spines + 16), 4 * (cores + 16))
     bits = (_bits(RAILS), _bits(2 * shape.hosts), _bits(shape.pods * shape.units))

@@ -1,4 +1,4 @@
-"""A healthy fabric as netkit would have seen it: every fact that judging looks at, made from the design."""
+"""A snapshot of a healthy fabric: every fact that checks use, generated from the design."""
 
 from collections.abc import Iterable, Iterator, Mapping
 
@@ -29,7 +29,7 @@ QUEUES = 8
 
 
 def snapshot(fabric: Fabric) -> Snapshot:
-    """Return what a run over all switches would have seen."""
+    """Return a snapshot of all switches."""
     expected = expectations(fabric)
     seen = {switch.name: _observation(fabric, switch, expected[switch.name]) for switch in fabric.switches}
     return Snapshot(fabric.name, BEGAN_S + WINDOW_S, seen)
@@ -39,7 +39,16 @@ def _observation(fabric: Fabric, switch: Switch, expected: Expectation) -> Obser
     samples = tuple(Sample(at_s, _counters(fabric, switch, at_s)) for at_s in (BEGAN_S, BEGAN_S + WINDOW_S))
     facts = Facts(
         system=System(switch.name, switch.version, switch.model.name, f"S{switch.number}", BEGAN_S),
-        interfaces={port.name: _interface(port) for port in switch.ports},
+        interfaces={
+            port.name: Interface(
+                is_up=True,
+                is_enabled=True,
+                speed_gbps=port.speed_gbps,
+                mtu_bytes=port.profile.mtu_bytes,
+                fec=port.profile.fec,
+            )
+            for port in switch.ports
+        },
         neighbors={port.name: (Neighbor(port.peer, port.peer_port),) for port in switch.ports},
         modules={port.name: _module(switch, port) for port in switch.ports},
         lines={port.name: Line("rs", 1e-9, 1e-15) for port in switch.ports},
@@ -69,15 +78,9 @@ def _host_counters(names: list[str], at_s: float) -> Counters:
 
 
 def _routes(switch: Switch, expected: Expectation) -> Mapping[str, tuple[str, ...]]:
-    """Return a route to everything a switch must reach, over as many ports as it should be."""
+    """Return a route to every prefix a switch must reach, over the expected number of ports."""
     ports = tuple(port.name for port in switch.fabric_ports)
     return {prefix: ports[:width] for prefix, width in expected.widths.items()}
-
-
-def _interface(port: Port) -> Interface:
-    return Interface(
-        is_up=True, is_enabled=True, speed_gbps=port.speed_gbps, mtu_bytes=port.profile.mtu_bytes, fec=port.profile.fec
-    )
 
 
 def _module(switch: Switch, port: Port) -> Module:

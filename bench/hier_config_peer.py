@@ -12,7 +12,7 @@ from hier_config import (  # type: ignore[import-not-found]  # it lives in a vir
 
 
 def main() -> int:
-    """Compare the devices of two folders, and return 1 when one of them differs: nothing was changed."""
+    """Compare the devices of two folders; return 1 if one differs."""
     parser = argparse.ArgumentParser(description="Compare with hier_config.")
     parser.add_argument("--running", type=Path, required=True)
     parser.add_argument("--intended", type=Path, required=True)

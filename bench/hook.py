@@ -1,4 +1,4 @@
-"""A receiver on loopback that counts what it is told, and is now and then not there, or dies before it answers."""
+"""A webhook receiver on loopback that records messages, and sometimes refuses one or fails after accepting it."""
 
 import json
 import random
@@ -15,7 +15,7 @@ Place = tuple[str, str, str]
 
 @dataclass
 class Hook:
-    """What came, in its order."""
+    """The messages received, in order."""
 
     url: str = ""
     messages: list[dict[str, Any]] = field(default_factory=list)
@@ -23,7 +23,7 @@ class Hook:
 
     @property
     def repeats(self) -> int:
-        """Return how many messages came again under the name they had."""
+        """The number of messages received again under the same ID."""
         return sum(self._times.values()) - len(self._times)
 
     @property
@@ -31,12 +31,12 @@ class Hook:
         return Counter(message["id"] for message in self.messages)
 
     def events(self) -> list[dict[str, Any]]:
-        """Return the events of all messages, without those of messages that came again."""
+        """Return the events of all messages, without repeated ones."""
         first = {message["id"]: message for message in self.messages}
         return [event for message in first.values() for event in message["events"]]
 
     def told(self) -> dict[Place, list[str]]:
-        """Return what each state was told to be, one after the other."""
+        """Return the reported verdicts of each state, in order."""
         found: dict[Place, list[str]] = {}
         for event in self.events():
             found.setdefault((event["check"], event["device"], event["place"]), []).append(event["now"])
@@ -45,7 +45,7 @@ class Hook:
 
 @contextmanager
 def hook(chance: random.Random, trouble: Sequence[float]) -> Iterator[Hook]:
-    """Receive for the length of a block: so often refuse a message, and so often take it and answer with an error."""
+    """Run a receiver that sometimes refuses a message, or accepts one and answers with an error."""
     here, lock = Hook(), threading.Lock()
     refuses, loses = trouble
 
@@ -63,7 +63,7 @@ def hook(chance: random.Random, trouble: Sequence[float]) -> Iterator[Hook]:
             self.end_headers()
 
         def log_message(self, *_: object) -> None:
-            """Say nothing."""
+            """Print nothing."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     server.daemon_threads = True

@@ -1,4 +1,4 @@
-"""`scripts/bench judging`: verdicts on facts that were collected before, beside ANTA doing the same in the same run."""
+"""`scripts/bench judging`: checks on facts in memory, compared with ANTA in the same run."""
 
 import argparse
 import json
@@ -12,7 +12,6 @@ from pathlib import Path
 from bench import fabrics
 from bench.measure import BenchError, run, spread
 from netkit import design
-from netkit.design import Fabric
 from netkit.hardware import Catalog
 from netkit.intent import load
 
@@ -23,32 +22,32 @@ ALIKE = (
     *("links.up", "links.cabling", "pfc.rate", "optics.light"),
     *("optics.heat", "load.errors", "load.lossless", "bgp.sessions"),
 )
-"""The checks of netkit that ask what the peer's tests ask."""
+"""netkit's equivalents of the peer's tests."""
 WHOLE = ("bgp", "links", "load", "optics", "pfc", "routes", "watchdog")
-"""Every check that the facts of switches are enough for."""
+"""Every check that needs no facts of hosts."""
 
 
 @dataclass(slots=True)
 class Row:
-    """One program judging one fabric, and its runs."""
+    """One program judging one fabric, with its runs."""
 
     name: str
     command: tuple[str, ...]
     runs: int
     rates: list[float] = field(default_factory=list)
-    """Things judged in a second of processor time."""
+    """Things judged per second of processor time."""
     peaks_mb: list[float] = field(default_factory=list)
     judged: int = 0
     results: int = 0
 
     @property
     def best_per_s(self) -> float:
-        """Return the rate of the least disturbed run."""
+        """The rate of the least disturbed run."""
         return max(self.rates)
 
 
 def main() -> int:
-    """Measure, and return 1 when the budget is missed, 3 when something could not be measured."""
+    """Measure; return 1 if the budget is missed, 3 if something could not be measured."""
     given = _arguments()
     try:
         with tempfile.TemporaryDirectory(prefix="nkb") as name:
@@ -81,11 +80,15 @@ def _arguments() -> argparse.Namespace:
 
 
 def _rows(home: Path, given: argparse.Namespace) -> list[Row]:
-    """Write the fabric and its cabling, and return what is to be measured."""
+    """Write the fabric and its cabling, and return the programs to measure."""
     folder = fabrics.write(home / "fabric", fabrics.QUICK if given.quick else fabrics.SPEED, PLATFORM)
     fabric = design.build(load(folder).intent, Catalog())
     links = home / "links.json"
-    links.write_text(json.dumps(_links(fabric)), encoding="utf-8")
+    ports = {
+        switch.name: [(port.name, port.peer, port.peer_port, port.role != "host") for port in switch.ports]
+        for switch in fabric.switches
+    }
+    links.write_text(json.dumps(ports), encoding="utf-8")
     shutil.copytree(ROOT / "bench", home / "bench", ignore=shutil.ignore_patterns("__pycache__"))
     own = (str(given.python), "-m", "bench.judging_work", "--fabric", str(folder), "--checks")
     rows = [
@@ -98,15 +101,8 @@ def _rows(home: Path, given: argparse.Namespace) -> list[Row]:
     return rows
 
 
-def _links(fabric: Fabric) -> dict[str, list[Sequence[str | bool]]]:
-    return {
-        switch.name: [(port.name, port.peer, port.peer_port, port.role != "host") for port in switch.ports]
-        for switch in fabric.switches
-    }
-
-
 def _take(row: Row, home: Path) -> None:
-    """Judge once more. A run that calls something healthy ill has ended with an error already."""
+    """Run once. A run that reports a finding on the healthy fabric exits with an error."""
     sys.stderr.write(f"judging: {row.name}\n")
     sample = run(row.command, home)
     said = json.loads((home / "output.txt").read_text(encoding="utf-8").splitlines()[-1])

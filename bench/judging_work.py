@@ -1,4 +1,4 @@
-"""netkit judging a healthy fabric whose facts were collected before: one line of JSON about how long that took."""
+"""Run netkit's checks on a healthy fabric with facts in memory, and print the time taken as one line of JSON."""
 
 import argparse
 import gc
@@ -16,7 +16,7 @@ from netkit.judge.run import run
 
 
 def main() -> int:
-    """Judge, and return 1 when something healthy is called ill."""
+    """Run checks; return 1 if they report a finding on a healthy fabric."""
     parser = argparse.ArgumentParser(description="Judge facts that are there.")
     parser.add_argument("--fabric", type=Path, required=True)
     parser.add_argument("--checks", required=True, help="names or globs, with commas between")

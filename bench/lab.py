@@ -1,4 +1,4 @@
-"""`scripts/bench lab`: how long a fabric takes from `netkit lab up` to converged and reachable, and what it weighs."""
+"""`scripts/bench lab`: time from `netkit lab up` to a converged and reachable fabric, and the memory it takes."""
 
 import argparse
 import json
@@ -19,7 +19,7 @@ ROOT = Path(__file__).parent.parent
 
 @dataclass(frozen=True)
 class Row:
-    """One fabric: how it is made, and the seconds it must be up in."""
+    """A fabric to boot, and its budget in seconds."""
 
     name: str
     scaffold: tuple[str, ...]
@@ -38,7 +38,7 @@ ROWS = (
 
 @dataclass(frozen=True)
 class Result:
-    """What one boot took."""
+    """The cost of one boot."""
 
     name: str
     seconds: float
@@ -47,7 +47,7 @@ class Result:
 
 
 def main() -> int:
-    """Measure, and return 1 when a budget is missed by the least disturbed run."""
+    """Measure; return 1 if the least disturbed run misses a budget."""
     parser = argparse.ArgumentParser(prog="scripts/bench lab", description="Boot fabrics and time them.")
     parser.add_argument("--runs", type=int, default=3, help="boots of each fabric (default 3)")
     parser.add_argument("--json", type=Path, default=ROOT / "out" / "bench-lab.json", help="default out/bench-lab.json")
@@ -92,7 +92,7 @@ def _netkit(home: Path, *arguments: str) -> str:
 
 
 def _weight(init: int) -> float:
-    """Return the memory of all processes of a lab in MB, shared pages counted in parts."""
+    """Return the memory of all processes of a lab in MB, with shared pages counted proportionally."""
     namespace = Path(f"/proc/{init}/ns/pid").readlink()
     total = 0
     for entry in Path("/proc").iterdir():

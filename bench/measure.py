@@ -1,4 +1,4 @@
-"""One run of a program, as the kernel accounts for it: wall time, processor time, peak memory."""
+"""Run a program and measure its wall time, processor time and peak memory, as the kernel accounts for them."""
 
 import os
 import statistics
@@ -19,7 +19,7 @@ class BenchError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """What one run cost, and the machine's pace before it. Processor time counts the children a program waited for."""
+    """The cost of one run, and the machine's pace before it. Processor time includes waited-for children."""
 
     wall_s: float
     cpu_s: float
@@ -40,12 +40,11 @@ class Spread:
         return Spread(self.min * factor, self.median * factor, self.max * factor)
 
     def rounded(self) -> dict[str, float]:
-        """Return the spread as plain numbers, three decimals."""
+        """Return the spread as plain numbers with three decimals."""
         return {name: round(value, 3) for name, value in asdict(self).items()}
 
 
 def spread(values: Sequence[float]) -> Spread:
-    """Return least, middle and most of some figures."""
     return Spread(min(values), statistics.median(values), max(values))
 
 
@@ -68,10 +67,10 @@ def run(command: Sequence[str], folder: Path, *, expected: int = 0) -> Sample:
 
 
 def pace() -> float:
-    """Return how long a fixed piece of Python takes just now.
+    """Return how long a fixed piece of Python takes now.
 
-    Two processors that share a core lose almost half their speed whenever both are busy: figures from a machine
-    whose pace varies are to be taken with care.
+    Two hyperthreads of a core lose almost half their speed while both are busy: figures from a machine whose pace
+    varies are unreliable.
     """
     started = time.process_time()
     for _ in range(10):
@@ -81,13 +80,13 @@ def pace() -> float:
 
 
 def environment() -> dict[str, str]:
-    """Return a plain environment: no Python switches of the caller's, so that compiled modules are kept and used."""
+    """Return an environment without the caller's Python settings, so that compiled modules are kept and used."""
     kept = {name: os.environ[name] for name in ("PATH", "HOME", "TMPDIR") if name in os.environ}
     return {**kept, "LC_ALL": "C.UTF-8"}
 
 
 class _Family:
-    """Watches for child processes: the kernel reports the largest of a family, not how much they hold together."""
+    """Samples child processes: the kernel reports the largest process of a tree, not the sum."""
 
     def __init__(self, pid: int) -> None:
         self.pid = pid
@@ -97,7 +96,7 @@ class _Family:
         self.watcher.start()
 
     def finish(self) -> int:
-        """Return the most memory parent and children held together; 0 when there was never a child."""
+        """Return the highest memory of parent and children together; 0 if there never was a child."""
         self.is_over.set()
         self.watcher.join()
         return self.peak_bytes
@@ -119,7 +118,7 @@ def _descendants(pid: int) -> list[int]:
 
 
 def _proportional_bytes(pid: int) -> int:
-    """Return a process's memory, with pages it shares counted in parts."""
+    """Return a process's memory, with shared pages counted proportionally."""
     try:
         lines = Path(f"/proc/{pid}/smaps_rollup").read_text(encoding="ascii").splitlines()
     except OSError:

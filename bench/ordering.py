@@ -1,4 +1,4 @@
-"""What the order of a plan costs: the model of the routing, and the search in it. Run by `scripts/bench pull`."""
+"""Measures computing the order of a plan: the routing model, and the search in it. Run by `scripts/bench pull`."""
 
 import json
 import sys
@@ -13,11 +13,11 @@ from netkit.plan import Plan
 ASKED = ("plan", "--against", "git:HEAD", "--format", "markdown", "--fabric")
 KILOBYTE, MEGABYTE = 1024, 1_000_000
 FORGET_THE_PEAK = "5"
-"""What Linux takes in /proc/self/clear_refs to let VmHWM begin anew."""
+"""The value for /proc/self/clear_refs that resets VmHWM."""
 
 
 def measured(*given: Any, **options: Any) -> Plan:
-    """Order a plan, and write down the processor time, how much memory the process grew, and how much it had then."""
+    """Order a plan; record the processor time, the growth of the process, and its peak memory."""
     Path("/proc/self/clear_refs").write_text(FORGET_THE_PEAK, encoding="ascii")
     before_mb, began_s = _peak_mb(), time.process_time()
     plan = ordered(*given, **options)

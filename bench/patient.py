@@ -1,4 +1,4 @@
-"""A lab that is broken and healed by chance, and the checks that are run on it, one process each."""
+"""A lab with random faults, and the checks that run on it, one process each."""
 
 import os
 import random
@@ -33,7 +33,7 @@ LONGEST_LOG = 2000
 
 @dataclass
 class Patient:
-    """A lab that runs."""
+    """A running lab in which faults come and go."""
 
     fabric: Path
     home: Path
@@ -55,12 +55,11 @@ class Patient:
             patient.netkit("lab", "down", "--lab", "rounds")
 
     def words(self, *arguments: str) -> list[str]:
-        """Return a command."""
         return [sys.executable, "-m", "netkit", *arguments]
 
     @property
     def environment(self) -> Mapping[str, str]:
-        """Return what commands find the lab and its state by."""
+        """The environment in which commands find the lab and its state."""
         places = {"NETKIT_LAB_DIR": str(self.home), "NETKIT_STATE_DIR": str(self.home / "state")}
         return {**os.environ, **places, **SECRETS, "NETKIT_STORE": ""}
 
@@ -79,7 +78,7 @@ class Patient:
         return done.stdout
 
     def change(self, chance: random.Random, most: int) -> None:
-        """Break something, or heal something."""
+        """Inject or heal one fault."""
         if self.active and (len(self.active) >= most or chance.random() < 0.5):
             fault, place = self.active.pop(chance.randrange(len(self.active)))
             self.netkit("lab", "heal", "--lab", "rounds", place, fault)
@@ -87,7 +86,7 @@ class Patient:
         fault, place = self._drawn(chance)
         if (fault, place) in self.active:
             return
-        with suppress(BenchError):  # a cable that tells no light cannot dim: then nothing changes in this round
+        with suppress(BenchError):  # without optical power there is no dim-optic: nothing changes in this round
             self.netkit("lab", "break", "--lab", "rounds", fault, place)
             self.active.append((fault, place))
             self.faults += 1
@@ -101,13 +100,12 @@ class Patient:
         return chance.choice([*places, *((fault, device) for fault in ON_DEVICES)])
 
     def heal_all(self) -> None:
-        """Heal everything."""
         self.netkit("lab", "heal", "--lab", "rounds", "--all")
         self.active.clear()
 
 
 class Checks:
-    """Scheduled checks of a lab, and what their store says after each."""
+    """Scheduled checks of a lab, and the states in their store after each."""
 
     def __init__(self, patient: Patient, folder: Path, url: str) -> None:
         self.patient, self.store = patient, folder / "rounds.db"
@@ -122,11 +120,11 @@ class Checks:
 
     @property
     def changes(self) -> int:
-        """Return how many changes of state were seen."""
+        """The number of state changes seen."""
         return sum(map(len, self.seen.values()))
 
     def run(self) -> None:
-        """Check once, as a schedule does."""
+        """Run one check, as a schedule does."""
         before, began_s = self._runs(), time.monotonic()
         process = self._started()
         _, status, usage = os.wait4(process.pid, 0)
@@ -140,7 +138,7 @@ class Checks:
         self._look()
 
     def run_and_kill(self, part: float) -> None:
-        """Check, and kill the check after some part of the time the last one took, with all it has started."""
+        """Start a check, and kill it with its children after a share of the last one's duration."""
         before = self._runs()
         process = self._started()
         with suppress(subprocess.TimeoutExpired):
@@ -153,12 +151,12 @@ class Checks:
         self._look()
 
     def waiting(self) -> int:
-        """Return how many rounds' news wait for the receiver."""
+        """Return how many rounds have notifications queued for the receiver."""
         with open_store(str(self.store)) as store:
             return sum(one.rounds for one in store.outbox_of(self._source).waiting())
 
     def damage(self) -> str:
-        """Return what is wrong with the store; empty when nothing is."""
+        """Return what is wrong with the store; empty if nothing is."""
         with closing(sqlite3.connect(self.store)) as opened:
             (said,) = opened.execute("PRAGMA integrity_check").fetchone()
             (orphans,) = opened.execute(
@@ -190,7 +188,7 @@ class Checks:
             return len(store.runs(self._source))
 
     def _look(self) -> None:
-        """Note what stands otherwise than before: one process stores one run at most, so that none is missed."""
+        """Record changed states: one process stores at most one run, so none is missed."""
         with open_store(str(self.store)) as store:
             states = store.latest_states(self._source)
         for state in states:

@@ -1,4 +1,4 @@
-"""Which tasks make up a benchmark."""
+"""The tasks of a benchmark."""
 
 import json
 from collections.abc import Iterator
@@ -14,12 +14,12 @@ HOSTS = Budget(must_s=4.0, reach_s=2.0)
 HELP = Budget(must_s=0.3, reach_s=0.15)
 MANY = 1000
 PEER_INPUTS = {"shared": 2, "own": 1}
-"""How the peer is fed, and how often it is run: it takes half a minute each time."""
+"""The kind of the peer's inputs, and its number of runs: one takes half a minute."""
 
 
 @dataclass(frozen=True, slots=True)
 class Programs:
-    """The programs that are measured; no peer when it is not installed or not wanted."""
+    """The programs to measure; the peer is None if it is not installed or not wanted."""
 
     netkit: Path
     peer_python: Path | None
@@ -35,12 +35,12 @@ class Bench:
 
     @property
     def compared(self) -> Task:
-        """Return netkit's own side of the comparison."""
+        """netkit's side of the comparison."""
         return self.main[0]
 
     @property
     def peers(self) -> tuple[Task, ...]:
-        """Return the peer's side."""
+        """The peer's side of the comparison."""
         return tuple(task for task in self.main if task.subject != "netkit")
 
 
@@ -58,7 +58,7 @@ def make(
     ]
     for task in main:
         task.budget = None if quick else task.budget
-    # Small fabrics take little time, so run them more often: start-up is most of theirs, and it must be known well.
+    # Small fabrics are quick, so run them more often: start-up dominates, and it must be measured precisely.
     often = [max(growth_runs, runs) if step.switches < MANY else growth_runs for step in steps]
     growth = tuple(
         _switches(folder, programs, step, platforms[0], runs=count, name="growth")

@@ -1,7 +1,7 @@
-"""`scripts/bench planning`: plans of thousands of unchanged devices from saved files, cold and remembered.
+"""`scripts/bench planning`: plan thousands of unchanged devices from saved files, with and without a cache.
 
 Every part is a fabric of a thousand switches of one NOS, or its GPU hosts, and every run a whole process of
-`netkit plan --running`. Beside it hier_config compares a part of the EOS switches in the same run.
+`netkit plan --running`. For comparison, hier_config diffs some of the EOS switches in the same run.
 """
 
 import argparse
@@ -23,7 +23,7 @@ PLATFORMS = ("nvue", "sonic", "eos", "frr")
 HOSTS = "linux"
 ALONE, COLD, WARM = "1,000 nvue, remembered", "all, cold", "all, remembered"
 BUDGETS = {ALONE: (2.0, None), COLD: (60.0, None), WARM: (10.0, 4.0)}
-"""What must be kept, and what to reach for, in seconds."""
+"""Budget and target in seconds."""
 COMPARED = "eos"
 
 
@@ -46,7 +46,7 @@ class Part:
 
 
 def main() -> int:
-    """Measure, and return 1 when a budget is missed, 3 when something could not be measured."""
+    """Measure; return 1 if a budget is missed, 3 if something could not be measured."""
     given = _arguments()
     try:
         with tempfile.TemporaryDirectory(prefix="nkb") as name:
@@ -79,7 +79,7 @@ def _arguments() -> argparse.Namespace:
 
 
 def _measure(home: Path, given: argparse.Namespace) -> tuple[list[Part], float | None]:
-    """Return the parts with their runs, and the milliseconds of processor time a device costs the peer."""
+    """Return the parts with their runs, and the peer's processor time per device in milliseconds."""
     shape = QUICK_GROWTH[-1] if given.quick else GROWTH[2]
     platforms = given.platforms.split(",")
     parts = [_switches(home, given.netkit, shape, platform) for platform in platforms]
@@ -99,7 +99,7 @@ def _measure(home: Path, given: argparse.Namespace) -> tuple[list[Part], float |
 
 
 def _switches(home: Path, netkit: Path, shape: Shape, platform: str) -> Part:
-    """Save a fabric as it is rendered, NVUE as the JSON its driver reads, and return what to plan of it."""
+    """Save a rendered fabric as running configurations, NVUE as the JSON its driver reads."""
     sys.stderr.write(f"making {shape.switches} {platform} switches\n")
     fabric, saved = fabrics.write(home / f"fabric-{platform}", shape, platform), home / f"saved-{platform}"
     run((str(netkit), "render", "--fabric", str(fabric), "--out", str(saved), "--platform", platform), home)
@@ -110,7 +110,7 @@ def _switches(home: Path, netkit: Path, shape: Shape, platform: str) -> Part:
 
 
 def _hosts(home: Path, netkit: Path, shape: Shape, platform: str) -> Part:
-    """Save the hosts of some pods of a fabric, as many as there are switches or so, and return what to plan of them."""
+    """Save the hosts of some pods as running configurations, about as many as there are switches."""
     pods = min(shape.pods, 3)
     limit = ",".join(("role=host", *(f"pod={pod}" for pod in range(1, pods + 1))))
     places = ("--fabric", str(home / f"fabric-{platform}"), "--out", str(home / f"saved-{HOSTS}"))
@@ -125,7 +125,7 @@ def _part(home: Path, netkit: Path, platform: str, devices: int, fabric: str, li
 
 
 def _take(home: Path, part: Part, kind: str) -> None:
-    """Run a plan once more; one that finds changes was not measured, since nothing was changed."""
+    """Run a plan once; raise BenchError if it finds changes, since nothing was changed."""
     sys.stderr.write(f"planning {part.devices} {part.platform}, {kind}\n")
     part.samples[kind].append(run(part.command, home))
     said = (home / "output.txt").read_text(encoding="utf-8")

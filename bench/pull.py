@@ -1,7 +1,7 @@
-"""`scripts/bench pull`: what a pull request on the superpod costs, without a proof: one threshold, and the 16th unit.
+"""`scripts/bench pull`: plan a pull request on the superpod, without a proof: one threshold, and the 16th unit.
 
-Every run is a whole process of `netkit plan --against git:HEAD`, with nothing remembered between them. What its order
-takes of that, the model of the routing and the search in it, is measured in one more process of each.
+Every run is a whole process of `netkit plan --against git:HEAD`, without a cache. The cost of computing the order, with
+the routing model and the search in it, is measured in one more process for each.
 """
 
 import argparse
@@ -19,7 +19,7 @@ ROOT = Path(__file__).parent.parent
 FABRIC = "inventory/superpod"
 MUST_S, MUST_MB = 5.0, 400.0
 ORDER_S, ORDER_MB = 2.0, 300.0
-"""The budget of the order: processor time, and the peak of the whole process while it is found."""
+"""The budget of computing the order: processor time, and the peak of the whole process meanwhile."""
 THRESHOLD = "\nlossless:\n  ecn:\n    400: {min_bytes: 300000, max_bytes: 1500000}\n"
 ORDERING = "import runpy; runpy.run_module('bench.ordering', run_name='__main__')"
 UNITS = ("unit: 1-15", "unit: 1-16")
@@ -27,11 +27,11 @@ ROWS = {
     "one threshold": (("\npools:", f"{THRESHOLD}\npools:"), "152 of 632 devices change"),
     "the 16th unit": (UNITS, "40 devices are new"),
 }
-"""Name → what is replaced by what in the intent, and what the comment then says."""
+"""Name → the text replaced in the intent and its replacement, and a line of the resulting comment."""
 
 
 def main() -> int:
-    """Measure, and return 1 when a budget is missed, 3 when something could not be measured."""
+    """Measure; return 1 if a budget is missed, 3 if something could not be measured."""
     given = _arguments()
     try:
         with tempfile.TemporaryDirectory(prefix="nkb") as name:
@@ -44,7 +44,11 @@ def main() -> int:
     given.json.write_text(json.dumps(_as_json(found) | {"order": orders}, indent=1) + "\n", encoding="utf-8")
     sys.stdout.write(_table(found) + _order_table(orders))
     is_order_kept = all(one["cpu_s"] <= ORDER_S and one["peak_mb"] <= ORDER_MB for one in orders.values())
-    return 0 if is_order_kept and all(map(_is_kept, found.values())) else 1
+    is_kept = all(
+        min(sample.wall_s for sample in samples) <= MUST_S and max(sample.peak_mb for sample in samples) <= MUST_MB
+        for samples in found.values()
+    )
+    return 0 if is_order_kept and is_kept else 1
 
 
 def _arguments() -> argparse.Namespace:
@@ -56,7 +60,7 @@ def _arguments() -> argparse.Namespace:
 
 
 def _measured(root: Path, row: str, given: argparse.Namespace) -> list[Sample]:
-    """Make a repository with a change in it, and plan that again and again."""
+    """Create a repository with a change in it, and plan the change repeatedly."""
     (before, after), wanted = ROWS[row]
     shutil.copytree(ROOT / FABRIC, root / FABRIC)
     _git(root, "init", "-q")
@@ -77,7 +81,7 @@ def _measured(root: Path, row: str, given: argparse.Namespace) -> list[Sample]:
 
 
 def _order(root: Path) -> dict[str, float]:
-    """Return what the order of a plan costs, of the processor and of memory."""
+    """Return processor time and memory of computing a plan's order."""
     run((sys.executable, "-c", f"import sys; sys.path.insert(0, {str(ROOT)!r}); {ORDERING}", FABRIC), root)
     found: dict[str, float] = json.loads((root / "ordering.json").read_text(encoding="utf-8"))
     return found
@@ -86,10 +90,6 @@ def _order(root: Path) -> dict[str, float]:
 def _git(root: Path, *arguments: str) -> None:
     who = ("-c", "user.name=Bench", "-c", "user.email=bench@example.net", "-c", "commit.gpgsign=false")
     subprocess.run(["git", *who, "-C", str(root), *arguments], check=True, capture_output=True)
-
-
-def _is_kept(samples: list[Sample]) -> bool:
-    return min(one.wall_s for one in samples) <= MUST_S and max(one.peak_mb for one in samples) <= MUST_MB
 
 
 def _as_json(found: Mapping[str, list[Sample]]) -> dict[str, object]:

@@ -50,12 +50,11 @@ ROCE = {
 
 
 def ports(first_cage: int, count: int) -> list[str]:
-    """Return the names of 400G ports, two a cage."""
+    """Return the names of 400G ports, two per cage."""
     return [f"Ethernet{first_cage + index // 2}/{1 + 4 * (index % 2)}" for index in range(count)]
 
 
 def variables(leaves: int, spines: int, hosts: int) -> dict[str, Any]:
-    """Return the variables of the whole fabric."""
     names = [f"spine{slot:02}" for slot in range(1, spines + 1)]
     downlinks = ports(1, leaves)
     return {
@@ -99,7 +98,6 @@ def variables(leaves: int, spines: int, hosts: int) -> dict[str, Any]:
 
 
 def leaf(number: int, uplinks: list[str], hosts: int) -> dict[str, Any]:
-    """Return one leaf with its host ports."""
     unit, rail = number // RAILS + 1, number % RAILS
     return {
         "name": f"leaf-u{unit:02}-r{rail}",
@@ -122,7 +120,7 @@ def leaf(number: int, uplinks: list[str], hosts: int) -> dict[str, Any]:
 
 
 def load(values: Mapping[str, Any]) -> Any:
-    """Validate variables as pyavd wants them validated, and load them."""
+    """Validate variables as pyavd requires, and load them."""
     result = validate_inputs(values)
     if result.validated_data is None:
         raise SystemExit(f"pyavd refuses the inputs: {result.validation_result.violations[:3]}")

@@ -1,4 +1,4 @@
-"""Measurements → a table for people and JSON for machines."""
+"""Measurements as a table for people and as JSON."""
 
 import os
 import platform
@@ -12,11 +12,11 @@ from bench.plan import Bench
 from bench.task import Budget, Task, ratios
 
 FLAT = 1.2
-"""How much the cost of a device may differ between the sizes: 20 %."""
+"""The allowed ratio of the cost per device between sizes."""
 
 
 def as_json(bench: Bench, peer: str, *, quick: bool) -> dict[str, Any]:
-    """Return everything that was measured."""
+    """Return all measurements."""
     return {
         "measured": datetime.now(UTC).isoformat(timespec="seconds"),
         "quick": quick,
@@ -30,7 +30,7 @@ def as_json(bench: Bench, peer: str, *, quick: bool) -> dict[str, Any]:
 
 
 def machine() -> dict[str, Any]:
-    """Return what the figures depend on."""
+    """Describe the machine the figures depend on."""
     info = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
     model = next((line.partition(":")[2].strip() for line in info if line.startswith("model name")), "unknown")
     return {
@@ -61,7 +61,7 @@ def _row(task: Task) -> dict[str, Any]:
 
 
 def _budget(task: Task, budget: Budget) -> dict[str, Any]:
-    # Load of others only ever adds to the wall time: the least disturbed run is what the program takes.
+    # Other load only adds to the wall time: the least disturbed run shows the cost of the program.
     wall, peak = task.wall_s.min, task.peak_mb.max
     return {
         "must_s": budget.must_s,
@@ -74,10 +74,10 @@ def _budget(task: Task, budget: Budget) -> dict[str, Any]:
 
 
 def growth(bench: Bench) -> dict[str, Any]:
-    """Return the cost of a device by size of the fabric, and how flat it is.
+    """Return the cost per device by size of the fabric, and how flat it is.
 
-    From the least disturbed run of each size. Start-up is taken off: spread over more and more devices it would
-    hide a cost that grows.
+    From the least disturbed run of each size. Start-up is subtracted: spread over more and more devices it would hide a
+    cost that grows.
     """
     start = bench.start_up
     whole = [_cost_ms(task, 0) for task in bench.growth]
@@ -115,12 +115,12 @@ def _paces(bench: Bench) -> list[float]:
 
 
 def _flatness(costs: list[float]) -> float | None:
-    """Return most ÷ least; None when the fabrics are so small that they drown in start-up."""
+    """Return most ÷ least; None if the fabrics are so small that start-up dominates."""
     return round(max(costs) / min(costs), 3) if min(costs) > 0 else None
 
 
 def verdict(bench: Bench) -> dict[str, bool]:
-    """Return, for each budget, whether it is kept."""
+    """Return for each budget whether it is met."""
     kept = {task.name: bool(_budget(task, task.budget)["must"]) for task in bench.main if task.budget}
     flatness = growth(bench)["flatness"]["cpu_ms_per_device_after_start_up"]
     return {**kept, "flat growth": flatness is not None and flatness <= FLAT}
@@ -140,7 +140,10 @@ def table(bench: Bench, peer: str, *, quick: bool) -> Iterator[str]:
     heads = f"{'wall s: min':>13}{'median':>9}{'max':>9}{'cpu s':>9}{'peak MB':>9}"
     yield f"{'':24}{'':22}{'devices':>8}{'lines':>9}{heads}  budget"
     for task in bench.main:
-        yield _line(task)
+        wall, lines = task.wall_s, task.outputs.lines if task.outputs else ""
+        head = f"{task.name:24}{task.subject:22}{task.devices or '':>8}{lines:>9}"
+        seconds = f"{wall.min:>13.2f}{wall.median:>9.2f}{wall.max:>9.2f}{task.cpu_s.median:>9.2f}"
+        yield f"{head}{seconds}{task.peak_mb.median:>9.0f}  {_shown(task)}".rstrip()
     for task in bench.peers:
         found = ratios(bench.compared, task)
         yield (
@@ -152,14 +155,6 @@ def table(bench: Bench, peer: str, *, quick: bool) -> Iterator[str]:
     if not quick:
         yield ""
         yield from (f"{'kept  ' if kept else 'MISSED'} {name}" for name, kept in verdict(bench).items())
-
-
-def _line(task: Task) -> str:
-    wall, lines = task.wall_s, task.outputs.lines if task.outputs else ""
-    figures = (
-        f"{wall.min:>13.2f}{wall.median:>9.2f}{wall.max:>9.2f}{task.cpu_s.median:>9.2f}{task.peak_mb.median:>9.0f}"
-    )
-    return f"{task.name:24}{task.subject:22}{task.devices or '':>8}{lines:>9}{figures}  {_shown(task)}".rstrip()
 
 
 def _shown(task: Task) -> str:

@@ -1,7 +1,7 @@
-"""`scripts/bench rounds`: a scheduled check over a lab while faults come and go, and checks are killed on the way.
+"""`scripts/bench rounds`: scheduled checks of a lab while faults come and go, and some checks are killed.
 
-At the end every change of state that the store has seen must have been told once, and none besides; the memory of a
-check must not grow from round to round, and the store must be whole.
+At the end every state change in the store must have been notified exactly once, and nothing else; the memory of a check
+must not grow from round to round, and the store must be intact.
 """
 
 import argparse
@@ -21,27 +21,27 @@ from bench.patient import Checks, Patient
 
 ROOT = Path(__file__).parent.parent
 MOST_GROWTH = 1.1
-"""The checks of the last rounds may take so much more memory than those of the first."""
+"""The allowed ratio of memory between the last rounds and the first."""
 MOST_FAULTS = 3
 DRAIN_S = 400.0
-"""As long as a receiver that failed may be left in peace, and more."""
+"""Longer than the longest pause before a failed receiver is retried."""
 
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What is to happen."""
+    """The parameters of a benchmark."""
 
     rounds: int = 50
     seed: int = 1
     kills: float = 0.15
-    """So often a check is killed on its way, before it is run again."""
+    """How often a check is killed before it ends and then run again."""
     trouble: tuple[float, float] = (0.1, 0.1)
-    """So often the receiver refuses a message, and so often it takes one and answers with an error."""
+    """How often the receiver refuses a message, and how often it accepts one and answers with an error."""
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What happened."""
+    """The result of a benchmark."""
 
     rounds: int
     kills: int
@@ -62,13 +62,13 @@ class Outcome:
 
     @property
     def is_kept(self) -> bool:
-        """Whether everything holds that must."""
+        """Whether every requirement is met."""
         is_flat = self.last_mb <= self.first_mb * MOST_GROWTH
         return self.changes > 0 and not (self.missed or self.untrue or self.damage) and is_flat
 
 
 def rounds(patient: Patient, wanted: Wanted, folder: Path) -> Outcome:
-    """Check the lab round after round while it is broken and healed, and compare what was told with what was seen."""
+    """Run checks while faults come and go, and compare the notifications with the states seen."""
     chance = random.Random(wanted.seed)  # noqa: S311 (a course of events that can be had again)
     began_s = time.monotonic()
     with hook(random.Random(wanted.seed + 1), wanted.trouble) as receiver:  # noqa: S311 (the same)
@@ -87,11 +87,11 @@ def rounds(patient: Patient, wanted: Wanted, folder: Path) -> Outcome:
 
 
 def _drain(checks: Checks) -> None:
-    """Go on until nothing waits for the receiver."""
+    """Run checks until nothing is queued for the receiver."""
     until_s = time.monotonic() + DRAIN_S
     while checks.waiting():
         if time.monotonic() > until_s:
-            raise BenchError("the receiver is there, and is not told what waits for it")
+            raise BenchError("the receiver is up, but queued notifications are not delivered")
         time.sleep(2)
         checks.run()
 
@@ -122,19 +122,18 @@ def _outcome(checks: Checks, receiver: Hook, wanted: Wanted, seconds: float) -> 
 
 
 def table(found: Outcome) -> Iterator[str]:
-    """Yield what happened as lines."""
-    yield f"{found.rounds} rounds in {found.seconds:.0f} s, {found.faults} faults made and healed"
-    yield f"{found.kills} checks killed on the way, {found.saved_by_killed} of them after their run was stored"
-    yield f"{found.changes} changes of state seen, {found.told} told, {found.missed} states told otherwise than seen"
-    yield f"{found.untrue} states told that nobody saw"
-    yield f"{found.messages} messages, {found.repeats} of them again under their name; {found.refused} refused"
+    yield f"{found.rounds} rounds in {found.seconds:.0f} s, {found.faults} faults injected and healed"
+    yield f"{found.kills} checks killed, {found.saved_by_killed} of them after their run was stored"
+    yield f"{found.changes} state changes seen, {found.told} notified, {found.missed} states notified differently"
+    yield f"{found.untrue} states notified that were not in the store"
+    yield f"{found.messages} messages, {found.repeats} of them repeated under the same ID; {found.refused} refused"
     yield f"memory of a check: {found.first_mb:.0f} MB in the first rounds, {found.last_mb:.0f} MB in the last"
-    yield f"store: {found.store_mb:.2f} MB, {found.damage or 'whole'}"
+    yield f"store: {found.store_mb:.2f} MB, {found.damage or 'intact'}"
     yield "kept" if found.is_kept else "NOT KEPT"
 
 
 def main() -> int:
-    """Run, and return 1 when something did not hold."""
+    """Measure; return 1 if a requirement is not met."""
     parser = argparse.ArgumentParser(prog="scripts/bench rounds", description="Check a lab while faults come and go.")
     parser.add_argument("--rounds", type=int, default=50, help="default 50")
     parser.add_argument("--seed", type=int, default=1, help="another course of events")

@@ -1,4 +1,4 @@
-"""What is measured: a command, how often, what it must have written, and the budget it is held to."""
+"""A task of a benchmark: a command, the number of runs, the output it must write, and its budget."""
 
 import itertools
 import os
@@ -9,7 +9,7 @@ from pathlib import Path
 from bench.fabrics import Shape
 from bench.measure import BenchError, Sample, Spread, run, spread
 
-# What a switch's configuration must contain to count: priority flow control for the lossless class.
+# A valid configuration contains priority flow control for the lossless class.
 MARKS = {
     "eos": ("eos.cfg", "priority-flow-control priority 3 no-drop"),
     "nvue": ("startup.yaml", "pfc-watchdog"),
@@ -18,13 +18,13 @@ MARKS = {
 }
 
 OUT = "{out}"
-"""Stands in a command for the folder to write to: a new one for each run."""
+"""Placeholder in a command for the output folder, a new one for each run."""
 _OUTS = itertools.count()
 
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """What must be reached, and what would be better."""
+    """The required figures, and the targets beyond."""
 
     must_s: float
     reach_s: float
@@ -34,7 +34,7 @@ class Budget:
 
 @dataclass(frozen=True, slots=True)
 class Outputs:
-    """What a run left on disk."""
+    """The files a run wrote."""
 
     files: int
     lines: int
@@ -58,24 +58,22 @@ class Task:
 
     @property
     def wall_s(self) -> Spread:
-        """Return the wall times."""
         return spread([sample.wall_s for sample in self.samples])
 
     @property
     def cpu_s(self) -> Spread:
-        """Return the processor times, children included."""
+        """Processor times, including child processes."""
         return spread([sample.cpu_s for sample in self.samples])
 
     @property
     def peak_mb(self) -> Spread:
-        """Return the peaks of memory."""
         return spread([sample.peak_mb for sample in self.samples])
 
     def measure(self, folder: Path) -> None:
-        """Run once more, into a new folder, and look at what was written.
+        """Run once into a new folder, and inspect the output.
 
-        Nothing is removed before the end: ext4 searches its way past every inode that was freed in the last
-        minutes, which made creating files ten times slower than it is for a user.
+        Nothing is removed before the end: ext4 searches past every inode that was freed in the last minutes, which made
+        creating files ten times slower than it is for a user.
         """
         out = folder / f"out-{next(_OUTS)}"
         os.sync()
@@ -84,10 +82,10 @@ class Task:
             self.outputs = self._inspect(out)
 
     def _inspect(self, folder: Path) -> Outputs:
-        """Return what was written; a task whose output is not what it should be was not measured."""
+        """Count the output; raise BenchError if it is not what it should be."""
         file, mark = MARKS[self.platform]
         found = good = files = lines = size = 0
-        # One file at a time: what this process holds would count as the memory of what it starts.
+        # One file at a time: this process's memory would count as that of the programs it starts.
         for path in folder.glob("*/*"):
             text = path.read_bytes()
             files, lines, size = files + 1, lines + text.count(b"\n"), size + len(text)
@@ -100,7 +98,7 @@ class Task:
 
 
 def measure_all(tasks: Iterable[Task], folder: Path) -> Iterator[Task]:
-    """Run all tasks, and yield each before it runs: a run of each in turn, so that all suffer alike from other load."""
+    """Run all tasks in turn, so that other load affects all alike; yield each task before it runs."""
     tasks = tuple(tasks)
     rounds = max((task.runs for task in tasks), default=0)
     for turn in range(rounds):
