@@ -34,7 +34,7 @@ needs_namespaces = pytest.mark.skipif(
 
 
 def port(name: str, seed: int = 1, *, kind: str = "optic", first_lane: int = 1) -> SwitchPortReading:
-    """Return a port that shows something different for each seed; without a kind its cage is empty."""
+    """Return a port whose values depend on a seed; without a kind its cage is empty."""
     return SwitchPortReading(
         name=name,
         is_enabled=True,
@@ -82,7 +82,7 @@ def module(kind: str, first_lane: int = 1) -> TransceiverReading:
 
 
 class ScratchNode:
-    """A node in namespaces of its own; it acts as the keeper's nodes do, without the keeper."""
+    """A node in namespaces of its own, like the keeper's nodes but without the keeper."""
 
     def __init__(self, device: Switch | Host, kernel_names: Mapping[str, str], folder: Path, pid: int) -> None:
         self.name = device.name
@@ -165,7 +165,7 @@ class ScratchNode:
 
 @contextmanager
 def scratch_node(device: Switch | Host, kernel_names: Mapping[str, str], folder: Path) -> Iterator[ScratchNode]:
-    """Open a node whose /run and lldpd files are its own; it ends with the block."""
+    """Open a node with its own /run and lldpd files for the length of a block."""
     folder.mkdir(exist_ok=True)
     mounts = " && ".join(f"mount -t tmpfs none {path}" for path in BLANK if Path(path).is_dir())
     script = f"hostname {device.name} && {mounts} && ip link set lo up && echo ready && exec sleep infinity"

@@ -27,7 +27,7 @@ needs_gnmi = pytest.mark.skipif(find_spec("pygnmi") is None, reason="pygnmi is n
 
 
 class Gate:
-    """The faults of the node's management, of which one at a time is active."""
+    """The management faults of the node, of which one at a time is active."""
 
     def __init__(self) -> None:
         self.fault = ""
@@ -40,7 +40,7 @@ class Gate:
 
 @dataclass
 class Served:
-    """A server, and how it is reached."""
+    """A server and how to reach it."""
 
     agent: GnmiAgent
     personality: Personality
@@ -50,18 +50,17 @@ class Served:
     subject: ViewSubject
 
     def place(self, **changes: Any) -> GnmiServer:
-        """Return where it is, as a user would have it in access.yaml."""
+        """Return the server's address and certificate, as in access.yaml."""
         return replace(GnmiServer(ADDRESS, self.agent.port, certificate=self.fingerprint, patience_s=20), **changes)
 
     def viewer(self, user: str = "admin", password: str = PASSWORD, **changes: Any) -> GnmiViewer:
-        """Return what asks it."""
         login = GnmiLogin(user, password, is_basic=self.subject.platform == "nvue")
         return GnmiViewer(self.subject.device, self.place(**changes), login)
 
 
 @contextmanager
 def served(platform: str, folder: Path, state: GnmiState | None = None) -> Iterator[Served]:
-    """Serve gNMI as a switch of a platform, on any port."""
+    """Serve gNMI as a switch of a platform, on any free port."""
     mind, node = _switch(platform, folder)
     gate = Gate()
     files = certificate(folder)
@@ -86,7 +85,7 @@ def _switch(platform: str, folder: Path) -> tuple[Personality, Any]:
 
 
 def certificate(folder: Path, name: str = "server") -> tuple[Path, Path]:
-    """Make a certificate as a switch makes its own; return it and its key."""
+    """Create a certificate like that of a switch; return it and its key."""
     made, key = folder / f"{name}.pem", folder / f"{name}.key"
     command = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
     command += ["-keyout", str(key), "-out", str(made), "-days", "2", "-subj", "/CN=leaf01"]

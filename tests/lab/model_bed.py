@@ -20,7 +20,7 @@ def small_fabric(changes: Mapping[str, Any] | None = None) -> Fabric:
 
 
 def designed_state(fabric: Fabric, name: str, *, has_watchdog: bool = True) -> SwitchState:
-    """Return what a switch is told when it is told what the design wants."""
+    """Return the configuration of a switch that implements the design."""
     lossless = fabric.lossless
     watchdog = WatchdogState(lossless.watchdog.detection_ms, lossless.watchdog.restoration_ms)
     qos = QosState(
@@ -44,7 +44,7 @@ def designed_nic(fabric: Fabric) -> NicSettings:
 
 @dataclass
 class Bed:
-    """A model at work, and the kernel it is given."""
+    """A model with the kernel state it reads."""
 
     fabric: Fabric
     faults: Faults = field(default_factory=Faults)
@@ -68,7 +68,7 @@ class Bed:
         return fault
 
     def retell(self, name: str, others: set[str], now_s: float, **changes: Any) -> None:
-        """Tell a switch to treat some ports otherwise than designed."""
+        """Reconfigure some ports of a switch."""
         state = designed_state(self.fabric, name, has_watchdog=self.has_watchdog)
         ports = tuple(
             replace(each, qos=replace(each.qos, **changes)) if each.name in others else each for each in state.ports
@@ -98,7 +98,7 @@ class Bed:
 
 @dataclass(frozen=True)
 class Pauses:
-    """Pauses one end counted: what it was sent and what it sent."""
+    """The pauses one end counted: received and sent."""
 
     rx: int
     tx: int
@@ -107,7 +107,7 @@ class Pauses:
 
 
 def pauses(reading: SwitchPortReading | NicReading, priority: int = 3) -> Pauses:
-    """Return the pauses of one priority, whichever kind of device shows them."""
+    """Return the pauses of one priority of a switch port or a NIC."""
     if isinstance(reading, SwitchPortReading):
         row = reading.priorities[priority]
         return Pauses(row.rx_pause, row.tx_pause, row.rx_pause_us, row.tx_pause_us)

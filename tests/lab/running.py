@@ -44,7 +44,7 @@ needs_lab = pytest.mark.skipif(bool(LACKS), reason=LACKS or "labs run here")
 
 @dataclass(frozen=True)
 class RunningLab:
-    """A lab that is up, and how to reach it as a user does."""
+    """A running lab, reached as a user reaches it."""
 
     name: str
     home: Path
@@ -60,7 +60,7 @@ class RunningLab:
         return self.netkit("lab", verb, "--lab", self.name, *arguments, stdin=stdin)
 
     def run(self, device: str, *command: str, stdin: str = "") -> str:
-        """Run a command on a node, past its management plane; it must succeed."""
+        """Run a command on a node, bypassing its management; it must succeed."""
         done = self.lab("exec", device, "--", *command, stdin=stdin)
         assert done.returncode == 0, f"{device}: {command}: {done.stdout}{done.stderr}"
         return done.stdout
@@ -143,7 +143,7 @@ def keeper_log(folder: Path) -> str:
 
 
 def until(is_done: Callable[[], bool], what: str, patience_s: float = 120) -> None:
-    """Ask until it is done."""
+    """Poll until a condition holds."""
     deadline = time.monotonic() + patience_s
     while not is_done():
         assert time.monotonic() < deadline, f"not within {patience_s:g} s: {what}"

@@ -7,7 +7,7 @@ INTERVAL_S = 0.5
 
 
 def told(*numbers: int, sent: int) -> str:
-    """Return what ping prints when these packets were answered."""
+    """Return the output of ping when these packets were answered."""
     lines = [
         f"[{BEGAN_S + number * INTERVAL_S + 0.001:.6f}] 64 bytes from 127.0.0.1: icmp_seq={number} ttl=62 time=1.00 ms"
         for number in numbers

@@ -30,7 +30,7 @@ class Desk:
         return self.folder / "nv"
 
     def run(self, act: Act, *arguments: str, stdin: bytes = b"") -> subprocess.CompletedProcess[bytes]:
-        """Run the command, with a keeper that acts once."""
+        """Run the command against a keeper that acts once."""
         with self.keeper(act):
             words = [str(self.program), *arguments]
             environment = {"PATH": os.environ["PATH"], "USER": "cumulus"}

@@ -37,7 +37,7 @@ class Scene:
         return list(json.loads(self.run(device, command)))
 
     def state(self) -> dict[str, str]:
-        """Return all that a fault of the kernel could leave behind, without what differs by itself."""
+        """Return everything that a fault of the kernel could leave behind, without values that change by themselves."""
         commands = ("ip -br link", "ip -br -4 addr", "ip rule", "nft list tables")
         script = "; ".join(commands) + "; ip -4 route show table all type unicast | grep -v 'proto bgp' | sort"
         found = {name: node.out("sh", "-c", script) for name, node in self.nodes.items()}
@@ -64,7 +64,7 @@ class Broken:
 
 
 def _without_peers(text: str) -> str:
-    """Return a listing without the order of links and the numbers of those at their other ends."""
+    """Return a listing without the order of links and the indexes of their peers."""
     words = (" ".join(word.partition("@")[0] for word in line.split()) for line in text.splitlines())
     return "\n".join(sorted(words))
 

@@ -14,7 +14,7 @@ AWAY_S = 0.2
 
 
 class Door:
-    """A node as far as its sshd goes: how many listen, and whether two were ever started at once."""
+    """The sshd of a node: how many listen, and whether two were ever started at once."""
 
     def __init__(self, folder: Path) -> None:
         self.name, self.changes = "leaf01", 0

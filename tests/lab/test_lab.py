@@ -131,7 +131,7 @@ def test_down_cleans_up_after_an_up_that_was_killed(small: Path, delay_s: float)
 
 @dataclass(frozen=True)
 class Spoiled:
-    """One edit of a rendered file, and what the lab must say of it."""
+    """An edit of a rendered file, and what the lab must report."""
 
     device: str
     file: str

@@ -100,7 +100,7 @@ def test_the_stand_in_says_what_the_real_client_says(pair: tuple[ScratchNode, Sc
 
 
 def said(shown: object, path: str = "") -> set[tuple[str, object]]:
-    """Return all values with their paths, but for what only the real client counts and what moves with time."""
+    """Return all values with their paths, except those only the real client prints and those that change with time."""
     if isinstance(shown, list):
         return {leaf for item in shown for leaf in said(item, path)}
     if isinstance(shown, dict):

@@ -12,7 +12,7 @@ STORM = {"pauses_per_s": 2500.0, "share": 0.6, "burst_ms": 50.0}
 
 
 def stormy(bed: Bed, begin_s: float, end_s: float) -> dict[str, tuple[int, int]]:
-    """Return pauses received and sent a second, by end, where either is far above what is healthy."""
+    """Return pauses received and sent per second, by end, where either is far above a healthy rate."""
     before, after = bed.everything(begin_s), bed.everything(end_s)
     found = {}
     for device, readings in after.items():
@@ -33,7 +33,7 @@ def neighbors() -> dict[str, str]:
 
 
 def origins(bed: Bed, victim: str, begin_s: float, end_s: float) -> set[str]:
-    """Follow pauses from an end that receives them to those that send them without receiving any, as a person would."""
+    """Follow pauses from an end that receives them to those that send them without receiving any."""
     rates, peers = stormy(bed, begin_s, end_s), neighbors()
     found, ahead = set(), [victim]
     while ahead:

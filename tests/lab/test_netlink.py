@@ -54,13 +54,13 @@ def where() -> Iterator[str]:
 
 
 def shown(where: str) -> Mapping[str, netlink.KernelLink]:
-    """Return the links as `ip` shows them."""
+    """Return the links as `ip` prints them."""
     listed: list[dict[str, Any]] = json.loads(inside(where, "ip", "-j", "-s", "-s", "link", "show"))
     return {one["ifname"]: link(one) for one in listed}
 
 
 def link(one: Mapping[str, Any]) -> netlink.KernelLink:
-    """Return a link as `ip` shows it."""
+    """Return a link as `ip` prints it."""
     rx, tx = one["stats64"]["rx"], one["stats64"]["tx"]
     both = [way[count] for count in ("packets", "bytes", "errors", "dropped") for way in (rx, tx)]
     flags = one["flags"]
@@ -118,7 +118,7 @@ def test_the_thread_that_looked_is_where_it_was(where: str) -> None:
 
 
 def test_what_changes_while_it_is_told_is_told_whole(where: str) -> None:
-    """Readers on other threads see what was there all the time, however often a ruleset is loaded meanwhile."""
+    """Readers in other threads see a complete table, however often a ruleset is loaded meanwhile."""
     rules = "".join(f"counter steady{number} {{ packets {number} bytes 1 }}\n" for number in range(500))
     inside(where, "nft", "-f", "-", text=f"table netdev loaded {{\n{rules}}}\n")
     steady = {f"steady{number}": (number, 1) for number in range(500)}

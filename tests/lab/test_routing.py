@@ -53,7 +53,7 @@ def test_what_is_slow_enough_stays_as_it_is() -> None:
 
 
 class Shown:
-    """A node that takes down what is run on it."""
+    """A node that records the commands run on it."""
 
     def __init__(self) -> None:
         self.ran: list[tuple[str, ...]] = []

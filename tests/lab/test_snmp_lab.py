@@ -41,7 +41,7 @@ def fabric() -> Fabric:
 
 
 def walk(lab: RunningLab, device: str, root: str, auth: str = "@secret:SNMP_AUTH@") -> dict[str, str]:
-    """Return what is below an object, by the rest of the name."""
+    """Return the values below an object, by the rest of the OID."""
     where = json.loads((lab.home / lab.name / "lab.json").read_text(encoding="utf-8"))["devices"][device]
     who = ["-v3", "-u", "watcher", "-l", "authPriv", "-a", "SHA", "-A", auth, "-x", "AES", "-X", "@secret:SNMP_PRIV@"]
     done = subprocess.run(
@@ -70,7 +70,7 @@ def walk(lab: RunningLab, device: str, root: str, auth: str = "@secret:SNMP_AUTH
 
 
 def heard(lab: RunningLab, device: str) -> dict[str, tuple[str, str]]:
-    """Return system and port text of the neighbour of each port, by the port's description."""
+    """Return system and port name of the neighbour of each port, by the port's description."""
     descriptions = walk(lab, device, IF_ALIAS)
     texts = walk(lab, device, REMOTE_PORT_TEXT)
     return {

@@ -188,7 +188,7 @@ def test_changed_users_and_names_hold_at_once_and_counters_do_not_restart_the_ag
 
 
 def boots(agent: SnmpAgent, who: list[str] = V2C) -> int:
-    """Return how often the engine has begun, which a manager of version 3 must never see go back."""
+    """Return snmpEngineBoots, which must never decrease."""
     return int(ask(agent, "snmpget", ENGINE_BOOTS, who=who).rpartition(" ")[2])
 
 

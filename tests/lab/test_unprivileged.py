@@ -17,7 +17,7 @@ RANGE = "3000000:65536"
 
 
 def as_user(home: Path, *commands: str) -> subprocess.CompletedProcess[str]:
-    """Run commands as a user who has a range of accounts, and sees this checkout wherever it is."""
+    """Run commands as a user with subordinate IDs, who sees this checkout wherever it is."""
     folders = {"repo": str(ROOT), "python": sys.base_prefix, "site": sysconfig.get_paths()["purelib"]}
     for name in (*folders, "home"):
         (home / name).mkdir()

@@ -45,7 +45,7 @@ needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root to make ne
 
 
 def until(what: str, is_so: Callable[[], bool]) -> None:
-    """Wait for something to become true; fail when it does not."""
+    """Wait until a condition holds; fail if it does not."""
     deadline = time.monotonic() + DEADLINE_S
     while not is_so():
         assert time.monotonic() < deadline, f"not within {DEADLINE_S:.0f} s: {what}"
@@ -54,7 +54,7 @@ def until(what: str, is_so: Callable[[], bool]) -> None:
 
 @contextmanager
 def namespace() -> Iterator[str]:
-    """Open a network namespace; yields the file that stands for it."""
+    """Open a network namespace; yield its file."""
     process = subprocess.Popen(["unshare", "--net", "sleep", str(LIFETIME_S)])
     path, mine = Path(f"/proc/{process.pid}/ns/net"), Path("/proc/self/ns/net").readlink()
     try:
@@ -86,7 +86,6 @@ class Scene:
 
     @property
     def names(self) -> Mapping[str, str]:
-        """Return the kernel's name of every port."""
         return {port.name: port.name for port in self.state.ports}
 
     def mark(self, above_pps: int, qos: QosState = QOS) -> None:
@@ -97,11 +96,11 @@ class Scene:
         inside(self.switch, "nft", "-f", "-", text=text)
 
     def marks(self, port: str) -> PortMarks:
-        """Return what a port marked and dropped."""
+        """Return a port's counters of marked and dropped packets."""
         return marking.marks(netlink.counters(self.switch, marking.TABLE), self.names)[port]
 
     def configure(self, config: NicConfig) -> None:
-        """Set all NICs alike."""
+        """Configure all NICs alike."""
         for host in self.hosts:
             self.traffic.configure(FlowEnd(host, RAIL), config)
 
@@ -116,7 +115,7 @@ class Scene:
         )
 
     def count(self, host: str, name: str) -> int:
-        """Return one count of a host's NIC."""
+        """Return one counter of a host's NIC."""
         return int(getattr(self.traffic.traffic(host)[RAIL], name))
 
     def settle(self, source: str, port: str, destination: str) -> None:

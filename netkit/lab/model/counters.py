@@ -28,7 +28,7 @@ class EndCounters(Generic[Reading]):
         """At the next read, put every non-zero counter `left` below the end of its range."""
         self._bits, self._left, self.is_to_wrap = bits, left, True
 
-    def shown(self, counts: Sequence[int]) -> Sequence[int]:
+    def displayed(self, counts: Sequence[int]) -> Sequence[int]:
         """Return the displayed counters."""
         if self.is_to_wrap:
             start = 2**self._bits - self._left

@@ -35,9 +35,9 @@ def port_reading(
     out, in_ = plant.meters[direction.index], plant.meters[direction.opposite]
     side = plant.side(end)
     watched = plant.watches.get(end, UNWATCHED).counts(now_s)
-    shown: Sequence[int] = ports.counts(out.at(now_s), in_.at(now_s), watched, kernel)
+    row: Sequence[int] = ports.counts(out.at(now_s), in_.at(now_s), watched, kernel)
     if account is not None:
-        shown = _accounted(plant, end, account, shown, now_s)
+        row = _displayed(plant, end, account, row, now_s)
     headroom = port.profile.headroom
     xoff_bytes = headroom.xoff_bytes if headroom else 0
     if kernel.is_crowded:
@@ -52,11 +52,11 @@ def port_reading(
         mtu_bytes=kernel.mtu_bytes,
         carrier_changes=kernel.carrier_changes,
         link_up_s=plant.link_up_s(end),
-        traffic=ports.traffic(shown),
-        priorities=ports.priorities(shown, out.priority, in_.priority),
-        queues=ports.queues(shown, side, best_effort, gauge),
-        buffers=ports.buffers(shown, side, gauge),
-        watchdogs=ports.watchdogs(shown, side, is_stormed=watched[0] > watched[1]),
+        traffic=ports.traffic(row),
+        priorities=ports.priorities(row, out.priority, in_.priority),
+        queues=ports.queues(row, side, best_effort, gauge),
+        buffers=ports.buffers(row, side, gauge),
+        watchdogs=ports.watchdogs(row, side, is_stormed=watched[0] > watched[1]),
         fec=plant.lines[direction.opposite].reading(fec, now_s),
         module=plant.module(end),
         adaptive_routing=side.adaptive_routing if side else False,
@@ -94,8 +94,8 @@ def nic_reading(
     groups = [nics.hw_counters(state), nics.port_counters(state), nics.ethtool(state)]
     if account is not None:
         row = [count for group in groups for count in group.values()]
-        shown = iter(_accounted(plant, end, account, row, now_s))
-        groups = [dict(zip(group, shown, strict=False)) for group in groups]
+        values = iter(_displayed(plant, end, account, row, now_s))
+        groups = [dict(zip(group, values, strict=False)) for group in groups]
     pfc = state.side.pfc_priorities if state.side else frozenset()
     return NicReading(
         interface=nic.interface,
@@ -156,7 +156,7 @@ def _nic_state(
     )
 
 
-def _accounted(
+def _displayed(
     plant: Plant,
     end: LinkEnd,
     account: EndCounters[SwitchPortReading] | EndCounters[NicReading],
@@ -165,7 +165,7 @@ def _accounted(
 ) -> Sequence[int]:
     if account.is_to_reset:
         plant.clear(end, now_s)
-    return account.shown(row)
+    return account.displayed(row)
 
 
 ABSENT = KernelPort(is_enabled=False, is_up=False)

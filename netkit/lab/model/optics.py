@@ -192,8 +192,9 @@ def places(fabric: Fabric, wiring: FabricWiring) -> dict[LinkEnd, CagePosition]:
 
 def _place(device: str, cage: str, form: str, position: int, plugged: PluggedPart, cable: Cable) -> CagePosition:
     is_shared = plugged.ports > 1
-    shown = plugged.lanes if is_shared else max(plugged.lanes, LANES_PER_CAGE)
-    return CagePosition(device, cage, form, position * plugged.lanes + 1 if is_shared else 1, shown, plugged, cable)
+    lanes_shown = plugged.lanes if is_shared else max(plugged.lanes, LANES_PER_CAGE)
+    first_lane = position * plugged.lanes + 1 if is_shared else 1
+    return CagePosition(device, cage, form, first_lane, lanes_shown, plugged, cable)
 
 
 DARK_DBM = -40.0

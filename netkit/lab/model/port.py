@@ -182,52 +182,52 @@ def gauges(out: CounterMeter, in_: CounterMeter, xoff_bytes: int, now_s: float, 
     )
 
 
-def priorities(shown: Sequence[int], rx_priority: int, tx_priority: int) -> tuple[PriorityReading, ...]:
+def priorities(row: Sequence[int], rx_priority: int, tx_priority: int) -> tuple[PriorityReading, ...]:
     """Return the PFC counters: only the priority of RoCE data is ever paused."""
-    rx_pause, tx_pause, rx_us, tx_us = shown[:4]
+    rx_pause, tx_pause, rx_us, tx_us = row[:4]
     if rx_priority == tx_priority:
         return _at(NO_PRIORITIES, rx_priority, PriorityReading(rx_pause, tx_pause, rx_us, tx_us))
     received = _at(NO_PRIORITIES, rx_priority, PriorityReading(rx_pause=rx_pause, rx_pause_us=rx_us))
     return _at(received, tx_priority, PriorityReading(tx_pause=tx_pause, tx_pause_us=tx_us))
 
 
-def queues(shown: Sequence[int], side: LinkSide | None, best_effort: int, gauge: Gauges) -> tuple[QueueReading, ...]:
+def queues(row: Sequence[int], side: LinkSide | None, best_effort: int, gauge: Gauges) -> tuple[QueueReading, ...]:
     """Return the egress queues: modelled RoCE in one, plus what the kernel sent."""
     classes = side.class_of_priority if side else tuple(range(PRIORITIES))
-    packets, sizes = list(shown[KERNEL_PACKETS]), list(shown[KERNEL_BYTES])
+    packets, sizes = list(row[KERNEL_PACKETS]), list(row[KERNEL_BYTES])
     if not any(packets):
-        packets[classes[best_effort]], sizes[classes[best_effort]] = shown[TX_PACKETS], shown[TX_BYTES]
+        packets[classes[best_effort]], sizes[classes[best_effort]] = row[TX_PACKETS], row[TX_BYTES]
     data = classes[side.data_priority if side else 0]
     found = [
         QueueReading(count, size) if count or size else NO_QUEUES[0] for count, size in zip(packets, sizes, strict=True)
     ]
     found[data] = QueueReading(
-        tx_packets=packets[data] + shown[DATA_PACKETS],
-        tx_bytes=sizes[data] + shown[DATA_BYTES],
-        dropped_packets=shown[LOSSY_DROPS],
-        ecn_marked_packets=shown[MARKED],
+        tx_packets=packets[data] + row[DATA_PACKETS],
+        tx_bytes=sizes[data] + row[DATA_BYTES],
+        dropped_packets=row[LOSSY_DROPS],
+        ecn_marked_packets=row[MARKED],
         occupancy_bytes=gauge.queue_bytes,
         peak_bytes=gauge.queue_peak_bytes,
     )
     return tuple(found)
 
 
-def buffers(shown: Sequence[int], side: LinkSide | None, gauge: Gauges) -> tuple[BufferReading, ...]:
+def buffers(row: Sequence[int], side: LinkSide | None, gauge: Gauges) -> tuple[BufferReading, ...]:
     """Return the priority groups: RoCE data fills one of them, and only a lossless one uses its headroom."""
     headroom = (gauge.headroom_bytes, gauge.headroom_peak_bytes)
-    reading = BufferReading(gauge.buffer_bytes, gauge.buffer_peak_bytes, *headroom, shown[DROPS])
+    reading = BufferReading(gauge.buffer_bytes, gauge.buffer_peak_bytes, *headroom, row[DROPS])
     return _at(NO_BUFFERS, side.data_priority if side else 0, reading)
 
 
-def watchdogs(shown: Sequence[int], side: LinkSide | None, *, is_stormed: bool) -> tuple[WatchdogReading, ...]:
+def watchdogs(row: Sequence[int], side: LinkSide | None, *, is_stormed: bool) -> tuple[WatchdogReading, ...]:
     """Return the watchdog of every queue."""
-    if not any(shown[WATCHDOG]):
+    if not any(row[WATCHDOG]):
         return NO_WATCHDOGS
-    return _at(NO_WATCHDOGS, side.data_priority if side else 0, WatchdogReading(is_stormed, *shown[WATCHDOG]))
+    return _at(NO_WATCHDOGS, side.data_priority if side else 0, WatchdogReading(is_stormed, *row[WATCHDOG]))
 
 
-def traffic(shown: Sequence[int]) -> TrafficReading:
-    return TrafficReading(*shown[TRAFFIC])
+def traffic(row: Sequence[int]) -> TrafficReading:
+    return TrafficReading(*row[TRAFFIC])
 
 
 def _at(row: tuple[Item, ...], position: int, item: Item) -> tuple[Item, ...]:

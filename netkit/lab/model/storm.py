@@ -167,26 +167,26 @@ class Weather:
         is_endless = fault.name == "watchdog-trip"
         burst_ms = ENDLESS_MS if is_endless else fault.number("burst_ms")
         share = 1.0 if is_endless else fault.number("share")
-        asked = Pressure(fault.number("pauses_per_s"), share, 1.0, HEADROOM_IN_STORM, burst_ms)
+        pressure = Pressure(fault.number("pauses_per_s"), share, 1.0, HEADROOM_IN_STORM, burst_ms)
         is_host = isinstance(self.fabric.device(end.device), Host)
         egress = self.wiring.peer(end) if is_host else end
         direction = self.wiring.outgoing[egress]
         if is_host or is_endless:
-            yield direction, asked
-            if not self._is_held(direction, asked):
+            yield direction, pressure
+            if not self._is_held(direction, pressure):
                 return
         else:
             yield direction, Pressure(queue_fill=1.0)
-        yield from self._upstream(egress, asked)
+        yield from self._upstream(egress, pressure)
 
-    def _upstream(self, egress: LinkEnd, asked: Pressure) -> Iterator[tuple[CableDirection, Pressure]]:
+    def _upstream(self, egress: LinkEnd, origin: Pressure) -> Iterator[tuple[CableDirection, Pressure]]:
         congested = {egress.device}
         if egress not in self._spreads:
             self._spreads[egress] = Spread(self.fabric, self.wiring, egress).hops
         for hop in self._spreads[egress]:
             if hop.direction.receiver.device not in congested:
                 continue
-            pressure = _weaker(asked, hop.depth + 1)
+            pressure = _weaker(origin, hop.depth + 1)
             yield hop.direction, pressure
             if self._is_held(hop.direction, pressure):
                 congested.add(hop.direction.sender.device)
