@@ -253,7 +253,7 @@ def test_headroom_nobody_tells_is_refused_where_it_must_be_written_out() -> None
     with pytest.raises(RenderError) as caught:
         sonic_view.build(designed, replace(leaf, ports=ports), FrrRouting(), dialect("202505"))
     assert str(caught.value) == (
-        "nothing tells the headroom of DCS-7060X6-64PE at 400G and 30 m; give lossless.headroom for 400"
+        "no headroom is known for DCS-7060X6-64PE at 400G and 30 m; give lossless.headroom for 400"
     )
 
 

@@ -127,4 +127,4 @@ def test_a_refused_way_is_in_the_plan_with_its_reason() -> None:
     made = plan.make(scene.fabric, {"leaf01": Running(files)}, {"leaf01": scene.intended["leaf01"]})
     (device,) = made.devices
     assert device.way.method == REFUSED
-    assert device.way.reasons == ("hwsku: the switch is installed with another one; install it anew",)
+    assert device.way.reasons == ("hwsku: the switch is installed with another one; reinstall it",)

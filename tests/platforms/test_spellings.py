@@ -125,7 +125,7 @@ def test_sonic_reads_what_the_switch_shows() -> None:
     "text", ["[]", '{"PORT": 1}', '{"PORT": {"a": []}}', '{"PORT": {"a": {"b": {}}}}', '{"a": {"b": {"c": null}}}']
 )
 def test_sonic_refuses_what_is_no_table(text: str) -> None:
-    with pytest.raises(ConfigError, match=r"config_db\.json: .* is not as CONFIG_DB has it"):
+    with pytest.raises(ConfigError, match=r"config_db\.json: .* does not have the form of CONFIG_DB"):
         SONIC.parse({"config_db.json": text})
 
 

@@ -94,7 +94,7 @@ REFUSALS: list[tuple[str, str, Callable[[Tables], object], str]] = [
         "202411",
         SN5600,
         lambda db: db["PORT"]["Ethernet0"].update(lanes="9"),
-        "PORT|Ethernet0: lanes is fixed when the row is made",
+        "PORT|Ethernet0: lanes is fixed when the row is created",
     ),
     ("202411", SN5600, lambda db: db["BREAKOUT_CFG"]["Ethernet0"].update(brkout_mode="1x800G"), "BREAKOUT_CFG: "),
     (
@@ -107,7 +107,7 @@ REFUSALS: list[tuple[str, str, Callable[[Tables], object], str]] = [
         "202411",
         WHITE_BOX,
         lambda db: db["PFC_WD"].pop("Ethernet0"),
-        "PFC_WD: the updater takes no change of it on this hwsku",
+        "PFC_WD: the updater refuses every change of it on this hwsku",
     ),
     (
         "202411",
@@ -119,7 +119,7 @@ REFUSALS: list[tuple[str, str, Callable[[Tables], object], str]] = [
         "202405",
         TH5,
         lambda db: db["PFC_WD"].pop("Ethernet0"),
-        "PFC_WD: the updater takes no change of it on this hwsku",
+        "PFC_WD: the updater refuses every change of it on this hwsku",
     ),
 ]
 
@@ -192,7 +192,7 @@ def test_sonic_cannot_make_the_watchdog_table_from_nothing() -> None:
     tables = json.loads(text)
     del tables["PFC_WD"]
     way = chosen(SONIC, {"config_db.json": json.dumps(tables)}, {"config_db.json": text}, "202511")
-    assert way.reasons == ("PFC_WD: the updater cannot make this table from nothing",)
+    assert way.reasons == ("PFC_WD: the updater cannot create this table",)
 
 
 def test_sonic_says_which_ports_flap() -> None:
@@ -207,8 +207,8 @@ def test_sonic_says_what_can_only_be_reloaded_back() -> None:
     way = chosen(SONIC, with_row, {"config_db.json": json.dumps(metadata)}, "202411")
     (cost,) = way.costs
     assert way.method == "patch"
-    assert cost.startswith("taken back, unconfirmed or by rollback, only by a config reload")
-    assert cost.endswith("PFC_WD: the updater cannot make this table from nothing")
+    assert cost.startswith("reverting takes a config reload")
+    assert cost.endswith("PFC_WD: the updater cannot create this table")
 
 
 def test_sonic_reloads_rather_than_flap_for_minutes() -> None:

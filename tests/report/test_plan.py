@@ -76,6 +76,6 @@ def test_a_refusal_says_that_it_is_one() -> None:
         name: str(text).replace("Mellanox-SN5600-O128", "Other") for name, text in scene.intended["leaf01"].items()
     }
     made = plan.make(scene.fabric, {"leaf01": Running(files)}, {"leaf01": scene.intended["leaf01"]})
-    line = "cannot be done: hwsku: the switch is installed with another one; install it anew"
+    line = "cannot be done: hwsku: the switch is installed with another one; reinstall it"
     assert f"  {line}\n" in text(made)
     assert f"- {line}\n" in markdown(made)

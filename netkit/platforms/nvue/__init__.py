@@ -5,7 +5,7 @@ from netkit.platforms.platform import Ignored, ManagementAccess, Platform, capab
 
 
 def port_name(_model: SwitchModel, split: Split, cage: int, port: int) -> str:
-    """Return swp1 for a whole cage, swp1s0 for a port of a split one."""
+    """Name a whole cage swp1, a port of a split cage swp1s0."""
     return f"swp{cage}" if split.ports == 1 else f"swp{cage}s{port}"
 
 
@@ -55,11 +55,17 @@ PLATFORM = Platform(
         ntp="native",
         dns="native",
         syslog="native",
-        snmpv3=("native", "the form of users follows the list of commands; not seen on a switch"),
+        snmpv3=("native", "the syntax of users follows the command reference; unverified on a switch"),
         management_vrf="native",
-        change_in_place=("native", "nv config patch, one transaction; ports go away before their cage is split anew"),
-        replace_whole=("native", "deletes what is not intended: refused unless accounts, API, SSH and management are"),
-        timed_revert=("native", "nv config apply with a confirmation to wait for"),
+        change_in_place=(
+            "native",
+            "nv config patch, one transaction; ports are removed before the breakout of their cage",
+        ),
+        replace_whole=(
+            "native",
+            "deletes the rest: refused unless accounts, API, SSH and management are intended",
+        ),
+        timed_revert=("native", "nv config apply with commit confirmation"),
         drain_in_place=("native", "BGP graceful shutdown, in the running configuration only"),
     ),
 )

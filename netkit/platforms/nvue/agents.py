@@ -1,13 +1,12 @@
 """The SNMP agent and the gNMI server of Cumulus Linux."""
 
 import re
-from collections.abc import Iterator
 
 from netkit.facts import Absent, Facts
 from netkit.facts.counter import place
 from netkit.platforms.agents import Agents, GnmiDialect, SnmpDialect
-from netkit.platforms.snmp.facts.counter import LAST_PRIORITY, Named, counters, named, numbered
-from netkit.platforms.snmp.transport import Oid, SnmpQuery, Table, number, table
+from netkit.platforms.snmp.facts.counter import LAST_PRIORITY, counters, named, numbered
+from netkit.platforms.snmp.transport import Oid, SnmpQuery, number, table
 
 MIB: Oid = (1, 3, 6, 1, 4, 1, 40310, 2)
 DISCARDS = SnmpQuery("discardClCountersTable", (*MIB, 1, 2, 1), (3,)).command
@@ -19,31 +18,19 @@ FIRST_PFC = 4
 
 
 def snmp_counters(if_text: str, names_text: str, *texts: str, wanted: tuple[str, ...]) -> Facts:
-    """Return what the agent counts beside: lost frames, pauses by priority, link changes, and classes."""
+    """Parse CUMULUS-COUNTERS-MIB: buffer drops, pauses by priority, link changes and traffic classes."""
     discards, pauses, changes, classes = (table(text) for text in texts)
     by_index = named("nvue", if_text, names_text, wanted)
-    found = (
-        *_of_ports(discards, changes, by_index),
-        *_pauses(pauses, by_index),
-        *numbered(classes, by_index, OF_CLASS),
-    )
-    return counters(found, "CUMULUS-COUNTERS-MIB")
-
-
-def _of_ports(discards: Table, changes: Table, by_index: Named) -> Iterator[tuple[str, str, int | None]]:
+    found = list(numbered(classes, by_index, OF_CLASS))
     for index, port in by_index.items():
-        yield "port_buffer_drops", port, number(discards, 3, (index,))
-        yield "link_downs", port, number(changes, 3, (index,))
-        yield "carrier_changes", port, number(changes, 4, (index,))
-
-
-def _pauses(pauses: Table, by_index: Named) -> Iterator[tuple[str, str, int | None]]:
-    """Yield pauses, whose columns alternate: received and sent on priority 0, then on 1, and so on."""
-    for index, port in by_index.items():
+        found.append(("port_buffer_drops", port, number(discards, 3, (index,))))
+        found.append(("link_downs", port, number(changes, 3, (index,))))
+        found.append(("carrier_changes", port, number(changes, 4, (index,))))
         for priority in range(LAST_PRIORITY + 1):
-            column = FIRST_PFC + 2 * priority
-            yield "rx_pause", place(port, priority), number(pauses, column, (index,))
-            yield "tx_pause", place(port, priority), number(pauses, column + 1, (index,))
+            column = FIRST_PFC + 2 * priority  # columns alternate: received and sent on priority 0, then on 1, …
+            found.append(("rx_pause", place(port, priority), number(pauses, column, (index,))))
+            found.append(("tx_pause", place(port, priority), number(pauses, column + 1, (index,))))
+    return counters(found, "CUMULUS-COUNTERS-MIB")
 
 
 AGENTS = Agents(
@@ -61,6 +48,6 @@ AGENTS = Agents(
             "/qos/interfaces/interface[interface-id=*]/output/queues/queue[name=*]/state",
             "/qos/interfaces/interface[interface-id=*]/state/switch-priority/counters",
         ),
-        only_streams=Absent("Cumulus Linux only streams: watch it through gNMI, and check it through another source"),
+        only_streams=Absent("Cumulus Linux only streams: use gNMI for the watch, and another source for checks"),
     ),
 )

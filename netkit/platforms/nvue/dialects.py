@@ -7,7 +7,7 @@ from netkit.platforms.platform import newest
 
 @dataclass(frozen=True, slots=True)
 class NvueDialect:
-    """The words and places one range of releases uses."""
+    """Keywords and paths of a range of releases."""
 
     since: str
     state: str = "enable"
@@ -48,5 +48,4 @@ DIALECTS = (_5_9, _5_11, _5_13, _5_15, _5_17)
 
 
 def dialect(version: str) -> NvueDialect:
-    """Return the dialect of a release."""
     return newest(DIALECTS, version)

@@ -1,8 +1,8 @@
-"""Draining a switch: BGP graceful shutdown that runs but is never saved, so that a reboot ends it too.
+"""Draining a switch: BGP graceful shutdown that is applied but never saved, so that a reboot ends it too.
 
-NVUE saves by itself what it applies, so that a drain turns that off as well. What startup says of both is what was
-there before, and tells a drain of netkit's from one that is intended. How NVUE saves with auto-save turned off in the
-very revision it applies is not documented; unverified on a switch.
+NVUE saves what it applies, so a drain also turns auto-save off. Startup keeps the values from before the drain, which
+also tells netkit's drain from an intended one. Whether NVUE saves a revision that itself turns auto-save off is not
+documented; unverified on a switch.
 """
 
 import json
@@ -19,7 +19,7 @@ HEAD = "set"
 
 
 def tree_of(text: str) -> Tree:
-    """Return the tree in what a switch shows of a revision."""
+    """Parse the JSON of a revision; one with a header is a list of `set` items."""
     found = json.loads(text)
     items = found if isinstance(found, list) else [found]
     tree: Tree = {}
@@ -29,7 +29,7 @@ def tree_of(text: str) -> Tree:
 
 
 def at(tree: Tree, path: tuple[str, ...]) -> Value:
-    """Return what stands at a path; None when nothing does."""
+    """Look up a path; None if it is missing."""
     node: Value = tree
     for key in path:
         node = node.get(key) if isinstance(node, dict) else None
@@ -37,17 +37,17 @@ def at(tree: Tree, path: tuple[str, ...]) -> Value:
 
 
 def is_drained(tree: Tree) -> bool:
-    """Whether graceful shutdown runs, whoever asked for it."""
+    """Whether graceful shutdown is on, whoever turned it on."""
     return at(tree, SHUTDOWN) in ON
 
 
 def is_own(applied: Tree, startup: Tree) -> bool:
-    """Whether a drain is netkit's: it runs, is not saved, and what runs is not being saved."""
+    """Whether netkit started the drain: graceful shutdown is applied but not in startup, and auto-save is off."""
     return is_drained(applied) and not is_drained(startup) and _is_unsaved(applied)
 
 
 def is_ended(applied: Tree, startup: Tree) -> bool:
-    """Whether what runs is not being saved for a change under netkit's timer, with no drain of netkit's (any more)."""
+    """Whether auto-save is off for a change under netkit's timer only, and not (or no longer) for a drain."""
     return _is_unsaved(applied) and not _is_unsaved(startup) and not is_own(applied, startup)
 
 
@@ -57,22 +57,38 @@ def _is_unsaved(tree: Tree) -> bool:
 
 
 def unsaved(words: NvueDialect) -> NvuePatch:
-    """Return the document that turns auto-save off."""
+    """Build the patch that turns auto-save off."""
     return NvuePatch(set=_at(AUTO_SAVE, {words.state: words.off}))
 
 
 def begun(words: NvueDialect) -> NvuePatch:
-    """Return the document that drains."""
+    """Build the patch that starts a drain."""
     return NvuePatch(set=_at(SHUTDOWN, words.on)).joined(unsaved(words))
 
 
 def ended(startup: Tree, applied: Tree) -> NvuePatch:
-    """Return the document that makes both what they were."""
+    """Build the patch that ends a drain and restores auto-save."""
     return back(startup, applied, SHUTDOWN, AUTO_SAVE)
 
 
-def _alone(tree: Tree, path: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the shortest start of a path, below the root, that leads to nothing but its end."""
+def back(startup: Tree, applied: Tree, *paths: tuple[str, ...]) -> NvuePatch:
+    """Build the patch that resets some paths to startup; an object that is left empty is removed too.
+
+    Such an object is left when a change removes all of BGP while the switch is drained.
+    """
+    unset: Tree = {}
+    intended: Tree = {}
+    for path in paths:
+        found = at(startup, path)
+        if found is None:
+            unset.update(_at(_emptied(applied, path), None))
+        else:
+            intended.update(_at(path, found))
+    return NvuePatch(unset, intended)
+
+
+def _emptied(tree: Tree, path: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the highest object, below the root, that holds nothing but the end of a path."""
     for length in range(2, len(path)):
         nodes = [at(tree, path[:end]) for end in range(length, len(path))]
         if all(isinstance(node, dict) and len(node) == 1 for node in nodes):
@@ -80,38 +96,22 @@ def _alone(tree: Tree, path: tuple[str, ...]) -> tuple[str, ...]:
     return path
 
 
-def back(startup: Tree, applied: Tree, *paths: tuple[str, ...]) -> NvuePatch:
-    """Return the document that makes some places what startup says; an object in which nothing else is left goes too.
-
-    Such an object is what remains when a change takes away all of BGP while the switch is drained.
-    """
-    unset: Tree = {}
-    intended: Tree = {}
-    for path in paths:
-        found = at(startup, path)
-        if found is None:
-            unset.update(_at(_alone(applied, path), None))
-        else:
-            intended.update(_at(path, found))
-    return NvuePatch(unset, intended)
-
-
 def unseen(text: str, startup: Tree, *paths: tuple[str, ...]) -> str:
-    """Return a configuration as it would be without netkit's drain, or without what netkit set in some places."""
+    """Remove netkit's drain from a configuration, or what netkit set at some paths."""
     tree: Any = tree_of(text)
     for path in paths or (SHUTDOWN, AUTO_SAVE):
-        node, was = tree, at(startup, path)
+        node, before = tree, at(startup, path)
         for key in path[:-1]:
             node = node[key]
         node.pop(path[-1], None)
-        node.update({} if was is None else {path[-1]: was})
+        node.update({} if before is None else {path[-1]: before})
         if not node:
             _prune(tree, path[:-1])
     return json.dumps([{HEAD: tree}])
 
 
 def _prune(tree: Any, path: tuple[str, ...]) -> None:
-    """Take away objects that have become empty, as NVUE does not show them."""
+    """Remove objects that have become empty, as NVUE does not show them."""
     for length in range(len(path), 0, -1):
         node = tree
         for key in path[: length - 1]:

@@ -1,4 +1,4 @@
-"""The NAPALM driver of NVUE, over SSH or its REST interface. Also what netkit itself drives such a switch by."""
+"""The NAPALM driver of NVUE, over SSH or REST, which netkit itself uses too."""
 
 import json
 from typing import Any
@@ -16,13 +16,13 @@ from netkit.platforms.nvue.shell import ShellTransport
 from netkit.platforms.nvue.transport import ConfirmedState
 from netkit.platforms.secrets import SecretResolver
 
-# Without these, a whole-tree replace deletes the account netkit logs in with, or the way to it (Cumulus Linux guide).
+# Without these, a whole-tree replace deletes netkit's own account, or the access to it (Cumulus Linux user guide).
 LIFELINES = (("system", "aaa", "user"), ("system", "api"), ("system", "ssh-server"), ("interface", "eth0"))
 DRAINING, UNDRAINING = "netkit: drain", "netkit: as before, and saved"
 
 
 class NvueDriver(NvueReader):
-    """One switch that runs NVUE. Not for several threads at once."""
+    """A driver of one switch that runs NVUE; not thread-safe."""
 
     def __init__(
         self,
@@ -35,15 +35,15 @@ class NvueDriver(NvueReader):
         super().__init__(hostname, username, password, timeout, optional_args)
         self._secrets = SecretResolver((optional_args or {}).get("secrets"))
         self._steps: list[NvuePatch] = []
-        """All documents of a change that takes several applies."""
+        """The patches of a change that takes several applies."""
         self._users: tuple[str, ...] = ()
-        """How SNMPv3 users are set, in the forms to be tried."""
+        """The configuration of SNMPv3 users, in the forms to try."""
         self._left_out: tuple[str, ...] = ()
         self._revision = ""
         self._previous = ""
 
     def load_candidate(self, candidate: Candidate) -> None:
-        """Stage a change: as a patch, or as the whole configuration where the method says so."""
+        """Stage a change as a patch, or the whole configuration if the method is `replace`."""
         self._left_out = ()
         if candidate.method == "replace":
             self._refuse_cutting_off(candidate.files)
@@ -54,43 +54,39 @@ class NvueDriver(NvueReader):
         running = MODEL.parse(transport.as_files(text)) if asks_what_runs(candidate.changes) else {}
         first, *others = documents(candidate.files, candidate.changes, running)
         if others and not isinstance(self._transport, ShellTransport):
-            raise DeviceError(Problem(f"{self.device}: splitting a cage anew takes two steps", "use the transport ssh"))
-        if any(change.path == drain.SHUTDOWN for change in candidate.changes):
-            first = first.joined(self._intended_drain(text))
+            raise DeviceError(
+                Problem(f"{self.device}: changing the breakout of a cage takes two applies", "use the transport ssh")
+            )
+        is_intended = any(change.path == drain.SHUTDOWN for change in candidate.changes)
+        if is_intended:
+            applied, startup = drain.tree_of(text), drain.tree_of(self._transport.config("startup"))
+            if drain.is_own(applied, startup):  # from now on the intent decides whether the drain ends
+                first = first.joined(drain.back(startup, applied, drain.AUTO_SAVE))
         self._stage(first)
         self._stage_users(users(candidate.files, candidate.changes))
-        is_intended = any(change.path == drain.SHUTDOWN for change in candidate.changes)
-        is_guarded = (
-            (first.items() or self._users) and not is_intended and not self.confirms_first and self._is_drained()
-        )
+        has_change = bool(first.items() or self._users)
+        may_guard = has_change and not is_intended and not self.confirms_first
+        is_guarded = may_guard and drain.is_own(*self._applied_and_startup())
         self._steps = [first, *others] if others or is_guarded else []
 
     @property
     def confirms_first(self) -> bool:
-        """Whether a drain can only end after the confirmation: NVUE's own takes no other apply meanwhile.
+        """Whether a drain can only end after the confirmation: NVUE accepts no apply while one waits for it.
 
-        Over SSH a drained switch has netkit's own timer instead, as for a change of several applies.
+        Over SSH a drained switch uses netkit's own timer instead, as for a change of several applies.
         """
         return not isinstance(self._transport, ShellTransport)
-
-    def _is_drained(self) -> bool:
-        return drain.is_own(*self._applied_and_startup())
-
-    def _intended_drain(self, text: str) -> NvuePatch:
-        """Return what makes netkit's drain, if there is one, no longer netkit's: whether it ends is intended now."""
-        applied, startup = drain.tree_of(text), drain.tree_of(self._transport.config("startup"))
-        return drain.back(startup, applied, drain.AUTO_SAVE) if drain.is_own(applied, startup) else NvuePatch()
 
     def _stage(self, document: NvuePatch, *, replaces: bool = False) -> None:
         self._revision, self._steps = "", []
         if not document.items() and not replaces:
             return
         with self._secrets.hiding():
-            whole_document = NvuePatch(document.unset, self._secrets.tree(document.set))
-            self._revision = self._transport.stage(whole_document, replaces=replaces)
+            with_secrets = NvuePatch(document.unset, self._secrets.tree(document.set))
+            self._revision = self._transport.stage(with_secrets, replaces=replaces)
 
     def _stage_users(self, forms: tuple[str, ...]) -> None:
-        """Stage SNMPv3 users after all else: in what form a switch takes them is not certain, and need not matter."""
+        """Stage SNMPv3 users last, in the form the switch accepts: which one that is, is not documented."""
         self._users = forms
         if not forms:
             return
@@ -113,30 +109,29 @@ class NvueDriver(NvueReader):
                 self._transport.add(self._revision, text)
         except DeviceError as error:
             why = error.problems[0].message.removeprefix(f"{self.device}: ")
-            self._left_out = (f"SNMPv3 users are not set, and all else is: the switch {why}",)
+            self._left_out = (f"everything is set except SNMPv3 users: the switch {why}",)
 
     def left_out(self) -> tuple[str, ...]:
-        """Return what the device refused of a change whose rest it took."""
         return self._left_out
 
     def _refuse_cutting_off(self, files: Files) -> None:
-        """Refuse a whole configuration that lacks the account or the interfaces netkit comes in by."""
+        """Refuse a whole configuration without the account or the interfaces that netkit connects with."""
         needed = (*LIFELINES, (*LIFELINES[0], self.username))
         heads = {path[:length] for path in entries(files) for length in range(1, 5)}
         missing = [".".join(path) for path in needed if path not in heads]
         if missing:
-            what = f"{self.device}: replacing everything would cut it off: {', '.join(missing)} is not intended"
-            raise DeviceError(Problem(what, "patch it, or add them to the templates"))
+            what = f"{self.device}: replacing everything would cut it off: {', '.join(missing)} is not in the intent"
+            raise DeviceError(Problem(what, "use a patch, or add them to the templates"))
 
     def load_merge_candidate(self, filename: str | None = None, config: str | None = None) -> None:
-        """Stage a file or a text on top of what runs: YAML, or lines of nv set and nv unset."""
+        """Stage a file or text on top of the running configuration: YAML, or `nv set` and `nv unset` lines."""
         try:
             self._load_text(given_text(filename, config), replaces=False)
         except DeviceError as error:
             raise MergeRefusedError(error.problems) from None
 
     def load_replace_candidate(self, filename: str | None = None, config: str | None = None) -> None:
-        """Stage a file or a text instead of what runs."""
+        """Stage a file or text in place of the running configuration."""
         text = given_text(filename, config)
         try:
             self._refuse_cutting_off({FILE: text})
@@ -150,14 +145,14 @@ class NvueDriver(NvueReader):
             self._revision = self._transport.stage_text(filled(text, self._secrets), replaces=replaces)
 
     def compare_config(self) -> str:
-        """Return the switch's own idea of what is staged; empty when it is nothing."""
+        """Return the switch's own diff of the staged revision; empty if there is none."""
         if not self._revision:
             return ""
         found = self._transport.difference("applied", self._revision)
         return "" if transport.is_empty_difference(found) else self._secrets.hidden(json.dumps(found, indent=1))
 
     def commit_config(self, message: str = "", revert_in: int | None = None) -> None:
-        """Apply; with `revert_in` seconds the switch takes it back by itself unless confirmed in time."""
+        """Apply; with `revert_in` seconds the switch reverts by itself unless the commit is confirmed in time."""
         if not self._revision:
             raise DeviceError(Problem(f"{self.device}: nothing is staged", "load a candidate first"))
         self._forget()
@@ -173,7 +168,7 @@ class NvueDriver(NvueReader):
         self._refuse_unless_applied(self._transport.apply(self._revision, message, revert_in))
 
     def _apply_in_steps(self, message: str, revert_in: int | None) -> None:
-        """Apply one document after the other, under a timer of netkit's own on the switch."""
+        """Apply several patches in a row, under netkit's own revert timer on the switch."""
         steps, self._previous = self._steps, self._transport.applied()
         if not revert_in or not isinstance(self._transport, ShellTransport):
             for step in steps:
@@ -181,8 +176,8 @@ class NvueDriver(NvueReader):
                 self._apply(message, None)
             return
         if not self._previous:
-            what = f"{self.device}: no revision is known to be what runs, so that there is no way back"
-            raise DeviceError(Problem(what, "apply anything by hand, then try again"))
+            what = f"{self.device}: no revision equals the applied configuration, so there is nothing to revert to"
+            raise DeviceError(Problem(what, "apply any change by hand, then try again"))
         unsaved = drain.unsaved(dialect(self.os_version()))
         self._transport.guard.arm(self._previous, revert_in)
         try:
@@ -200,17 +195,16 @@ class NvueDriver(NvueReader):
             self._stage_users(self._users)
 
     def _refuse_unless_applied(self, difference: object) -> None:
-        """Refuse what differs from what was staged: an apply can fail and say that it succeeded."""
+        """Refuse a difference to what was staged: an apply can fail and still report success."""
         if not transport.is_empty_difference(difference):
-            what = f"{self.device}: the switch says the change is applied, but does not run it"
-            raise DeviceError(Problem(what, "look at nv config history, and at nvued's log"))
+            what = f"{self.device}: the switch reports the change as applied, but does not run it"
+            raise DeviceError(Problem(what, "check nv config history and the log of nvued"))
 
     def has_pending_commit(self) -> bool:
-        """Whether the switch waits for a confirmation."""
         return self._transport.is_waiting()
 
     def confirm_commit(self) -> None:
-        """Keep what was applied, and save it; what runs while netkit drains is saved when the drain ends."""
+        """Confirm and save; while netkit drains the switch, saving is left to the end of the drain."""
         with self._secrets.hiding():
             kept = self._transport.confirm()
             if kept is ConfirmedState.SAVED:
@@ -226,19 +220,18 @@ class NvueDriver(NvueReader):
         return drain.tree_of(self._transport.config()), drain.tree_of(self._transport.config("startup"))
 
     def discard_config(self) -> None:
-        """Forget what is staged."""
         self._transport.discard()
         self._revision, self._steps = "", []
 
     def rollback(self) -> None:
-        """Take back a commit that waits, at once; else the last one of this object."""
+        """Revert a commit that waits for confirmation, else the last commit of this object."""
         self._forget()
         if self._transport.is_waiting():
             with self._secrets.hiding():
                 self._transport.abort()
             if self._transport.is_waiting():
-                what = f"{self.device}: still waits for a confirmation after it was told to go back"
-                raise DeviceError(Problem(what, "it goes back when its time is up"))
+                what = f"{self.device}: still waits for a confirmation after a request to revert"
+                raise DeviceError(Problem(what, "it reverts when its time is up"))
         elif self._previous:
             self._revision, self._previous = self._previous, ""
             with self._secrets.hiding():
@@ -246,13 +239,13 @@ class NvueDriver(NvueReader):
             self._revision = ""
 
     def drain(self) -> None:
-        """Ask every neighbour to send traffic elsewhere, until `undrain` or a reboot."""
+        """Start a graceful shutdown of BGP, until `undrain` or a reboot."""
         if drain.is_drained(drain.tree_of(self._transport.config())):
             return
         self._change(drain.begun(dialect(self.os_version())), DRAINING)
 
     def undrain(self) -> None:
-        """End a drain of netkit's; one that is intended stays."""
+        """End netkit's own drain; an intended one stays."""
         applied, startup = self._applied_and_startup()
         if drain.is_own(applied, startup):
             if self._transport.is_waiting():  # nothing is saved before it is confirmed

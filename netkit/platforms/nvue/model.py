@@ -17,58 +17,68 @@ from netkit.platforms.secrets import SECRET, is_secret_name
 
 FILE = "startup.yaml"
 
-# Below these keys NVUE may write ranges: `swp1-4,swp6`, `10,20-30`; below these a name is itself the secret.
+# Below these keys NVUE may write ranges such as `swp1-4,swp6` or `10,20-30`.
 RANGED = frozenset({"interface", "neighbor", "vlan", "member"})
-# NVIDIA's list of commands has `username <username-id> auth-sha <auth-id> encrypt-aes <encrypt-id>`: each ID is the
-# name of an object, as those of communities are.
+# Below these keys a name is itself the secret: NVIDIA's list of commands has `username <username-id> auth-sha <auth-id>
+# encrypt-aes <encrypt-id>`, in which each ID is the name of an object, as those of communities are.
 SECRET_KEYS = frozenset(
     {"readonly-community", "readwrite-community", "readonly-community-v6"}
     | {"auth-md5", "auth-sha", "encrypt-aes", "encrypt-des"}
 )
 USERS = ("snmp-server", "username")
-"""Where SNMPv3 users stand, below `service` or `system`. How a switch writes what is below them was not seen."""
+"""The path of SNMPv3 users below `service` or `system`. How a switch nests their secrets is unverified."""
 PROTOCOLS = frozenset({"auth-md5", "auth-none", "auth-sha", "encrypt-aes", "encrypt-des"})
 RANGE = re.compile(r"(.*?)(\d+)-(\d+)")
 LONGEST_RANGE = 4096
 
 
 def parse(files: Files) -> Config:
-    """Return the configuration in a startup.yaml, the output of `nv config show`, or a REST answer."""
+    """Parse a startup.yaml, the output of `nv config show`, or a REST response."""
     text = files.get(FILE, "")
     document = _document(text)
     items = document if isinstance(document, list) else [document or {}]
     tree: dict[Path, str] = {}
     for item in items:
         if not isinstance(item, dict):
-            raise ConfigError(Problem("is no NVUE configuration", "expected `- set:` and objects below it", file=FILE))
+            raise ConfigError(
+                Problem("is not an NVUE configuration", "expected `- set:` and objects below it", file=FILE)
+            )
         is_framed = not item.keys() - {"set", "unset", "header"}
-        tree.update(flat(item.get("set") or {} if is_framed else item, FILE, _names))
+        tree.update(flat(item.get("set") or {} if is_framed else item, FILE, _expanded))
     tree.pop((), None)
-    known = _without_shadowed(_with_plain_users(tree) if USERS[0] in text else tree)
-    return {path: SECRET if value and is_secret_name(path[-1]) else value for path, value in known.items()}
+    if USERS[0] in text:
+        tree = _with_plain_users(tree)
+    empty = [path for path, value in tree.items() if not value]
+    parents = {path[:length] for path in tree for length in range(1, len(path))} if empty else set()
+    for path in empty:
+        # an object without keys counts only if nothing else names it, such as a port and again a range of ports;
+        # the root of a branch stays when everything below it is unset
+        if path in parents or len(path) == 1:
+            del tree[path]
+    return {path: SECRET if value and is_secret_name(path[-1]) else value for path, value in tree.items()}
 
 
 def user_of(path: Path) -> Path:
-    """Return the SNMPv3 user a path is about; empty for other paths."""
+    """Return the path of the SNMPv3 user that a path belongs to; empty for other paths."""
     return path[:4] if path[1:3] == USERS and len(path) > 3 else ()
 
 
 def _with_plain_users(tree: dict[Path, str]) -> dict[Path, str]:
-    """Return a tree whose SNMPv3 users are names and protocols, however the switch nests them with their secrets."""
+    """Reduce SNMPv3 users to names and protocols, however the switch nests them with their secrets."""
     found: dict[Path, str] = {}
     for path, value in tree.items():
         user = user_of(path)
         if user:
             words = (*path[4:], *([value] if value else []))
-            named = words if value in PROTOCOLS else words[:-1]  # a protocol without a secret is none
+            named = words if value in PROTOCOLS else words[:-1]  # a protocol without a secret does not count
             found.update({(*user, word): SECRET for word in named if word in PROTOCOLS} or {user: ""})
-        elif path[1:] != USERS:  # without any, it says nothing
+        elif path[1:] != USERS:  # an empty list of users
             found[path] = value
     return found
 
 
 def _with_nested_users(config: Config) -> Config:
-    """Return a configuration whose SNMPv3 users stand as they are rendered: one path, of which each secret is a key."""
+    """Nest SNMPv3 users as they are rendered: one path, in which each secret is a key."""
     found: dict[Path, str] = {}
     protocols: dict[Path, list[str]] = {}
     for path, value in config.items():
@@ -92,23 +102,23 @@ def _document(text: str) -> object:
     if found is not None:
         return found
     try:
-        # Every scalar stays the text it is: `on` is a word of NVUE's, not a truth value.
+        # Every scalar stays text: `on` is a keyword of NVUE, not a boolean.
         return yaml.load(text, Loader=yaml.CBaseLoader)  # noqa: S506 (it makes text, lists and mappings only)
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
-        said = getattr(error, "problem", None) or "is not YAML"
+        reason = getattr(error, "problem", None) or "is not YAML"
         line = mark.line + 1 if mark else 0
-        raise ConfigError(Problem(f"cannot be read: {said}", "read it again", file=FILE, line=line)) from None
+        raise ConfigError(Problem(f"cannot be read: {reason}", "read it again", file=FILE, line=line)) from None
     except (RecursionError, ValueError):
         raise ConfigError(Problem("cannot be read as YAML or JSON", "read it again", file=FILE)) from None
 
 
-def _names(path: Path, key: str) -> Iterable[str]:
+def _expanded(path: Path, key: str) -> Iterable[str]:
     return (SECRET,) if path and path[-1] in SECRET_KEYS else names(path, key)
 
 
 def names(path: Path, key: str) -> Iterable[str]:
-    """Return the names a key stands for: below some objects, `swp1-4` are four ports."""
+    """Expand a key that may be a range: below some objects `swp1-4` is four ports."""
     if not path or path[-1] not in RANGED or ("-" not in key and "," not in key):
         return (key,)
     return [name for part in key.split(",") for name in _range(part)]
@@ -124,18 +134,8 @@ def _range(part: str) -> Iterable[str]:
     return (f"{found[1]}{number}" for number in range(first, last + 1))
 
 
-def _without_shadowed(tree: dict[Path, str]) -> dict[Path, str]:
-    """Drop what is only there where something stands below it: a port on its own and again within a range."""
-    empty = [path for path, value in tree.items() if not value]
-    shadowed = {path[:length] for path in tree for length in range(1, len(path))} if empty else set()
-    for path in empty:
-        if path in shadowed or len(path) == 1:  # the root of a branch says nothing: it stays when all below is unset
-            del tree[path]
-    return tree
-
-
 def text(config: Config) -> dict[str, str]:
-    """Return the configuration as a startup.yaml."""
+    """Format the configuration as a startup.yaml."""
     tree = [{"set": _typed(nested(_with_nested_users(config)))}] if config else []
     return {FILE: yaml.dump(tree, Dumper=yaml.CSafeDumper, sort_keys=True, width=4096)}
 
@@ -148,7 +148,7 @@ def _typed(node: object) -> object:
 
 
 def is_apart(path: Path) -> bool:
-    """Whether a change is staged after all others, and left out where the switch refuses it: SNMPv3 users."""
+    """Whether a path is staged last, and left out if the switch refuses it: SNMPv3 users."""
     return bool(user_of(path))
 
 

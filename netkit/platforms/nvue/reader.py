@@ -1,4 +1,4 @@
-"""Reading a switch that runs NVUE, in NAPALM's words and in netkit's."""
+"""Reading a switch that runs NVUE: NAPALM's getters, and what netkit needs besides."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -26,7 +26,7 @@ REVISIONS = {"running": "applied", "startup": "startup", "candidate": "pending"}
 
 
 class NvueReader(LinuxGetters, NetworkDriver):  # type: ignore[misc]
-    """One switch, only to be read. Not for several threads at once."""
+    """A read-only connection to one switch that runs NVUE; not thread-safe."""
 
     platform = "nvue"
 
@@ -38,42 +38,40 @@ class NvueReader(LinuxGetters, NetworkDriver):  # type: ignore[misc]
         timeout: float = 60,
         optional_args: dict[str, Any] | None = None,
     ) -> None:
-        given = optional_args or {}
+        options = optional_args or {}
         self.hostname, self.username, self.password, self.timeout = hostname, username, password, timeout
-        self.device = str(given.get("device") or hostname)
-        self._transport = self._transport_for(given)
+        self.device = str(options.get("device") or hostname)
+        self._transport = self._transport_for(options)
         self._text = ""
         self._version = ""
         self._foreseen = ""
-        self._kept_neighbors: dict[str, Any] | None = None
+        self._prefetched_neighbors: dict[str, Any] | None = None
 
-    def _transport_for(self, given: dict[str, Any]) -> Transport:
-        is_rest = given.get("transport") == REST
-        given = {"port": 8765, **given} if is_rest else given
-        target = SshTarget.of(self.hostname, self.username, self.password, self.timeout, given)
+    def _transport_for(self, options: dict[str, Any]) -> Transport:
+        is_rest = options.get("transport") == REST
+        if is_rest:
+            options = {"port": 8765, **options}
+        target = SshTarget.of(self.hostname, self.username, self.password, self.timeout, options)
         if not is_rest:
             return ShellTransport(target)
-        from netkit.platforms.nvue.rest import RestTransport  # noqa: PLC0415 (most never need HTTPS)
+        from netkit.platforms.nvue.rest import RestTransport  # noqa: PLC0415 (only for REST)
 
-        return RestTransport(target, str(given.get("certificate", "")))
+        return RestTransport(target, str(options.get("certificate", "")))
 
     def open(self) -> None:
-        """Connect."""
         try:
             self._transport.open()
         except AccessError as error:
             raise NotConnectedError(error.problems) from None
 
     def close(self) -> None:
-        """Hang up."""
         self._transport.close()
 
     def is_alive(self) -> dict[str, bool]:
-        """Return whether the connection stands."""
         return {"is_alive": self._transport.is_alive}
 
     def running_files(self) -> Mapping[str, str | None]:
-        """Return the running configuration; what netkit sets for a drain or a timer of its own is not part of it."""
+        """Return the running configuration, without what netkit sets for a drain or for its revert timer."""
         self._read()
         if "graceful-shutdown" not in self._text and not NOT_SAVED.search(self._text):
             return dict(transport.as_files(self._text))
@@ -85,9 +83,9 @@ class NvueReader(LinuxGetters, NetworkDriver):  # type: ignore[misc]
         return dict(transport.as_files(self._text))
 
     def foresee_sessions(self, version: str) -> None:
-        """Read the sessions along with the configuration that is read next, for whoever asks for them then.
+        """Read the sessions in the same round trip as the next configuration.
 
-        How they are asked for depends on the release: where that is not the one foreseen, they are asked for anew.
+        The command depends on the release: if the switch runs another one than `version`, they are read again.
         """
         self._foreseen = version
 
@@ -98,30 +96,28 @@ class NvueReader(LinuxGetters, NetworkDriver):  # type: ignore[misc]
             self._text = self._transport.config()
             return
         self._text, neighbors = self._transport.config_and(NEIGHBORS, _view(foreseen))
-        self._kept_neighbors = neighbors if transport.version_in(self._text) == foreseen else None
+        self._prefetched_neighbors = neighbors if transport.version_in(self._text) == foreseen else None
 
     def _forget(self) -> None:
-        """Forget what was read: it may not be so any more."""
-        self._text, self._foreseen, self._kept_neighbors = "", "", None
+        """Drop cached state, which a change makes stale."""
+        self._text, self._foreseen, self._prefetched_neighbors = "", "", None
 
     def os_version(self) -> str:
-        """Return the release."""
         if not self._version:
             self._version = transport.version_in(self._text) or transport.version_of(self._transport.show("system"))
         if not self._version:
-            raise AccessError(Problem(f"{self.device}: shows no release", "see whether it runs Cumulus Linux"))
+            raise AccessError(Problem(f"{self.device}: shows no release", "check whether it runs Cumulus Linux"))
         return self._version
 
     def sessions(self) -> tuple[SessionState, ...]:
-        """Return the BGP sessions."""
-        kept, self._kept_neighbors = self._kept_neighbors, None
-        return transport.sessions(self._neighbors() if kept is None else kept)
+        neighbors, self._prefetched_neighbors = self._prefetched_neighbors, None
+        return transport.sessions(self._neighbors() if neighbors is None else neighbors)
 
     def _neighbors(self) -> dict[str, Any]:
         return self._transport.show(NEIGHBORS, _view(self.os_version()))
 
     def ask(self, commands: Sequence[str]) -> tuple[Reply, ...]:
-        """Return the answer to each command, in order; over REST those of `nv show` alone are known."""
+        """Run commands; over REST only `nv show` commands are supported."""
         return self._transport.ask(commands)
 
     def get_config(
@@ -131,35 +127,29 @@ class NvueReader(LinuxGetters, NetworkDriver):  # type: ignore[misc]
         sanitized: bool = False,
         format: str = "text",  # noqa: A002
     ) -> dict[str, str]:
-        """Return the configurations asked for; NVUE shows no secrets anyway."""
+        """Return configurations; NVUE always masks secrets."""
         del full, sanitized, format
         wanted = REVISIONS if retrieve == "all" else {retrieve: REVISIONS[retrieve]}
         return {name: self._transport.config(wanted[name]) if name in wanted else "" for name in REVISIONS}
 
     def get_facts(self) -> dict[str, Any]:
-        """Return what the switch is."""
         return facts(
             self._transport.show("system"), self._transport.show("platform"), self._transport.show("interface")
         )
 
     def get_interfaces(self) -> dict[str, Any]:
-        """Return the state of each interface."""
         return interfaces(self._transport.show("interface"))
 
     def get_interfaces_counters(self) -> dict[str, Any]:
-        """Return the counters of each interface; -1 where NVUE does not tell."""
         return counters(self._transport.show("interface"))
 
     def get_bgp_neighbors(self) -> dict[str, Any]:
-        """Return the BGP sessions of the default VRF, by interface or address."""
         return bgp_neighbors(self._transport.show("router bgp"), self._neighbors())
 
     def get_lldp_neighbors(self) -> dict[str, Any]:
-        """Return who is at the other end of each cable."""
         return lldp_neighbors(self._transport.show("interface lldp"))
 
     def get_optics(self) -> dict[str, Any]:
-        """Return light and current of each lane."""
         return optics(self._transport.show("platform transceiver"))
 
     def _printed(self, command: str) -> str:
@@ -168,14 +158,14 @@ class NvueReader(LinuxGetters, NetworkDriver):  # type: ignore[misc]
         return self._transport.printed(command)
 
     def cli(self, commands: list[str], encoding: str = "text") -> dict[str, str]:
-        """Run commands of the switch's shell; what they print, errors included, is returned."""
+        """Run shell commands on the switch; the output includes errors."""
         if encoding != "text":
             raise NotImplementedError(f"no {encoding} output; add -o json to the command")
         return {command: self._printed(command) for command in commands}
 
 
 def _view(version: str) -> str:
-    """Return the view of the neighbors that tells everything."""
+    """Return the view of neighbours with all values."""
     return "detail" if version_key(version)[:2] >= BRIEF_SINCE else ""
 
 
@@ -186,7 +176,6 @@ DBM = re.compile(r"(-?\d+(?:\.\d+)?) dBm")
 
 
 def facts(system: Shown, platform: Shown, interfaces: Shown) -> dict[str, Any]:
-    """Return what the switch is."""
     name = str(system.get("hostname", ""))
     return {
         "uptime": float(seconds(system.get("uptime", UNKNOWN))),
@@ -201,44 +190,33 @@ def facts(system: Shown, platform: Shown, interfaces: Shown) -> dict[str, Any]:
 
 
 def interfaces(shown: Shown) -> dict[str, Any]:
-    """Return the state of each interface."""
     return {name: _interface(found) for name, found in _objects(shown)}
 
 
 def _interface(found: Shown) -> dict[str, Any]:
     link = _object(found, "link")
-    is_up = _oper_status(link) == "up"
+    state = link.get("state")
+    name = next(iter(state), "") if isinstance(state, dict) else state  # a text since 5.11, an object before
+    speed = SPEED.fullmatch(str(link.get("speed", "")))
     return {
-        "is_up": is_up,
+        "is_up": str(link.get("oper-status") or name or "") == "up",
         "is_enabled": str(link.get("admin-status", "up")) == "up",
         "description": str(found.get("description", "")),
         "last_flapped": -1.0,
-        "speed": _megabits(str(link.get("speed", ""))),
+        "speed": float(speed[1]) * (1000 if speed[2] == "G" else 1) if speed else -1.0,
         "mtu": count_or_unknown(link.get("mtu")),
         "mac_address": str(link.get("mac-address") or link.get("mac") or "").upper(),
     }
 
 
-def _oper_status(link: Shown) -> str:
-    """Return whether a link is up: a word since 5.11, the name of an object before."""
-    state = link.get("state")
-    return str(link.get("oper-status") or next(iter(state), "") if isinstance(state, dict) else state or "")
-
-
-def _megabits(speed: str) -> float:
-    found = SPEED.fullmatch(speed)
-    return float(found[1]) * (1000 if found[2] == "G" else 1) if found else -1.0
-
-
 def counters(shown: Shown) -> dict[str, Any]:
-    """Return the counters of each interface that has some."""
     found = ((name, _object(_object(one, "link"), "stats")) for name, one in _objects(shown))
     return {name: _counters(stats) for name, stats in found if stats}
 
 
 def _counters(stats: Shown) -> dict[str, int]:
-    """Return counters; NVUE does not tell unicast, multicast and broadcast apart."""
-    told = {
+    """Convert counters; NVUE does not separate unicast, multicast and broadcast, so that all count as unicast."""
+    keys = {
         "tx_errors": "out-errors",
         "rx_errors": "in-errors",
         "tx_discards": "out-drops",
@@ -249,11 +227,10 @@ def _counters(stats: Shown) -> dict[str, int]:
         "rx_unicast_packets": "in-pkts",
     }
     names = ("tx_multicast_packets", "rx_multicast_packets", "tx_broadcast_packets", "rx_broadcast_packets")
-    return {**{name: count_or_unknown(stats.get(key)) for name, key in told.items()}, **dict.fromkeys(names, UNKNOWN)}
+    return {**{name: count_or_unknown(stats.get(key)) for name, key in keys.items()}, **dict.fromkeys(names, UNKNOWN)}
 
 
 def bgp_neighbors(bgp: Shown, neighbors: Shown) -> dict[str, Any]:
-    """Return the BGP sessions of the default VRF."""
     local_as = count_or_unknown(bgp.get("autonomous-system"))
     peers = {name: _peer(found, local_as) for name, found in _objects(neighbors)}
     return {"global": {"router_id": str(bgp.get("router-id", "")), "peers": peers}}
@@ -282,21 +259,19 @@ def _peer(found: Shown, local_as: int) -> dict[str, Any]:
 
 
 def lldp_neighbors(shown: Shown) -> dict[str, Any]:
-    """Return who is at the other end, the freshest first: NVUE keeps showing who was there before."""
+    """Convert neighbours, newest first: NVUE keeps listing former ones."""
     found = {name: _object(_object(one, "lldp"), "neighbor") for name, one in _objects(shown)}
-    return {name: list(_ends(neighbors)) for name, neighbors in found.items() if neighbors}
-
-
-def _ends(neighbors: Shown) -> Iterator[dict[str, str]]:
-    for name, found in sorted(_objects(neighbors), key=lambda item: count_or_unknown(item[1].get("age"))):
-        port = _object(found, "port")
-        is_address = port.get("type") == "mac"
-        shown = port.get("description") if is_address else port.get("name")
-        yield {"hostname": str(_object(found, "chassis").get("system-name") or name), "port": str(shown or "")}
+    result: dict[str, Any] = {}
+    for interface, neighbors in found.items():
+        for name, neighbor in sorted(_objects(neighbors), key=lambda item: count_or_unknown(item[1].get("age"))):
+            port = _object(neighbor, "port")
+            label = port.get("description") if port.get("type") == "mac" else port.get("name")
+            hostname = str(_object(neighbor, "chassis").get("system-name") or name)
+            result.setdefault(interface, []).append({"hostname": hostname, "port": str(label or "")})
+    return result
 
 
 def optics(shown: Shown) -> dict[str, Any]:
-    """Return light and current by lane, of the modules that show any."""
     found = {name: list(_lanes(_object(one, "channel"))) for name, one in _objects(shown)}
     return {name: {"physical_channels": {"channel": lanes}} for name, lanes in found.items() if lanes}
 
@@ -314,7 +289,7 @@ def _lanes(channels: Shown) -> Iterator[dict[str, Any]]:
 
 
 def _reading(lane: Shown, name: str, key: str, pattern: re.Pattern[str]) -> dict[str, float]:
-    """Return one value; NVUE shows no average or extremes, so that they are the same value."""
+    """Convert one reading; NVUE shows no average or extremes, so that all four are the same."""
     node = lane.get(name)
     text = str(node.get(key, "") if isinstance(node, dict) else node or "")
     found = pattern.search(text)

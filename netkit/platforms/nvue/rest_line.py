@@ -1,4 +1,4 @@
-"""One HTTPS connection to a switch, kept open; its certificate is pinned, or verified by the authorities."""
+"""A persistent HTTPS connection to a switch, with a pinned certificate or one that an authority signed."""
 
 import base64
 import hashlib
@@ -19,19 +19,19 @@ BUSY = frozenset({500, 502, 503, 504})
 TRIES = 3
 PAUSE_S = 1.0
 LONGEST_ANSWER_BYTES = 64 << 20
-LOST = "try again; a change that was not confirmed goes back by itself"
+LOST = "try again; a change that was not confirmed is reverted by the switch"
 
 
 class LateError(AccessError):
-    """A request took all of its time."""
+    """A request timed out."""
 
 
 class FaultError(AccessError):
-    """The switch answers, and fails over this one request."""
+    """The switch answers a single request with an internal error."""
 
 
 class RestLine:
-    """Requests and their answers. Not for several threads at once."""
+    """An HTTPS connection to a switch; not thread-safe."""
 
     def __init__(self, target: SshTarget, certificate: str = "") -> None:
         self.target = target
@@ -41,10 +41,16 @@ class RestLine:
         self._head = {"Authorization": f"Basic {login}"}
 
     def open(self) -> None:
-        """Connect. AccessError when that cannot be, or the certificate is not the trusted one."""
+        """Connect; raises AccessError, also for an untrusted certificate."""
         self.close()
+        if self.certificate:  # compared below
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # without the authorities, which take 15 ms to load
+            context.check_hostname = False
+            context.verify_mode = ssl.CERT_NONE
+        else:
+            context = ssl.create_default_context()
         line = http.client.HTTPSConnection(
-            self.target.host, self.target.port, timeout=self.target.timeout_s, context=self._context()
+            self.target.host, self.target.port, timeout=self.target.timeout_s, context=context
         )
         try:
             line.connect()
@@ -55,40 +61,29 @@ class RestLine:
         if self.certificate and not hmac.compare_digest(hashlib.sha256(shown).hexdigest(), self.certificate):
             line.close()
             what = "its certificate is not the trusted one"
-            raise self.error(what, "somebody may be listening in: find out why it changed, then run netkit trust")
+            raise self.error(what, "it may be an attack: find out why it changed, then run netkit trust")
         self._line = line
 
-    def _context(self) -> ssl.SSLContext:
-        """Return how the certificate is judged: by its fingerprint where one is pinned, else by the authorities."""
-        if not self.certificate:
-            return ssl.create_default_context()
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # without the authorities, which take 15 ms to read
-        context.check_hostname = False
-        context.verify_mode = ssl.CERT_NONE
-        return context
-
     def close(self) -> None:
-        """Hang up."""
         line, self._line = self._line, None
         if line is not None:
             line.close()
 
     @property
     def is_alive(self) -> bool:
-        """Whether the connection stands."""
         return self._line is not None
 
     def ask(
         self, method: str, place: str, query: Mapping[str, str] | None = None, body: str = "", timeout_s: float = 0
     ) -> Any:
-        """Return the answer to a request; None when there is no such thing. What the switch refuses is DeviceError."""
+        """Send a request and return the JSON of the response; None for a missing object, DeviceError for a refusal."""
         where = f"{ROOT}{place}" + (f"?{urlencode(query)}" if query else "")
         for left in reversed(range(TRIES)):
             status, answer = self._exchange(method, where, body, timeout_s or self.target.timeout_s)
             if status not in BUSY or left == 0:
                 break
             time.sleep(PAUSE_S)
-        return self._judged(method, status, answer)
+        return self._decoded(method, status, answer)
 
     def _exchange(self, method: str, where: str, body: str, timeout_s: float) -> tuple[int, bytes]:
         line = self._line
@@ -103,7 +98,7 @@ class RestLine:
         except TimeoutError:
             self.close()
             what = f"{self.target.device}: did not answer {method} {where} within {timeout_s:g} s"
-            raise LateError(Problem(what, "see whether it is busy")) from None
+            raise LateError(Problem(what, "check whether it is busy")) from None
         except (OSError, http.client.HTTPException):
             self.close()
             raise self.error("the connection is lost", LOST) from None
@@ -112,14 +107,14 @@ class RestLine:
             self.open()
         return response.status, answer
 
-    def _judged(self, method: str, status: int, answer: bytes) -> Any:
+    def _decoded(self, method: str, status: int, answer: bytes) -> Any:
         if status in {401, 403}:
             remedy = "check the password; on a new switch, change the default one first"
             raise self.error(f"refuses the login of {self.target.user} over HTTPS", remedy)
         if status == 500:
-            raise FaultError(Problem(f"{self.target.device}: answers with status 500", "see whether nvued runs"))
+            raise FaultError(Problem(f"{self.target.device}: answers with status 500", "check whether nvued runs"))
         if status in BUSY:
-            raise self.error(f"answers with status {status}", "see whether nvued runs")
+            raise self.error(f"answers with status {status}", "check whether nvued runs")
         if status == 404 and method == "GET":
             return None
         if status == 204:
@@ -129,9 +124,9 @@ class RestLine:
         except (ValueError, RecursionError):
             raise self.garbled() from None
         if status >= 400:
-            said = found.get("detail") or found.get("title") if isinstance(found, dict) else ""
-            refused = "the question" if method == "GET" else "the configuration"
-            what = f"{self.target.device}: refuses {refused}: {' '.join(str(said).split())[:400]}"
+            reason = found.get("detail") or found.get("title") if isinstance(found, dict) else ""
+            refused = "the query" if method == "GET" else "the configuration"
+            what = f"{self.target.device}: refuses {refused}: {' '.join(str(reason).split())[:400]}"
             raise DeviceError(Problem(what, "nothing was changed"))
         return found
 
@@ -146,9 +141,7 @@ class RestLine:
         return self.error(f"cannot be reached at {place}: {error.strerror or error}", UNREACHABLE)
 
     def garbled(self) -> AccessError:
-        """Return the error of an answer that makes no sense."""
-        return self.error("answers with something that is not JSON as NVUE's", "see whether nvued runs")
+        return self.error("answers with something other than NVUE's JSON", "check whether nvued runs")
 
     def error(self, what: str, remedy: str) -> AccessError:
-        """Return an error of access to this switch."""
         return AccessError(Problem(f"{self.target.device}: {what}", remedy))

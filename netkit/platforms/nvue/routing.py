@@ -1,4 +1,4 @@
-"""What an NVUE tree says about routing, and how it says more."""
+"""Routing in an NVUE tree: reading it, and adding entries to it."""
 
 import json
 from collections.abc import Iterator
@@ -35,7 +35,7 @@ FILE = "startup.yaml"
 BGP = ("vrf", "default", "router", "bgp")
 FAMILY = ("address-family", "ipv4-unicast")
 
-# What says nothing about which routes there are, by the first key below each object.
+# Keys that do not affect which routes there are, by the object they are below.
 HARMLESS = frozenset({"adaptive-routing", "bfd", "nexthop"})
 HARMLESS_EVERYWHERE = frozenset({"convergence-wait", "graceful-restart", "policy-update-timer", "wait-for-install"})
 HARMLESS_TO_BGP = frozenset({"route-reflection", "timers"})
@@ -44,7 +44,6 @@ HARMLESS_TO_FAMILY = frozenset({"community-advertise", "nexthop-setting", "soft-
 
 
 def router(config: Config) -> Router:
-    """Return what a tree says about routing."""
     reader = _Reader()
     readers = {
         "interface": reader.interface,
@@ -60,9 +59,12 @@ def router(config: Config) -> Router:
 
 
 def keeping(files: Files, kept: RetainedRouting) -> Files:
-    """Return intended files in which the tree also says what is to be kept; all else stays as it is written."""
+    """Add what is to be retained to intended files, and leave the rest as written."""
     text = files[FILE]
-    root = _root(yaml.compose(text, Loader=yaml.CSafeLoader))
+    document = yaml.compose(text, Loader=yaml.CSafeLoader)
+    nodes = document.value if isinstance(document, yaml.SequenceNode) else [document]
+    branches = (_below(node, "set") for node in nodes if isinstance(node, yaml.MappingNode))
+    root = next((node for node in branches if isinstance(node, yaml.MappingNode)), None)
     if root is None:
         raise no_place(FILE, "`- set:`")
     added: dict[str, Any] = {}
@@ -77,20 +79,16 @@ def keeping(files: Files, kept: RetainedRouting) -> Files:
     for aggregate in kept.aggregates:
         option = {"summary-only": "enabled" if is_new else "on"} if aggregate.is_summary_only else {}
         _at(added, *BGP, *FAMILY, "aggregate-route")[str(aggregate.prefix)] = option
-    if text.lstrip().startswith(("[", "{")):  # what a switch says it runs
-        return {**files, FILE: _in_json(text, added)}
+    if text.lstrip().startswith(("[", "{")):  # read from a switch
+        config = json.loads(text)
+        items = config if isinstance(config, list) else [config]
+        _merge(next((item["set"] for item in items if "set" in item), items[0]), added)
+        return {**files, FILE: json.dumps(config, indent=2) + "\n"}
     lines = text.splitlines(keepends=True)
     for place, column, missing in sorted(_insertions(root, added), key=lambda found: -found[0]):
         block = yaml.dump(missing, Dumper=yaml.CSafeDumper, default_flow_style=False)
         lines[place:place] = [f"{' ' * column}{line}\n" for line in block.splitlines()]
     return {**files, FILE: "".join(lines)}
-
-
-def _in_json(text: str, added: dict[str, Any]) -> str:
-    document = json.loads(text)
-    items = document if isinstance(document, list) else [document]
-    _merge(next((item["set"] for item in items if "set" in item), items[0]), added)
-    return json.dumps(document, indent=2) + "\n"
 
 
 def _merge(tree: dict[str, Any], added: dict[str, Any]) -> None:
@@ -101,14 +99,8 @@ def _merge(tree: dict[str, Any], added: dict[str, Any]) -> None:
             tree[key] = branch
 
 
-def _root(document: yaml.Node | None) -> yaml.MappingNode | None:
-    items = document.value if isinstance(document, yaml.SequenceNode) else [document]
-    found = (_below(item, "set") for item in items if isinstance(item, yaml.MappingNode))
-    return next((node for node in found if isinstance(node, yaml.MappingNode)), None)
-
-
 def _below(node: yaml.Node, *path: str) -> yaml.Node | None:
-    """Return the node at a path; None when there is none."""
+    """Find the node at a path; None if there is none."""
     for key in path:
         pairs = node.value if isinstance(node, yaml.MappingNode) else []
         found = next((inner for name, inner in pairs if name.value == key), None)
@@ -119,14 +111,14 @@ def _below(node: yaml.Node, *path: str) -> yaml.Node | None:
 
 
 def _at(tree: dict[str, Any], *path: str) -> dict[str, Any]:
-    """Return the branch at a path, made when it is not there."""
+    """Return the branch at a path, creating it if it is missing."""
     for key in path:
         tree = tree.setdefault(key, {})
     return tree
 
 
 def _insertions(node: yaml.MappingNode, added: dict[str, Any]) -> Iterator[tuple[int, int, dict[str, Any]]]:
-    """Yield what to insert: the line it stands before, its column, and the branch."""
+    """Yield what to insert: the line to insert before, its column, and the branch."""
     missing = {}
     for key, branch in added.items():
         inner = _below(node, key)
@@ -141,7 +133,7 @@ def _insertions(node: yaml.MappingNode, added: dict[str, Any]) -> Iterator[tuple
 
 
 class _Reader:
-    """Reads a tree leaf by leaf, in any order; each reader returns whether it understood the leaf."""
+    """Collects a tree leaf by leaf, in any order; each method returns whether it understands the leaf."""
 
     def __init__(self) -> None:
         self.unknown: set[str] = set()
@@ -167,7 +159,6 @@ class _Reader:
         self.max_paths = DEFAULT_PATHS
 
     def interface(self, path: Path, value: str) -> bool:
-        """Read a leaf of an interface."""
         name, key = path[1], path[2]
         if key in {"ipv4", "ip"}:
             if path[3:4] == ("address",) and len(path) > 4:
@@ -190,14 +181,13 @@ class _Reader:
         return True
 
     def maintenance(self, path: Path, value: str) -> bool:
-        """Read a leaf of a maintenance unit."""
         if path[1:] == ("unit", "all-protocols", "mode"):
             self.is_drained |= value in ON
             return True
         return value not in ON
 
     def everywhere(self, path: Path, value: str) -> bool:
-        """Read a leaf of what holds in every VRF."""
+        """Read a leaf of `router`, which applies to every VRF."""
         if path[1] == "bgp":
             if path[2] in SWITCH:
                 self.is_on["everywhere"] = value in ON
@@ -213,7 +203,7 @@ class _Reader:
     def _policy(self, path: Path, value: str) -> bool:
         kind, name, *rest = path
         if kind == "as-path-list":
-            return True  # counts where a route map matches it, which is not understood there
+            return True  # unknown where a route map matches it
         if len(rest) < 3:
             return rest == ["type"]
         number, key, *inner = rest[1:]
@@ -271,7 +261,7 @@ class _Reader:
         return True
 
     def vrf(self, path: Path, value: str) -> bool:
-        """Read a leaf of a VRF; what other VRFs than the default one route is only named."""
+        """Read a leaf of a VRF; routing in any but the default one is only reported as unknown."""
         if path[1] == "mgmt" or path[2] != "router" or len(path) < 5:
             return True
         kind, key = path[3], path[4]
@@ -364,7 +354,7 @@ class _Reader:
         return True
 
     def done(self) -> Router:
-        """Return what was read, in an order that does not depend on the file's."""
+        """Build the router, in an order that does not depend on that of the file."""
         asn = as_number(self.bgp.get("autonomous-system", "")) or 0
         is_on = self.is_on.get("everywhere", False) and self.is_on.get("default", False)
         neighbors = self.peers.neighbors(asn, is_active=True)

@@ -1,4 +1,4 @@
-"""NVUE by its command line, over SSH."""
+"""NVUE through its command line, over SSH, and netkit's revert timer on the switch."""
 
 import json
 import shlex
@@ -16,7 +16,7 @@ from netkit.platforms.view import Reply
 
 APPLYING_S = 600
 """An apply may reload switchd and FRR, and wait two minutes for each."""
-# One command, so that the file is gone whatever happens; only its owner can read it meanwhile.
+# One command, so that the file is always removed; only its owner can read it meanwhile.
 STAGE = (
     'umask 077; f=$(mktemp --suffix=.yaml) || exit 74; cat > "$f" || {{ rm -f "$f"; exit 74; }}; '
     'nv config {verb} "$f"; code=$?; rm -f "$f"; exit $code'
@@ -26,37 +26,34 @@ MISSING = "does not exist"
 
 
 class ShellTransport(SshShell):
-    """`nv` on the switch."""
+    """Revisions and state through `nv` on the switch."""
 
     def __init__(self, target: SshTarget) -> None:
         super().__init__(target)
         self.guard = RevertTimer(target.device, self.line)
 
     def config(self, revision: str = "applied") -> str:
-        """Return a revision as JSON text."""
         chosen = "" if revision == "applied" else f" -r {shlex.quote(revision)}"
-        return self._config_in(self._run(f"nv config show{chosen} -o json"))
+        return self._json_list(self._run(f"nv config show{chosen} -o json"))
 
-    def _config_in(self, done: Done) -> str:
+    def _json_list(self, done: Done) -> str:
         if not isinstance(self._objects(done.stdout), list):
             raise self._garbled()
         return done.stdout
 
     def config_and(self, path: str, view: str = "") -> tuple[str, dict[str, Any] | None]:
-        """Return what is applied, and an object of the running switch beside it; None where that cannot be told."""
         commands = "nv config show -o json", _show_command(path, view)
         first, *others = shell_batch.run(self.line, [shell_batch.ShellStep(one, self.timeout_s) for one in commands])
-        text = self._config_in(self._checked(first))
+        text = self._json_list(self._checked(first))
         try:
-            return text, self._object_in(others[0]) if others else None
+            return text, self._json_object(others[0]) if others else None
         except AccessError:
             return text, None
 
     def show(self, path: str, view: str = "") -> dict[str, Any]:
-        """Return an object of the running switch; empty where there is none."""
-        return self._object_in(self.line.run(_show_command(path, view)))
+        return self._json_object(self.line.run(_show_command(path, view)))
 
-    def _object_in(self, done: Done) -> dict[str, Any]:
+    def _json_object(self, done: Done) -> dict[str, Any]:
         if done.exit_code != 0 and MISSING in done.output:
             return {}
         found = self._objects(self._checked(done).stdout)
@@ -65,19 +62,17 @@ class ShellTransport(SshShell):
         return found
 
     def ask(self, commands: Sequence[str]) -> tuple[Reply, ...]:
-        """Return the answer to each command, in order; one that fails is an answer with a failure."""
         return ask(self.line, commands)
 
     def stage(self, document: NvuePatch, *, replaces: bool = False) -> str:
-        """Make a revision of what is applied and a document, or of the document alone; return its name."""
-        # JSON is YAML, and leaves no doubt about what is text.
+        # JSON is YAML, and marks what is text.
         return self.stage_text(json.dumps(document.items()), replaces=replaces)
 
     def stage_text(self, text: str, *, replaces: bool = False) -> str:
-        """Make a revision of a file; what this user had staged before is forgotten."""
+        """Stage a file as a new revision, and discard what this user had staged before."""
         command = STAGE.format(verb="replace" if replaces else "patch")
         done = self._staged(command, text)
-        if "created" not in done.stdout:  # it went into a revision that was begun before
+        if "created" not in done.stdout:  # it was added to a revision that was staged before
             self.discard()
             done = self._staged(command, text)
         revision = transport.revision_in(done.stdout)
@@ -86,32 +81,26 @@ class ShellTransport(SshShell):
         return revision
 
     def add(self, revision: str, text: str) -> None:
-        """Add to a staged revision what a file says; DeviceError when it is refused, and the revision is as before."""
         if "created" in self._staged(STAGE.format(verb="patch"), text).stdout:
-            what = f"{self.device}: what is added to revision {revision} went into another"
-            raise DeviceError(Problem(what, "see nv config history"))
+            what = f"{self.device}: the switch added to another revision than {revision}"
+            raise DeviceError(Problem(what, "check nv config history"))
 
     def _staged(self, command: str, text: str) -> Done:
         done = self.line.run(command, max(self.timeout_s, APPLYING_S), text)
         if done.exit_code == NOT_WRITTEN:
-            raise self._refused("no file can be written", done, "see whether its disk is full")
+            raise self._refused("no file can be written", done, "check whether its disk is full")
         if done.exit_code != 0 or transport.FAILED.search(done.output):
             raise self._refused("refuses the configuration", done, "nothing was changed")
         return done
 
     def difference(self, running: str, intended: str) -> Any:
-        """Return what differs between two revisions, as a list of `set` and `unset`."""
         return self._items(self._run(_diff_command(running, intended)))
 
     def apply(self, revision: str, message: str, confirm_s: int | None) -> Any:
-        """Apply a revision, for some seconds or for good; return how what runs then differs from it.
-
-        DeviceError when the switch says that it failed.
-        """
         return self._apply(_apply_command(revision, message, confirm_s), revision)
 
     def apply_guarded(self, revision: str, message: str) -> Any:
-        """Apply a revision as `apply` does while the timer runs; DeviceError when its time is up."""
+        """Apply a revision while the revert timer runs; DeviceError if it has fired."""
         return self._apply(self.guard.within(_apply_command(revision, message, None)), revision)
 
     def _apply(self, command: str, revision: str) -> Any:
@@ -119,8 +108,8 @@ class ShellTransport(SshShell):
         comparing = shell_batch.ShellStep(_diff_command("applied", revision), self.timeout_s)
         done, *compared = shell_batch.run(self.line, (applying, comparing))
         if done.exit_code == LATE:
-            what = f"{self.device}: the time was up before all of the change was applied, and it was taken back"
-            raise DeviceError(Problem(what, "give it more time"))
+            what = f"{self.device}: the revert timer fired before all of the change was applied, and it was reverted"
+            raise DeviceError(Problem(what, "allow more time"))
         if done.exit_code != 0 or transport.FAILED.search(done.output):
             raise self._refused("the change was not applied", done, "the switch runs what it ran before")
         if not compared:
@@ -128,48 +117,42 @@ class ShellTransport(SshShell):
         return self._items(self._checked(compared[0]))
 
     def is_waiting(self) -> bool:
-        """Whether an applied revision waits to be confirmed."""
         done = self.line.run(UNLESS_ARMED + "nv config apply --confirm-status")
         if done.exit_code == TAKEN:
             return True
         return done.exit_code == 0 and bool(done.output) and not transport.NOT_WAITING.search(done.output)
 
     def confirm(self) -> ConfirmedState:
-        """Keep what waits; return what became of it."""
         done = self.line.run(UNLESS_ARMED + "nv config apply --confirm-yes", max(self.timeout_s, APPLYING_S))
         if done.exit_code == TAKEN:
             self.guard.disarm()
             return ConfirmedState.UNSAVED_ON_PURPOSE
         if done.exit_code != 0 or transport.FAILED.search(done.output):
-            raise self._refused("the change was not confirmed", done, "it goes back by itself, if it has not already")
+            raise self._refused("the change was not confirmed", done, "it reverts by itself, if it has not already")
         return ConfirmedState.SAVED if transport.SAVED.search(done.output) else ConfirmedState.UNSAVED
 
     def abort(self) -> None:
-        """Take back what waits."""
         done = self.line.run(UNLESS_ARMED + "nv config apply --confirm-no", max(self.timeout_s, APPLYING_S))
         if done.exit_code == TAKEN:
             self.guard.fire(max(self.timeout_s, APPLYING_S))
         elif done.exit_code != 0:
-            raise self._refused("the change was not taken back", done, "it goes back when its time is up")
+            raise self._refused("the change was not reverted", done, "it reverts when its time is up")
 
     def save(self) -> None:
-        """Save what is applied to startup."""
         done = self.line.run("nv config save", max(self.timeout_s, APPLYING_S))
         if done.exit_code != 0 or not transport.SAVED.search(done.output):
-            raise self._refused("the configuration runs but was not saved", done, "nv config save, once it can")
+            raise self._refused("the configuration runs but was not saved", done, "run nv config save")
 
     def discard(self) -> None:
-        """Forget what is staged."""
         self.line.run("nv config detach")
 
     def applied(self) -> str:
-        """Return the name of the revision that runs."""
         found = transport.applied_in(self._run("nv config revision").stdout)
         same = (name for name in found if transport.is_empty_difference(self.difference(name, "applied")))
         return next(same, "")
 
     def printed(self, command: str) -> str:
-        """Return what a command of any kind prints, errors included."""
+        """Run any command; the output includes errors."""
         done = self.line.run(command, APPLYING_S)
         return done.stdout + done.stderr
 
@@ -178,7 +161,7 @@ class ShellTransport(SshShell):
 
     def _checked(self, done: Done) -> Done:
         if done.exit_code != 0:
-            raise AccessError(Problem(f"{self.device}: nv fails: {_line(done)}", "see whether nvued runs"))
+            raise AccessError(Problem(f"{self.device}: nv fails: {_one_line(done)}", "check whether nvued runs"))
         return done
 
     def _items(self, done: Done) -> Any:
@@ -186,15 +169,15 @@ class ShellTransport(SshShell):
 
     def _objects(self, text: str) -> Any:
         try:
-            return transport.objects(text)
+            return json.loads(text)
         except (ValueError, RecursionError):
             raise self._garbled() from None
 
     def _garbled(self, what: str = "what is not JSON") -> AccessError:
-        return AccessError(Problem(f"{self.device}: nv answers with {what}", "see whether nvued runs"))
+        return AccessError(Problem(f"{self.device}: nv answers with {what}", "check whether nvued runs"))
 
     def _refused(self, what: str, done: Done, remedy: str) -> DeviceError:
-        return DeviceError(Problem(f"{self.device}: {what}: {_line(done)}", remedy))
+        return DeviceError(Problem(f"{self.device}: {what}: {_one_line(done)}", remedy))
 
 
 def _show_command(path: str, view: str) -> str:
@@ -213,10 +196,10 @@ def _diff_command(running: str, intended: str) -> str:
     return shlex.join(["nv", "config", "diff", running, intended, "-o", "json"])
 
 
-def _line(done: Done) -> str:
-    """Return what was said in one line, as far as a message may be long."""
-    said = "; ".join(line.strip() for line in done.output.splitlines() if line.strip())
-    return said[:400] or f"exit code {done.exit_code}"
+def _one_line(done: Done) -> str:
+    """Join the output of a failed command to one line, truncated to a readable size."""
+    output = "; ".join(line.strip() for line in done.output.splitlines() if line.strip())
+    return output[:400] or f"exit code {done.exit_code}"
 
 
 FILE = "~/.netkit-revert"
@@ -224,20 +207,20 @@ LOCK = "~/.netkit-revert.lock"
 TAKEN, BUSY, LATE = 77, 75, 76
 MESSAGE = "netkit: not confirmed in time"
 IS_ARMED = f"[ -e {FILE} ] && read -r group revision < {FILE} && kill -s 0 -- -$group 2>/dev/null"
-# Before a command of NVUE's own: exit with TAKEN when the change is one of these.
+# Goes before a command of NVUE's own commit confirmation: exit with TAKEN if netkit's timer runs instead.
 UNLESS_ARMED = f"if {IS_ARMED}; then exit {TAKEN}; fi; "
 DISARM = f"mv {FILE} {FILE}.taken 2>/dev/null || exit 1; read -r group revision < {FILE}.taken; rm -f {FILE}.taken"
 
 
 class RevertTimer:
-    """The timer of one switch."""
+    """A timer on the switch that reverts a change of several applies."""
 
     def __init__(self, device: str, line: SshLine) -> None:
         self.device = device
         self.line = line
 
     def arm(self, revision: str, seconds: int) -> None:
-        """Go back to a revision after some seconds."""
+        """Revert to a revision after some seconds, unless disarmed."""
         revision = shlex.quote(revision)
         back = f"mv {FILE} {FILE}.late && nv config apply {revision} -y -m '{MESSAGE}'; rm -f {FILE}.late"
         timer = f"umask 077; echo $$ {revision} > {FILE} && sleep {seconds} && flock {LOCK} sh -c {shlex.quote(back)}"
@@ -247,66 +230,61 @@ class RevertTimer:
         if done.exit_code == BUSY:
             raise DeviceError(Problem(f"{self.device}: a change waits to be confirmed", "confirm it, or wait"))
         if done.exit_code != 0:
-            what = f"{self.device}: no timer can be set that would take the change back"
-            raise DeviceError(Problem(what, "see whether its disk is full"))
+            what = f"{self.device}: the revert timer cannot be started"
+            raise DeviceError(Problem(what, "check whether its disk is full"))
 
     def within(self, command: str) -> str:
-        """Return a command that runs only while the timer does, else exits with LATE."""
+        """Wrap a command so that it exits with LATE if the timer has fired."""
         return f"flock {LOCK} sh -c {shlex.quote(f'[ -e {FILE} ] || exit {LATE}; {command}')}"
 
     def disarm(self) -> None:
-        """Keep what was applied."""
+        """Keep what is applied."""
         self._end("kill -s TERM -- -$group")
 
     def fire(self, timeout_s: float) -> None:
-        """Go back now."""
+        """Revert now."""
         self._end(f"kill -s TERM -- -$group; nv config apply $revision -y -m '{MESSAGE}'", timeout_s)
 
     def _end(self, command: str, timeout_s: float | None = None) -> None:
         done = self.line.run(f"{DISARM}; {command}", timeout_s)
         if done.exit_code != 0:
-            what = f"{self.device}: the change was taken back before it was confirmed"
-            raise DeviceError(Problem(what, "see what took so long, and apply it again"))
+            what = f"{self.device}: the change was reverted before it was confirmed"
+            raise DeviceError(Problem(what, "find out what took so long, and apply it again"))
 
 
-MOST_STREAMS = 4
-"""As many as others poll a switch with and leave its control CPU alive; sshd takes up to ten."""
-WORTH = 32
-"""Below as many commands a stream of its own costs more than it saves."""
+MOST_SESSIONS = 4
+"""Concurrent sessions that leave the control CPU of a switch responsive; sshd accepts ten."""
+PER_SESSION = 32
+"""With fewer commands a session of their own costs more than it saves."""
 PACE_S = 0.5
-"""What each command beyond that adds to the time a stream may take."""
+"""Seconds by which each further command raises the time limit of a session."""
 NVUE = "nv "
 
 
 def ask(line: SshLine, commands: Sequence[str]) -> tuple[Reply, ...]:
-    """Return the answer to each command, in order. AccessError only when the connection is gone."""
-    # What needs no nvued comes first, to be told even where nvued hangs.
-    wanted = sorted(dict.fromkeys(commands), key=lambda command: command.startswith(NVUE))
-    count = max(1, min(MOST_STREAMS, len(wanted) // WORTH))
-    hands = [wanted[at::count] for at in range(count)]
+    """Run commands, over several sessions if there are many. AccessError only if all of them are lost."""
+    # Commands that do not need nvued come first: they succeed even if nvued hangs.
+    unique = sorted(dict.fromkeys(commands), key=lambda command: command.startswith(NVUE))
+    count = max(1, min(MOST_SESSIONS, len(unique) // PER_SESSION))
+    batches = [unique[at::count] for at in range(count)]
+
+    def run(batch: Sequence[str]) -> tuple[Reply, ...] | AccessError:
+        limit_s = line.target.timeout_s + PACE_S * max(0, len(batch) - PER_SESSION)
+        try:
+            return shell_batch.ask(line, batch, timeout_s=limit_s)
+        except AccessError as error:
+            return error
+
     with ThreadPoolExecutor(count) as pool:
-        answered = list(pool.map(lambda hand: _stream(line, hand), hands))
-    lost = [one for one in answered if isinstance(one, AccessError)]
-    if len(lost) == count:
-        raise lost[0]
-    told = {
-        command: reply
-        for hand, one in zip(hands, answered, strict=True)
-        for command, reply in zip(hand, _replies(one, len(hand)), strict=True)
-    }
-    return tuple(told[command] for command in commands)
-
-
-def _stream(line: SshLine, hand: Sequence[str]) -> tuple[Reply, ...] | AccessError:
-    """Return the answers of one stream, or why there are none: the others may have theirs."""
-    limit_s = line.target.timeout_s + PACE_S * max(0, len(hand) - WORTH)
-    try:
-        return shell_batch.ask(line, hand, timeout_s=limit_s)
-    except AccessError as error:
-        return error
-
-
-def _replies(answered: tuple[Reply, ...] | AccessError, count: int) -> tuple[Reply, ...]:
-    if isinstance(answered, AccessError):
-        return (Reply("", f"not answered: {answered.problems[0].message}"),) * count
-    return answered
+        results = list(pool.map(run, batches))
+    replies: dict[str, Reply] = {}
+    errors: list[AccessError] = []
+    for batch, result in zip(batches, results, strict=True):
+        if isinstance(result, AccessError):
+            errors.append(result)
+            replies.update(dict.fromkeys(batch, Reply("", f"not answered: {result.problems[0].message}")))
+        else:
+            replies.update(zip(batch, result, strict=True))
+    if len(errors) == count:
+        raise errors[0]
+    return tuple(replies[command] for command in commands)

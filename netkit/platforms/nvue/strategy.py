@@ -1,4 +1,4 @@
-"""How changes get onto a switch that runs NVUE, and what that costs."""
+"""How changes are applied to a switch that runs NVUE, and what that costs."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -13,12 +13,12 @@ BGP = "UG, BGP"
 PORTS = "UG, Switch Port Attributes"
 BFD = "UG, BFD"
 AR = "UG, Adaptive Routing"
-OURS = "derived"
+DERIVED = "derived"
 
 PEERS = ("vrf", "default", "router", "bgp")
 WATCHDOG = "reloads switchd, with the buffers as they are"
 RELOAD = "reloads switchd: a moment of loss on every port"
-MANAGEMENT = "netkit's own way in moves: the timed revert covers a mistake"
+MANAGEMENT = "netkit's own access changes: the timed revert covers a mistake"
 
 RISKS = RiskTable(
     objects=(
@@ -32,54 +32,54 @@ RISKS = RiskTable(
     ),
     in_use=(("interface", "*", "ip*", "address"), ("interface", "*", "bridge"), (*PEERS, "neighbor", "*")),
     rules=(
-        Rule(("interface", "eth*", "description"), Risk.NONE, source=OURS),
-        Rule(("interface", "eth*"), Risk.LOW, MANAGEMENT, OURS),
-        Rule(("interface", "*", "description"), Risk.NONE, source=OURS),
-        Rule(("interface", "*", "type"), Risk.NONE, source=OURS),
-        Rule(("interface", "*", "qos", "pfc-watchdog"), Risk.LOW, WATCHDOG, OURS),
+        Rule(("interface", "eth*", "description"), Risk.NONE, source=DERIVED),
+        Rule(("interface", "eth*"), Risk.LOW, MANAGEMENT, DERIVED),
+        Rule(("interface", "*", "description"), Risk.NONE, source=DERIVED),
+        Rule(("interface", "*", "type"), Risk.NONE, source=DERIVED),
+        Rule(("interface", "*", "qos", "pfc-watchdog"), Risk.LOW, WATCHDOG, DERIVED),
         Rule(("interface", "*", "qos"), Risk.BUFFER, RELOAD, QOS),
         Rule(("interface", "*", "router", "adaptive-routing"), Risk.BUFFER, RELOAD, AR),
-        Rule(("interface", "*", "link", "breakout"), Risk.PORT, "the ports of the cage are made anew", PORTS),
+        Rule(("interface", "*", "link", "breakout"), Risk.PORT, "the ports of the cage are created again", PORTS),
         Rule(("interface", "*", "link"), Risk.PORT, "the link goes down and up", PORTS),
-        Rule(("interface", "*", "ip*"), Risk.SESSION, "what uses the address starts over", OURS),
-        Rule(("interface", "*", "vrf"), Risk.SESSION, "the port leaves its routing table", OURS),
-        Rule(("interface", "*", "bridge"), Risk.PORT, "the port changes its VLAN", OURS),
-        Rule(("interface", "*", "vlan"), Risk.SESSION, "the gateway moves", OURS),
-        Rule(("interface", "*"), Risk.PORT, "the port is made anew", OURS),
-        Rule(("bridge", "domain", "*", "ageing"), Risk.LOW, source=OURS),
-        Rule(("bridge", "domain", "*", "vlan", "*"), Risk.LOW, "a VLAN nobody is in yet", OURS, when="added"),
-        Rule(("bridge",), Risk.PORT, "hosts lose their VLAN", OURS),
-        Rule(("qos", "pfc-watchdog"), Risk.LOW, WATCHDOG, OURS),
+        Rule(("interface", "*", "ip*"), Risk.SESSION, "whatever uses the address restarts", DERIVED),
+        Rule(("interface", "*", "vrf"), Risk.SESSION, "the port leaves its routing table", DERIVED),
+        Rule(("interface", "*", "bridge"), Risk.PORT, "the port changes its VLAN", DERIVED),
+        Rule(("interface", "*", "vlan"), Risk.SESSION, "the gateway moves", DERIVED),
+        Rule(("interface", "*"), Risk.PORT, "the port is created again", DERIVED),
+        Rule(("bridge", "domain", "*", "ageing"), Risk.LOW, source=DERIVED),
+        Rule(("bridge", "domain", "*", "vlan", "*"), Risk.LOW, "a VLAN without members yet", DERIVED, when="added"),
+        Rule(("bridge",), Risk.PORT, "hosts lose their VLAN", DERIVED),
+        Rule(("qos", "pfc-watchdog"), Risk.LOW, WATCHDOG, DERIVED),
         Rule(("qos",), Risk.BUFFER, RELOAD, QOS),
         Rule(("router", "adaptive-routing"), Risk.BUFFER, RELOAD, AR),
         Rule(("router", "bfd", "state"), Risk.SESSION, "restarts FRR: every session", BFD),
         Rule(("router", "bfd", "offload"), Risk.SESSION, "every BFD session goes down while it switches", BFD),
-        Rule(("router", "bfd"), Risk.SESSION, "BFD sessions negotiate anew", OURS),
+        Rule(("router", "bfd"), Risk.SESSION, "BFD sessions negotiate again", DERIVED),
         Rule(("router", "bgp", "graceful-shutdown"), Risk.LOW, "traffic moves to other paths", BGP),
         Rule(("router", "bgp"), Risk.SESSION, "every BGP session starts over", BGP),
-        Rule(("router", "policy"), Risk.LOW, "routes are judged anew", BGP),
+        Rule(("router", "policy"), Risk.LOW, "routes are evaluated again", BGP),
         Rule((*PEERS, "neighbor", "*", "graceful-shutdown"), Risk.LOW, "traffic moves to other paths", BGP),
         Rule((*PEERS, "neighbor", "*"), Risk.SESSION, "the session starts over", BGP),
-        Rule((*PEERS, "peer-group", "*", "address-family", "*", "policy"), Risk.LOW, "routes are judged anew", BGP),
-        Rule((*PEERS, "peer-group"), Risk.SESSION, "the sessions of the group start over", OURS),
+        Rule((*PEERS, "peer-group", "*", "address-family", "*", "policy"), Risk.LOW, "routes are evaluated again", BGP),
+        Rule((*PEERS, "peer-group"), Risk.SESSION, "the sessions of the group start over", DERIVED),
         Rule((*PEERS, "state"), Risk.SESSION, "every BGP session starts over", BGP),
-        Rule((*PEERS, "address-family", "*", "state"), Risk.SESSION, "every BGP session negotiates anew", OURS),
+        Rule((*PEERS, "address-family", "*", "state"), Risk.SESSION, "every BGP session negotiates again", DERIVED),
         Rule((*PEERS, "address-family"), Risk.LOW, "routes move", BGP),
         Rule((*PEERS, "path-selection"), Risk.LOW, "routes move", BGP),
-        Rule(PEERS, Risk.SESSION, "every BGP session may start over", OURS),
-        Rule(("vrf", "mgmt"), Risk.LOW, MANAGEMENT, OURS),
-        Rule(("system", "aaa", "user"), Risk.LOW, "an account to log in with", OURS),
-        Rule(("system", "hostname"), Risk.LOW, "LLDP neighbours see another name", OURS),
-        Rule(("system",), Risk.LOW, source=OURS),
-        Rule(("service",), Risk.LOW, source=OURS),
+        Rule(PEERS, Risk.SESSION, "every BGP session may start over", DERIVED),
+        Rule(("vrf", "mgmt"), Risk.LOW, MANAGEMENT, DERIVED),
+        Rule(("system", "aaa", "user"), Risk.LOW, "an account to log in with", DERIVED),
+        Rule(("system", "hostname"), Risk.LOW, "LLDP neighbours see another name", DERIVED),
+        Rule(("system",), Risk.LOW, source=DERIVED),
+        Rule(("service",), Risk.LOW, source=DERIVED),
     ),
 )
 
 
 SUB_PORT = re.compile(r"(swp\d+)s\d+")
 
-# What applying a branch does beside the change itself (Cumulus Linux user guide: Quality of Service, Adaptive Routing,
-# BFD). Unverified on a switch. Of one branch the first that fits holds.
+# Side effects of applying a branch (Cumulus Linux user guide: Quality of Service, Adaptive Routing, BFD). Unverified on
+# a switch. The first entry that matches a path counts.
 COSTS: dict[Path, str] = {
     ("qos", "pfc-watchdog"): "PFC watchdog: switchd reloads",
     ("qos",): "QoS: switchd reloads, with a moment of loss on every port",
@@ -91,46 +91,39 @@ LAST_RESTARTING = (5, 12)
 
 
 def strategy(situation: Situation) -> Strategy:
-    """Return how the changes are made: one patch, or two where ports of a cage go away."""
+    """Choose one patch, or two if ports of a cage are removed."""
     if not situation.changes:
         return Strategy(NOTHING)
     cages = sorted(joined_cages(situation.changes, situation.running))
     patch = "nv config patch, nv config apply with a timed revert, confirm"
     steps: tuple[str, ...] = (patch,)
     if cages:
-        named = ", ".join(cages)
-        first = f"remove the ports of {named} and apply"
-        steps = (first, f"change the breakout of {named} with all the rest: {patch}")
-    return Strategy("patch", steps, tuple(_costs(situation)))
+        names = ", ".join(cages)
+        steps = (
+            f"remove the ports of {names} and apply",
+            f"change the breakout of {names} with all the rest: {patch}",
+        )
+    paths = [path[2:] if path[0] == "interface" else path for path in (change.path for change in situation.changes)]
+    heads = {next((head for head in COSTS if path[: len(head)] == head), None) for path in paths}
+    costs = {head: cost for head, cost in COSTS.items() if head in heads}
+    adaptive = ("router", "adaptive-routing")
+    if adaptive in costs and version_key(situation.version)[:2] <= LAST_RESTARTING:
+        costs[adaptive] = RESTARTING_SWITCHD
+    return Strategy("patch", steps, tuple(costs.values()))
 
 
 def joined_cages(changes: Iterable[Change], running: Config) -> set[str]:
-    """Return cages whose breakout changes while their ports are configured; NVUE wants the ports gone before."""
+    """Find cages whose breakout changes while their ports are configured: NVUE wants the ports removed first."""
     broken = {change.path[1] for change in changes if is_breakout(change) and not change.is_addition}
     ports = (SUB_PORT.fullmatch(path[1]) for path in running if path[0] == "interface")
     return broken & {port[1] for port in ports if port}
 
 
 def is_breakout(change: Change) -> bool:
-    """Whether a change is of how the cage of a port is split."""
     return change.path[0] == "interface" and change.path[2:4] == ("link", "breakout")
 
 
-def _costs(situation: Situation) -> Iterator[str]:
-    paths = (_device_wide(change.path) for change in situation.changes)
-    heads = {next((head for head in COSTS if path[: len(head)] == head), None) for path in paths}
-    for head, cost in COSTS.items():
-        if head in heads:
-            restarts = head[1:] == ("adaptive-routing",) and version_key(situation.version)[:2] <= LAST_RESTARTING
-            yield RESTARTING_SWITCHD if restarts else cost
-
-
-def _device_wide(path: Path) -> Path:
-    return path[2:] if path[0] == "interface" else path
-
-
 def constraints() -> Iterator[Constraint]:
-    """Yield what changes cost, and what is refused."""
     for path, cost in COSTS.items():
         yield Constraint(" ".join(path), cost.partition(": ")[2])
     yield Constraint("interface * link breakout", "two applies when ports of the cage are configured")

@@ -1,23 +1,22 @@
-"""NVUE: everything startup.yaml needs, decided."""
+"""The values that the templates of NVUE need."""
 
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from netkit.design.fabric import Fabric, Port, Snmp, Switch
+from netkit.design.fabric import Fabric, Snmp, Switch
 from netkit.design.policy import PrefixList, announced, prefix_lists
 from netkit.design.traffic import EcnThresholds, LosslessProfile
 from netkit.platforms.nvue.dialects import NvueDialect, dialect
 from netkit.render.artifact import Artifact
 
-# What `qos roce mode lossless` sets by itself (Cumulus Linux user guide, RDMA over Converged Ethernet); only
-# what differs from it is rendered, so that netkit does not fight the mode.
-# The mode keeps its traffic classes wherever the priorities go: RoCE is class 3, CNP class 6, the rest class 0.
+# Defaults of `qos roce mode lossless` (Cumulus Linux user guide, RDMA over Converged Ethernet). Only what differs from
+# them is rendered. The mode keeps its traffic classes for any priorities: RoCE is class 3, CNP 6, everything else 0.
 MODE_ROCE_CLASS, MODE_CNP_CLASS, MODE_REST_CLASS = 3, 6, 0
 MODE_CLASSES = {3: MODE_ROCE_CLASS, 6: MODE_CNP_CLASS}
 MODE_ECN = EcnThresholds(150_000, 1_500_000, 100)
 MODE_WEIGHTS = (50, 50)
-FLOOD_PPS = 100  # unknown unicast of a host port: enough to find a host again, too little to fill a lossless queue
+FLOOD_PPS = 100  # unknown unicast of a host port: enough to relearn a host, too little to fill a lossless queue
 MAC_AGEING_S = 1800  # above Cumulus Linux's ARP refresh of 1080 s, so that a MAC never ages before its ARP entry
 
 
@@ -83,7 +82,7 @@ class NvueQos:
 
 @dataclass(frozen=True, slots=True)
 class NvueView:
-    """What of one switch is neither in the design nor a word of the release."""
+    """Values of one switch that neither the design nor the dialect of its release has."""
 
     words: NvueDialect
     ageing_s: int
@@ -98,7 +97,6 @@ class NvueView:
 
 
 def artifacts(fabric: Fabric, switch: Switch) -> Iterator[Artifact]:
-    """Yield startup.yaml."""
     view = build(fabric, switch)
     yield Artifact(
         "startup.yaml", "nvue/startup.yaml.j2", {"view": view, "switch": switch, "fabric": fabric, "words": view.words}
@@ -106,15 +104,18 @@ def artifacts(fabric: Fabric, switch: Switch) -> Iterator[Artifact]:
 
 
 def ztp(fabric: Fabric, switch: Switch) -> Iterator[Artifact]:
-    """Yield the script Cumulus Linux runs on its first boot; none for a switch without a management address."""
+    """Yield the script that Cumulus Linux runs on first boot; none without a management address."""
     if switch.management:
         context = {"switch": switch, "fabric": fabric, "words": dialect(switch.version)}
         yield Artifact("ztp.sh", "nvue/ztp.sh.j2", context)
 
 
 def build(fabric: Fabric, switch: Switch) -> NvueView:
-    """Return the view of a switch."""
-    profiles = _ecn_profiles(switch)
+    ecn = {port.profile.ecn: port.speed_gbps for port in switch.ports if port.profile.ecn != MODE_ECN}
+    profiles = tuple(
+        NvueEcnProfile(f"ecn-{speed}g", thresholds)
+        for thresholds, speed in sorted(ecn.items(), key=lambda item: item[1])
+    )
     return NvueView(
         words=dialect(switch.version),
         ageing_s=MAC_AGEING_S,
@@ -134,41 +135,28 @@ def build(fabric: Fabric, switch: Switch) -> NvueView:
 
 
 def _interfaces(switch: Switch, profiles: dict[EcnThresholds, str]) -> Iterator[NvueInterface]:
+    fastest = max(other.ports * other.speed_gbps for other in switch.model.splits)
+    must_force = bool(switch.model.platforms.get("nvue", {}).get("force_speed"))  # the model cannot negotiate a speed
     for port in switch.ports:
         is_host = port.role == "host"
+        split = port.profile.split
+        follows_from_breakout = split.ports * split.speed_gbps == fastest
         yield NvueInterface(
             name=port.name,
             description=port.description,
             access=switch.vlan.number if switch.vlan and is_host else None,
             address=port.address or None,
-            speed=_forced_speed(switch, port),
+            speed=split.speed_gbps if must_force or not follows_from_breakout else None,
             adaptive_routing=switch.adaptive_routing and not is_host,
             ecn_profile=profiles.get(port.profile.ecn),
         )
-
-
-def _forced_speed(switch: Switch, port: Port) -> int | None:
-    """Return the speed where it does not follow from the breakout, or where the model cannot negotiate it."""
-    split = port.profile.split
-    fastest = max(other.ports * other.speed_gbps for other in switch.model.splits)
-    follows = split.ports * split.speed_gbps == fastest
-    must_force = bool(switch.model.platforms.get("nvue", {}).get("force_speed"))
-    return split.speed_gbps if must_force or not follows else None
-
-
-def _ecn_profiles(switch: Switch) -> tuple[NvueEcnProfile, ...]:
-    found = {port.profile.ecn: port.speed_gbps for port in switch.ports if port.profile.ecn != MODE_ECN}
-    return tuple(
-        NvueEcnProfile(f"ecn-{speed}g", thresholds)
-        for thresholds, speed in sorted(found.items(), key=lambda item: item[1])
-    )
 
 
 def _qos(lossless: LosslessProfile, switch: Switch, profiles: tuple[NvueEcnProfile, ...]) -> NvueQos:
     longest = max((port.profile.cable.length_m for port in switch.ports), default=1)
     roce, cnp, rest = lossless.roce, lossless.cnp, lossless.best_effort
     classes = {roce.priority: MODE_ROCE_CLASS, cnp.priority: MODE_CNP_CLASS}
-    wanted = ((priority, classes.get(priority, MODE_REST_CLASS)) for priority in range(8))
+    intended = ((priority, classes.get(priority, MODE_REST_CLASS)) for priority in range(8))
     schedulers = (
         Scheduler(MODE_REST_CLASS, rest.weight),
         Scheduler(MODE_ROCE_CLASS, roce.weight),
@@ -181,7 +169,7 @@ def _qos(lossless: LosslessProfile, switch: Switch, profiles: tuple[NvueEcnProfi
         schedulers=schedulers if (rest.weight, roce.weight) != MODE_WEIGHTS else (),
         priority_to_class=tuple(
             (priority, traffic)
-            for priority, traffic in wanted
+            for priority, traffic in intended
             if traffic != MODE_CLASSES.get(priority, MODE_REST_CLASS)
         ),
         dscps=tuple(

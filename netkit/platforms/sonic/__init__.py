@@ -6,7 +6,7 @@ from netkit.platforms.sonic.hardware import missing
 
 
 def port_name(model: SwitchModel, split: Split, cage: int, port: int) -> str:
-    """Return EthernetN, where N counts lanes: the model's first index, the cage's first lane, the port's own."""
+    """Name a port EthernetN, where N counts lanes: the model's first index, the cage's first lane, the port's own."""
     data = model.platforms.get("sonic", {})
     step = data.get("lanes_per_index") or model.lanes_per_cage
     return f"Ethernet{(data.get('first_index') or 0) + (cage - 1) * step + port * split.lanes_per_port}"
@@ -43,7 +43,11 @@ PLATFORM = Platform(
                 model.platforms["sonic"]["buffer_model"] == "dynamic" and version_key(version) < (202405,)
             ),
         ),
-        Ignored("services.login", "CONFIG_DB has none; the first boot makes it (netkit render --ztp)", severity="note"),
+        Ignored(
+            "services.login",
+            "CONFIG_DB has none; the first boot creates it (netkit render --ztp)",
+            severity="note",
+        ),
     ),
     capabilities=capabilities(
         breakout="native",
@@ -67,9 +71,12 @@ PLATFORM = Platform(
         syslog="native",
         snmpv3="native",
         management_vrf="native",
-        change_in_place=("patch or reload", "what the generic updater refuses needs config reload: minutes of outage"),
+        change_in_place=(
+            "patch or reload",
+            "what the generic updater refuses takes config reload: minutes of outage",
+        ),
         replace_whole=("reload", "config reload of the written files"),
-        timed_revert=("on device", "a timer that goes back to the checkpoint, or reloads the files from before"),
+        timed_revert=("on device", "a timer that rolls back to a checkpoint, or reloads the previous files"),
         drain_in_place=("native", "BGP graceful shutdown in FRR, not saved"),
     ),
 )

@@ -1,7 +1,7 @@
 """The SNMP agent and the gNMI server of SONiC.
 
-The server shows COUNTERS_DB: below COUNTERS/Ethernet* a port, below …/Queues a queue. It calls ports by their aliases
-where they have any.
+The server exposes COUNTERS_DB: a port is at COUNTERS/Ethernet*, its queues are below …/Queues. It names ports by their
+aliases if they have any.
 """
 
 import re
@@ -11,7 +11,7 @@ from functools import partial
 from netkit.facts import Absent, Facts, counter
 from netkit.facts.device import Interface
 from netkit.platforms.agents import Agents, GnmiDatabase, GnmiDialect, SensorValue, SnmpDialect, Sums
-from netkit.platforms.gnmi.facts import count
+from netkit.platforms.gnmi.facts import count as gnmi
 from netkit.platforms.gnmi.message import ONCE, Update, read
 from netkit.platforms.json_access import Shown, named, number, text, whole
 from netkit.platforms.snmp.facts import counter as snmp
@@ -21,9 +21,9 @@ from netkit.platforms.view import View
 
 PORT = re.compile(r"Ethernet\d{1,4}", re.ASCII)
 FIRST_BUNDLE = 1000
-"""ifIndex is the number of a port plus 1; from here on there are port channels, then VLANs and management."""
+"""ifIndex is the number of a port plus 1; larger ones are port channels, VLANs and management."""
 CISCO: Oid = (1, 3, 6, 1, 4, 1, 9, 9)
-"""The agent shows SONiC's own counters in two MIBs of Cisco."""
+"""The agent exposes SONiC's own counters in two MIBs of Cisco."""
 PFC = SnmpQuery("cpfcIfPriorityTable", (*CISCO, 813, 1, 2, 1), (2, 3)).command
 QUEUES = SnmpQuery("csqIfQosGroupStatsTable", (*CISCO, 580, 1, 5, 5, 1), (4,)).command
 EGRESS = 2
@@ -35,13 +35,13 @@ PORT_TABLE = "APPL_DB:/PORT_TABLE"
 OF_PRIORITY_FIELD = {form.format(one): (name, one) for name, form in OF_PRIORITY.items() for one in PRIORITIES}
 OF_BIN_FIELD = {OF_BIN.format(one): ("fec_bin", one) for one in BINS}
 NUMBERED = {**OF_PRIORITY_FIELD, **OF_BIN_FIELD}
-"""Field of a port → the counter of a priority or a bin that it is."""
+"""Field of a port → (counter, priority or FEC bin)."""
 SWITCHED = {"up": True, "down": False}
 MBPS_PER_GBPS = 1000
 
 
 def _sums(fields: Mapping[str, Sequence[str]]) -> Mapping[str, Sums]:
-    """Return what a counter is the sum of; of two fields either may be missing."""
+    """Convert groups of fields to sums; of two fields either may be missing."""
     return {name: (tuple(each), *((one,) for one in each)) for name, each in fields.items()}
 
 
@@ -50,8 +50,6 @@ COUNTERS: Mapping[str, Sums] = {
     **_sums(OF_QUEUE),
     **{name: ((name,),) for name, _ in NUMBERED.values()},
 }
-
-
 PORT_FIELDS = frozenset(field for each in OF_PORT.values() for field in each)
 QUEUE_FIELDS = frozenset(field for each in OF_QUEUE.values() for field in each)
 DEEPEST = 3
@@ -59,22 +57,24 @@ DEEPEST = 3
 
 
 def counts(update: Update, names: Mapping[str, str]) -> Iterator[tuple[tuple[str, str], int]]:
-    """Yield what the rows of an update count, by field and place."""
-    for called, row in _counted(update.path[-1].name if update.path else "", update.value, DEEPEST):
-        name, _, queue = called.partition(":")
+    """Yield the counters in an update, by field and place."""
+    for label, row in _rows_below(update.path[-1].name if update.path else "", update.value, DEEPEST):
+        name, _, queue = label.partition(":")
         port = names.get(name, name)
-        if queue:
-            yield from _of_queue(row, port, whole(queue))
-        else:
+        if not queue:
             yield from _of_port(row, port)
+        elif (number := whole(queue)) in PRIORITIES:
+            for field in QUEUE_FIELDS & row.keys():
+                if (count := whole(row[field])) is not None:
+                    yield (field, f"{port}/{number}"), count
 
 
-def _counted(name: str, value: object, deeper: int) -> Iterator[tuple[str, Shown]]:
-    """Yield the rows of a tree by their names: what has fields and no rows in it."""
+def _rows_below(name: str, value: object, depth: int) -> Iterator[tuple[str, Shown]]:
+    """Yield the rows of a tree by name: objects that hold fields instead of rows."""
     rows = dict(named(value))
-    if rows and deeper:
+    if rows and depth:
         for below, row in rows.items():
-            yield from _counted(below, row, deeper - 1)
+            yield from _rows_below(below, row, depth - 1)
     elif isinstance(value, dict):
         yield name, value
 
@@ -84,30 +84,23 @@ def _of_port(row: Shown, port: str) -> Iterator[tuple[tuple[str, str], int]]:
         if (count := whole(row[field])) is not None:
             yield (field, port), count
     for field in NUMBERED.keys() & row.keys():
-        name, number_of_it = NUMBERED[field]
+        name, index = NUMBERED[field]
         if (count := whole(row[field])) is not None:
-            yield (name, counter.place(port, number_of_it)), count
-
-
-def _of_queue(row: Shown, port: str, queue: int | None) -> Iterator[tuple[tuple[str, str], int]]:
-    for field in QUEUE_FIELDS & row.keys() if queue in PRIORITIES else ():
-        if (count := whole(row[field])) is not None:
-            yield (field, f"{port}/{queue}"), count
+            yield (name, counter.place(port, index)), count
 
 
 def aliases(updates: Iterable[Update]) -> Mapping[str, str]:
-    """Return what the server calls ports → the ports, from APPL_DB's PORT_TABLE."""
+    """Map the server's names of ports to the ports, from APPL_DB's PORT_TABLE."""
     return {alias: name for name, row in _rows(updates) if (alias := text(row.get("alias")))}
 
 
 def changes(updates: Iterable[Update], wanted: tuple[str, ...]) -> Mapping[str, int]:
-    """Return how often ports went up or down."""
+    """Return how often each port went up or down."""
     found = ((name, whole(row.get("flap_count"))) for name, row in _rows(updates) if not wanted or name in wanted)
     return {name: count for name, count in found if count is not None}
 
 
 def interfaces(updates: Iterable[Update]) -> Mapping[str, Interface] | Absent:
-    """Return the ports."""
     found = {name: _interface(row) for name, row in _rows(updates)}
     return found or Absent("the gNMI server shows no PORT_TABLE in APPL_DB")
 
@@ -131,7 +124,6 @@ def _interface(row: Shown) -> Interface:
 
 
 def gnmi_views(ports: tuple[str, ...]) -> tuple[View, ...]:
-    """Return how a switch is asked by gNMI."""
     commands = tuple(f"{ONCE}{place}" for place in (PORT_TABLE, COUNTERS_OF_PORTS, COUNTERS_OF_QUEUES))
     return (
         View(commands, frozenset({"counters"}), partial(gnmi_counters, wanted=ports)),
@@ -140,36 +132,30 @@ def gnmi_views(ports: tuple[str, ...]) -> tuple[View, ...]:
 
 
 def gnmi_counters(ports: str, *texts: str, wanted: tuple[str, ...]) -> Facts:
-    """Return the counters of the server, of ports as APPL_DB names them."""
+    """Parse COUNTERS_DB, with ports as APPL_DB names them."""
     updates = (update for text in texts for update in read(text))
-    counting = count.Counting("sonic", aliases(read(ports)), wanted)
-    found = count.counters("sonic", dict(counting.counts(updates)))
+    counting = gnmi.Counting("sonic", aliases(read(ports)), wanted)
+    found = gnmi.counters("sonic", dict(counting.counts(updates)))
     flaps = changes(read(ports), wanted)
-    return count.as_facts({**found, "carrier_changes": flaps} if flaps and found else found)
+    return gnmi.as_facts({**found, "carrier_changes": flaps} if flaps and found else found)
 
 
 def snmp_counters(if_text: str, names_text: str, pfc: str, queues: str, wanted: tuple[str, ...]) -> Facts:
-    """Return what the agent counts beside: pauses by priority, and queues, which SNMP counts from 1."""
+    """Parse PFC and queue counters; SNMP numbers queues from 1."""
     by_index = snmp.named("sonic", if_text, names_text, wanted)
-    found = (
-        *snmp.numbered(table(pfc), by_index, {"tx_pause": 2, "rx_pause": 3}),
-        *_queues(table(queues).get(4, {}), by_index),
-    )
+    found = list(snmp.numbered(table(pfc), by_index, {"tx_pause": 2, "rx_pause": 3}))
+    for at, count in table(queues).get(4, {}).items():
+        if len(at) != 4:
+            continue
+        index, direction, queue, statistic = at
+        is_known = index in by_index and direction == EGRESS and statistic in STATISTICS
+        if is_known and 1 <= queue <= len(PRIORITIES) and isinstance(count, int):
+            found.append((STATISTICS[statistic], counter.place(by_index[index], queue - 1), count))
     return snmp.counters(found, "the MIBs of Cisco that SONiC has")
 
 
-def _queues(rows: Mapping[Oid, object], by_index: Mapping[int, str]) -> Iterator[tuple[str, str, int | None]]:
-    """Yield counts of queues, whose index is port, direction, queue, and what is counted."""
-    for at, found in rows.items():
-        port = by_index.get(at[0])
-        if len(at) != 4 or at[1] != EGRESS or port is None or at[3] not in STATISTICS:
-            continue
-        if 1 <= at[2] <= len(PRIORITIES) and isinstance(found, int):
-            yield STATISTICS[at[3]], counter.place(port, at[2] - 1), found
-
-
 def own_lanes(port: str, values: list[SensorValue], ports: Iterable[str]) -> list[SensorValue]:
-    """Return what is a port's own: each port of a module shows all its lanes, and has the number of its first."""
+    """Select a port's own readings: each port of a module shows all of its lanes, and is named by its first one."""
     first = _number_of(port)
     last = max(value.lane for value in values)
     size = next((size for size in MODULE_LANES if size >= last), last)

@@ -10,7 +10,7 @@ KERNEL_NEXTHOP_LINES = ("no zebra nexthop kernel enable",)
 
 @dataclass(frozen=True, slots=True)
 class SonicDialect:
-    """What one branch knows beyond, or other than, the one before."""
+    """What a branch adds or changes."""
 
     since: str
     frr_version: str
@@ -44,5 +44,5 @@ DIALECTS = (_202305, _202311, _202405, _202411, _202505, _202511)
 
 
 def dialect(version: str) -> SonicDialect:
-    """Return the dialect of a release: the newest branch that is not newer than it."""
+    """Return the dialect of the newest branch that is not newer than a release."""
     return newest(DIALECTS, version)

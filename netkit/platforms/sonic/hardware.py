@@ -1,4 +1,4 @@
-"""What a switch model's data file says for SONiC, typed. What it does not say is refused, never invented."""
+"""SONiC data of a switch model, typed. Missing data are refused, never invented."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ LETTERS = "abcdefgh"
 
 @dataclass(frozen=True, slots=True)
 class Pool:
-    """A buffer pool as the image of the model configures it."""
+    """A buffer pool as the vendor's image configures it."""
 
     size_bytes: int
     shared_headroom_bytes: int
@@ -25,7 +25,7 @@ class Pool:
 
 @dataclass(frozen=True, slots=True)
 class BufferPools:
-    """The buffer pools of a model. Where it has no lossy ones, lossy traffic lives in the lossless ones."""
+    """The buffer pools of a model. Without lossy pools lossy traffic uses the lossless ones."""
 
     ingress_lossless: Pool
     egress_lossless: Pool
@@ -48,37 +48,36 @@ class SonicHardware:
     pools: BufferPools
 
     def port_alias(self, split: Split, cage: int, port: int) -> str:
-        """Return the front-panel name, which is also what LLDP sends as port ID."""
+        """Return the front-panel name, which is also the LLDP port ID."""
         pattern = self.alias if split.ports == 1 else self.subport_alias
         return pattern.format(cage=cage, letter=LETTERS[port], sub=port + 1)
 
     def port_lanes(self, split: Split, cage: int, port: int) -> str:
-        """Return the lanes of one port of a cage."""
         first = port * split.lanes_per_port
         return ",".join(self.lanes[cage - 1][first : first + split.lanes_per_port])
 
     def breakout_mode(self, split: Split) -> str:
-        """Return the breakout as platform.json writes it; where the data do not tell, the plain form."""
+        """Return the breakout as platform.json has it; without data, the plain form."""
         return self.breakout_modes.get(split.mode, split.mode)
 
 
 def missing(model: SwitchModel, version: str) -> tuple[str, ...]:
-    """Return what a model's data must say, and does not, before a SONiC branch can be rendered for it."""
+    """List the keys that a model's data file lacks for rendering a branch."""
     data = {**model.platforms.get("sonic", {}), "hwsku": _hwsku(model, version)}
     return tuple(key for key in NEEDED if data.get(key) is None)
 
 
 def _hwsku(model: SwitchModel, version: str) -> str | None:
-    """Return the layout a branch has for a model: of several by branch, the newest that is not newer."""
-    given = model.platforms.get("sonic", {}).get("hwsku")
-    if not isinstance(given, Mapping):
-        return given
-    branches = (branch for branch in given if version_key(str(branch)) <= version_key(version))
-    return given.get(max(branches, default=None))
+    """Return the hwsku of a model; if there is one per branch, that of the newest branch that is not newer."""
+    hwsku = model.platforms.get("sonic", {}).get("hwsku")
+    if not isinstance(hwsku, Mapping):
+        return hwsku
+    branches = (branch for branch in hwsku if version_key(str(branch)) <= version_key(version))
+    return hwsku.get(max(branches, default=None))
 
 
 def hardware(model: SwitchModel, version: str) -> SonicHardware:
-    """Return the SONiC part of a model, or say what it lacks."""
+    """Return the SONiC data of a model; raises RenderError if some are missing."""
     lacks, hwsku = missing(model, version), _hwsku(model, version)
     if lacks or hwsku is None:
         raise RenderError(
@@ -88,36 +87,31 @@ def hardware(model: SwitchModel, version: str) -> SonicHardware:
             )
         )
     data = model.platforms["sonic"]
+    pools = data["buffer_pools"]
     return SonicHardware(
         hwsku=hwsku,
         platform=data["platform"],
         is_dynamic=data["buffer_model"] == "dynamic",
         alias=data["alias"],
         subport_alias=data["subport_alias"],
-        lanes=_lanes(
-            model.cages, model.lanes_per_cage, data["lanes"] if data["lanes"] == REGULAR else tuple(data["lanes"])
-        ),
+        lanes=_regular_lanes(model.cages, model.lanes_per_cage)
+        if data["lanes"] == REGULAR
+        else tuple(tuple(cage.split(",")) for cage in data["lanes"]),
         port_index_base=data["port_index_base"],
         breakout_modes=data.get("breakout_modes") or {},
-        pools=_pools(data["buffer_pools"]),
+        pools=BufferPools(
+            ingress_lossless=_pool(pools["ingress_lossless"]),
+            egress_lossless=_pool(pools["egress_lossless"]),
+            lossy_static_th=pools.get("lossless_static_th") or 0,
+            egress_lossy_bytes=pools.get("egress_lossy_bytes") or 0,
+        ),
     )
 
 
 @lru_cache(maxsize=32)
-def _lanes(cages: int, count: int, given: str | tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
-    """Return the lanes of each cage; regular ones count on from cage to cage."""
-    if given == REGULAR:
-        return tuple(tuple(str(lane) for lane in range(count * cage, count * (cage + 1))) for cage in range(cages))
-    return tuple(tuple(cage.split(",")) for cage in given)
-
-
-def _pools(data: Mapping[str, Any]) -> BufferPools:
-    return BufferPools(
-        ingress_lossless=_pool(data["ingress_lossless"]),
-        egress_lossless=_pool(data["egress_lossless"]),
-        lossy_static_th=data.get("lossless_static_th") or 0,
-        egress_lossy_bytes=data.get("egress_lossy_bytes") or 0,
-    )
+def _regular_lanes(cages: int, count: int) -> tuple[tuple[str, ...], ...]:
+    """Count lanes through, from cage to cage."""
+    return tuple(tuple(str(lane) for lane in range(count * cage, count * (cage + 1))) for cage in range(cages))
 
 
 def _pool(data: Mapping[str, Any]) -> Pool:

@@ -18,7 +18,7 @@ FRR_TEXT = "bgpraw"  # `show runningconfiguration all` adds FRR's configuration 
 
 
 def parse(files: Files) -> Config:
-    """Return config_db.json, or what `show runningconfiguration all` prints, and frr.conf as one configuration."""
+    """Parse config_db.json, or the output of `show runningconfiguration all`, and frr.conf."""
     entries = _tables(files[CONFIG_DB]) if CONFIG_DB in files else {}
     if FRR_CONF in files:
         entries |= ROUTING.parse(files[FRR_CONF], FRR_CONF)
@@ -34,18 +34,18 @@ def _tables(text: str) -> dict[Path, str]:
         message = f"cannot be read: {error.msg}"
         raise ConfigError(Problem(message, "read it again", file=CONFIG_DB, line=error.lineno)) from None
     except RecursionError:
-        raise _strange("the whole of it") from None
+        raise _malformed("the whole of it") from None
     if not isinstance(document, dict):
-        raise _strange("the whole of it")
+        raise _malformed("the whole of it")
     entries: dict[Path, str] = {}
     for table, rows in document.items():
         if table in {FRR_TEXT, FRR_CONF}:
             continue
         if not isinstance(rows, dict):
-            raise _strange(table)
+            raise _malformed(table)
         for key, row in rows.items():
             if not isinstance(row, dict):
-                raise _strange(f"{table}|{key}")
+                raise _malformed(f"{table}|{key}")
             _row(table, SECRET if table in SECRET_ROWS else key, row, entries)
     return entries
 
@@ -57,27 +57,23 @@ def _row(table: str, key: str, row: dict[str, object], entries: dict[Path, str])
     for field, value in row.items():
         if is_secret_name(field):
             entries[table, key, field] = SECRET
-        elif isinstance(value, str):  # nearly all is
+        elif isinstance(value, str):  # almost always
             entries[table, key, field] = value
+        elif isinstance(value, list) and all(isinstance(item, str) for item in value):
+            entries[table, key, field] = json.dumps(value)
+        elif isinstance(value, bool):
+            entries[table, key, field] = str(value).lower()
         else:
-            entries[table, key, field] = _value(f"{table}|{key}|{field}", value)
+            raise _malformed(f"{table}|{key}|{field}")
 
 
-def _value(place: str, value: object) -> str:
-    if isinstance(value, list) and all(isinstance(item, str) for item in value):
-        return json.dumps(value)
-    if isinstance(value, bool):
-        return str(value).lower()
-    raise _strange(place)
-
-
-def _strange(place: str) -> ConfigError:
+def _malformed(place: str) -> ConfigError:
     remedy = "tables hold rows, rows hold fields, fields hold text or lists of text"
-    return ConfigError(Problem(f"{place} is not as CONFIG_DB has it", remedy, file=CONFIG_DB))
+    return ConfigError(Problem(f"{place} does not have the form of CONFIG_DB", remedy, file=CONFIG_DB))
 
 
 def text(config: Config) -> dict[str, str]:
-    """Return a configuration as config_db.json, and frr.conf where there is one."""
+    """Format a configuration as config_db.json, and as frr.conf if it holds FRR lines."""
     tables: dict[str, dict[str, dict[str, object]]] = {}
     for path, value in config.items():
         if path[0] == FRR_CONF:

@@ -1,9 +1,9 @@
-"""What runs on the switch itself: how a change is made, and how it is taken back when nobody confirms it.
+"""Scripts that run on the switch: making a change, and reverting it unless it is confirmed.
 
-SONiC has neither a commit that waits for a confirmation nor a candidate. Here both are shell scripts in a folder of
-/run, started through systemd, so that they need no login and are gone after a reboot; and as nothing is written to
-startup before the confirmation, a reboot takes the change back too. How a checkpoint and a timed rollback work together
-was read in SONiC's own code; that frr-reload waits for nothing but vtysh after a reload is unverified on a switch.
+SONiC has neither a candidate nor commit confirmation. Both are shell scripts in a folder of /run, which systemd starts:
+they need no session, and are gone after a reboot. Nothing is written to startup before the confirmation, so that a
+reboot reverts the change too. The use of checkpoints and rollback follows SONiC's code; that frr-reload only needs
+vtysh to be ready after a reload is unverified on a switch.
 """
 
 from dataclasses import dataclass
@@ -12,20 +12,20 @@ from netkit.platforms.frr.procedure import STATED
 
 HOME = "/run/lock/netkit"
 STAGED, WAITING, GOING_BACK = f"{HOME}/staged", f"{HOME}/commit", f"{HOME}/going-back"
-"""A change is staged, then waits to be confirmed, then perhaps goes back: one folder that is renamed, by one winner."""
+"""One folder that is renamed as a change is staged, waits for confirmation, or reverts; a rename has one winner."""
 DRAINED = f"{HOME}/drained"
 FRR = "/etc/sonic/frr"
 CONF = f"{FRR}/frr.conf"
-"""Startup too: written before the confirmation only where there is none, which only other modes have and ignore."""
+"""Also the startup configuration: written before the confirmation only if it is missing, as in modes that ignore it."""
 NEXT_CONF, BEFORE_CONF = (f"{FRR}/netkit-{name}.conf" for name in ("next", "before"))
-"""Beside frr.conf, because the BGP container sees no other folder of the switch; never read at a start."""
+"""Beside frr.conf, because the BGP container sees no other folder of the switch; never read at startup."""
 RELOAD = f"{FRR}/netkit-reload"
-"""frr-reload.py is given frr.conf of a folder of its own: it saves what runs if it is given any other file."""
+"""A folder with its own frr.conf for frr-reload.py, which saves the running configuration for any other file name."""
 STARTUP, NEXT_STARTUP = "/etc/sonic/config_db.json", "/etc/sonic/netkit-startup.json"
 CHECKPOINT = "netkit"
 CHECKPOINT_FILE = f"/etc/sonic/checkpoints/{CHECKPOINT}.cp.json"
 PATCH, TABLES = "patch.json", "golden-netkit.json"
-"""Up to 202411 `config reload` looks at what it is given before it stops anything only if the name says golden."""
+"""Up to 202411 `config reload` validates a file before it stops anything only if its name contains golden."""
 END_OF_FILE = "END-OF-NETKIT-FILE"
 MOST_TRIES = 3
 NOT_BEGUN, NOTHING_THERE, LOST = 73, 66, 70
@@ -51,7 +51,7 @@ routing() {{
   vtysh -c 'show running-config' > {RELOAD}/running && stated {RELOAD}/running "$1" > {RELOAD}/frr.conf || return 1
   ! draining || sed -i '/^router bgp [0-9]*$/a \\ bgp graceful-shutdown' {RELOAD}/frr.conf || return 1
   own=/etc/frr/netkit-reload
-  for _ in 1 2; do  # it takes lines away once, and in its own order: one may bring back or hinder another
+  for _ in 1 2; do  # one run removes lines in its own order, in which one may restore or block another
     docker exec bgp /usr/lib/frr/frr-reload.py --reload --confdir $own $own/frr.conf; code=$?
   done
   rm -rf {RELOAD}
@@ -71,7 +71,7 @@ if [ ! -d {WAITING} ] && [ ! -d {GOING_BACK} ]; then
   [ ! -e {CHECKPOINT_FILE} ] || config delete-checkpoint {CHECKPOINT} >/dev/null 2>&1
 fi
 """
-"""Forgets what is staged, and what a reboot in the middle of a change left behind."""
+"""Discards what is staged, and what a reboot during a change left behind."""
 TAKE_BACK = f"""for place in {WAITING} {GOING_BACK}; do
   [ -d $place ] || continue
   rm -f $place/failed
@@ -81,32 +81,32 @@ done
 while [ -d {WAITING} ] || {{ [ -d {GOING_BACK} ] && [ ! -e {GOING_BACK}/failed ]; }}; do sleep 0.05; done
 [ ! -d {GOING_BACK} ] || {{ cat {GOING_BACK}/log; exit 1; }}
 """
-"""Starts the way back now, waits for it, and tells how it went."""
+"""Reverts now, waits for the end, and prints the log if it failed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Procedure:
-    """How one change is made and taken back."""
+    """How a change is made and reverted."""
 
     method: str
-    """patch, reload, or empty where only FRR changes."""
+    """patch, reload, or empty if only FRR changes."""
     has_routing: bool = False
-    """Whether FRR is brought to a file of ours."""
+    """Whether the change loads a file of ours into FRR."""
     had_routing: bool = False
-    """Whether FRR runs a file of ours before."""
+    """Whether reverting loads the previous file into FRR."""
     reloads_back: bool = False
-    """Whether the updater is known to refuse the way back."""
+    """Whether reverting takes a reload, as the updater refuses it."""
     longest_s: int = 120
-    """How long making it may take."""
+    """Time limit in seconds."""
 
 
 def staged(files: dict[str, str]) -> str:
-    """Return the script that writes files, all readable by root alone, or none of them."""
+    """Build the script that writes files readable by root only, all of them or none."""
     return f"{LOCK}\n{DISCARD}mkdir {STAGED} || exit {NOT_BEGUN}\n{added(files)}"
 
 
 def added(files: dict[str, str]) -> str:
-    """Return the script that writes files beside what is staged."""
+    """Build the script that adds files to what is staged."""
     fail = f"fail() {{ rm -rf {STAGED} {NEXT_CONF}; exit {NOT_BEGUN}; }}\n"
     writes = (
         f"cat > {place} <<'{END_OF_FILE}' || fail\n{text.rstrip()}\n{END_OF_FILE}\n" for place, text in files.items()
@@ -115,7 +115,7 @@ def added(files: dict[str, str]) -> str:
 
 
 def tried(procedure: Procedure) -> str:
-    """Return the script that asks the switch what it makes of what is staged."""
+    """Build the script that validates what is staged."""
     lines = [f"cd {STAGED} || exit {NOTHING_THERE}"]
     if procedure.method == "patch":
         lines.append(f"config apply-patch --dry-run {PATCH} || exit")
@@ -125,7 +125,7 @@ def tried(procedure: Procedure) -> str:
 
 
 def making(procedure: Procedure, revert_s: int | None) -> str:
-    """Return the script that makes the change, and then gives it its time."""
+    """Build the script that makes the change, then starts the revert timer."""
     steps = {"patch": f"config apply-patch {PATCH}", "reload": f"config reload -y {TABLES}"}
     lines = ["place_first"] if procedure.method == "reload" and procedure.has_routing else []
     lines += [steps[procedure.method]] if procedure.method else []
@@ -144,10 +144,10 @@ echo $code >code.new; mv code.new code
 
 
 def taking_back(procedure: Procedure) -> str:
-    """Return the script that takes the change back, by whomever it is started; the later one finds nothing to do."""
+    """Build the script that reverts the change; if it is started twice, the second run does nothing."""
     reload = "config reload -y -f before.json"
     updater = f"config rollback {CHECKPOINT} || {reload}"
-    # A rollback is refused more often than a reload, which every switch takes at the price of an outage.
+    # The updater may refuse a rollback; a reload always works, at the price of an outage.
     lines = [] if not procedure.method else [reload if procedure.reloads_back else f"{{ {updater}; }}"]
     lines += [f"routing {BEFORE_CONF}"] if procedure.had_routing else []
     return f"""{LOCK}
@@ -169,7 +169,7 @@ forget {GOING_BACK}
 
 
 def committed(procedure: Procedure, revert_s: int | None) -> str:
-    """Return the script that keeps what runs, sets the timer, starts the change and waits for it."""
+    """Build the script that saves the running state, sets a guard timer, starts the change and waits for it."""
     routing = f"vtysh -c 'show running-config' | sed '1,/^!$/d' > {BEFORE_CONF} && test -s {BEFORE_CONF} || fail"
     hidden = f"if [ -e {DRAINED} ]; then sed -i '/^ bgp graceful-shutdown$/d' {BEFORE_CONF} || fail; fi"
     guard = _timer("netkit-guard", procedure.longest_s + revert_s) + " || fail" if revert_s else ""
@@ -189,7 +189,7 @@ exit "$(tail -n 1 {WAITING}/code)"
 
 
 def confirmed() -> str:
-    """Return the script that saves what runs. It saves beside first: a full disk must leave startup as it is."""
+    """Build the script that saves the change, to another file first: a full disk must not damage startup."""
     return f"""{LOCK}
 {FUNCTIONS}
 [ -d {WAITING} ] || exit {NOTHING_THERE}
@@ -206,7 +206,7 @@ forget {HOME}/confirmed
 
 
 def drained() -> str:
-    """Return the script that drains, unless the switch is drained by intent."""
+    """Build the script that drains the switch, unless it is drained by intent."""
     return f"""{LOCK}
 {FUNCTIONS}
 if vtysh -c 'show running-config' | grep -q '^ bgp graceful-shutdown$'; then exit 0; fi
@@ -215,7 +215,7 @@ touch {DRAINED} && drain 'bgp graceful-shutdown' && [ -n "$asn" ] || {{ rm -f {D
 
 
 def undrained() -> str:
-    """Return the script that ends a drain of netkit's, unless a drain is intended by now."""
+    """Build the script that ends netkit's own drain, unless a drain is intended by now."""
     return f"""{LOCK}
 {FUNCTIONS}
 draining || exit 0

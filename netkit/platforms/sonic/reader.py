@@ -1,4 +1,4 @@
-"""Reading a switch that runs community SONiC, in NAPALM's words and in netkit's."""
+"""Reading a switch that runs SONiC: NAPALM's getters, and what netkit needs besides."""
 
 import contextlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -37,7 +37,7 @@ for key in $keys; do printf '%s\\t%s\\n' "${key#*|}" "$(sonic-db-cli STATE_DB hg
 
 
 class SonicReader(LinuxGetters, NetworkDriver):  # type: ignore[misc]
-    """One switch, only to be read. Not for several threads at once."""
+    """A read-only connection to one switch that runs SONiC; not thread-safe."""
 
     platform = "sonic"
 
@@ -56,37 +56,34 @@ class SonicReader(LinuxGetters, NetworkDriver):  # type: ignore[misc]
         self._version = ""
 
     def open(self) -> None:
-        """Connect."""
         self._shell.open()
 
     def close(self) -> None:
-        """Hang up."""
         self._shell.close()
 
     def is_alive(self) -> dict[str, bool]:
-        """Return whether the connection stands."""
         return {"is_alive": self._shell.is_alive}
 
     def ask(self, commands: Sequence[str]) -> tuple[Reply, ...]:
-        """Return what each command prints, in order; a failure of one is an answer. AccessError when hung up."""
+        """Run commands; one that fails gives a reply with a failure. AccessError if the connection is lost."""
         return shell_batch.ask(self._shell.line, commands, shell=ROOT)
 
     def running_files(self) -> Mapping[str, str | None]:
-        """Return the running configuration; a drain of netkit's own is no part of it."""
+        """Return the running configuration, without netkit's own drain."""
         return self._state().files()
 
     def _state(self) -> SonicState:
         found = self._running()
-        have = self._tables(found)
-        if tables.routing_mode(have) not in routing.SPLIT_MODES:
-            return SonicState(have, None)
-        return SonicState(have, routing.running(found.frr, found.forwarding, is_draining=found.is_draining))
+        config = self._tables(found)
+        if tables.routing_mode(config) not in routing.SPLIT_MODES:
+            return SonicState(config, None)
+        return SonicState(config, routing.running(found.frr, found.forwarding, is_draining=found.is_draining))
 
     def _running(self) -> reply.SonicRunning:
         text = self._shell.read(READ + (VERSION if not self._version else ""))
         found = reply.running(text)
         if found is None:
-            raise self._shell.garbled("shows no configuration, but something else")
+            raise self._shell.garbled("shows something other than its configuration")
         self._version = self._version or reply.version_in(found.version)
         return found
 
@@ -94,18 +91,16 @@ class SonicReader(LinuxGetters, NetworkDriver):  # type: ignore[misc]
         try:
             return tables.read(found.config)
         except tables.ShapeError as error:
-            raise self._shell.garbled(f"what it shows as its configuration {error}") from None
+            raise self._shell.garbled(f"its configuration {error}") from None
 
     def os_version(self) -> str:
-        """Return the release."""
         if not self._version:
             self._version = reply.version_in(self._shell.read(VERSION))
         if not self._version:
-            raise AccessError(Problem(f"{self.device}: shows no release", "see whether it runs SONiC"))
+            raise AccessError(Problem(f"{self.device}: shows no release", "check whether it runs SONiC"))
         return self._version
 
     def sessions(self) -> tuple[SessionState, ...]:
-        """Return the BGP sessions."""
         text = self._shell.read("vtysh -c 'show bgp summary json'")
         with self._expected("BGP sessions"):
             return reply.sessions(reply.summary(text))
@@ -115,7 +110,7 @@ class SonicReader(LinuxGetters, NetworkDriver):  # type: ignore[misc]
         try:
             yield
         except (ValueError, RecursionError):
-            raise self._shell.garbled(f"asked for {what}, it answers with something else") from None
+            raise self._shell.garbled(f"cannot parse its {what}") from None
 
     def get_config(
         self,
@@ -124,52 +119,46 @@ class SonicReader(LinuxGetters, NetworkDriver):  # type: ignore[misc]
         sanitized: bool = False,
         format: str = "text",  # noqa: A002
     ) -> dict[str, str]:
-        """Return the configurations asked for, as CONFIG_DB in JSON; there is no candidate."""
+        """Return CONFIG_DB as JSON; there is no candidate."""
         del full, sanitized, format
-        have = {"running": "", "startup": "", "candidate": ""}
+        configs = {"running": "", "startup": "", "candidate": ""}
         if retrieve in {"all", "running"}:
-            have["running"] = tables.text(self._tables(self._running()))
+            configs["running"] = tables.text(self._tables(self._running()))
         if retrieve in {"all", "startup"}:
-            have["startup"] = self._shell.read(f"cat {procedure.STARTUP} 2>/dev/null || echo")
-        return have
+            configs["startup"] = self._shell.read(f"cat {procedure.STARTUP} 2>/dev/null || echo")
+        return configs
 
     def get_facts(self) -> dict[str, Any]:
-        """Return what the switch is."""
         shown, uptime = self._shell.read("show version && cat /proc/uptime").rstrip().rsplit("\n", 1)
-        have = self._tables(self._running())
-        with self._expected("its uptime"):
-            return facts(reply.fields(shown), self.os_version(), have, float(uptime.split()[0]))
+        config = self._tables(self._running())
+        with self._expected("uptime"):
+            return facts(reply.fields(shown), self.os_version(), config, float(uptime.split()[0]))
 
     def get_interfaces(self) -> dict[str, Any]:
-        """Return the state of each port."""
         status = self._shell.read("show interfaces status")
         return interfaces(self._tables(self._running()), reply.table(status))
 
     def get_interfaces_counters(self) -> dict[str, Any]:
-        """Return the counters of each port."""
         with self._expected("counters"):
             return counters(reply.hashes(self._shell.read(BY_OBJECT)))
 
     def get_bgp_neighbors(self) -> dict[str, Any]:
-        """Return the BGP sessions of the default VRF, by interface or address."""
         text = self._shell.read("vtysh -c 'show bgp neighbors json'")
         with self._expected("BGP neighbours"):
             return bgp_neighbors(reply.neighbors(text))
 
     def get_lldp_neighbors(self) -> dict[str, Any]:
-        """Return who is at the other end of each cable."""
         return lldp_neighbors(reply.table(self._shell.read("show lldp table")))
 
     def get_optics(self) -> dict[str, Any]:
-        """Return light and current of each lane."""
-        with self._expected("readings of its modules"):
+        with self._expected("module readings"):
             return optics(reply.hashes(self._shell.read(SENSORS)))
 
     def _printed(self, command: str) -> str:
         return self._shell.read(command)
 
     def cli(self, commands: list[str], encoding: str = "text") -> dict[str, str]:
-        """Run commands of the switch's shell; what they print, errors included, is returned."""
+        """Run shell commands on the switch; the output includes errors."""
         if encoding != "text":
             raise NotImplementedError(f"no {encoding} output from the commands of SONiC")
         return {command: self._shell.printed(command) for command in commands}
@@ -194,7 +183,6 @@ MOST_LANES = 8
 
 
 def facts(shown: Mapping[str, str], version: str, tables: Tables, uptime_s: float) -> dict[str, Any]:
-    """Return what the switch is."""
     name = str(tables.get("DEVICE_METADATA", {}).get("localhost", {}).get("hostname", ""))
     return {
         "uptime": uptime_s,
@@ -209,7 +197,7 @@ def facts(shown: Mapping[str, str], version: str, tables: Tables, uptime_s: floa
 
 
 def interfaces(tables: Tables, status: Iterable[Mapping[str, str]]) -> dict[str, Any]:
-    """Return the state of each port, of which the status says what is up. All have the MAC address of the switch."""
+    """Convert ports, with their operational state from `status`. All have the MAC address of the switch."""
     mac = str(tables.get("DEVICE_METADATA", {}).get("localhost", {}).get("mac", "")).upper()
     shown = {row.get("Interface", ""): row for row in status}
     return {
@@ -227,7 +215,6 @@ def interfaces(tables: Tables, status: Iterable[Mapping[str, str]]) -> dict[str,
 
 
 def counters(found: Hashes) -> dict[str, Any]:
-    """Return the counters of each port."""
     return {
         port: {name: count_or_unknown(stats.get(field)) for name, field in COUNTERS.items()}
         for port, stats in found.items()
@@ -236,7 +223,6 @@ def counters(found: Hashes) -> dict[str, Any]:
 
 
 def bgp_neighbors(neighbors: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the BGP sessions of the default VRF."""
     router_id = next((str(one.get("localRouterId", "")) for one in neighbors.values()), "")
     return {"global": {"router_id": router_id, "peers": {name: _peer(one) for name, one in neighbors.items()}}}
 
@@ -270,7 +256,6 @@ def _families(found: object) -> Iterator[tuple[str, dict[str, int]]]:
 
 
 def lldp_neighbors(rows: Iterable[Mapping[str, str]]) -> dict[str, list[dict[str, str]]]:
-    """Return who is at the other end of each cable."""
     found: dict[str, list[dict[str, str]]] = {}
     for row in rows:
         end = {"hostname": row.get("RemoteDevice", ""), "port": row.get("RemotePortID", "")}
@@ -279,7 +264,6 @@ def lldp_neighbors(rows: Iterable[Mapping[str, str]]) -> dict[str, list[dict[str
 
 
 def optics(found: Hashes) -> dict[str, Any]:
-    """Return light and current by lane, of the modules that show any."""
     lanes = {port: list(_lanes(sensors)) for port, sensors in found.items()}
     return {port: {"physical_channels": {"channel": one}} for port, one in lanes.items() if one}
 
@@ -287,64 +271,59 @@ def optics(found: Hashes) -> dict[str, Any]:
 def _lanes(sensors: Mapping[str, str]) -> Iterator[dict[str, Any]]:
     for lane in range(1, MOST_LANES + 1):
         names = (f"rx{lane}power", f"tx{lane}power", f"tx{lane}bias")
-        values = [_number(sensors.get(name)) for name in names]
-        if any(value is not None for value in values):
-            words = ("input_power", "output_power", "laser_bias_current")
-            state = {word: _reading(value) for word, value in zip(words, values, strict=True)}
-            yield {"index": lane - 1, "state": state}
+        readings = [_reading(sensors.get(name)) for name in names]
+        if any(reading is not None for reading in readings):
+            values = [float(UNKNOWN) if reading is None else reading for reading in readings]
+            # SONiC has no average or extremes
+            states = [dict.fromkeys(("instant", "avg", "min", "max"), value) for value in values]
+            keys = ("input_power", "output_power", "laser_bias_current")
+            yield {"index": lane - 1, "state": dict(zip(keys, states, strict=True))}
 
 
-def _reading(value: float | None) -> dict[str, float]:
-    """Return one value; SONiC shows no average or extremes, so that they are the same value."""
-    shown = float(UNKNOWN) if value is None else value
-    return {"instant": shown, "avg": shown, "min": shown, "max": shown}
-
-
-def _number(value: str | None) -> float | None:
+def _reading(text: str | None) -> float | None:
     try:
-        return float((value or "").removesuffix("dBm").removesuffix("mA"))
+        return float((text or "").removesuffix("dBm").removesuffix("mA"))
     except ValueError:
         return None
 
 
 ROOT = "sudo -n sh -s"
-NEEDS_PASSWORD = "a password is required"  # noqa: S105 (what sudo says)
-TELLING = ("Error:", "Failed to", "error:", "% ")
+NEEDS_PASSWORD = "a password is required"  # noqa: S105 (a message of sudo)
+ERROR_PREFIXES = ("Error:", "Failed to", "error:", "% ")
 
 
 class SonicShell(SshShell):
-    """The way into one switch."""
+    """A shell on one switch, with scripts run as root."""
 
     def printed(self, command: str) -> str:
-        """Return what a command of the account's own prints, errors included."""
+        """Run a command as the account itself; the output includes errors."""
         done = self.line.run(command)
         return done.stdout + done.stderr
 
     def run(self, script: str, timeout_s: float | None = None) -> Done:
-        """Run a script as root; what it exits with is for the caller to judge."""
-        # Read whole before it runs: what it starts must not find the rest of it on its standard input.
+        """Run a script as root; the caller evaluates the exit code."""
+        # Braces make the shell read all of it first: its commands must not read the rest of the script from stdin.
         done = self.line.run(ROOT, timeout_s, f"{{\n{script}\n}} </dev/null\n")
         if done.exit_code != 0 and NEEDS_PASSWORD in done.stderr:
             what = f"{self.device}: sudo asks for a password"
-            raise AccessError(Problem(what, "give the account sudo without one, as SONiC's own admin has"))
+            raise AccessError(Problem(what, "allow the account sudo without a password, as SONiC does for admin"))
         return done
 
     def read(self, script: str) -> str:
-        """Return what a script prints that only reads."""
+        """Return the output of a read-only script; raises AccessError if it fails."""
         done = self.run(script)
         if done.exit_code != 0:
-            raise AccessError(Problem(f"{self.device}: cannot be read: {reason(done)}", "see whether SONiC is up"))
+            raise AccessError(Problem(f"{self.device}: cannot be read: {reason(done)}", "check whether SONiC is up"))
         return done.stdout
 
     def garbled(self, what: str) -> AccessError:
-        """Return the error for an answer that cannot be one."""
-        return AccessError(Problem(f"{self.device}: {what}", "see whether SONiC is up, and try again"))
+        return AccessError(Problem(f"{self.device}: {what}", "check whether SONiC is up, and try again"))
 
 
 def reason(done: Done) -> str:
-    """Return what of an output says what went wrong: the line that tells, and the one that it announces."""
+    """Find the error message in output: its line, and the next one if it ends in a colon."""
     lines = [line.strip() for line in done.output.splitlines() if line.strip() and not line.strip().isdecimal()]
     if not lines:
         return f"exit code {done.exit_code}"
-    at = next((index for index, line in enumerate(lines) if line.startswith(TELLING)), len(lines) - 1)
+    at = next((index for index, line in enumerate(lines) if line.startswith(ERROR_PREFIXES)), len(lines) - 1)
     return " ".join(lines[at : at + 2]) if lines[at].endswith(":") else lines[at]

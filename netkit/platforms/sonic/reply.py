@@ -1,4 +1,4 @@
-"""What a SONiC switch answers, taken apart."""
+"""Parsers of the output of a SONiC switch, for the driver."""
 
 import ast
 import json
@@ -17,7 +17,7 @@ FIELD = re.compile(r"^([A-Z][A-Za-z ]+): (.+)$", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True)
 class SonicRunning:
-    """The parts of one reading."""
+    """The parts of the output of one read."""
 
     config: str
     is_draining: bool
@@ -26,14 +26,14 @@ class SonicRunning:
 
     @property
     def frr(self) -> str:
-        """Return FRR's configuration as SONiC shows it among the tables; empty when it does not."""
+        """FRR's configuration as SONiC lists it among the tables; empty if it does not."""
         found = json.loads(self.config)
         text = found.get(FRR_TEXT, "") if isinstance(found, dict) else ""
         return text if isinstance(text, str) else ""
 
 
 def running(text: str) -> SonicRunning | None:
-    """Return a reading by its parts; nothing when some are missing."""
+    """Split the output of a read; None if parts are missing."""
     parts = text.split(f"\n{MARK}\n")
     if len(parts) != 4:
         return None
@@ -46,18 +46,18 @@ def running(text: str) -> SonicRunning | None:
 
 
 def version_in(text: str) -> str:
-    """Return the release, from sonic_version.yml or `show version`; empty where there is none."""
+    """Find the release in sonic_version.yml or `show version`; empty if there is none."""
     found = VERSION.search(text)
     return found[1] if found else ""
 
 
 def fields(text: str) -> dict[str, str]:
-    """Return the lines of `show version` that name a thing."""
+    """Parse the `Name: value` lines of `show version`."""
     return {name: value.strip() for name, value in FIELD.findall(text)}
 
 
 def summary(text: str) -> Mapping[str, Any]:
-    """Return the IPv4 peers of `show bgp summary json`; ValueError when it is something else."""
+    """Parse the IPv4 peers of `show bgp summary json`; raises ValueError."""
     found = _objects(text)
     family = found.get("ipv4Unicast", found)
     peers = family.get("peers", {}) if isinstance(family, dict) else {}
@@ -65,12 +65,12 @@ def summary(text: str) -> Mapping[str, Any]:
 
 
 def neighbors(text: str) -> Mapping[str, Any]:
-    """Return the sessions of `show bgp neighbors json`; ValueError when it is something else."""
+    """Parse `show bgp neighbors json`; raises ValueError."""
     return {name: one for name, one in _objects(text).items() if isinstance(one, dict) and "bgpState" in one}
 
 
 def _objects(text: str) -> dict[str, Any]:
-    if not text.strip() or text.lstrip().startswith("%"):  # vtysh's way to say that there is no BGP
+    if not text.strip() or text.lstrip().startswith("%"):  # vtysh prints that if there is no BGP
         return {}
     found = json.loads(text)
     if not isinstance(found, dict):
@@ -79,18 +79,17 @@ def _objects(text: str) -> dict[str, Any]:
 
 
 def sessions(peers: Mapping[str, Any]) -> tuple[SessionState, ...]:
-    """Return BGP sessions from a summary."""
-    return tuple(_session(name, found) for name, found in peers.items() if isinstance(found, dict))
-
-
-def _session(name: str, found: Mapping[str, Any]) -> SessionState:
-    is_established = found.get("state") == "Established"
-    uptime_s = int(found.get("peerUptimeMsec") or 0) // 1000
-    return SessionState(name, is_established, int(found.get("pfxRcd") or 0), uptime_s if is_established else 0)
+    found = []
+    for name, peer in peers.items():
+        if isinstance(peer, dict):
+            is_established = peer.get("state") == "Established"
+            uptime_s = int(peer.get("peerUptimeMsec") or 0) // 1000 if is_established else 0
+            found.append(SessionState(name, is_established, int(peer.get("pfxRcd") or 0), uptime_s))
+    return tuple(found)
 
 
 def table(text: str) -> Iterator[dict[str, str]]:
-    """Yield the rows of a table that has a ruler of dashes below its titles; the columns are where the ruler says."""
+    """Yield the rows of a table with a ruler of dashes below its titles, which marks the columns."""
     lines = text.splitlines()
     at = next((index for index, line in enumerate(lines) if line.strip() and set(line) <= {"-", " "}), 0)
     if at == 0:
@@ -105,7 +104,7 @@ def table(text: str) -> Iterator[dict[str, str]]:
 
 
 def hashes(text: str) -> dict[str, dict[str, str]]:
-    """Return the lines `NAME<tab>HASH` that our reading of a database prints; ValueError when they are other lines."""
+    """Parse lines of `NAME<tab>HASH`, as our script prints them; raises ValueError."""
     return {name: _hash(shown) for name, _, shown in (line.partition("\t") for line in text.splitlines() if line)}
 
 
@@ -113,7 +112,7 @@ def _hash(shown: str) -> dict[str, str]:
     try:
         found = ast.literal_eval(shown or "{}")
     except (SyntaxError, MemoryError, RecursionError):
-        raise ValueError("no hash") from None
+        raise ValueError("not a hash") from None
     if not isinstance(found, dict):
-        raise ValueError("no hash")
+        raise ValueError("not a hash")
     return {str(name): str(value) for name, value in found.items()}

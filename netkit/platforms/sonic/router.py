@@ -1,11 +1,12 @@
-"""What a SONiC switch says about routing: frr.conf in split mode, the BGP tables in unified mode.
+"""Routing of a SONiC switch: frr.conf in split mode, the BGP tables in unified mode.
 
-The tables are read as the lines of FRR that frrcfgd makes of them; a field it makes another line of is reported.
+The tables are read as the FRR lines that frrcfgd generates from them; a field that is not listed here is reported.
 """
 
 import json
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 
 from netkit.platforms.bgp_reader import interface_address, is_address
 from netkit.platforms.config import Config, Files
@@ -27,7 +28,7 @@ CONFIG_DB = "config_db.json"
 
 Row = Mapping[str, str]
 Lines = Mapping[str, str | Mapping[str, str]]
-"""Field → the line it becomes, with its value at `{}`, or the line of each value."""
+"""Field → its FRR line, with the value at `{}`, or value → FRR line."""
 Tables = dict[str, dict[str, dict[str, str]]]
 NOTHING: dict[str, dict[str, str]] = {}
 NO_ROW: Row = {}
@@ -92,7 +93,6 @@ READ = frozenset(
 
 
 def router(config: Config) -> Router:
-    """Return what a switch says about routing."""
     tables: Tables = {}
     is_split = False
     for path, value in config.items():
@@ -106,14 +106,14 @@ def router(config: Config) -> Router:
     mode = tables.get("DEVICE_METADATA", NOTHING).get("localhost", NO_ROW).get("docker_routing_config_mode", "")
     if is_split or mode in SPLIT_MODES:
         return frr.bgp(config, wired)
-    if mode != "unified":  # bgpcfgd makes FRR's configuration, from templates of its own
+    if mode != "unified":  # bgpcfgd generates FRR's configuration from its own templates
         wired.unknown.extend(f"BGP_NEIGHBOR|{key}" for key in tables.get("BGP_NEIGHBOR", NOTHING))
         return frr.read((), {}, wired)
     return _unified(tables, wired)
 
 
 def keeping(files: Files, kept: RetainedRouting) -> Files:
-    """Return intended files that also say what is to be kept; all else stays as it is written."""
+    """Add what is to be retained to intended files, and leave the rest as written."""
     if FRR_CONF in files:
         return frr.keeping(files, kept)
     text = files[CONFIG_DB]
@@ -133,7 +133,7 @@ def keeping(files: Files, kept: RetainedRouting) -> Files:
 
 
 def _with_row(text: str, table: str, key: str, row: Row) -> str:
-    """Return CONFIG_DB with a row more: as text where the table is there, so that all else stays as it is written."""
+    """Add a row to CONFIG_DB, by inserting text if possible, so that the rest stays as written."""
     wanted = json.loads(text)
     wanted.setdefault(table, {})[key] = row
     name = re.search(rf'"{table}"\s*:\s*{{(?=\s*")', text)
@@ -142,20 +142,14 @@ def _with_row(text: str, table: str, key: str, row: Row) -> str:
     added = f"{line}," if name else f'\n "{table}": {{{line}\n }},'
     if place:
         longer = text[:place] + added + text[place:]
-        if _is_json(longer, wanted):
-            return longer
+        with suppress(ValueError):  # the table was found within a text, for example
+            if json.loads(longer) == wanted:
+                return longer
     return json.dumps(wanted, indent=1) + "\n"
 
 
-def _is_json(text: str, wanted: object) -> bool:
-    try:
-        return bool(json.loads(text) == wanted)
-    except ValueError:
-        return False
-
-
 def _wired(tables: Tables) -> frr.Wiring:
-    """Return the addresses, the VLAN of each access port, and what is shut down."""
+    """Collect the addresses, the VLAN of each access port, and what is shut down."""
     wired = frr.Wiring()
     elsewhere = set()
     for table in INTERFACES:
@@ -188,7 +182,7 @@ def _wired(tables: Tables) -> frr.Wiring:
 
 
 def _unified(tables: Tables, wired: frr.Wiring) -> Router:
-    """Return what the BGP tables say, which frrcfgd makes FRR's configuration of."""
+    """Read the BGP tables, from which frrcfgd generates FRR's configuration."""
     unknown = wired.unknown
     top: list[str] = []
     sections: dict[str, frr.Section] = {}
@@ -249,7 +243,7 @@ def _family(tables: Tables, unknown: list[str]) -> Iterator[str]:
 
 
 def _networks(tables: Tables, unknown: list[str]) -> Iterator[str]:
-    """Yield what the switch announces of itself."""
+    """Yield the aggregates, networks and redistribution."""
     for table, line, fields in NETWORKS:
         for key, row in tables.get(table, NOTHING).items():
             vrf, _, family_prefix = key.partition("|")
@@ -268,7 +262,7 @@ def _networks(tables: Tables, unknown: list[str]) -> Iterator[str]:
 
 
 def _lines(row: Row, fields: Lines, start: str, place: str, unknown: list[str]) -> Iterator[str]:
-    """Yield what the fields of a row become, in the order of the fields; a value of no known line is reported."""
+    """Yield the line of each field of a row, in the order of the fields; an unknown value is reported."""
     for field, lines in fields.items():
         value = _words(row[field]) if field in row else ""
         line = lines if isinstance(lines, str) else lines.get(value)
@@ -282,5 +276,5 @@ def _lines(row: Row, fields: Lines, start: str, place: str, unknown: list[str]) 
 
 
 def _words(value: str) -> str:
-    """Return a value, or the items of one that is a list."""
+    """Join the items of a value that is a list."""
     return " ".join(json.loads(value)) if value.startswith("[") else value.replace(",", " ")

@@ -1,8 +1,7 @@
-"""FRR's configuration on a SONiC switch in split mode: as vtysh shows it, and as a file that keeps what is not ours."""
+"""FRR's configuration of a SONiC switch in split mode: reading it, and writing it without removing what is not ours."""
 
 from collections.abc import Iterator
 
-from netkit.platforms.config import Config
 from netkit.platforms.frr.model import FRR_CONF, ROUTING
 from netkit.platforms.ownership import NOT_OURS, declared
 
@@ -11,40 +10,39 @@ SPLIT_MODES = frozenset({"split", "split-unified"})
 DRAIN = " bgp graceful-shutdown"
 ENDS = ("!", "exit", "end")
 OF_VTYSH = ("frr version", "hostname", "service integrated-vtysh-config")
-# The container adds these to frr.conf itself; not every FRR prints them back.
+# The container adds these to frr.conf itself; not every FRR release shows them.
 FORWARDING = ("no fpm ", "fpm ", "no zebra nexthop ")
 
 
 def shown(text: str) -> str:
-    """Return what `show running-config` prints without what vtysh says before it."""
+    """Strip the header of `show running-config`."""
     head, mark, rest = text.partition("\n!\n")
     return rest if mark and "Current configuration" in head else text
 
 
 def running(text: str, forwarding: str, *, is_draining: bool = False) -> str:
-    """Return the running configuration, with the lines about the switch chip, and without a drain of netkit's own."""
+    """Return the running configuration with the zebra lines of frr.conf, and without netkit's own drain."""
     lines = [line for line in shown(text).splitlines() if not (is_draining and line == DRAIN)]
-    wanted = (line for line in map(str.rstrip, forwarding.splitlines()) if line.startswith(FORWARDING))
-    missing = [line for line in dict.fromkeys(wanted) if line not in lines]
+    saved = (line for line in map(str.rstrip, forwarding.splitlines()) if line.startswith(FORWARDING))
+    missing = [line for line in dict.fromkeys(saved) if line not in lines]
     return "\n".join([*missing, *lines]) + "\n"
 
 
 def whole(running_text: str, intended: str) -> str:
-    """Return the intended file with what runs beside it and is not netkit's: frr-reload removes what a file lacks."""
+    """Add what runs and is not netkit's to the intended file: frr-reload removes what a file lacks."""
     known = ROUTING.parse(intended, FRR_CONF)
-    kept = [block for block in _blocks(shown(running_text)) if _is_foreign(block, known)]
+    foreign = []
+    for block in _blocks(shown(running_text)):
+        entries = ROUTING.parse(block, FRR_CONF)
+        is_known = entries.keys() <= known.keys()
+        if entries and not is_known and all(OWNERSHIP.standing(path) == NOT_OURS for path in entries):
+            foreign.append(block)
     lines = intended.rstrip().removesuffix("\nend").rstrip()
-    return "\n".join([lines, *(f"!\n{block}" for block in kept), "!", "end"]) + "\n"
-
-
-def _is_foreign(block: str, known: Config) -> bool:
-    entries = ROUTING.parse(block, FRR_CONF)
-    is_known = entries.keys() <= known.keys()
-    return bool(entries) and not is_known and all(OWNERSHIP.standing(path) == NOT_OURS for path in entries)
+    return "\n".join([lines, *(f"!\n{block}" for block in foreign), "!", "end"]) + "\n"
 
 
 def _blocks(text: str) -> Iterator[str]:
-    """Yield the lines of the top level, each with what stands below it."""
+    """Yield each top-level line with the lines below it."""
     block: list[str] = []
     for line in text.splitlines():
         if line.startswith(" "):

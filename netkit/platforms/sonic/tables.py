@@ -1,8 +1,8 @@
-"""CONFIG_DB as SONiC's own files have it, and what a patch has to do to it."""
+"""CONFIG_DB in the form of SONiC's own files, and the patch between two of them."""
 
 import copy
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -18,61 +18,63 @@ Place = tuple[str, ...]
 
 
 class ShapeError(ValueError):
-    """A text is no CONFIG_DB."""
+    """A text is not a CONFIG_DB."""
 
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """One operation of a JSON patch, as wide as it can be. No value: what stands there goes away."""
+    """One operation of a JSON patch, on the largest possible part; without a value it is a removal."""
 
     verb: str
     place: Place
     value: Value | Row | dict[str, Row] | None = None
 
     def item(self) -> dict[str, object]:
-        """Return the operation as a patch has it."""
+        """Return the operation as JSON patch has it."""
         path = "".join(f"/{part.replace('~', '~0').replace('/', '~1')}" for part in self.place)
         entry: dict[str, object] = {"op": self.verb, "path": path}
         return entry if self.verb == "remove" else {**entry, "value": self.value}
 
 
 def read(text: str) -> Tables:
-    """Return the tables in a text; ShapeError when it holds none. FRR's configuration among them is left out."""
+    """Parse CONFIG_DB without FRR's configuration in it; raises ShapeError."""
     try:
         found = json.loads(text, parse_int=str, parse_float=str, parse_constant=str)
     except (ValueError, RecursionError):
         raise ShapeError("is not JSON") from None
     if not isinstance(found, dict):
         raise ShapeError("holds no tables")
-    return {name: _rows(name, rows) for name, rows in found.items() if name != FRR_TEXT}
+    tables: Tables = {}
+    for table, rows in found.items():
+        if table == FRR_TEXT:
+            continue
+        if not isinstance(rows, dict) or not all(isinstance(row, dict) for row in rows.values()):
+            raise ShapeError(f"{table} does not hold rows")
+        tables[table] = {key: {} if row == NO_FIELDS else _values(row) for key, row in rows.items()}
+    return tables
 
 
-def _rows(table: str, rows: object) -> dict[str, Row]:
-    if not isinstance(rows, dict) or not all(isinstance(row, dict) for row in rows.values()):
-        raise ShapeError(f"{table} holds something else than rows")
-    return {
-        key: {} if row == NO_FIELDS else {name: _value(one) for name, one in row.items()} for key, row in rows.items()
-    }
-
-
-def _value(value: object) -> Value:
-    if isinstance(value, list):
-        return [str(item) for item in value]
-    return str(value).lower() if isinstance(value, bool) else str(value)
+def _values(row: dict[str, object]) -> Row:
+    values: Row = {}
+    for field, value in row.items():
+        if isinstance(value, list):
+            values[field] = [str(item) for item in value]
+        else:
+            values[field] = str(value).lower() if isinstance(value, bool) else str(value)
+    return values
 
 
 def text(tables: Tables) -> str:
-    """Return tables as a file."""
     return json.dumps(tables, indent=1, sort_keys=True) + "\n"
 
 
 def routing_mode(tables: Tables) -> str:
-    """Return who owns FRR's configuration."""
+    """Return the mode that decides what configures FRR."""
     return str(tables.get("DEVICE_METADATA", {}).get("localhost", {}).get("docker_routing_config_mode", "separated"))
 
 
 def changed(running: Tables, changes: Iterable[Change], intended: Tables) -> Tables:
-    """Return what tables become by changes; values come from the intended file, where secrets have their places."""
+    """Apply changes to tables; values come from the intended tables, which hold the placeholders of secrets."""
     result = copy.deepcopy(running)
     touched: set[tuple[str, str]] = set()
     present: set[tuple[str, str]] = set()
@@ -83,7 +85,10 @@ def changed(running: Tables, changes: Iterable[Change], intended: Tables) -> Tab
         if table in SECRET_ROWS and key == SECRET:
             result[table] = copy.deepcopy(intended.get(table, {}))
             continue
-        raw_key = _raw_key(intended.get(table, {}), key)
+        raw_key = key
+        if SECRET in key:  # masked: find the key with its placeholder
+            rows = intended.get(table, {})
+            raw_key = next((raw for raw in rows if PLACEHOLDER.sub(SECRET, raw) == key), key)
         row = result.setdefault(table, {}).setdefault(raw_key, {})
         touched.add((table, raw_key))
         if len(change.path) == 2:
@@ -98,15 +103,8 @@ def changed(running: Tables, changes: Iterable[Change], intended: Tables) -> Tab
     return {table: rows for table, rows in result.items() if rows}
 
 
-def _raw_key(rows: Mapping[str, Row], key: str) -> str:
-    """Return the key that a masked one stands for."""
-    if SECRET not in key:
-        return key
-    return next((raw for raw in rows if PLACEHOLDER.sub(SECRET, raw) == key), key)
-
-
 def merged(running: Tables, added: Tables) -> Tables:
-    """Return tables with rows laid over them."""
+    """Merge rows into tables."""
     result = copy.deepcopy(running)
     for table, rows in added.items():
         for key, row in rows.items():
@@ -115,37 +113,38 @@ def merged(running: Tables, added: Tables) -> Tables:
 
 
 def operations(running: Tables, intended: Tables) -> list[Operation]:
-    """Return what turns running tables into intended ones; no table is ever left empty."""
-    return [found for table in sorted(running.keys() | intended.keys()) for found in _table(running, intended, table)]
+    """Return the operations that turn running tables into intended ones; they never leave a table empty."""
+    names = sorted(running.keys() | intended.keys())
+    return [operation for table in names for operation in _table(running, intended, table)]
 
 
 def _table(running: Tables, intended: Tables, table: str) -> Iterator[Operation]:
-    have, wanted = running.get(table, {}), intended.get(table, {})
-    if not wanted:
+    old, new = running.get(table, {}), intended.get(table, {})
+    if not new:
         if table in running:
             yield Operation("remove", (table,))
-    elif not have:
-        yield Operation("add", (table,), wanted)
+    elif not old:
+        yield Operation("add", (table,), new)
     else:
-        for key in sorted(have.keys() | wanted.keys()):
-            yield from _row((table, key), have.get(key), wanted.get(key))
+        for key in sorted(old.keys() | new.keys()):
+            yield from _row((table, key), old.get(key), new.get(key))
 
 
-def _row(place: Place, have: Row | None, wanted: Row | None) -> Iterator[Operation]:
-    if wanted is None:
+def _row(place: Place, old: Row | None, new: Row | None) -> Iterator[Operation]:
+    if new is None:
         yield Operation("remove", place)
-    elif have is None:
-        yield Operation("add", place, wanted)
+    elif old is None:
+        yield Operation("add", place, new)
     else:
-        for name in sorted(have.keys() | wanted.keys()):
-            if name not in wanted:
+        for name in sorted(old.keys() | new.keys()):
+            if name not in new:
                 yield Operation("remove", (*place, name))
-            elif have.get(name) != wanted[name]:
-                yield Operation("replace" if name in have else "add", (*place, name), wanted[name])
+            elif old.get(name) != new[name]:
+                yield Operation("replace" if name in old else "add", (*place, name), new[name])
 
 
 def undone(operations_: Iterable[Operation], found: Tables) -> Iterator[str]:
-    """Yield what operations should have done to tables and did not; rows that SONiC adds by itself are no matter."""
+    """Yield where operations had no effect; rows that SONiC adds by itself do not count."""
     for one in operations_:
         now: object = found
         for part in one.place:

@@ -1,4 +1,4 @@
-"""SONiC: everything config_db.json and frr.conf need, decided."""
+"""The values that the templates of SONiC need."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -12,17 +12,17 @@ from netkit.platforms.sonic.dialects import SonicDialect, dialect
 from netkit.platforms.sonic.hardware import SonicHardware, hardware
 from netkit.render.artifact import Artifact
 
-# Both modes run frrcfgd (frr_mgmt_framework_config), because the container starts bfdd only beside it. In split mode it
-# finds no BGP tables and leaves FRR alone. bgpcfgd, which acts on BGP_DEVICE_GLOBAL (TSA), is then not started: a drain
-# is FRR's graceful shutdown in either mode, and tsa_enabled stays false.
+# Both modes run frrcfgd (frr_mgmt_framework_config), because the container starts bfdd only together with it. In split
+# mode it finds no BGP tables and does not touch FRR. bgpcfgd, which acts on BGP_DEVICE_GLOBAL (TSA), does not run then:
+# a drain is FRR's graceful shutdown in both modes, and tsa_enabled stays false.
 ROUTING_MODES = {"split": "split-unified", "unified": "unified"}
 DEVICE_TYPES = {"leaf": "LeafRouter", "spine": "SpineRouter", "core": "SpineRouter"}
 SNMP_USER_LENGTHS = range(4, 33)
-# CONFIG_DB has timers per BFD peer address only, and an unnumbered peer has none: FRR's own defaults apply.
+# CONFIG_DB has BFD timers by peer address only, which an unnumbered peer lacks: FRR's defaults apply.
 FRR_BFD = Bfd(interval_ms=300, multiplier=3)
-# CONFIG_DB has no timers for ARP and MAC ageing. The image ages MACs after 600 s, and its arp_update asks every
-# neighbour in a VLAN again each few minutes, so that no MAC of a live host ages out and is flooded.
-FLOOD_KBPS = 10_000  # unknown unicast of a host port: enough to find a host again, too little to fill a lossless queue
+# CONFIG_DB has no timers for ARP and MAC ageing. The image ages MACs after 600 s, and its arp_update probes every
+# neighbour in a VLAN every few minutes, so that no MAC of a live host ages out and is flooded.
+FLOOD_KBPS = 10_000  # unknown unicast of a host port: enough to relearn a host, too little to fill a lossless queue
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class CageRow:
 
 @dataclass(frozen=True, slots=True)
 class PortRow:
-    """One PORT row. A cage that is split has all its ports, those without a cable down."""
+    """A PORT row. A split cage has all its ports; those without a cable are down."""
 
     name: str
     alias: str
@@ -61,7 +61,7 @@ class SonicInterface:
 
 @dataclass(frozen=True, slots=True)
 class SonicView:
-    """What of one switch is neither in the design nor a word of the release."""
+    """Values of one switch that neither the design nor the dialect of its release has."""
 
     hardware: SonicHardware
     device_type: str
@@ -77,19 +77,18 @@ class SonicView:
 
 
 def artifacts(fabric: Fabric, switch: Switch) -> Iterator[Artifact]:
-    """Yield config_db.json and, in split mode, frr.conf."""
     words = dialect(switch.version)
     plan = routing(fabric, switch, frr_dialects.dialect(words.frr_version))
     view = build(fabric, switch, plan, words)
     context = {"fabric": fabric, "switch": switch, "view": view, "words": words, "routing": plan}
     yield Artifact("config_db.json", "sonic/config_db.json.j2", context)
     if switch.routing_mode == "split":
-        # The container adds the lines for zebra where they are missing; there from the start, the file stays as it is.
+        # The container adds the zebra lines if they are missing; with them the file stays as it is.
         yield Artifact("frr.conf", "sonic/frr.conf.j2", {**context, "zebra_lines": words.zebra_lines})
 
 
 def ztp(fabric: Fabric, switch: Switch) -> Iterator[Artifact]:
-    """Yield what a factory-fresh switch needs to be reached over the management network."""
+    """Yield what a factory-fresh switch needs to become reachable over the management network."""
     if switch.management is None:
         return
     logins = tuple(login for login in fabric.services.login if login.password_hash_secret)
@@ -99,7 +98,6 @@ def ztp(fabric: Fabric, switch: Switch) -> Iterator[Artifact]:
 
 
 def build(fabric: Fabric, switch: Switch, plan: FrrRouting, words: SonicDialect) -> SonicView:
-    """Return the view of a switch."""
     model = hardware(switch.model, switch.version)
     if switch.routing_mode == "unified" and plan.groups and fabric.routing.bfd != FRR_BFD:
         raise RenderError(
@@ -109,28 +107,31 @@ def build(fabric: Fabric, switch: Switch, plan: FrrRouting, words: SonicDialect)
                 ("routing", "bfd"),
             )
         )
+    snmp_users = tuple(snmp for snmp in fabric.services.snmp if snmp.auth_secret and snmp.priv_secret)
+    for snmp in snmp_users:
+        if len(snmp.user) not in SNMP_USER_LENGTHS:
+            message = f"the SNMP user {snmp.user!r} is too short or too long for SONiC"
+            raise RenderError(Problem(message, "use 4 to 32 characters", ("services", "snmp", "user")))
+    interfaces = []
+    for port in switch.ports:
+        # Without link-local only, SONiC keeps IPv6 off on a port without an address, and the BGP session never starts.
+        if port.role != "host":
+            interfaces.append(SonicInterface(port.name, "enable", None))
+        elif port.address:  # members of a host VLAN have none
+            interfaces.append(SonicInterface(port.name, "disable", port.address))
     return SonicView(
         hardware=model,
         device_type=DEVICE_TYPES[switch.role],
         buffer_model="dynamic" if model.is_dynamic else "traditional",
         routing_mode=ROUTING_MODES[switch.routing_mode],
         service_vrf="mgmt" if switch.management else "default",
-        snmp_users=tuple(_snmp_users(fabric)),
+        snmp_users=snmp_users,
         cages=tuple(CageRow(cage.ports[0], model.breakout_mode(cage.split)) for cage in switch.cages),
         ports=tuple(_ports(switch, model)),
-        interfaces=tuple(_interfaces(switch)),
+        interfaces=tuple(interfaces),
         flood_kbps=FLOOD_KBPS,
         qos=view_qos.build(fabric.lossless, switch, model, words) if switch.ports else None,
     )
-
-
-def _snmp_users(fabric: Fabric) -> Iterator[Snmp]:
-    for snmp in fabric.services.snmp:
-        if snmp.auth_secret and snmp.priv_secret:
-            if len(snmp.user) not in SNMP_USER_LENGTHS:
-                message = f"the SNMP user {snmp.user!r} is too short or too long for SONiC"
-                raise RenderError(Problem(message, "use 4 to 32 characters", ("services", "snmp", "user")))
-            yield snmp
 
 
 def _ports(switch: Switch, hardware: SonicHardware) -> Iterator[PortRow]:
@@ -155,13 +156,3 @@ def _ports(switch: Switch, hardware: SonicHardware) -> Iterator[PortRow]:
                 description=port.description if port else "unused",
                 cable=cables[id(profile)],
             )
-
-
-def _interfaces(switch: Switch) -> Iterator[SonicInterface]:
-    """Yield the routed ports; with a host VLAN its members are not among them."""
-    for port in switch.ports:
-        # Without link-local only, SONiC keeps IPv6 off on a port that has no address, and the BGP session never starts.
-        if port.role != "host":
-            yield SonicInterface(port.name, "enable", None)
-        elif port.address:
-            yield SonicInterface(port.name, "disable", port.address)

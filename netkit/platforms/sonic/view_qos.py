@@ -1,4 +1,4 @@
-"""SONiC: maps, schedulers, ECN profiles, buffers and the PFC watchdog."""
+"""The QoS values that the templates of SONiC need: maps, schedulers, ECN profiles, buffers and the PFC watchdog."""
 
 import math
 from collections.abc import Iterable, Iterator
@@ -11,16 +11,16 @@ from netkit.hardware import pfc
 from netkit.platforms.sonic.dialects import SonicDialect
 from netkit.platforms.sonic.hardware import BufferPools, SonicHardware
 
-# What the CPU sends (BGP, BFD, LLDP) leaves through this queue whatever its DSCP.
+# Packets of the CPU (BGP, BFD, LLDP) use this queue whatever their DSCP.
 CONTROL_QUEUE = 7
-# Up to 202505 a patch may change green thresholds of the profile of this name, and nothing else of any other.
-# Further profiles, where port speeds need other thresholds, can there be changed by a reload only.
+# Up to 202505 a patch may change only the green thresholds of the profile with this name. Changing the further profiles
+# of port speeds with other thresholds takes a reload.
 ECN_PROFILE = "AZURE_LOSSLESS"
 BYTES_PER_S_PER_GBPS = 125_000_000
 WATCHDOG_MIN_MS = 100
 
 Numbers = dict[str, str]
-"""A map from numbers to numbers, as CONFIG_DB has them: texts."""
+"""A map of numbers, which are texts in CONFIG_DB."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class SonicEcnProfile:
 
 @dataclass(frozen=True, slots=True)
 class HeadroomProfile:
-    """A lossless ingress profile with its headroom written out."""
+    """A lossless ingress profile with explicit headroom."""
 
     name: str
     headroom: Headroom
@@ -49,7 +49,7 @@ class HeadroomProfile:
 
 @dataclass(frozen=True, slots=True)
 class LosslessPort:
-    """A port in use, and the profiles it takes."""
+    """A port in use, and its profiles."""
 
     name: str
     ecn_profile: str
@@ -59,7 +59,7 @@ class LosslessPort:
 
 @dataclass(frozen=True, slots=True)
 class SonicWatchdogTimes:
-    """The watchdog's times within what PFC_WD takes."""
+    """The watchdog's times within the range of PFC_WD."""
 
     poll_ms: int
     detection_ms: int
@@ -94,7 +94,6 @@ class SonicQos:
 
 
 def build(lossless: LosslessProfile, switch: Switch, hardware: SonicHardware, words: SonicDialect) -> SonicQos:
-    """Return the QoS of a switch."""
     profiles = _distinct(switch.ports)
     ecn_profiles = _ecn_profiles(profiles)
     roce, cnp, rest = lossless.roce, lossless.cnp, lossless.best_effort
@@ -125,7 +124,7 @@ def build(lossless: LosslessProfile, switch: Switch, hardware: SonicHardware, wo
 
 
 def _distinct(ports: Iterable[Port]) -> tuple[PortProfile, ...]:
-    """Return every port profile once: a switch has two or three of them, however many ports."""
+    """Return each port profile once: a switch has two or three, however many ports."""
     return tuple({id(port.profile): port.profile for port in ports}.values())
 
 
@@ -133,7 +132,7 @@ def _ports(
     lossless: LosslessProfile, switch: Switch, hardware: SonicHardware, ecn_profiles: tuple[SonicEcnProfile, ...]
 ) -> Iterator[LosslessPort]:
     ecn_names = {profile.thresholds: profile.name for profile in ecn_profiles}
-    takes = {
+    profiles_by_id = {
         id(profile): (
             ecn_names[profile.ecn],
             _cnp_scheduler(lossless, profile.speed_gbps),
@@ -142,7 +141,7 @@ def _ports(
         for profile in _distinct(switch.ports)
     }
     for port in switch.ports:
-        yield LosslessPort(port.name, *takes[id(port.profile)])
+        yield LosslessPort(port.name, *profiles_by_id[id(port.profile)])
 
 
 def _numbers(values: Iterable[int]) -> Numbers:
@@ -150,7 +149,7 @@ def _numbers(values: Iterable[int]) -> Numbers:
 
 
 def cable_length(profile: PortProfile) -> str:
-    """Return the length as CABLE_LENGTH takes it: the vendor's row, so that switch and design get the same headroom."""
+    """Return the CABLE_LENGTH value: the vendor's table row, so that switch and design get the same headroom."""
     room = profile.headroom
     length = room.table_cable_m if room and room.table_cable_m else profile.cable.length_m
     return f"{math.ceil(length)}m"
@@ -163,7 +162,7 @@ def _cnp_scheduler(lossless: LosslessProfile, speed_gbps: int) -> str:
 def _strict_schedulers(
     lossless: LosslessProfile, profiles: tuple[PortProfile, ...], *, has_control: bool
 ) -> Iterator[StrictScheduler]:
-    """Yield the schedulers of control and CNP. CONFIG_DB counts rates in bytes a second; unverified on a switch."""
+    """Yield the schedulers of control traffic and CNP. Rates are in bytes a second; unverified on a switch."""
     percent = lossless.cnp.shape_percent
     if has_control:
         yield StrictScheduler("scheduler.control", None)
@@ -175,7 +174,7 @@ def _strict_schedulers(
 
 
 def _ecn_profiles(profiles: tuple[PortProfile, ...]) -> tuple[SonicEcnProfile, ...]:
-    """Return one profile per set of thresholds; the fastest ports have the one that can be patched."""
+    """Return one profile per set of thresholds; the fastest ports use the one that can be patched."""
     speeds: dict[EcnThresholds, int] = {}
     for profile in profiles:
         speeds[profile.ecn] = max(profile.speed_gbps, speeds.get(profile.ecn, 0))
@@ -187,7 +186,7 @@ def _ecn_profiles(profiles: tuple[PortProfile, ...]) -> tuple[SonicEcnProfile, .
 
 
 def _watchdog(watchdog: WatchdogTimers) -> SonicWatchdogTimes:
-    """Return the times, none below the shortest poll there is; what is too long the design has refused."""
+    """Raise times to the shortest poll interval; the design has refused those that are too long."""
     poll = max(WATCHDOG_MIN_MS, watchdog.poll_ms)
     return SonicWatchdogTimes(
         poll_ms=poll,
@@ -198,21 +197,21 @@ def _watchdog(watchdog: WatchdogTimers) -> SonicWatchdogTimes:
 
 
 def _explicit_headroom(profile: PortProfile, switch: Switch, hardware: SonicHardware) -> str:
-    """Return the name of the profile that writes a port's headroom out; empty where the switch computes it itself."""
+    """Return the name of the profile with a port's explicit headroom; empty if the switch computes it."""
     room, speed, cable = profile.headroom, profile.speed_gbps, cable_length(profile)
     if hardware.is_dynamic:
-        # "NULL": the switch computes the headroom from speed, cable and MTU. A figure of the user's own is fixed,
-        # under a name the switch does not use for its computed profiles.
+        # "NULL": the switch computes the headroom from speed, cable and MTU. A value from the intent is fixed, under a
+        # name that the switch does not use for computed profiles.
         return f"lossless_{speed * 1000}_{cable}_given" if room and room.origin == "intent" else ""
     if room is None:
         raise RenderError(
             Problem(
-                f"nothing tells the headroom of {switch.model.name} at {speed}G and {profile.cable.length_m:g} m",
+                f"no headroom is known for {switch.model.name} at {speed}G and {profile.cable.length_m:g} m",
                 f"give lossless.headroom for {speed}",
             )
         )
-    # buffermgrd wants a profile of just this name for every speed and cable. It takes one that is there as it
-    # is, so these figures hold whether or not the image has a lookup table with such a row.
+    # buffermgrd looks for a profile with this name for each speed and cable, and uses an existing one as it is, so that
+    # these values apply whether or not the lookup table of the image has them.
     return f"pg_lossless_{speed * 1000}_{cable}_profile"
 
 

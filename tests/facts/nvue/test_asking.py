@@ -16,7 +16,7 @@ from netkit.platforms.nvue import rest, rest_line
 from netkit.platforms.nvue.facts.views import views
 from netkit.platforms.nvue.rest import ask as ask_by_rest
 from netkit.platforms.nvue.rest import request
-from netkit.platforms.nvue.shell import MOST_STREAMS, WORTH, ask
+from netkit.platforms.nvue.shell import MOST_SESSIONS, PER_SESSION, ask
 from netkit.platforms.ssh import SshLine, SshTarget
 from netkit.platforms.view import Reply, ViewSubject
 
@@ -79,7 +79,8 @@ def answering(
 
 
 @pytest.mark.parametrize(
-    ("count", "streams"), [(0, 1), (1, 1), (2 * WORTH - 1, 1), (2 * WORTH, 2), (1000, MOST_STREAMS)]
+    ("count", "streams"),
+    [(0, 1), (1, 1), (2 * PER_SESSION - 1, 1), (2 * PER_SESSION, 2), (1000, MOST_SESSIONS)],
 )
 def test_many_commands_are_asked_in_a_few_streams(count: int, streams: int, monkeypatch: pytest.MonkeyPatch) -> None:
     made = answering(monkeypatch)
@@ -97,7 +98,7 @@ def test_what_needs_no_nvued_comes_first_and_twice_is_asked_once(monkeypatch: py
 
 def test_a_stream_that_is_lost_takes_no_other_with_it(monkeypatch: pytest.MonkeyPatch) -> None:
     answering(monkeypatch, lost=["nv show 1"])
-    commands = [f"nv show {number}" for number in range(2 * WORTH)]
+    commands = [f"nv show {number}" for number in range(2 * PER_SESSION)]
     found = ask(LINE, commands)
     assert [reply.text for reply in found] == [text if at % 2 == 0 else "" for at, text in enumerate(commands)]
     assert {reply.failure for reply in found[1::2]} == {"not answered: leaf01: the connection is lost"}
@@ -106,10 +107,13 @@ def test_a_stream_that_is_lost_takes_no_other_with_it(monkeypatch: pytest.Monkey
 def test_a_connection_that_is_gone_is_an_access_error(monkeypatch: pytest.MonkeyPatch) -> None:
     answering(monkeypatch, lost=["nv show 0", "nv show 1"])
     with pytest.raises(AccessError):
-        ask(LINE, [f"nv show {number}" for number in range(2 * WORTH)])
+        ask(LINE, [f"nv show {number}" for number in range(2 * PER_SESSION)])
 
 
-@pytest.mark.parametrize(("count", "limit_s"), [(1, 30.0), (2 * WORTH - 2, 45.0), (4 * WORTH, 30.0), (8 * WORTH, 46.0)])
+@pytest.mark.parametrize(
+    ("count", "limit_s"),
+    [(1, 30.0), (2 * PER_SESSION - 2, 45.0), (4 * PER_SESSION, 30.0), (8 * PER_SESSION, 46.0)],
+)
 def test_a_long_stream_has_more_time(count: int, limit_s: float, monkeypatch: pytest.MonkeyPatch) -> None:
     limits_s: list[float] = []
     answering(monkeypatch, limits_s=limits_s)
@@ -169,7 +173,7 @@ def switch(answers: Sequence[tuple[int, str]]) -> Iterator[PlainLine]:
     ("answers", "failure"),
     [
         ([(404, "{}")], "exit code 1: the item does not exist"),
-        ([(400, '{"detail": "no such view"}')], "exit code 1: refuses the question: no such view"),
+        ([(400, '{"detail": "no such view"}')], "exit code 1: refuses the query: no such view"),
         ([(500, "<p>")] * rest_line.TRIES, "exit code 1: answers with status 500"),
         ([(0, "")], "does not end"),
         ([(200, '{"swp1": {"other": 1}}')], ""),

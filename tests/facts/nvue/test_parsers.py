@@ -155,7 +155,7 @@ def test_what_is_no_count_is_not_told(number: str) -> None:
     found = told(ports, text, "").interfaces
     assert not isinstance(found, Absent)
     assert found["swp1s0"].mtu_bytes is None
-    assert told(counting, text).counters == Absent("nv show interface -o json: counts nothing")
+    assert told(counting, text).counters == Absent("nv show interface -o json: shows no counters")
 
 
 @pytest.mark.parametrize("wrapped", ["\x1b[1;32m{}\x1b[0m", "Warning: slow\n{}", "{}\nWarning: done", "\r\n{}\r\n"])

@@ -83,7 +83,10 @@ def test_two_steps_whose_time_is_up_in_between_are_taken_back(lab: RunningLab) -
     driver.commit_config()
     before = driver.running_files()
     load(driver, split(tree(driver), 4))
-    with broken(lab, "slow", "leaf01", "seconds=2"), pytest.raises(DeviceError, match="the time was up before all of"):
+    with (
+        broken(lab, "slow", "leaf01", "seconds=2"),
+        pytest.raises(DeviceError, match="the revert timer fired before all of"),
+    ):
         driver.commit_config(revert_in=SHORT_S)
     until(lambda: driver.running_files() == before, "the first step is taken back")
     assert not driver.has_pending_commit()
@@ -96,7 +99,7 @@ def test_over_rest_two_steps_are_refused(lab: RunningLab) -> None:
     driver = opened(lab, "leaf02", "nvue-rest")
     load(driver, split(tree(driver), 2))
     driver.commit_config()
-    with pytest.raises(DeviceError, match="two steps"):
+    with pytest.raises(DeviceError, match="two applies"):
         load(driver, split(tree(driver), 4))
     driver.close()
     again = opened(lab, "leaf02")

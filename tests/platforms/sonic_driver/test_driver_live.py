@@ -201,7 +201,7 @@ def test_nothing_is_staged_while_a_change_waits(lab: RunningLab, driver: SonicDr
     load(driver, described(driver, "first"))
     driver.commit_config(revert_in=LONG_S)
     other = opened(lab, LEAF)
-    with pytest.raises(DeviceError, match="waits for its confirmation"):
+    with pytest.raises(DeviceError, match="waits for confirmation"):
         load(other, described(other, "second"))
     assert tables(other)["PORT"]["Ethernet0"]["description"] == "first"
     other.close()
@@ -263,7 +263,7 @@ def test_on_a_full_disk_nothing_begins(lab: RunningLab, driver: SonicDriver) -> 
     before, startup = config(driver), saved(lab, LEAF)
     load(driver, described(driver, "never there"))
     with broken(lab, "disk-full"):
-        with pytest.raises(DeviceError, match="could not begin"):
+        with pytest.raises(DeviceError, match="could not start"):
             driver.commit_config(revert_in=LONG_S)
         assert not driver.has_pending_commit()
         assert config(driver) == before

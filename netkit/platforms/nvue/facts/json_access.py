@@ -1,4 +1,4 @@
-"""Reading what `nv show … -o json` and its kin print: whatever the bytes, nothing here raises."""
+"""Tolerant parsers of the output of `nv show … -o json` and the like. Nothing here raises, whatever the input."""
 
 import json
 import math
@@ -23,7 +23,7 @@ DECODER = json.JSONDecoder(parse_constant=lambda _: None)
 
 
 def document(text: str) -> Any:
-    """Return the first JSON document in a text; None when there is none. Warnings may stand around it."""
+    """Find the first JSON document in a text, ignoring warnings around it; None if there is none."""
     plain = COLOUR.sub("", text)
     begin = BEGIN.search(plain)
     if begin is None:
@@ -35,32 +35,31 @@ def document(text: str) -> Any:
 
 
 def tree(text: str) -> Shown | None:
-    """Return the JSON object in a text; None when there is none."""
+    """Find the JSON object in a text; None if there is none."""
     found = document(text)
     return found if isinstance(found, dict) else None
 
 
 def unread(command: str, text: str) -> Absent:
-    """Return why an answer tells nothing."""
+    """Explain why an output has no usable content."""
     is_empty = not text.strip() or document(text) in ({}, [])
-    return Absent(f"{command}: answers with {'nothing' if is_empty else 'what is not JSON as NVUE shows it'}")
+    return Absent(f"{command}: prints {'nothing' if is_empty else 'something other than the JSON of NVUE'}")
 
 
 def counted(command: str, counters: dict[str, dict[str, int]]) -> Counters | Absent:
-    """Return counters, or why there are none."""
-    return {name: places for name, places in counters.items() if places} or Absent(f"{command}: counts nothing")
+    return {name: places for name, places in counters.items() if places} or Absent(f"{command}: shows no counters")
 
 
 under = table
 
 
 def inner(found: Shown, *path: str) -> Shown:
-    """Return the object at a path where there is one, else the object itself: views show either."""
+    """Return the object at a path, or the object itself: releases show either."""
     return under(found, *path) or found
 
 
 def objects(found: object) -> Iterator[tuple[str, Shown]]:
-    """Yield the objects in an object by name."""
+    """Yield the objects within an object, by name."""
     if isinstance(found, dict):
         yield from ((name, one) for name, one in found.items() if isinstance(one, dict))
 
@@ -77,15 +76,17 @@ def word(found: Shown, *keys: str) -> str:
 
 
 def switched(value: object) -> bool | None:
-    """Return what on and off are in the words of any release; None for any other word."""
+    """Parse on and off in the words of any release; None for other words."""
     if isinstance(value, bool):
         return value
-    said = value.lower() if isinstance(value, str) else ""
-    return True if said in ON else False if said in OFF else None
+    text = value.lower() if isinstance(value, str) else ""
+    if text in ON:
+        return True
+    return False if text in OFF else None
 
 
 def whole(value: object) -> int | None:
-    """Return a count, told as a number or as text; None when there is none. What was rounded is none."""
+    """Parse a counter, a number or text; None if it is not exact."""
     if isinstance(value, str):
         digits = value.removesuffix(" Bytes").strip()
         value = int(digits) if digits.isascii() and digits.isdecimal() and len(digits) <= 20 else None
@@ -93,7 +94,7 @@ def whole(value: object) -> int | None:
 
 
 def size(value: object) -> int | None:
-    """Return bytes, also of a text such as `1.43 MB`, which is rounded."""
+    """Parse a number of bytes, or a rounded text such as `1.43 MB`."""
     exact = whole(value)
     if exact is not None or not isinstance(value, str):
         return exact
@@ -102,7 +103,7 @@ def size(value: object) -> int | None:
 
 
 def real(value: object) -> float | None:
-    """Return a number, also the first one of a text; None when there is none."""
+    """Parse a number, or the first number of a text."""
     if isinstance(value, str):
         found = NUMBER.search(value)
         value = float(found[0]) if found else None
@@ -112,7 +113,7 @@ def real(value: object) -> float | None:
 
 
 def numbers(value: object) -> frozenset[int]:
-    """Return the numbers of a list such as `0,3` or `24-31`; words such as `-` are none."""
+    """Parse a list of numbers such as `0,3` or `24-31`; words such as `-` are ignored."""
     if isinstance(value, dict):
         value = ",".join(str(key) for key in value)
     if isinstance(value, list):
@@ -122,13 +123,13 @@ def numbers(value: object) -> frozenset[int]:
 
 
 def index(name: object) -> int | None:
-    """Return a key as a small number: a priority, a queue, a DSCP."""
+    """Parse a key that is a priority, a queue or a DSCP."""
     found = whole(name)
     return found if found is not None and found < 256 else None
 
 
 def duration_s(value: object) -> float | None:
-    """Return a duration, whether it is a number or written as `1d, 23:45:21`. A date with a time of day is none."""
+    """Parse a duration: a number, or `1d, 23:45:21`; None for a date."""
     if not isinstance(value, str):
         seconds = real(value)
         return seconds if seconds is not None and seconds >= 0 else None

@@ -1,66 +1,65 @@
-"""A part of the tree of every port: asked of all at once where the release can, else port by port.
+"""A branch of the tree below every port: read for all ports at once if the release can, else port by port.
 
-Releases take the parts they are to show by `--view include=` (Cumulus Linux user guide: NVUE CLI, Show Command View
-Include and Omit Options), as REST does by `include`. No document says that it reaches every part: where it shows none,
-each port is asked.
+Releases select branches by `--view include=` (Cumulus Linux user guide: NVUE CLI, Show Command View Include and Omit
+Options), as REST does by `include`. It is not documented that this covers every branch: if it shows nothing, each port
+is read.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from netkit.facts import Absent, Facts
-from netkit.platforms.nvue.facts.json_access import Shown, document, tree, under, unread
+from netkit.platforms.nvue.facts.json_access import Shown, tree, under, unread
 from netkit.platforms.view import View
 
 Parts = Mapping[str, Shown]
-"""Port → what it shows."""
+"""Port → the branch."""
 
 
 @dataclass(frozen=True, slots=True)
 class PortPart:
-    """What is asked, beside commands of the whole switch, and how it is read."""
+    """One branch of the tree below each port, with its parser."""
 
     path: str
     kinds: frozenset[str]
     parse: Callable[[Parts, Sequence[str]], Facts]
-    """What ports show, and the texts of the commands beside → facts."""
+    """(branches of the ports, output of the commands in `beside`) → facts."""
     beside: tuple[str, ...] = ()
 
 
 def view(part: PortPart, ports: Sequence[str], *, has_include: bool) -> View:
-    """Return the view of a part."""
-    each = _each(part, ports)
-    return _at_once(part, ports, each) if has_include else each
-
-
-def _each(part: PortPart, ports: Sequence[str]) -> View:
-    commands = tuple(f"nv show interface {port} {part.path} -o json" for port in ports)
-
-    def parse(*texts: str) -> Facts:
-        own = texts[len(part.beside) :]
-        found = ((port, tree(text)) for port, text in zip(ports, own, strict=True))
-        shown = {port: one for port, one in found if one is not None}
-        return part.parse(shown, texts) if shown else _all(part.kinds, unread(commands[0], own[0]))
-
-    return View((*part.beside, *commands), part.kinds, parse, is_costly=True)
-
-
-def _at_once(part: PortPart, ports: Sequence[str], each: View) -> View:
+    """Read the branch of all ports at once, and fall back to port by port; without `has_include`, only the latter."""
+    port_by_port = _port_by_port(part, ports)
+    if not has_include:
+        return port_by_port
     path = part.path.split()
     command = f'nv show interface --view="include=/*/{"/".join(path)}" -o json'
 
     def parse(*texts: str) -> Facts:
-        whole = tree(texts[-1])
-        shown = {port: one for port in ports if (one := under(whole, port, *path))}
-        return part.parse(shown, texts) if shown else _all(part.kinds, _untold(command, texts[-1]))
+        text = texts[-1]
+        tree_of_ports = tree(text)
+        shown = {port: branch for port in ports if (branch := under(tree_of_ports, port, *path))}
+        if shown:
+            return part.parse(shown, texts)
+        return _absent(part, Absent(f"{command}: shows it for no port") if tree_of_ports else unread(command, text))
 
-    return View((*part.beside, command), part.kinds, parse, is_costly=True, otherwise=each)
+    return View((*part.beside, command), part.kinds, parse, is_costly=True, otherwise=port_by_port)
 
 
-def _all(kinds: Iterable[str], why: Absent) -> Facts:
-    return Facts(**dict.fromkeys(kinds, why))
+def _port_by_port(part: PortPart, ports: Sequence[str]) -> View:
+    commands = tuple(f"nv show interface {port} {part.path} -o json" for port in ports)
+
+    def parse(*texts: str) -> Facts:
+        own = texts[len(part.beside) :]
+        shown: dict[str, Shown] = {}
+        for port, text in zip(ports, own, strict=True):
+            branch = tree(text)
+            if branch is not None:
+                shown[port] = branch
+        return part.parse(shown, texts) if shown else _absent(part, unread(commands[0], own[0]))
+
+    return View((*part.beside, *commands), part.kinds, parse, is_costly=True)
 
 
-def _untold(command: str, text: str) -> Absent:
-    is_other = isinstance(document(text), dict) and document(text) != {}
-    return Absent(f"{command}: shows it of no port") if is_other else unread(command, text)
+def _absent(part: PortPart, why: Absent) -> Facts:
+    return Facts(**dict.fromkeys(part.kinds, why))

@@ -1,9 +1,8 @@
-"""How ports treat traffic: what the RoCE mode made of them, and the profiles beside it."""
+"""QoS of ports, from the RoCE mode and from the profiles, with PFC watchdogs, queues and buffers."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from netkit.facts import Absent, Facts
 from netkit.facts.counter import place
@@ -30,17 +29,17 @@ from netkit.platforms.view import View
 
 ROCE = "nv show qos roce -o json"
 QOS = "nv show qos -o json"
-"""All of QoS. What the RoCE mode does is asked for by itself, because no document says that it is shown here."""
+"""All of QoS. The RoCE mode is read separately: it is not documented that this includes it."""
 PROFILE = "default-global"
 WHOLE_PERCENT = 100
-"""Less than that and the RoCE mode shows some classes only."""
+"""With a smaller sum the RoCE mode does not show all classes."""
 DWRR = re.compile(r"DWRR-([0-9]{1,3})%", re.IGNORECASE)
 METERS = re.compile(r"[0-9]{1,6}(?:\.[0-9]{1,3})?")
 
 
 @dataclass(frozen=True, slots=True)
 class Classes:
-    """Which priority is in which traffic class, and how the classes are served; None where it is not told."""
+    """The traffic class of each priority, and the scheduling of the classes; None if unknown."""
 
     of_priority: Mapping[int, int] | None = None
     weights: Mapping[int, int] | None = None
@@ -48,7 +47,7 @@ class Classes:
 
 
 def qos_view(ports: Sequence[str], *, has_aspects: bool) -> View:
-    """Return the view; releases that do not show all ports at once are asked for each."""
+    """Build the view; releases without an aspect view are asked port by port."""
     statuses = commands_for(ports, "roce status", "roce-status", has_aspects=has_aspects)
     marks = commands_for(ports, "congestion-control", "congestion-control", has_aspects=has_aspects)
 
@@ -62,7 +61,7 @@ def qos_view(ports: Sequence[str], *, has_aspects: bool) -> View:
 
 
 def commands_for(ports: Sequence[str], path: str, aspect: str, *, has_aspects: bool) -> tuple[str, ...]:
-    """Return the one command that shows an aspect of all ports, or one for each port."""
+    """Return the one command that shows an aspect of all ports, or one command for each port."""
     if has_aspects:
         return (f"nv show interface qos-{aspect} -o json",)
     return tuple(f"nv show interface {port} qos {path} -o json" for port in ports)
@@ -71,14 +70,13 @@ def commands_for(ports: Sequence[str], path: str, aspect: str, *, has_aspects: b
 def by_port(
     ports: Sequence[str], texts: Sequence[str], path: tuple[str, ...], *, has_aspects: bool
 ) -> dict[str, Shown]:
-    """Return what was shown of each port, at once or one by one; an aspect may be shown in its place in the tree."""
+    """Split output by port; an aspect may be nested as in the full tree."""
     if has_aspects:
         return {port: inner(one, *path) for port, one in objects(tree(texts[0])) if PORT.fullmatch(port)}
     return {port: one for port, text in zip(ports, texts, strict=True) if (one := tree(text)) is not None}
 
 
 def qos_facts(roce_text: str, qos_text: str, status: Mapping[str, Shown], marking: Mapping[str, Shown]) -> Facts:
-    """Return the QoS of the ports that showed something."""
     qos = tree(qos_text) or {}
     roce = tree(roce_text) or under(qos, "roce")
     if not roce and not status:
@@ -94,26 +92,32 @@ def _port(
     status: Shown, marking: Shown | None, roce: Shown, dscps: Mapping[int, int] | None, found: Classes
 ) -> PortQos:
     pfc = under(status, "pfc")
+    trust = word(under(status, "trust"), "trust-mode") or word(under(roce, "trust"), "trust-mode")
+    if marking is not None:
+        ecn = {
+            number: _thresholds(row)
+            for name, row in objects(under(marking, "traffic-class"))
+            if (number := index(name)) is not None and switched(row.get("ecn"))
+        }
+    else:  # the summary of a port has one set of thresholds for all classes
+        summary = under(status, "congestion-control")
+        ecn = dict.fromkeys(sorted(numbers(summary.get("enabled-tc"))), _thresholds(summary))
+    has_ecn = marking is not None or "enabled-tc" in under(status, "congestion-control")
     return PortQos(
-        trust=_trust(word(under(status, "trust"), "trust-mode") or word(under(roce, "trust"), "trust-mode")),
+        trust="dscp" if "dscp" in trust.split(",") else trust,  # with both, PCP is for packets that are not IP
         dscp_to_priority=dscps,
         pfc_rx=_paused(pfc, "rx-enabled"),
         pfc_tx=_paused(pfc, "tx-enabled"),
         weights=found.weights,
         strict=found.strict,
         priority_to_class=found.of_priority,
-        ecn=_marked(under(marking, "traffic-class")) if marking is not None else _ecn(status),
+        ecn=ecn if has_ecn else None,
         cable_m=_meters(pfc.get("cable-length")) or _meters(under(roce, "pfc").get("cable-length")),
     )
 
 
-def _trust(said: str) -> str:
-    """Return what IP packets are classified by: where both are trusted, PCP is for those that are not IP."""
-    return "dscp" if "dscp" in said.split(",") else said
-
-
 def _paused(pfc: Shown, key: str) -> frozenset[int] | None:
-    """Return the priorities PFC works on in one direction."""
+    """Parse the priorities with PFC in one direction."""
     is_on = switched(pfc.get(key))
     if is_on is None or "pfc-priority" not in pfc:
         return None
@@ -123,20 +127,6 @@ def _paused(pfc: Shown, key: str) -> frozenset[int] | None:
 def _meters(value: object) -> float | None:
     found = METERS.match(word({"": value}, ""))
     return float(found[0]) if found else None
-
-
-def _marked(rows: Shown) -> dict[int, Ecn]:
-    """Return what marks, from a table by traffic class."""
-    told = {index(name): row for name, row in objects(rows)}
-    return {number: _thresholds(row) for number, row in told.items() if number is not None and switched(row.get("ecn"))}
-
-
-def _ecn(status: Shown) -> dict[int, Ecn] | None:
-    """Return what marks, from the summary of a port: one set of thresholds for all classes."""
-    told = under(status, "congestion-control")
-    if "enabled-tc" not in told:
-        return None
-    return dict.fromkeys(sorted(numbers(told["enabled-tc"])), _thresholds(told))
 
 
 def _thresholds(row: Shown) -> Ecn:
@@ -149,7 +139,7 @@ def _thresholds(row: Shown) -> Ecn:
 
 
 def _dscps(roce: Shown, mapping: Shown) -> dict[int, int] | None:
-    """Return the priority of each DSCP that is told: by the RoCE mode, and by the mapping, which knows all of them."""
+    """Map DSCP to priority, from the RoCE mode and from the QoS mapping, which lists every DSCP."""
     found: dict[int, int] = {}
     for _, row in objects(roce.get("prio-map")):
         priority = index(word(row, "switch-prio", "switch-priority"))
@@ -163,7 +153,7 @@ def _dscps(roce: Shown, mapping: Shown) -> dict[int, int] | None:
 
 
 def classes(roce: Shown, qos: Shown) -> Classes:
-    """Return traffic classes: as the RoCE mode shows them, and as the profiles do, which know all of them."""
+    """Parse traffic classes from the RoCE mode and from the profiles, which list every class."""
     queues, scheduler = under(qos, "egress-queue-mapping", PROFILE), under(qos, "egress-scheduler", PROFILE)
     of_priority, weights, strict = _roce_classes(roce)
     for name, row in objects(queues.get("switch-priority")):
@@ -171,9 +161,15 @@ def classes(roce: Shown, qos: Shown) -> Classes:
         if priority is not None and chosen is not None:
             of_priority[priority] = chosen
     for name, row in objects(scheduler.get("traffic-class")):
-        number = index(name)
-        if number is not None:
-            _serve(number, row, weights, strict)
+        number, percent = index(name), whole(row.get("bw-percent"))
+        if number is None:
+            continue
+        weights.pop(number, None)
+        strict.discard(number)
+        if row.get("mode") == "strict":
+            strict.add(number)
+        elif percent is not None:
+            weights[number] = percent
     is_whole = bool(under(scheduler, "traffic-class")) or sum(weights.values()) == WHOLE_PERCENT
     return Classes(
         dict(sorted(of_priority.items())) or None,
@@ -187,47 +183,35 @@ def _roce_classes(roce: Shown) -> tuple[dict[int, int], dict[int, int], set[int]
     weights: dict[int, int] = {}
     strict: set[int] = set()
     for _, row in objects(roce.get("sp-map")):
-        chosen, said = index(row.get("traffic-class")), word(row, "scheduler-weight")
+        chosen, scheduler = index(row.get("traffic-class")), word(row, "scheduler-weight")
         if chosen is None:
             continue
         of_priority |= dict.fromkeys(numbers(row.get("switch-prio", row.get("switch-priority"))), chosen)
-        share = DWRR.fullmatch(said)
+        share = DWRR.fullmatch(scheduler)
         if share:
             weights[chosen] = int(share[1])
-        elif said.startswith("strict"):
+        elif scheduler.startswith("strict"):
             strict.add(chosen)
     return of_priority, weights, strict
 
 
-def _serve(number: int, row: Mapping[str, Any], weights: dict[int, int], strict: set[int]) -> None:
-    """Note how a profile serves one traffic class."""
-    weights.pop(number, None)
-    strict.discard(number)
-    percent = whole(row.get("bw-percent"))
-    if row.get("mode") == "strict":
-        strict.add(number)
-    elif percent is not None:
-        weights[number] = percent
-
-
-OWN = "qos pfc-watchdog"
+WATCHDOG = "qos pfc-watchdog"
 ACTION = "drop"
-"""All that a watchdog of Cumulus Linux does."""
+"""The only action of a watchdog of Cumulus Linux."""
 
 
 def watchdog_part(lossless: Sequence[int]) -> PortPart:
-    """Return what to ask, and of which priorities it tells."""
+    """Build the part for the watchdogs of lossless priorities."""
 
     def parse(ports: Parts, texts: Sequence[str]) -> Facts:
         roce, qos = (tree(text) or {} for text in texts[:2])
         of_priority = classes(roce, qos).of_priority or {}
         return watchdog_facts(under(qos, "pfc-watchdog"), {at: of_priority.get(at, at) for at in lossless}, ports)
 
-    return PortPart(OWN, frozenset({"watchdogs", "counters"}), parse, (ROCE, QOS))
+    return PortPart(WATCHDOG, frozenset({"watchdogs", "counters"}), parse, (ROCE, QOS))
 
 
 def watchdog_facts(timing: Shown, class_of: Mapping[int, int], ports: Parts) -> Facts:
-    """Return the watchdog of each lossless priority, and how often it met a storm."""
     watchdogs: dict[str, Watchdog] = {}
     detected: dict[str, int] = {}
     for port, shown in ports.items():
@@ -241,13 +225,13 @@ def watchdog_facts(timing: Shown, class_of: Mapping[int, int], ports: Parts) -> 
             if count is not None:
                 detected[at] = count
     return Facts(
-        watchdogs=watchdogs or Absent(f"{OWN}: no port shows a lossless class"),
-        counters=counted(OWN, {"watchdog_detected": detected}),
+        watchdogs=watchdogs or Absent(f"{WATCHDOG}: no port shows a lossless class"),
+        counters=counted(WATCHDOG, {"watchdog_detected": detected}),
     )
 
 
 def _watchdog(row: Shown, timing: Shown, *, is_on: bool) -> Watchdog:
-    """Return one watchdog: it detects after some polls, and ends with the first poll that meets no pause."""
+    """Parse one watchdog: it detects after `robustness` polls, and restores after one poll without pauses."""
     poll_ms = whole(timing.get("polling-interval"))
     polls = whole(timing.get("robustness"))
     return Watchdog(
@@ -259,7 +243,7 @@ def _watchdog(row: Shown, timing: Shown, *, is_on: bool) -> Watchdog:
     )
 
 
-# Group of the answer → counter → key. Priority groups are numbered as the priorities are.
+# Group of the output → counter → key. Priority groups have the numbers of priorities.
 GROUPS: Mapping[str, Mapping[str, str]] = {
     "pfc-stats": {
         "rx_pause": "rx-pause-frames",
@@ -278,7 +262,7 @@ GROUPS: Mapping[str, Mapping[str, str]] = {
 
 
 def queue_part(path: str) -> PortPart:
-    """Return what to ask; where the path is depends on the release."""
+    """Build the part for queue counters; the path depends on the release."""
 
     def parse(ports: Parts, _texts: Sequence[str]) -> Facts:
         counters: dict[str, dict[str, int]] = {}
@@ -304,7 +288,7 @@ def _queue_counts(port: str, shown: Shown) -> Iterator[tuple[str, str, int]]:
 
 
 def roce_view(ports: Sequence[str], *, has_aspects: bool) -> View:
-    """Return the view; releases that do not show all ports at once are asked for each."""
+    """Build the view; releases without an aspect view are asked port by port."""
     counting = commands_for(ports, "roce counters", "roce-counters", has_aspects=has_aspects)
 
     def parse(*texts: str) -> Facts:
@@ -319,26 +303,37 @@ def roce_view(ports: Sequence[str], *, has_aspects: bool) -> View:
 
 
 def roce_facts(roce: Shown, shown: Mapping[str, Shown]) -> Facts:
-    """Return counters and buffers. The counts are sums over the lossless priorities, so that there must be one."""
+    """Parse RoCE counters and buffers, which are sums over the lossless priorities: there must be exactly one."""
     counters: dict[str, dict[str, int]] = {}
     for port, found in shown.items():
         _count(counters, "ecn_marked", port, under(found, "tx-stats", "tx-ecn-stats"), "ecn-marked-packets")
     priorities = numbers(under(roce, "pfc").get("pfc-priority"))
     if len(priorities) != 1:
-        why = Absent(f"{ROCE}: not one lossless priority, so that sums over them tell of none")
+        why = Absent(f"{ROCE}: not exactly one lossless priority, so that the sums cannot be attributed")
         return Facts(buffers=why, counters=counted(ROCE, counters))
     (priority,) = priorities
-    found_classes = classes(roce, {})
+    known = classes(roce, {})
+    strict = known.strict or frozenset()
+    cnp_queue = next(iter(strict)) if len(strict) == 1 else None  # of several it is not known which one CNPs use
+    queues = {"roce": (known.of_priority or {}).get(priority), "cnp": cnp_queue}
+    buffers: dict[str, Buffer] = {}
     for port, found in shown.items():
-        _lossless(counters, place(port, priority), found)
-        for number, stats in _queues(found_classes, priority, found):
-            _queue(counters, place(port, number), stats)
-    buffers = {place(port, priority): buffer for port, found in shown.items() if (buffer := _buffer(found)) != Buffer()}
-    return Facts(buffers=buffers or Absent(f"{ROCE}: no buffer is shown"), counters=counted(ROCE, counters))
+        at = place(port, priority)
+        _count_lossless(counters, at, found)
+        for kind, queue in queues.items():
+            stats = under(found, "tx-stats", f"tx-{kind}-stats")
+            if queue is not None:
+                _count(counters, "queue_tx_packets", place(port, queue), stats, f"{kind}-packets")
+                _count(counters, "queue_tx_bytes", place(port, queue), stats, f"{kind}-bytes")
+                _count(counters, "queue_drops", place(port, queue), stats, "unicast-no-buffer-discard")
+        egress = under(found, "tx-stats", "tx-roce-stats")
+        buffer = Buffer(used_bytes=size(egress.get("tc-usage")), peak_bytes=size(egress.get("tc-max-usage")))
+        if buffer != Buffer():
+            buffers[at] = buffer
+    return Facts(buffers=buffers or Absent(f"{ROCE}: shows no buffers"), counters=counted(ROCE, counters))
 
 
-def _lossless(counters: dict[str, dict[str, int]], at: str, found: Shown) -> None:
-    """Count what belongs to the lossless priority of a port."""
+def _count_lossless(counters: dict[str, dict[str, int]], at: str, found: Shown) -> None:
     received, sent = under(found, "rx-stats", "rx-pfc-stats"), under(found, "tx-stats", "tx-pfc-stats")
     _count(counters, "rx_pause", at, received, "pause-packets")
     _count(counters, "rx_pause_us", at, received, "pause-duration")
@@ -347,33 +342,7 @@ def _lossless(counters: dict[str, dict[str, int]], at: str, found: Shown) -> Non
     _count(counters, "buffer_drops", at, under(found, "rx-stats", "rx-roce-stats"), "no-buffer-discard")
 
 
-def _queues(found: Classes, priority: int, shown: Shown) -> Iterator[tuple[int, Mapping[str, object]]]:
-    """Yield the queues of RoCE data and of CNPs, as far as it is known which ones they are."""
-    data = (found.of_priority or {}).get(priority)
-    stats = under(shown, "tx-stats")
-    if data is not None:
-        yield data, _named(under(stats, "tx-roce-stats"), "roce")
-    if found.strict and len(found.strict) == 1:
-        yield next(iter(found.strict)), _named(under(stats, "tx-cnp-stats"), "cnp")
-
-
-def _named(stats: Shown, prefix: str) -> dict[str, object]:
-    named = {"packets": f"{prefix}-packets", "bytes": f"{prefix}-bytes", "drops": "unicast-no-buffer-discard"}
-    return {name: stats.get(key) for name, key in named.items()}
-
-
-def _queue(counters: dict[str, dict[str, int]], at: str, stats: Mapping[str, object]) -> None:
-    for name, key in (("queue_tx_packets", "packets"), ("queue_tx_bytes", "bytes"), ("queue_drops", "drops")):
-        _count(counters, name, at, stats, key)
-
-
 def _count(counters: dict[str, dict[str, int]], name: str, at: str, stats: Shown, key: str) -> None:
     count = whole(stats.get(key))
     if count is not None:
         counters.setdefault(name, {})[at] = count
-
-
-def _buffer(found: Shown) -> Buffer:
-    """Return how full the egress queue of RoCE data is."""
-    queue = under(found, "tx-stats", "tx-roce-stats")
-    return Buffer(used_bytes=size(queue.get("tc-usage")), peak_bytes=size(queue.get("tc-max-usage")))

@@ -1,4 +1,4 @@
-"""Every view of a switch that runs NVUE."""
+"""The views of a switch that runs NVUE, and what the switch is."""
 
 import re
 from dataclasses import replace
@@ -12,7 +12,7 @@ from netkit.platforms.nvue.transport import version_of
 from netkit.platforms.platform import version_key
 from netkit.platforms.view import View, ViewSubject
 
-# What moved between releases (Cumulus Linux: new and changed commands).
+# Releases that changed commands (Cumulus Linux: new and changed commands).
 DETAIL_SINCE = (5, 12)
 INCLUDE_SINCE = (5, 13)
 ASPECTS_SINCE = (5, 14)
@@ -23,7 +23,7 @@ DISK = disk.view()
 
 
 def views(subject: ViewSubject) -> tuple[View, ...]:
-    """Return what to ask a switch; without a version, in the words of the newest releases."""
+    """Build the views of a switch; without a version, those of the newest release."""
     has_aspects = _is_since(subject, ASPECTS_SINCE)
     whole_switch = (
         SYSTEM,
@@ -36,15 +36,13 @@ def views(subject: ViewSubject) -> tuple[View, ...]:
         qos.qos_view(subject.ports, has_aspects=has_aspects),
         qos.roce_view(subject.ports, has_aspects=has_aspects),
     )
-    return (*whole_switch, *_by_port(subject)) if subject.ports else whole_switch
-
-
-def _by_port(subject: ViewSubject) -> tuple[View, ...]:
+    if not subject.ports:
+        return whole_switch
     counters = "counters qos" if _is_since(subject, COUNTERS_QOS_SINCE) else "qos counters"
     health = "link phy health" if _is_since(subject, PHY_HEALTH_SINCE) else "link phy-detail"
     parts = qos.watchdog_part(subject.lossless), qos.queue_part(counters), interface.line_part(health)
     has_include = _is_since(subject, INCLUDE_SINCE)
-    return tuple(part.view(one, subject.ports, has_include=has_include) for one in parts)
+    return (*whole_switch, *(part.view(one, subject.ports, has_include=has_include) for one in parts))
 
 
 def _is_since(subject: ViewSubject, version: tuple[int, ...]) -> bool:
@@ -53,33 +51,25 @@ def _is_since(subject: ViewSubject, version: tuple[int, ...]) -> bool:
 
 KERNEL = "cat /proc/sys/kernel/random/boot_id /proc/sys/kernel/osrelease"
 COMMANDS = ("nv show system -o json", "nv show platform -o json", KERNEL)
-
 LINUX = re.compile(r"\s*([0-9a-f-]{36})\s+([0-9][!-~]{0,79})\s*")
 
 
 def system_facts(system_text: str, platform_text: str, kernel_text: str) -> Facts:
-    """Return what the switch is and runs."""
     system, platform = tree(system_text), tree(platform_text)
     if system is None and platform is None:
         return Facts(system=unread(COMMANDS[0], system_text))
-    told, made = system or {}, platform or {}
+    system, platform = system or {}, platform or {}
     found = System(
-        hostname=word(told, "hostname"),
-        version=version_of(told)[:40],
-        model=word(made, "product-name") or word(told, "platform"),
-        serial=word(made, "serial-number"),
-        uptime_s=duration_s(told.get("uptime")),
+        hostname=word(system, "hostname"),
+        version=version_of(system)[:40],
+        model=word(platform, "product-name") or word(system, "platform"),
+        serial=word(platform, "serial-number"),
+        uptime_s=duration_s(system.get("uptime")),
     )
     if found == System():
-        return Facts(system=Absent(f"{COMMANDS[0]}: tells neither a name nor a release"))
-    boot, kernel = _kernel(kernel_text)
-    return Facts(system=replace(found, boot=boot, kernel=kernel))
-
-
-def _kernel(text: str) -> tuple[str, str]:
-    """Return the boot id and the release of Linux; both empty where the text is anything else."""
-    found = LINUX.fullmatch(text)
-    return (found[1], found[2]) if found else ("", "")
+        return Facts(system=Absent(f"{COMMANDS[0]}: shows neither a name nor a release"))
+    linux = LINUX.fullmatch(kernel_text)
+    return Facts(system=replace(found, boot=linux[1], kernel=linux[2]) if linux else found)
 
 
 SYSTEM = View(COMMANDS, frozenset({"system"}), system_facts)

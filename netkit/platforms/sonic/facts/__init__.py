@@ -1,1 +1,1 @@
-"""What a SONiC switch is and does, read from its databases, its kernel and FRR."""
+"""Facts of a switch that runs SONiC, from its databases, its kernel and FRR."""

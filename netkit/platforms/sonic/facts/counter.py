@@ -1,4 +1,4 @@
-"""Counters by the names of the switch abstraction, from COUNTERS_DB: names lead to objects, objects to counts."""
+"""Counters under their SAI names, from COUNTERS_DB, which maps names to objects, and objects to counts."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -13,7 +13,7 @@ BINS = range(16)
 PORT, QUEUE, GROUP = "SAI_PORT_STAT_", "SAI_QUEUE_STAT_", "SAI_INGRESS_PRIORITY_GROUP_STAT_"
 WATCHDOG = "PFC_WD_QUEUE_STATS_"
 Sums = Mapping[str, Sequence[str]]
-"""Counter → the fields whose sum it is; those that are not there do not count."""
+"""Counter → the fields to add up; missing ones are skipped."""
 OF_PORT: Sums = {
     "rx_bytes": (f"{PORT}IF_IN_OCTETS",),
     "tx_bytes": (f"{PORT}IF_OUT_OCTETS",),
@@ -35,7 +35,7 @@ OF_PRIORITY: Mapping[str, str] = {
     "rx_pause_us": f"{PORT}PFC_{{}}_RX_PAUSE_DURATION_US",
     "tx_pause_us": f"{PORT}PFC_{{}}_TX_PAUSE_DURATION_US",
 }
-"""Durations only where the chip has them and the watchdog or a poll asks for them."""
+"""Durations only exist if the chip has them, and the watchdog or a poll reads them."""
 OF_BIN = f"{PORT}IF_IN_FEC_CODEWORD_ERRORS_S{{}}"
 OF_QUEUE: Sums = {
     "queue_tx_packets": (f"{QUEUE}PACKETS",),
@@ -52,7 +52,7 @@ Found = Iterator[tuple[str, str, int]]
 
 
 def counters(counts: str, appl: str, wanted: Sequence[str]) -> Facts:
-    """Return the counters of the wanted ports; of all when none is named."""
+    """Parse the counters of the wanted ports, of all ports if none is given."""
     found = database(counts)
     if found is None:
         return Facts(counters=unread("COUNTERS_DB"))
@@ -66,7 +66,7 @@ def counters(counts: str, appl: str, wanted: Sequence[str]) -> Facts:
 
 
 def objects(found: Database, kind: str, wanted: Sequence[str] | frozenset[str]) -> Iterator[tuple[str, int, str]]:
-    """Yield port, number and object id of each queue or priority group of the wanted ports."""
+    """Yield port, number and object ID of each queue or priority group of the wanted ports."""
     for name, oid in found.row(kind).items():
         port, _, number = name.rpartition(":")
         index = whole(number)
@@ -75,12 +75,12 @@ def objects(found: Database, kind: str, wanted: Sequence[str] | frozenset[str]) 
 
 
 def ports(found: Database, wanted: Sequence[str] | frozenset[str]) -> Iterator[tuple[str, str]]:
-    """Yield name and object id of each wanted port."""
+    """Yield name and object ID of each wanted port."""
     yield from ((port, oid) for port, oid in found.row(PORTS).items() if _is_in(port, wanted))
 
 
 def read(text: str) -> Database | Absent:
-    """Return COUNTERS_DB, or why it is not there."""
+    """Parse COUNTERS_DB."""
     found = database(text)
     if found is None:
         return unread("COUNTERS_DB")
@@ -95,7 +95,9 @@ def _counters(found: Database, wanted: frozenset[str]) -> Found:
     for port, oid in ports(found, wanted):
         row = found.row(f"COUNTERS:{oid}")
         yield from _sums(row, OF_PORT, port)
-        yield from _numbered(row, port)
+        for name, field in OF_PRIORITY.items():
+            yield from _indexed(name, port, ((index, row.get(field.format(index))) for index in PRIORITIES))
+        yield from _indexed("fec_bin", port, ((index, row.get(OF_BIN.format(index))) for index in BINS))
     for kind, sums in ((QUEUES, OF_QUEUE), (GROUPS, OF_GROUP)):
         for port, number, oid in objects(found, kind, wanted):
             yield from _sums(found.row(f"COUNTERS:{oid}"), sums, place(port, number))
@@ -108,14 +110,8 @@ def _sums(row: Row, sums: Sums, at: str) -> Found:
             yield name, at, sum(counts)
 
 
-def _numbered(row: Row, port: str) -> Found:
-    for name, field in OF_PRIORITY.items():
-        yield from _counted(name, port, ((number, row.get(field.format(number))) for number in PRIORITIES))
-    yield from _counted("fec_bin", port, ((number, row.get(OF_BIN.format(number))) for number in BINS))
-
-
-def _counted(name: str, port: str, told: Iterator[tuple[int, str | None]]) -> Found:
-    for number, text in told:
+def _indexed(name: str, port: str, fields: Iterator[tuple[int, str | None]]) -> Found:
+    for index, text in fields:
         count = whole(text)
         if count is not None:
-            yield name, place(port, number), count
+            yield name, place(port, index), count

@@ -1,4 +1,4 @@
-"""What `sonic-db-dump` prints: a database as JSON, key → {type, value}. Values may be `N/A`, and are texts."""
+"""Parsers of `sonic-db-dump`: a database as JSON, key → {type, value}. Values are texts, and may be `N/A`."""
 
 import json
 import math
@@ -15,35 +15,41 @@ WHOLE = re.compile(r"\d{1,20}", re.ASCII)
 NUMBER = re.compile(r"-?\d{1,20}(\.\d{1,20})?([eE][-+]?\d{1,3})?", re.ASCII)
 NO_LIGHT_DBM = -40.0
 MOST_TRIES = 20
-"""A warning may begin like JSON; a text that is cut off has as many beginnings as lines."""
+"""Limit on lines that look like the start of JSON: warnings, and the lines of truncated JSON."""
 DECODER = json.JSONDecoder()
 
 
 @dataclass(frozen=True, slots=True)
 class Database:
-    """The rows of a database that were asked for."""
+    """Rows of a database, by key."""
 
     rows: Mapping[str, Row]
 
     def row(self, key: str) -> Row:
-        """Return a row; an empty one where there is none."""
+        """Return a row, empty if it is missing."""
         return self.rows.get(key, {})
 
     def table(self, prefix: str) -> dict[str, Row]:
-        """Return the rows below a prefix, by the rest of their keys."""
+        """Return the rows with a prefix, by the rest of their keys."""
         return {key[len(prefix) :]: row for key, row in self.rows.items() if key.startswith(prefix)}
 
 
 def database(text: str) -> Database | None:
-    """Return what was dumped; nothing when the text is no whole dump."""
+    """Parse a dump; None if it is incomplete."""
     found = value(text)
     if not isinstance(found, dict):
         return None
-    return Database({key: dict(_fields(entry)) for key, entry in found.items() if isinstance(entry, dict)})
+    rows: dict[str, Row] = {}
+    for key, entry in found.items():
+        if isinstance(entry, dict):
+            fields = entry.get("value")
+            fields = fields if isinstance(fields, dict) else {}
+            rows[key] = {name: text for name, text in fields.items() if isinstance(text, str)}
+    return Database(rows)
 
 
 def value(text: str) -> object:
-    """Return the JSON in a text; nothing when there is none. Warnings of a tool may stand around it."""
+    """Find the first JSON document in a text, ignoring warnings around it; None if there is none."""
     return next(values(text), None)
 
 
@@ -63,46 +69,35 @@ def values(text: str) -> Iterator[object]:
             yield printable(found, text)
 
 
-def _fields(entry: Mapping[str, object]) -> Iterator[tuple[str, str]]:
-    fields = entry.get("value")
-    for name, text in fields.items() if isinstance(fields, dict) else ():
-        if isinstance(text, str):
-            yield name, text
-
-
 def whole(text: str | None) -> int | None:
-    """Return a count."""
     return int(text) if text is not None and WHOLE.fullmatch(text.strip()) else None
 
 
 def number(text: str | None) -> float | None:
-    """Return a reading, whatever its unit."""
+    """Parse a reading, ignoring its unit."""
     found = NUMBER.match((text or "").strip())
     number = float(found[0]) if found else None
     return number if number is None or math.isfinite(number) else None
 
 
 def dbm(text: str | None) -> float | None:
-    """Return light; none at all is told as minus infinity."""
+    """Parse optical power; no light is -inf."""
     return NO_LIGHT_DBM if (text or "").strip().startswith("-inf") else number(text)
 
 
 def word(text: str | None) -> str:
-    """Return a text; empty where it says that it is none."""
-    said = (text or "").strip()
-    return "" if said in {"N/A", "None", "NULL"} else said
+    """Return a text; empty for `N/A` and the like."""
+    stripped = (text or "").strip()
+    return "" if stripped in {"N/A", "None", "NULL"} else stripped
 
 
 def flag(text: str | None) -> bool | None:
-    """Return whether it is so; nothing when the text does not say."""
     return {"true": True, "1": True, "false": False, "0": False}.get((text or "").strip().lower())
 
 
 def unread(name: str) -> Absent:
-    """Return why there is nothing of a database."""
-    return Absent(f"{name} cannot be read: what came is no dump of it")
+    return Absent(f"{name} cannot be read: the output is not a dump of it")
 
 
 def without(name: str, table: str) -> Absent:
-    """Return why there is nothing, though the database was read."""
     return Absent(f"{name} has no {table}")

@@ -1,4 +1,4 @@
-"""Modules as xcvrd publishes them in STATE_DB, each port's own lanes numbered from 1."""
+"""Modules as xcvrd publishes them in STATE_DB, with the lanes of each port numbered from 1."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -11,7 +11,7 @@ from netkit.platforms.sonic.facts.dump import Database, Row, database, dbm, flag
 Kind = Literal["optic", "aoc", "copper", "unknown"]
 MOST_LANES = 8
 STATUS_TABLES = ("TRANSCEIVER_STATUS", "TRANSCEIVER_STATUS_SW", "TRANSCEIVER_STATUS_FLAG")
-"""Up to 202411 one table; later by where a value comes from."""
+"""One table up to 202411; later one for each source of values."""
 LIMITS: Mapping[Quantity, str] = {
     "rx_dbm": "rxpower",
     "tx_dbm": "txpower",
@@ -28,22 +28,16 @@ GENERIC = re.compile(r"\w+_media_interface")
 
 
 def modules(state: str, config: str) -> Facts:
-    """Return the modules of the ports that tell theirs."""
     found = database(state)
     if found is None:
         return Facts(modules=unread("STATE_DB"))
     ports = (database(config) or Database({})).table("PORT|")
-    names = [*found.table("TRANSCEIVER_INFO|"), *_empty(found)]
-    told = {name: _module(found, name, ports.get(name, {})) for name in names}
-    return Facts(modules=told or without("STATE_DB", "TRANSCEIVER_INFO"))
-
-
-def _empty(found: Database) -> Iterator[str]:
-    """Yield the ports whose cage is said to be empty."""
+    names = list(found.table("TRANSCEIVER_INFO|"))
     for table in STATUS_TABLES:
-        for name, row in found.table(f"{table}|").items():
-            if row.get("status") == "0" and not found.row(f"TRANSCEIVER_INFO|{name}"):
-                yield name
+        rows = found.table(f"{table}|")
+        names += [name for name, row in rows.items() if row.get("status") == "0"]  # an empty cage
+    shown = {name: _module(found, name, ports.get(name, {})) for name in names}
+    return Facts(modules=shown or without("STATE_DB", "TRANSCEIVER_INFO"))
 
 
 def _module(found: Database, name: str, port: Row) -> Module:
@@ -52,9 +46,14 @@ def _module(found: Database, name: str, port: Row) -> Module:
         return Module(is_present=False)
     flags = {key: value for table in STATUS_TABLES for key, value in found.row(f"{table}|{name}").items()}
     firmware = found.row(f"TRANSCEIVER_FIRMWARE_INFO|{name}")
+    fields = ("specification_compliance", "media_interface_technology", "type_of_media_interface")
+    medium = " ".join(info.get(field, "") for field in fields)
+    compliance = word(info.get("specification_compliance"))
+    if GENERIC.fullmatch(compliance) or "{" in compliance:  # names only the kind of medium
+        compliance = ""
     return Module(
-        kind=_kind(info),
-        identifier=_identifier(info),
+        kind=next((kind for kind, pattern in KINDS if pattern.search(medium)), "unknown"),
+        identifier=" ".join(filter(None, (word(info.get("type")), compliance))),
         vendor=word(info.get("manufacturer")),
         part=word(info.get("model")),
         serial=word(info.get("serial")),
@@ -66,35 +65,17 @@ def _module(found: Database, name: str, port: Row) -> Module:
     )
 
 
-def _kind(info: Row) -> Kind:
-    said = " ".join(
-        info.get(name, "")
-        for name in ("specification_compliance", "media_interface_technology", "type_of_media_interface")
-    )
-    return next((kind for kind, pattern in KINDS if pattern.search(said)), "unknown")
-
-
-def _identifier(info: Row) -> str:
-    """Return form factor and compliance; a compliance that names only the kind of medium adds nothing."""
-    compliance = word(info.get("specification_compliance"))
-    is_plain = not GENERIC.fullmatch(compliance) and "{" not in compliance
-    return " ".join(filter(None, (word(info.get("type")), compliance if is_plain else "")))
-
-
 def _lanes(sensors: Row, flags: Row, port: Row) -> dict[int, Lane]:
-    told = {lane: found for lane in range(1, MOST_LANES + 1) if (found := _lane(sensors, flags, lane)) != Lane()}
-    lit = [lane for lane, found in told.items() if (found.rx_dbm, found.tx_dbm, found.bias_ma) != (None, None, None)]
-    return {number: told[lane] for number, lane in enumerate(_own(lit, port), 1)}
-
-
-def _own(lit: Sequence[int], port: Row) -> Sequence[int]:
-    """Return the lanes of a port that shares its module; xcvrd publishes those of the whole module for each."""
-    part, width = whole(port.get("subport")) or 0, port.get("lanes", "").count(",") + 1
-    if not part or not 0 < width < MOST_LANES:
-        return lit
-    own = [lane for lane in lit if (part - 1) * width < lane <= part * width]
-    share = len(lit) * width // MOST_LANES
-    return own or (lit[(part - 1) * share : part * share] if share else lit)
+    """Select the lanes of a port; xcvrd publishes those of the whole module for each port that shares it."""
+    lanes = {number: _lane(sensors, flags, number) for number in range(1, MOST_LANES + 1)}
+    own = [number for number, lane in lanes.items() if (lane.rx_dbm, lane.tx_dbm, lane.bias_ma) != (None, None, None)]
+    subport, width = whole(port.get("subport")) or 0, port.get("lanes", "").count(",") + 1
+    if subport and 0 < width < MOST_LANES:
+        share = len(own) * width // MOST_LANES
+        by_number = [number for number in own if (subport - 1) * width < number <= subport * width]
+        by_share = own[(subport - 1) * share : subport * share] if share else own
+        own = by_number or by_share
+    return {index: lanes[number] for index, number in enumerate(own, 1)}
 
 
 def _lane(sensors: Row, flags: Row, lane: int) -> Lane:

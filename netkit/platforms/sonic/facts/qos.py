@@ -1,4 +1,4 @@
-"""QoS as orchagent was told it, and the buffers that were made of it: CONFIG_DB, and APPL_DB for what is computed."""
+"""QoS from CONFIG_DB, computed buffers from APPL_DB, and error rates, watchdogs and watermarks from COUNTERS_DB."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -22,17 +22,17 @@ EVERYWHERE = "PORT_QOS_MAP|global"
 
 @dataclass(frozen=True, slots=True)
 class SonicQosTables:
-    """What was configured, and what buffers came of it."""
+    """The QoS configuration, and the buffers that SONiC made from it."""
 
     config: Database
     made: Database
 
     def port(self, name: str) -> Row:
-        """Return the maps a port is bound to."""
+        """Return the row that binds a port to its maps."""
         return self.config.row(f"PORT_QOS_MAP|{name}")
 
     def map(self, table: str, name: str) -> Mapping[int, int] | None:
-        """Return a map by name; nothing when there is none."""
+        """Parse a map by name; None if it is missing."""
         row = self.config.rows.get(f"{table}|{_plain(name)}")
         pairs = ((whole(key), whole(value)) for key, value in (row or {}).items())
         found = {key: value for key, value in pairs if key is not None and value is not None}
@@ -40,52 +40,44 @@ class SonicQosTables:
 
 
 def qos(config: str, appl: str, wanted: Sequence[str]) -> Facts:
-    """Return how each port treats traffic."""
     found = database(config)
     if found is None:
         return Facts(qos=unread("CONFIG_DB"), adaptive_routing=adaptive_routing())
-    told = SonicQosTables(found, database(appl) or Database({}))
+    tables = SonicQosTables(found, database(appl) or Database({}))
     names = [name for name in found.table("PORT|") if not wanted or name in wanted]
     return Facts(
-        qos={name: _port(told, name) for name in names} or without("CONFIG_DB", "PORT"),
+        qos={name: _port(tables, name) for name in names} or without("CONFIG_DB", "PORT"),
         adaptive_routing=adaptive_routing(),
     )
 
 
-def _port(told: SonicQosTables, name: str) -> PortQos:
-    row = told.port(name)
-    dscp = row.get("dscp_to_tc_map") or told.config.row(EVERYWHERE).get("dscp_to_tc_map", "")
-    paused = _paused(row)
-    queues = dict(_queues(told, name))
-    rooms = {priority: _headroom(told, name, row, priority) for priority in sorted(paused or ())}
-    headroom = {priority: room for priority, room in rooms.items() if room is not None}
+def _port(tables: SonicQosTables, name: str) -> PortQos:
+    row = tables.port(name)
+    dscp = row.get("dscp_to_tc_map") or tables.config.row(EVERYWHERE).get("dscp_to_tc_map", "")
+    trust = "pcp" if row.get("dot1p_to_tc_map") else "none"
+    enabled = (whole(text) for text in row.get("pfc_enable", "").split(","))
+    paused = frozenset(priority for priority in enabled if priority is not None and priority in PRIORITIES)
+    queues: dict[int, Row] = {}
+    for key, queue_row in tables.config.table("QUEUE|").items():
+        names, _, span = key.partition("|")  # a row may be for several ports and queues
+        if name in names.split(","):
+            queues.update(dict.fromkeys(_span(span), queue_row))
+    cables = [cable[name] for cable in tables.config.table("CABLE_LENGTH|").values() if name in cable]
+    headroom = {priority: _headroom(tables, name, row, priority) for priority in sorted(paused)}
+    headroom_bytes = {priority: room for priority, room in headroom.items() if room is not None} or None
     return PortQos(
-        trust="dscp" if dscp else "pcp" if row.get("dot1p_to_tc_map") else "none",
-        dscp_to_priority=told.map("DSCP_TO_TC_MAP", dscp),
-        pfc_rx=frozenset(PRIORITIES) if told.config.row(f"PORT|{name}").get("pfc_asym") == "on" else paused,
+        trust="dscp" if dscp else trust,
+        dscp_to_priority=tables.map("DSCP_TO_TC_MAP", dscp),
+        pfc_rx=frozenset(PRIORITIES) if tables.config.row(f"PORT|{name}").get("pfc_asym") == "on" else paused,
         pfc_tx=paused,
-        weights=_weights(told, queues),
-        strict=frozenset(queue for queue, row in queues.items() if _scheduler(told, row).get("type") == "STRICT"),
-        priority_to_class=told.map("TC_TO_QUEUE_MAP", row.get("tc_to_queue_map", "")),
-        ecn={queue: ecn for queue, row in queues.items() if (ecn := _ecn(told, row)) is not None},
-        headroom_bytes=headroom or None,
-        xoff_bytes=headroom or None,
-        cable_m=_cable_m(told, name),
+        weights=_weights(tables, queues),
+        strict=frozenset(queue for queue, row in queues.items() if _scheduler(tables, row).get("type") == "STRICT"),
+        priority_to_class=tables.map("TC_TO_QUEUE_MAP", row.get("tc_to_queue_map", "")),
+        ecn={queue: ecn for queue, row in queues.items() if (ecn := _ecn(tables, row)) is not None},
+        headroom_bytes=headroom_bytes,
+        xoff_bytes=headroom_bytes,
+        cable_m=number(word(cables[0]).removesuffix("m")) if cables else None,
     )
-
-
-def _paused(row: Row) -> frozenset[int]:
-    """Return the priorities that are lossless; a port without any pauses none."""
-    numbers = (whole(text) for text in row.get("pfc_enable", "").split(","))
-    return frozenset(priority for priority in numbers if priority is not None and priority in PRIORITIES)
-
-
-def _queues(told: SonicQosTables, port: str) -> Iterator[tuple[int, Row]]:
-    """Yield the queues of a port that have a row; one row may stand for several of each."""
-    for key, row in told.config.table("QUEUE|").items():
-        names, _, span = key.partition("|")
-        if port in names.split(","):
-            yield from ((queue, row) for queue in _span(span))
 
 
 def _span(text: str) -> Iterator[int]:
@@ -94,21 +86,21 @@ def _span(text: str) -> Iterator[int]:
         yield from range(int(found[1]), int(found[2] or found[1]) + 1)
 
 
-def _scheduler(told: SonicQosTables, queue: Row) -> Row:
-    return told.config.row(f"SCHEDULER|{_plain(queue.get('scheduler', ''))}")
+def _scheduler(tables: SonicQosTables, queue: Row) -> Row:
+    return tables.config.row(f"SCHEDULER|{_plain(queue.get('scheduler', ''))}")
 
 
-def _weights(told: SonicQosTables, queues: Mapping[int, Row]) -> Mapping[int, int]:
-    """Return the part of each queue, of what the strict ones leave."""
-    rows = {queue: _scheduler(told, row) for queue, row in queues.items()}
+def _weights(tables: SonicQosTables, queues: Mapping[int, Row]) -> Mapping[int, int]:
+    """Return the share of each weighted queue in percent, of what the strict ones leave."""
+    rows = {queue: _scheduler(tables, row) for queue, row in queues.items()}
     weights = {queue: whole(row.get("weight", "1")) or 0 for queue, row in rows.items() if row.get("type") in WEIGHTED}
     total = sum(weights.values())
     return {queue: round(100 * weight / total) for queue, weight in weights.items()} if total else {}
 
 
-def _ecn(told: SonicQosTables, queue: Row) -> Ecn | None:
+def _ecn(tables: SonicQosTables, queue: Row) -> Ecn | None:
     name = _plain(queue.get("wred_profile", ""))
-    row = told.config.row(f"WRED_PROFILE|{name}")
+    row = tables.config.row(f"WRED_PROFILE|{name}")
     if not row:
         return None
     return Ecn(
@@ -119,36 +111,25 @@ def _ecn(told: SonicQosTables, queue: Row) -> Ecn | None:
     )
 
 
-def _headroom(told: SonicQosTables, port: str, bound: Row, priority: int) -> int | None:
-    """Return the room behind the pause threshold: what runs, and where that is not told, what was configured."""
-    groups = told.map("TC_TO_PRIORITY_GROUP_MAP", bound.get("tc_to_pg_map", "")) or {}
+def _headroom(tables: SonicQosTables, port: str, bound: Row, priority: int) -> int | None:
+    """Return the bytes above the xoff threshold: the running value, else the configured one."""
+    groups = tables.map("TC_TO_PRIORITY_GROUP_MAP", bound.get("tc_to_pg_map", "")) or {}
     group = groups.get(priority, priority)
-    for found, kind, divider in ((told.made, "_TABLE:", ":"), (told.config, "|", "|")):
-        profile = _profile(found.table(f"BUFFER_PG{kind}"), port, group, divider)
-        room = whole(found.row(f"BUFFER_PROFILE{kind}{profile}").get("xoff"))
-        if room is not None:
-            return room
+    for found, prefix, divider in ((tables.made, "_TABLE:", ":"), (tables.config, "|", "|")):
+        for key, row in found.table(f"BUFFER_PG{prefix}").items():
+            names, _, span = key.rpartition(divider)
+            if port in names.split(",") and group in _span(span):
+                profile = found.row(f"BUFFER_PROFILE{prefix}{_plain(row.get('profile', ''))}")
+                room = whole(profile.get("xoff"))
+                if room is not None:
+                    return room
+                break
     return None
-
-
-def _profile(groups: Mapping[str, Row], port: str, group: int, divider: str) -> str:
-    for key, row in groups.items():
-        names, _, span = key.rpartition(divider)
-        if port in names.split(",") and group in _span(span):
-            return _plain(row.get("profile", ""))
-    return ""
 
 
 def _plain(name: str) -> str:
-    """Return a name; before 202012 a reference was written `[TABLE|name]`."""
+    """Strip a reference to its name: before 202012 it was written `[TABLE|name]`."""
     return re.split(r"[|:]", name.strip("[]"))[-1]
-
-
-def _cable_m(told: SonicQosTables, port: str) -> float | None:
-    for row in told.config.table("CABLE_LENGTH|").values():
-        if port in row:
-            return number(word(row[port]).removesuffix("m"))
-    return None
 
 
 US_PER_MS = 1000
@@ -156,26 +137,25 @@ STORMED = "stormed"
 
 
 def lines(counts: str, state: str, wanted: Sequence[str]) -> Facts:
-    """Return how well bits arrive; a release without rates still tells which FEC runs."""
+    """Parse bit error rates and FEC; a release without rates still shows FEC."""
     found, running = read(counts), database(state) or Database({})
     if isinstance(found, Absent):
         return Facts(lines=found)
-    return Facts(lines={port: _line(found.row(f"RATES:{oid}"), running, port) for port, oid in ports(found, wanted)})
-
-
-def _line(rates: Row, running: Database, port: str) -> Line:
-    fec = word(running.row(f"PORT_TABLE|{port}").get("fec"))
-    return Line(fec=fec, ber=_rate(rates.get("FEC_PRE_BER")), effective_ber=_rate(rates.get("FEC_POST_BER")))
+    shown = {}
+    for port, oid in ports(found, wanted):
+        fec, rates = word(running.row(f"PORT_TABLE|{port}").get("fec")), found.row(f"RATES:{oid}")
+        shown[port] = Line(fec=fec, ber=_rate(rates.get("FEC_PRE_BER")), effective_ber=_rate(rates.get("FEC_POST_BER")))
+    return Facts(lines=shown)
 
 
 def _rate(text: str | None) -> float | None:
-    """Return a share of bits; before the first two polls it is no number from 0 to 1."""
+    """Parse a bit error rate; before the first two polls it is not a number from 0 to 1."""
     rate = number(text)
     return rate if rate is not None and 0 <= rate <= 1 else None
 
 
 def watchdogs(counts: str, wanted: Sequence[str], lossless: Sequence[int]) -> Facts:
-    """Return the watchdogs that run. Where one should and orchagent has none, there is one that is off."""
+    """Parse the watchdogs; an expected one that orchagent does not run counts as off."""
     found = read(counts)
     if isinstance(found, Absent):
         return Facts(watchdogs=found)
@@ -203,12 +183,11 @@ def _milliseconds(text: str | None) -> int | None:
 
 
 def buffers(counts: str, wanted: Sequence[str]) -> Facts:
-    """Return how full queues are and were since somebody cleared the watermarks, and the headroom before them."""
+    """Parse queue occupancy, and the watermarks of queues and headroom since they were last cleared."""
     found = read(counts)
     if isinstance(found, Absent):
         return Facts(buffers=found)
-    told = dict(_buffers(found, wanted))
-    return Facts(buffers=told or without("COUNTERS_DB", "USER_WATERMARKS"))
+    return Facts(buffers=dict(_buffers(found, wanted)) or without("COUNTERS_DB", "USER_WATERMARKS"))
 
 
 def _buffers(found: Database, wanted: Sequence[str]) -> Iterator[tuple[str, Buffer]]:

@@ -1,4 +1,4 @@
-"""What the switch is and runs."""
+"""What the switch is, and its release."""
 
 import re
 
@@ -18,24 +18,23 @@ NOW = re.compile(r"^now: (.+)", re.MULTILINE)
 
 
 def now_s(identity: str) -> float | None:
-    """Return what the clock of the switch said, in UTC as stamps of its databases are."""
+    """Parse the clock of the switch, in UTC like the timestamps of its databases."""
     found = NOW.search(identity)
     return in_words(found[1]) if found else None
 
 
 def system(identity: str, config: str, state: str) -> Facts:
-    """Return what the switch is; each source adds what it knows."""
-    told = dict(LINE.findall(identity))
+    identity_lines = dict(LINE.findall(identity))
     shown = fields(identity)
     metadata = (database(config) or Database({})).row("DEVICE_METADATA|localhost")
     chassis = (database(state) or Database({})).row("CHASSIS_INFO|chassis 1")
     found = System(
-        hostname=told.get("hostname") or word(metadata.get("hostname")),
+        hostname=identity_lines.get("hostname") or word(metadata.get("hostname")),
         version=version_in(identity),
         model=word(chassis.get("model")) or shown.get("Model Number", "") or word(metadata.get("hwsku")),
         serial=word(chassis.get("serial")) or shown.get("Serial Number", ""),
-        uptime_s=number(told.get("uptime")),
-        boot=told.get("boot", ""),
-        kernel=told.get("kernel", ""),
+        uptime_s=number(identity_lines.get("uptime")),
+        boot=identity_lines.get("boot", ""),
+        kernel=identity_lines.get("kernel", ""),
     )
-    return Facts(system=Absent("the switch does not say what it is") if found == System() else found)
+    return Facts(system=Absent("the switch shows neither a name nor a release") if found == System() else found)

@@ -1,4 +1,4 @@
-"""The views of a SONiC switch: few commands, because each costs the switch a process."""
+"""The views of a SONiC switch: few commands, because each takes a process on the switch."""
 
 from functools import partial
 
@@ -8,15 +8,15 @@ from netkit.platforms.view import View, ViewSubject
 
 
 def dump(database: str, pattern: str) -> str:
-    """Return the command that prints the rows of a database; redis knows classes of letters, but no alternatives."""
+    """Build the command that dumps rows by a pattern; redis patterns have character classes, but no alternatives."""
     return f"sonic-db-dump -n {database} -k '{pattern}'"
 
 
 COUNTERS = dump("COUNTERS_DB", "[CRU]*")
-"""Counters and the maps that lead to them, rates, and the watermarks that users clear."""
+"""Counters with their name maps, rates, and user watermarks."""
 PORTS = dump("APPL_DB", "PORT_TABLE:*")
 MADE = dump("APPL_DB", "[BL][UL]*")
-"""Buffers and neighbours by LLDP."""
+"""Buffers and LLDP neighbours."""
 STATE = dump("STATE_DB", "[CPT][HOR][AR]*")
 """The chassis, ports and transceivers."""
 CONFIG = dump("CONFIG_DB", "[BCDMPQSTW][ACEFORSU][BCEFHPRV_][DEFILPTU_][CDEOPW_|]*")
@@ -26,7 +26,7 @@ DISK = disk.view("/host")
 
 
 def views(subject: ViewSubject) -> tuple[View, ...]:
-    """Return what to ask a switch, and how to read it: first what needs no database, which may hang."""
+    """Build the views of a switch, those first that need no database: reading one may hang."""
     wanted = subject.ports
     return (
         View((routing.ROUTES,), frozenset({"routes"}), routing.routes),
