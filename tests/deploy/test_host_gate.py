@@ -138,7 +138,7 @@ def printed(link: str = LINK, first: str = GOOD, second: str = "") -> str:
             printed(first=GOOD.replace("rail0", "rail1")),
             replace(
                 WELL,
-                problems=("the way to 10.0.1.6 from 10.0.0.1 oif rail0 is via 10.0.0.0 on rail1",),
+                problems=("the route to 10.0.1.6 from 10.0.0.1 oif rail0 is via 10.0.0.0 on rail1",),
                 answers=("10.0.0.0",),
             ),
         ),
@@ -146,7 +146,7 @@ def printed(link: str = LINK, first: str = GOOD, second: str = "") -> str:
             printed(first='[{"dst":"10.0.1.6","dev":"rail0"}]'),
             replace(
                 WELL,
-                problems=("the way to 10.0.1.6 from 10.0.0.1 oif rail0 is via no gateway on rail0",),
+                problems=("the route to 10.0.1.6 from 10.0.0.1 oif rail0 is via no gateway on rail0",),
                 answers=("10.0.0.0",),
             ),
         ),
@@ -154,7 +154,7 @@ def printed(link: str = LINK, first: str = GOOD, second: str = "") -> str:
             printed(second=GOOD),
             replace(
                 WELL,
-                problems=("the way to 10.1.0.6 from 10.0.0.1 is via 10.0.0.0 on rail0",),
+                problems=("the route to 10.1.0.6 from 10.0.0.1 is via 10.0.0.0 on rail0",),
                 answers=("10.0.0.0",),
             ),
         ),
@@ -165,7 +165,7 @@ def printed(link: str = LINK, first: str = GOOD, second: str = "") -> str:
                 problems=(
                     "its MTU is 1500, not 9000",
                     "its address is 10.0.0.3/31, not 10.0.0.1/31",
-                    "the way to 10.0.1.6 from 10.0.0.1 oif rail0 is refused",
+                    "the route to 10.0.1.6 from 10.0.0.1 oif rail0 is refused",
                 ),
                 answers=("10.0.0.0",),
                 address="10.0.0.3",
@@ -183,5 +183,5 @@ Broken = Callable[[str], str]
 
 @pytest.mark.parametrize("broken", [lambda _text: "", lambda text: text[:-5], lambda text: text.replace("{", "<", 1)])
 def test_what_makes_no_sense_is_told(broken: Broken) -> None:
-    with pytest.raises(DeviceError, match="gpu01: what it says of its rails cannot be read"):
+    with pytest.raises(DeviceError, match="gpu01: the state of its rails cannot be read"):
         rails.rail_states(broken(printed()), RAILS, {}, "gpu01")
