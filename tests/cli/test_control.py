@@ -262,7 +262,7 @@ def test_an_approver_sees_the_plan_and_signs_only_what_the_intent_here_leads_to(
     named = run("approve", office.plan, "--fabric", office.fabric, "--yes")
     assert_refused(named, "no key is named to sign with; give --key FILE")
     strange = office.approve("--as", CAROL)
-    assert f"the approval is by {CAROL}, its key is that of {BOB}" in strange.stderr
+    assert f"the approval is by {CAROL}, but its key belongs to {BOB}" in strange.stderr
     intent = office.fabric / "fabric.yaml"
     intent.write_text(intent.read_text(encoding="utf-8").replace("gpu", "host"), encoding="utf-8")
     assert office.approve().returncode == 3
