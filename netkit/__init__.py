@@ -13,7 +13,7 @@ __all__ = ["Project", "__version__"]
 
 
 def __getattr__(name: str) -> object:
-    """Load the API when it is first used: the command line starts without it."""
+    """Load the API on first use, so that the command line starts without it."""
     if name != "Project":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from netkit.project.project import Project  # noqa: PLC0415 (see above)

@@ -1,4 +1,4 @@
-"""The environment that programs get which netkit starts: everything but the secrets netkit itself was given in it."""
+"""The environment of programs that netkit starts: its own, without the secrets that netkit was given in it."""
 
 import os
 from collections.abc import Mapping
@@ -10,7 +10,7 @@ WITH_PASSWORDS = frozenset({PASSWORD, "NETKIT_STORE"})
 
 
 def without_secrets(environment: Mapping[str, str] | None = None) -> dict[str, str]:
-    """Return an environment, or that of this process, for a program that has no business with netkit's secrets."""
+    """Copy an environment, by default that of this process, without netkit's secrets."""
     known = os.environ if environment is None else environment
     return {
         name: value

@@ -1,16 +1,16 @@
-"""What can go wrong, said in one shape: where, what, and what to do about it."""
+"""Errors of all stages: each carries problems with a place, a message and a remedy."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
 
 LONGEST_PART = 60
 Path = tuple[str | int, ...]
-"""Where in the intent a value stands, as keys and list positions."""
+"""The location of a value in the intent, as keys and list indexes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One thing wrong with the input: what it is, where it stands, and the remedy."""
+    """One error or warning about the input: what, where, and the remedy."""
 
     message: str
     remedy: str = ""
@@ -23,11 +23,14 @@ class Problem:
         place = self.file + (f":{self.line}" if self.line else "")
         head = ": ".join(part for part in (place, dotted(self.path), self.message) if part)
         whole = f"{head}; {self.remedy}" if self.remedy else head
-        return whole if whole.isprintable() else "".join(map(_visible, whole))
+        if whole.isprintable():
+            return whole
+        # Text from a file must not move the cursor of a terminal.
+        return "".join(char if char.isprintable() else char.encode("unicode_escape").decode("ascii") for char in whole)
 
 
 def dotted(path: Path) -> str:
-    """Return a path as people write it: `units[0].hosts`."""
+    """Format a path as people write it: `units[0].hosts`."""
     text = ""
     for part in path:
         shown = (
@@ -37,13 +40,8 @@ def dotted(path: Path) -> str:
     return text
 
 
-def _visible(char: str) -> str:
-    """Return a character as a terminal may show it: what comes from a file must not move the cursor."""
-    return char if char.isprintable() else char.encode("unicode_escape").decode("ascii")
-
-
 class NetkitError(Exception):
-    """A stage could not go on; carries every problem it found."""
+    """A stage cannot continue; carries every problem it found."""
 
     exit_code = 3
 
@@ -57,7 +55,7 @@ class IntentError(NetkitError):
 
 
 class HardwareError(NetkitError):
-    """A hardware model cannot be read, or lacks a value that is needed."""
+    """A hardware model cannot be read, or lacks a required value."""
 
 
 class DesignError(NetkitError):
@@ -81,31 +79,31 @@ class PlanError(NetkitError):
 
 
 class DeployError(NetkitError):
-    """A deploy must not start, or there is none to go on with."""
+    """A deploy must not start, or no run exists to continue."""
 
 
 class LabError(NetkitError):
-    """The lab cannot be built, or what was asked of it does not exist."""
+    """The lab cannot be built, or does not have what was requested."""
 
 
 class AccessError(NetkitError):
-    """A device cannot be reached, does not let netkit in, or does not answer as it should."""
+    """A device cannot be reached, refuses the login, or gives an unexpected answer."""
 
     exit_code = 4
 
 
 class DeviceError(NetkitError):
-    """A device refused a change, or did not do what it was told."""
+    """A device refused a change, or did not apply it."""
 
     exit_code = 1
 
 
 class SnapshotError(NetkitError):
-    """A snapshot that cannot be read or written."""
+    """A snapshot cannot be read or written."""
 
 
 class CheckError(NetkitError):
-    """A check that does not exist, or cannot be loaded."""
+    """A check does not exist or cannot be loaded."""
 
 
 class StoreError(NetkitError):
@@ -117,12 +115,15 @@ class UsageError(NetkitError):
 
 
 class NotifyError(NetkitError):
-    """A notification is set up wrongly, or a receiver does not take it."""
+    """A notification is configured wrongly, or a receiver rejects it."""
 
 
 class SilenceError(NetkitError):
-    """Silences are written wrongly, or about what does not exist."""
+    """A silence is invalid or refers to something that does not exist."""
 
 
 class Interrupted(KeyboardInterrupt):
-    """What Ctrl-C raises: when Python's own kind once left an `exec`, Python ends by the signal, caught or not."""
+    """Raised on Ctrl-C.
+
+    After a plain KeyboardInterrupt has left an `exec`, Python ends by the signal even if the exception is caught.
+    """

@@ -1,1 +1,1 @@
-"""A fabric as its user keeps it: the Python API, on which the command line stands too."""
+"""The Python API, and what the command line is built on: a fabric's folder, and every action on it."""

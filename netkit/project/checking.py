@@ -1,4 +1,4 @@
-"""From a fabric to the scene its checks are given: live, from its lab, or from a snapshot."""
+"""From a fabric to the context of its checks: read from the devices, from its lab, or from a snapshot."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -12,7 +12,6 @@ from netkit.facts import Snapshot, serial
 from netkit.facts.snapshot import Trial
 from netkit.judge import Check, CheckContext
 from netkit.observe import CollectOptions
-from netkit.plan import Plan
 from netkit.project import trials
 from netkit.project.deadline import NEVER, Deadline
 from netkit.project.fleet import fleet
@@ -28,7 +27,7 @@ NO_PAST = Past()
 
 @dataclass(frozen=True, slots=True)
 class Checking:
-    """A fabric that is to be judged, and from what."""
+    """What to judge: a fabric, its devices, and where their facts come from."""
 
     project: Project
     devices: Sequence[Device]
@@ -36,7 +35,7 @@ class Checking:
     snapshot: Path | None = None
     is_light: bool = False
     source: str = ""
-    """What switches are looked at through; empty as access.yaml says."""
+    """Where facts of switches come from; empty: as access.yaml says."""
     deadline: Deadline = NEVER
 
     @classmethod
@@ -50,22 +49,27 @@ class Checking:
         is_light: bool = False,
         source: str = "",
     ) -> "Checking":
-        """Choose the devices of a fabric, and what is read of them."""
+        """Select the devices of a fabric, and validate the options."""
         if snapshot is not None and project.lab:
-            raise UsageError(Problem("the lab and a snapshot are two places to read from", "choose one"))
+            raise UsageError(Problem("facts come either from the lab or from a snapshot", "drop one of the options"))
         if snapshot is not None and source:
-            raise UsageError(Problem("what a snapshot was taken through is settled", "leave --source away"))
+            raise UsageError(Problem("a snapshot already fixes the source of its facts", "drop --source"))
         return cls(project, select(project.fabric, limit), window_s, snapshot, is_light, source)
 
     def scene(self, checks: Sequence[Check] | None = None, past: Past = NO_PAST) -> CheckContext:
-        """Return what checks are given; what none of the chosen ones needs is not asked for."""
-        found = self._looked(checks, past) if self.snapshot is None else self._of_file(self.snapshot)
+        """Collect the facts that the chosen checks need, and no others."""
+        found = self._collect(checks, past) if self.snapshot is None else self._read(self.snapshot)
+        try:
+            plan = planning.read(found.plan) if found.plan else None
+        except PlanError as error:
+            what = f"the differences from the intent in it cannot be read: {error.problems[0].message}"
+            raise CheckError(Problem(what, "take a new snapshot", file=str(self.snapshot or ""))) from None
         scene = CheckContext(
             self.project.fabric,
             found,
             self.project.intent.thresholds,
             names=frozenset(device.name for device in self.devices),
-            plan=self._plan(found) if found.plan else None,
+            plan=plan,
         )
         return past.scene(scene)
 
@@ -76,22 +80,15 @@ class Checking:
         results: Sequence[Path] = (),
         measured: Callable[[], tuple[Trial, ...]] = tuple,
     ) -> CheckContext:
-        """Return what checks are given, results of acceptance runs included; for those alone no device is asked."""
-        found = (*trials.read(results), *measured())
+        """Collect facts and results of acceptance runs; with acceptance checks alone no device is read."""
+        results_read = (*trials.read(results), *measured())
         if self.snapshot is None and all(check.name.startswith(ACCEPTANCE) for check in checks):
-            nothing = Snapshot(self.project.fabric.name, time.time(), {}, trials=found)
-            return CheckContext(self.project.fabric, nothing, self.project.intent.thresholds, names=frozenset())
+            empty = Snapshot(self.project.fabric.name, time.time(), {}, trials=results_read)
+            return CheckContext(self.project.fabric, empty, self.project.intent.thresholds, names=frozenset())
         scene = self.scene(checks, past)
-        return replace(scene, snapshot=trials.added(scene.snapshot, found))
+        return replace(scene, snapshot=trials.added(scene.snapshot, results_read))
 
-    def _plan(self, found: Snapshot) -> Plan:
-        try:
-            return planning.read(found.plan)
-        except PlanError as error:
-            what = f"holds differences from the intent that cannot be read: {error.problems[0].message}"
-            raise CheckError(Problem(what, "take a new snapshot", file=str(self.snapshot or ""))) from None
-
-    def _looked(self, checks: Sequence[Check] | None, past: Past) -> Snapshot:
+    def _collect(self, checks: Sequence[Check] | None, past: Past) -> Snapshot:
         has_drift = checks is None or any(check.name.startswith(f"{DRIFT}.") for check in checks)
         has_window = checks is None or any(check.has_window for check in checks)
         window_s = past.window_s(self.devices, self.window_s) if has_window else 0.0
@@ -100,9 +97,9 @@ class Checking:
         looking = Looking(self.devices, options, is_light=self.is_light, has_probes=has_probes, deadline=self.deadline)
         return look(self.project, fleet(self.project, source=self.source), looking)
 
-    def _of_file(self, file: Path) -> Snapshot:
+    def _read(self, file: Path) -> Snapshot:
         found = serial.read(file)
         if found.fabric != self.project.fabric.name:
-            what = f"is of the fabric {found.fabric}, not of {self.project.fabric.name}"
+            what = f"belongs to the fabric {found.fabric}, not to {self.project.fabric.name}"
             raise CheckError(Problem(what, "name its fabric with --fabric", file=str(file)))
         return found

@@ -1,4 +1,4 @@
-"""Before the first write: who starts a run and why, the hook of deploy.yaml, and a second person's approval."""
+"""Before the first write: the provenance of a run, the hook of deploy.yaml, and a second person's approval."""
 
 import os
 import pwd
@@ -28,33 +28,33 @@ DIGEST = re.compile(r"[0-9a-f]{32}")
 
 @dataclass(frozen=True, slots=True)
 class Control:
-    """What deploy.yaml asks for, for one command."""
+    """The rules of deploy.yaml, applied to one command."""
 
     project: Project
     policy: DeployPolicy
     reason: str = ""
     skip_hook: str | None = None
-    """Why the hook is not asked; None when it is."""
+    """The reason for skipping the hook; None when it is asked."""
     plan_file: Path | None = None
     approval_file: Path | None = None
     key: Path | None = None
 
     @classmethod
     def of(cls, project: Project, reason: str = "", skip_hook: str | None = None, **files: Path | None) -> "Control":
-        """Read deploy.yaml; of a lab it holds only when it says so."""
+        """Read deploy.yaml; it applies to a lab only if it says so."""
         found = policy.load(project.folder)
         return cls(project, found if found.on_lab or not project.lab else DeployPolicy(), reason, skip_hook, **files)
 
     def begun(self, verb: Verb, plan: Plan, undone: str = "") -> Provenance:
-        """Return who starts a run, from what and why, and who approved it; an error where something is missing."""
+        """Record who starts a run, from which commit, why, and who approved it; refuse what deploy.yaml forbids."""
         if self.policy.reason == "required" and verb != "resume" and not self.reason:
             raise UsageError(
                 Problem("deploy.yaml requires a reason", "say why, or name the ticket, with --reason TEXT")
             )
-        asked = self.policy.hook
-        if self.skip_hook is not None and asked is not None and verb not in asked.may_skip:
-            remedy = f"hook.may_skip of deploy.yaml lists {', '.join(asked.may_skip) or 'no verb'}"
-            raise UsageError(Problem(f"the hook must not be skipped by a {verb}", remedy))
+        settings = self.policy.hook
+        if self.skip_hook is not None and settings is not None and verb not in settings.may_skip:
+            remedy = f"hook.may_skip of deploy.yaml lists {', '.join(settings.may_skip) or 'no verb'}"
+            raise UsageError(Problem(f"a {verb} must not skip the hook", remedy))
         folder = self.project.folder
         names = (MODELS, TEMPLATES, PLAYBOOKS)
         commit, is_dirty = checked_out(folder, [place for name in names for place in beside(folder, name)])
@@ -73,7 +73,7 @@ class Control:
         return self._approved(found, plan) if verb == "deploy" else found
 
     def _approved(self, begun: Provenance, plan: Plan) -> Provenance:
-        """Return a start of a run with the approval of its plan; an error where one is required and not given."""
+        """Add the approval of the plan; raise PlanError if one is required and missing."""
         settings = self.policy.approval or ApprovalSettings(required="never")
         beside_plan = self.plan_file and self.plan_file.with_name(self.plan_file.name + SUFFIX)
         file = self.approval_file or (beside_plan if beside_plan and beside_plan.exists() else None)
@@ -86,11 +86,17 @@ class Control:
         signers = signers_file(self.project, settings)
         signer: Signer | None = None
         if self.key is not None:
-            signature, signer = self._signed(begun, plan, self.key, signers)
-            begun = replace(begun, signature=signature, signer=signer.principals[0])
+            text = f"{begun.verb} {plan.fabric} {self.project.lab} {digest_of(plan)} {begun.at_s:.0f}\n"
+            signature = approval.sign(text, self.key, DEPLOYER_NAMESPACE)
+            name = approval.principal_of(self.key, signers)
+            signer = approval.signer_of(text, signature, signers, name, DEPLOYER_NAMESPACE, f"--key {self.key}")
+            begun = replace(begun, signature=text + signature, signer=signer.principals[0])
         if file is None:
             return begun
-        deployer = Deployer(self._names(begun, settings), signer)
+        accounts = [name for name in (begun.user, begun.sudo_user) if name]
+        aliases = [alias for name in accounts for alias in settings.logins.get(name, ())]
+        email = configured(self.project.folder, "user.email")
+        deployer = Deployer(frozenset({*accounts, *aliases, email} - {""}), signer)
         given = approval.verified(
             approval.read(file),
             plan,
@@ -104,45 +110,32 @@ class Control:
         return replace(begun, approval=given)
 
     def permitted(self, begun: Provenance, plan: Plan, run: str, options: Options) -> Provenance:
-        """Ask the hook, when there is one; HookError when it does not allow the run."""
-        begun, asked = replace(begun, at_s=time.time()), self.policy.hook
+        """Ask the hook, if there is one; raise HookError if it refuses."""
+        begun, settings = replace(begun, at_s=time.time()), self.policy.hook
         if begun.approval is not None and begun.at_s >= begun.approval.expires_s:
             raise PlanError(Problem("the approval has expired meanwhile", AGAIN))
-        if asked is None:
+        if settings is None:
             return begun
         if self.skip_hook is not None:
             self.project.feedback.note("the hook was not asked")
             return replace(begun, hook="skipped", hook_reason=self.skip_hook.strip())
         folder = self.project.folder
         try:
-            token = SecretStore(access.load(folder).secrets)(asked.token_secret) if asked.token_secret else ""
+            token = SecretStore(access.load(folder).secrets)(settings.token_secret) if settings.token_secret else ""
         except AccessError as error:
             raise HookError(error.problems) from None
-        reason = hook.ask(asked, hook.question(plan, self.project.lab, run, begun, options), folder, token)
+        reason = hook.ask(settings, hook.question(plan, self.project.lab, run, begun, options), folder, token)
         self.project.feedback.note(f"the hook allows it{': ' if reason else ''}{shown(reason)}")
         return replace(begun, hook="allowed", hook_reason=reason)
 
-    def _names(self, begun: Provenance, settings: ApprovalSettings) -> frozenset[str]:
-        """Return the deployer's names: the account, those deploy.yaml adds to it, and git's."""
-        accounts = [name for name in (begun.user, begun.sudo_user) if name]
-        more = [one for name in accounts for one in settings.logins.get(name, ())]
-        return frozenset({*accounts, *more, configured(self.project.folder, "user.email")} - {""})
-
-    def _signed(self, begun: Provenance, plan: Plan, key: Path, signers: Path) -> tuple[str, Signer]:
-        """Return the deployer's own signature, and whose it is."""
-        said = f"{begun.verb} {plan.fabric} {self.project.lab} {digest_of(plan)} {begun.at_s:.0f}\n"
-        signature = approval.sign(said, key, DEPLOYER_NAMESPACE)
-        name = approval.principal_of(key, signers)
-        return said + signature, approval.signer_of(said, signature, signers, name, DEPLOYER_NAMESPACE, f"--key {key}")
-
 
 def signers_file(project: Project, settings: ApprovalSettings) -> Path:
-    """Return the file of those whose signatures count."""
+    """Return the allowed_signers file whose keys may approve."""
     return project.folder / Path(settings.allowed_signers).expanduser()
 
 
 def login() -> str:
-    """Return the login name of this account; its number where it has none."""
+    """Return the login name of this account, or its number if it has none."""
     try:
         return pwd.getpwuid(os.getuid()).pw_name
     except KeyError:
@@ -150,7 +143,7 @@ def login() -> str:
 
 
 def who() -> str:
-    """Return this user as the history of deploys writes it."""
+    """Format this user as the history of deploys shows them."""
     return Provenance("", time.time(), login(), os.getuid(), socket.gethostname(), sudo_user=_sudo_user()).who
 
 
@@ -159,38 +152,34 @@ def _sudo_user() -> str:
 
 
 def given_digest(approved: str) -> str:
-    """Return the digest that was given: an empty one, like that of a variable nobody set, approves nothing."""
+    """Validate --approved; an empty value, as from an unset variable, approves nothing."""
     digest = approved.strip().lower()
     if DIGEST.fullmatch(digest):
         return digest
-    found = f"{approved!r} is not the digest of a plan" if digest else "it is empty"
-    remedy = "give it the 32 digits of netkit plan --against running"
-    raise UsageError(Problem(f"--approved: {found}", remedy))
+    what = f"{approved!r} is not the digest of a plan" if digest else "it is empty"
+    remedy = "give the 32 digits that netkit plan --against running prints"
+    raise UsageError(Problem(f"--approved: {what}", remedy))
 
 
 def finished(plan: Plan, runs: Path, approved: str) -> str:
-    """Return which run did all that was approved, when nothing is left to do: to ask for it again is no mistake."""
+    """Name the run that already deployed the whole approved plan, if nothing is left to do: repeating is no error."""
     if plan.changed or not plan.is_complete:
         return ""
-    whole = (one.run for one in history(runs) if one.outcome is not None and one.outcome.exit_code == 0)
-    return next((f"deployed by run {run}" for run in whole if _is_of(Journal(runs / run), approved)), "")
-
-
-def _is_of(journal: Journal, approved: str) -> bool:
-    """Whether a run was to deploy all of a plan."""
-    orders = journal.orders()
-    return orders.options.limit is None and digest_of(orders.plan) == approved
+    for summary in history(runs):
+        if summary.outcome is not None and summary.outcome.exit_code == 0:
+            orders = Journal(runs / summary.run).orders()
+            if orders.options.limit is None and digest_of(orders.plan) == approved:
+                return f"deployed by run {summary.run}"
+    return ""
 
 
 def refuse_unapproved(plan: Plan, approved: str) -> None:
-    """Raise PlanError when this is not the plan that somebody agreed to."""
+    """Raise PlanError if this is not the approved plan."""
     if plan.unreachable:
         missed = listed([one.name for one in plan.unreachable])
-        raise AccessError(
-            Problem(f"{missed}: could not be read, so this is not the plan that was approved", "try again")
-        )
+        raise AccessError(Problem(f"{missed}: could not be read, so this is not the approved plan", "try again"))
     found = digest_of(plan)
     if found != approved:
-        what = f"the plan that was approved is {approved}, what would change now is {found}"
+        what = f"the approved plan is {approved}, the plan now is {found}"
         remedy = "intent or devices have changed since: see netkit plan --against running, and have it approved again"
         raise PlanError(Problem(what, remedy))

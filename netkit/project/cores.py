@@ -1,4 +1,4 @@
-"""Comparing many devices on every core, some at a time: what is rendered and read for them is held no longer."""
+"""Compare many devices on all cores in batches, so that only a batch is held in memory."""
 
 import multiprocessing
 import os
@@ -19,34 +19,34 @@ from netkit.platforms.config import Files
 from netkit.project.feedback import SILENT, Feedback
 
 FEWEST = 64
-"""Fewer devices are compared sooner than processes start."""
+"""Below this number of devices, starting processes takes longer than the comparison."""
 AT_ONCE = 50
-"""So many devices a process prepares, compares and forgets before it takes the next ones."""
+"""Devices per batch: prepared, compared and released before the next batch."""
 Known = MutableMapping[str, str]
 Names = tuple[str, ...]
 Read = Mapping[str, Running | Unreachable]
 Sides = tuple[Read, Mapping[str, Files]]
-"""What devices run, and what they should."""
+"""Running and intended configurations."""
 
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """What is to be compared; both sides of some devices are asked for when it is their turn."""
+    """Devices to compare; both configurations of a batch are requested when it is its turn."""
 
     fabric: Fabric
     names: Names
     sides: Callable[[Names], Sides]
     known: Known
     before: tuple[Fabric, ...] = ()
-    """Fabrics whose cables may still be there."""
+    """Earlier fabrics whose cables may still be in place."""
     others: Callable[[], Plan] | None = None
-    """The part of the plan that a limit leaves out; asked where routing changes."""
+    """Makes the part of the plan that a limit leaves out; called if routing changes."""
     is_part: bool = False
-    """Whether the order is left to others."""
+    """Leave the order to the caller."""
     feedback: Feedback = SILENT
 
     def answer(self, names: Names) -> "Answer":
-        """Return the part of the plan that is about some devices."""
+        """Make the plan of one batch."""
         pairs: dict[str, str] = {}
         try:
             running, intended = self.sides(names)
@@ -58,7 +58,7 @@ class Work:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What is said of some devices: a plan and the pairs that were found equal, or what is wrong."""
+    """The result of one batch: a plan and the pairs found equal, or the problems."""
 
     plan: Plan | None
     pairs: Mapping[str, str]
@@ -67,14 +67,14 @@ class Answer:
 
 
 def make(work: Work) -> Plan:
-    """Return the plan of all devices, made on every core when they are many."""
+    """Plan all devices, on all cores if they are many."""
     with work.feedback.progress("comparing", len(work.names)) as count, _answers(work) as answers:
         plans = list(_plans(work, answers, count))
     return _together(work, plans)
 
 
 def _plans(work: Work, answers: Iterable[Answer], count: Callable[[], None]) -> Iterator[Plan]:
-    """Yield the plans of parts; configurations that cannot be read are reported together, anything else at once."""
+    """Yield the plans of batches; collect unreadable configurations and raise them together, other errors at once."""
     unread: list[Problem] = []
     for answer in answers:
         if answer.plan is None and not issubclass(answer.refusal, ConfigError):
@@ -91,14 +91,14 @@ def _plans(work: Work, answers: Iterable[Answer], count: Callable[[], None]) -> 
 
 @contextmanager
 def _answers(work: Work) -> Iterator[Iterator[Answer]]:
-    """Yield the answers of all parts in their order, and leave no process behind."""
+    """Yield the answers of all batches in order, and end every process afterwards."""
     cores = len(os.sched_getaffinity(0))
     count = max(cores, -(-len(work.names) // AT_ONCE))
     parts = [work.names[start::count] for start in range(count)]
     if len(work.names) < FEWEST or cores == 1:
         yield map(work.answer, parts)
         return
-    processes = multiprocessing.get_context("fork")  # what is to be compared is there already, and need not be sent
+    processes = multiprocessing.get_context("fork")  # the work is inherited and need not be pickled
     started: list[tuple[BaseProcess, Connection]] = []
     try:
         for start in range(cores):
@@ -118,9 +118,9 @@ def _answers(work: Work) -> Iterator[Iterator[Answer]]:
 
 
 def _answer(work: Work, parts: list[Names], sender: Connection, receivers: list[Connection]) -> None:
-    """Run in a process of its own."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the process that asked ends this one
-    for receiver in receivers:  # held open here, they would keep this process waiting when that one is gone
+    """Run in a worker process."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent ends this process
+    for receiver in receivers:  # left open, they would keep this process blocked after the parent has died
         receiver.close()
     for part in parts:
         sender.send(work.answer(part))
@@ -130,22 +130,22 @@ def _received(receiver: Connection) -> Answer:
     try:
         answer = receiver.recv()
     except EOFError:
-        raise PlanError(Problem("a process that compares configurations died", "is there enough memory?")) from None
+        raise PlanError(Problem("a process that compares configurations died", "check for lack of memory")) from None
     if not isinstance(answer, Answer):
         raise TypeError(answer)
     return answer
 
 
 def _together(work: Work, plans: list[Plan]) -> Plan:
-    """Return plans of parts as the plan of all, in the order of the devices."""
+    """Merge the plans of batches into one, in the order of the devices."""
     devices = {device.name: device for plan in plans for device in plan.devices}
-    missed = {one.name: one for plan in plans for one in plan.unreachable}
-    in_turn = tuple(devices[name] for name in work.names if name in devices)
+    unreachable = {one.name: one for plan in plans for one in plan.unreachable}
+    in_order = tuple(devices[name] for name in work.names if name in devices)
     plan = replace(
         plans[0],
-        devices=in_turn,
-        unreachable=tuple(missed[name] for name in work.names if name in missed),
-        groups=grouped(work.fabric, in_turn),
+        devices=in_order,
+        unreachable=tuple(unreachable[name] for name in work.names if name in unreachable),
+        groups=grouped(work.fabric, in_order),
     )
 
     def sides(name: str) -> planning.Sides:

@@ -1,4 +1,4 @@
-"""A bound on a whole run: when it comes, devices are hung up on, and what was seen by then is judged."""
+"""A time limit for a whole run: when it ends, connections are closed and what was collected is judged."""
 
 import re
 import signal
@@ -18,9 +18,9 @@ UNITS_S = {"s": 1.0, "m": 60.0, "h": 3600.0}
 LEAST_SHARE_S = 1.0
 LEAST_JUDGING_S = 10.0
 AGAIN_S = 1.0
-"""So long after the end a check is broken off once more, should it have caught the first time."""
+"""Interval at which a late check is interrupted again, in case it caught the first exception."""
 LEAST_S = 0.001
-"""A timer of no time at all never rings."""
+"""A timer set to 0 never fires."""
 T = TypeVar("T")
 
 
@@ -29,7 +29,7 @@ class Deadline:
 
     def __init__(self, written: str, least_s: float = 0.0) -> None:
         self._written, self._least_s = written, least_s
-        self._missed = f"not looked at to the end before the deadline of {written}"
+        self._missed = f"not read completely before the deadline of {written}"
         self._whole_s = _seconds(written, least_s) if written else float("inf")
         self._ends_s = time.monotonic() + self._whole_s
         self._viewers: list[Viewer] = []
@@ -49,16 +49,14 @@ class Deadline:
 
     @property
     def is_over(self) -> bool:
-        """Whether it has come."""
         return self.left_s <= 0
 
     @property
     def left_s(self) -> float:
-        """Return how long it is until it comes."""
         return self._ends_s - time.monotonic()
 
     def half(self) -> "Deadline":
-        """Return one for what comes before looking: it leaves the window, and half of the other time."""
+        """Return a deadline for work before reading devices: it leaves the window and half of the remaining time."""
         found = Deadline(self._written, self._least_s)
         found._missed = f"not measured within half of the deadline of {self._written}"
         if self._written:
@@ -66,21 +64,21 @@ class Deadline:
         return found
 
     def judging(self) -> CheckDeadline:
-        """Return when judging ends: with the run, but it has a quarter of its time however long looking took."""
+        """Return when judging ends: with the run, but it gets at least a quarter of the time."""
         if not self._written:
             return CheckDeadline()
         left_s = max(self.left_s, self._whole_s / 4, LEAST_JUDGING_S)
         return Alarm(time.monotonic() + left_s, f"not judged before the deadline of {self._written}")
 
     def share_s(self, window_s: float) -> float:
-        """Return how long one device may take, so that those that hang leave time for all others.
+        """Return the time limit for one device, so that devices that hang leave time for all others.
 
-        Devices are looked at in up to three steps, each as long as its slowest device.
+        Devices are read in up to three steps, each as long as its slowest device.
         """
         return max(LEAST_SHARE_S, round((self.left_s - window_s) / 4, 1))
 
     def bound(self, viewer: Viewer) -> Viewer:
-        """Return a viewer that ends with the run."""
+        """Wrap a viewer so that it stops at the deadline."""
         if not self._written:
             return viewer
         with self._lock:
@@ -88,7 +86,7 @@ class Deadline:
         return _Bound(viewer, self)
 
     def keep(self, work: Callable[[], T]) -> T:
-        """Do something with a device; AccessError when the deadline came first, or comes meanwhile."""
+        """Call a device; raise AccessError if the deadline has passed before or afterwards."""
         if self.is_over:
             raise self._error()
         try:
@@ -97,7 +95,7 @@ class Deadline:
             if self.is_over:
                 raise self._error() from None
             raise
-        if self.is_over:  # some viewers keep what they have when they are hung up on
+        if self.is_over:  # some viewers return what they have when their connection is closed
             raise self._error()
         return found
 
@@ -113,7 +111,7 @@ class Deadline:
 
 
 class _Bound:
-    """A viewer that is asked nothing after the deadline."""
+    """A viewer that sends nothing after the deadline."""
 
     def __init__(self, viewer: Viewer, deadline: Deadline) -> None:
         self._viewer, self._deadline = viewer, deadline
@@ -138,7 +136,7 @@ NEVER = Deadline("")
 
 
 class Alarm(CheckDeadline):
-    """The time at which judging ends."""
+    """The end of judging, enforced by SIGALRM."""
 
     def __init__(self, ends_s: float, why: str) -> None:
         self.why = why
@@ -147,11 +145,10 @@ class Alarm(CheckDeadline):
 
     @property
     def is_over(self) -> bool:
-        """Whether the time has come."""
         return time.monotonic() >= self._ends_s
 
     def __enter__(self) -> Self:
-        """Set it; only the main thread can be broken off."""
+        """Set the alarm; only the main thread can be interrupted."""
         self._is_set = threading.current_thread() is threading.main_thread()
         if self._is_set:
             self._before = signal.signal(signal.SIGALRM, self._ring)
@@ -159,23 +156,22 @@ class Alarm(CheckDeadline):
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        """Turn it off."""
         if self._is_set:
             signal.setitimer(signal.ITIMER_REAL, 0)
             signal.signal(signal.SIGALRM, self._before)
 
     def _ring(self, _number: int, _frame: FrameType | None) -> None:
         if self.running:
-            raise OverdueError("it was still running when the time was over")
+            raise OverdueError("it was still running at the deadline")
 
 
 def _seconds(written: str, least_s: float) -> float:
     found = WRITTEN.fullmatch(written)
     if found is None:
         remedy = "use seconds, minutes or hours, such as 90s, 10m or 1h"
-        raise UsageError(Problem(f"--deadline {written!r} is no time", remedy))
+        raise UsageError(Problem(f"--deadline {written!r} is not a duration", remedy))
     seconds = int(found["number"]) * UNITS_S[found["unit"]]
     if seconds <= least_s:
         remedy = f"give more than the {least_s:g} s of --window"
-        raise UsageError(Problem(f"--deadline {written} comes before the counters are read twice", remedy))
+        raise UsageError(Problem(f"--deadline {written} ends before the second reading of counters", remedy))
     return seconds

@@ -29,7 +29,7 @@ Stopping = Callable[[], bool]
 
 @dataclass(frozen=True, slots=True)
 class Deploying:
-    """Who changes which devices, under which rules."""
+    """Deploys, rollbacks and resumed runs under the rules of deploy.yaml."""
 
     project: Project
     devices: Fleet
@@ -52,7 +52,6 @@ class Deploying:
 
     @property
     def runs(self) -> Path:
-        """Return where the runs on these devices are kept."""
         return runs_folder(self.project.fabric.name, self.project.lab)
 
     def run(
@@ -62,7 +61,7 @@ class Deploying:
         on_event: EventHandler | None = None,
         is_stopping: Stopping | None = None,
     ) -> Outcome:
-        """Deploy a plan, and take the run back where the options ask for it; nobody is asked."""
+        """Deploy a plan without asking anyone, and roll back where the options ask for it."""
         options, plan = options or Options(), planned.plan
         if not plan.changed:
             deploy.refuse_unsettled(self.runs)
@@ -78,7 +77,7 @@ class Deploying:
     def finish(
         self, run: str = "", on_event: EventHandler | None = None, is_stopping: Stopping | None = None
     ) -> Outcome:
-        """Go on with a run that was interrupted; without a name, the newest."""
+        """Continue an interrupted run; without a name, the newest."""
         journal = found_run(self.runs, run) if run else unfinished_run(self.runs)
         orders = journal.orders()
         provenance = self.control.begun("resume", orders.plan)
@@ -96,7 +95,7 @@ class Deploying:
         on_event: EventHandler | None = None,
         is_stopping: Stopping | None = None,
     ) -> Outcome:
-        """Take back what a run changed; one that was cut off is ended first."""
+        """Roll back a run; one that was cut off is ended first."""
         undone = found_run(self.runs, run)
         if undone.outcome() is None:
             orders = undone.orders()
@@ -118,14 +117,14 @@ class Deploying:
         return replace(outcome, rollback=self.undo_failed(journal, Journal.new(self.runs), on_event, is_stopping))
 
     def locked(self, journal: Journal) -> AbstractContextManager[None]:
-        """Return what holds the fabric for all accounts; a lab is one account's alone, beside the real devices."""
+        """Lock the fabric for all accounts; a lab belongs to one account and needs no lock."""
         project = self.project
         if project.lab:
             return nullcontext()
         return lock_shared_folder(project.folder, journal.folder.parent, project.fabric.name)
 
     def refuse(self, plan: Plan, intended: Mapping[str, Files], options: Options) -> None:
-        """Raise AccessError or DeployError for what could not be deployed anyway, before anybody is asked."""
+        """Raise AccessError or DeployError for a plan that cannot be deployed anyway, before anyone is asked."""
         missed = [one.name for one in plan.unreachable if options.limit is None or one.name in options.limit]
         if len(missed) > options.max_fail:
             message = f"{listed(missed)}: could not be read for the plan, and {options.max_fail} may fail"
@@ -135,17 +134,17 @@ class Deploying:
         refusal.check(plan, fabric, intended, tasks, options)
 
     def limited(self, options: Options, limit: str, plan: Plan) -> Options:
-        """Return the options with the devices a limit leaves of a plan."""
+        """Restrict the options to the devices of a plan that a limit selects."""
         if not limit:
             return options
         known = {device.name for device in plan.devices} | {missed.name for missed in plan.unreachable}
         names = tuple(device.name for device in select(self.project.fabric, limit) if device.name in known)
         if not names:
-            raise UsageError(Problem(f"--limit {limit!r} leaves nothing of the plan", "netkit plan shows its devices"))
+            raise UsageError(Problem(f"--limit {limit!r} selects no device of the plan", "netkit plan shows them"))
         return replace(options, limit=names)
 
     def rehearse(self, planned: Planned, options: Options | None = None) -> Outcome:
-        """Try a plan by handles that cannot write."""
+        """Try a plan through handles that cannot write."""
         options = options or Options()
         return deploy.rehearse(
             planned.plan, self.project.fabric, planned.intended, connect=reader_of(self.devices), options=options
@@ -160,7 +159,6 @@ class Deploying:
         on_event: EventHandler,
         is_stopping: Stopping,
     ) -> Outcome:
-        """Change the devices of a plan."""
         return deploy.apply(
             planned.plan,
             self.project.fabric,
@@ -177,7 +175,7 @@ class Deploying:
     def resume(
         self, journal: Journal, provenance: Provenance, on_event: EventHandler, is_stopping: Stopping
     ) -> Outcome:
-        """Go on with a run; of one that failed, only its way back is left to do."""
+        """Continue a run; a failed one only has its rollback left."""
         failed = journal.outcome() if journal.is_to_be_undone() else None
         if failed is not None:
             return failed
@@ -192,7 +190,7 @@ class Deploying:
         )
 
     def plan_rollback(self, undone: Journal, options: Options, limit: str) -> tuple[RollbackPlan, Options]:
-        """Return the plan that takes a run back, and the options with what a limit leaves of it."""
+        """Return the plan that rolls a run back, and the options restricted by a limit."""
         back = deploy.plan_rollback(undone, self.project.fabric, self.devices.connect)
         options = self.limited(options, limit, back[0])
         if options.limit is not None:
@@ -209,7 +207,7 @@ class Deploying:
         on_event: EventHandler,
         is_stopping: Stopping,
     ) -> Outcome:
-        """Take back what a run changed."""
+        """Roll back a run."""
         return deploy.undo(
             undone,
             self.project.fabric,
@@ -224,11 +222,11 @@ class Deploying:
         )
 
     def undo_failed(self, failed: Journal, journal: Journal, on_event: EventHandler, is_stopping: Stopping) -> Outcome:
-        """Take back a run that failed, as its options say."""
+        """Roll back a failed run as its options say."""
         return self.undo(failed, deploy.rollback_options(failed), journal, None, None, on_event, is_stopping)
 
     def end(self, undone: Journal, provenance: Provenance) -> Outcome:
-        """End a run that has not finished: what waits to be confirmed goes back."""
+        """End an unfinished run: changes that wait for confirmation are reverted."""
         return deploy.end(
             self.project.fabric,
             connect=self.devices.connect,

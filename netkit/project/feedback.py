@@ -1,8 +1,8 @@
-"""What a project reports while it works: by default nothing but log records; the command line shows it."""
+"""What a project reports while it works: log records by default; the command line shows it."""
 
 import logging
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 
 Count = Callable[[], None]
 LOGGER = logging.getLogger("netkit")
@@ -12,18 +12,13 @@ class Feedback:
     """Receives progress and notes; subclass it to show them."""
 
     def progress(self, title: str, total: int) -> AbstractContextManager[Count]:
-        """Return a context in which the given function is called once for each thing done, from any thread."""
+        """Return a context; the function it yields is called once for each item done, from any thread."""
         del title, total
-        return _uncounted()
+        return nullcontext(lambda: None)
 
     def note(self, line: str) -> None:
-        """Take a line that is not part of any result."""
+        """Report a line that is not part of any result."""
         LOGGER.info("%s", line)
-
-
-@contextmanager
-def _uncounted() -> Iterator[Count]:
-    yield lambda: None
 
 
 SILENT = Feedback()

@@ -1,4 +1,4 @@
-"""The devices of a fabric as they are reached: the real ones, or those of a lab and then nothing else."""
+"""How the devices of a fabric are reached: the real ones, or those of a lab and then nothing else."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -20,7 +20,7 @@ from netkit.project.project import PLAYBOOKS, Project, beside
 
 @dataclass(frozen=True, slots=True)
 class Fleet:
-    """Where devices are, and what opens them."""
+    """Endpoints of devices, and what opens connections to them."""
 
     endpoints: Mapping[str, Endpoint]
     secrets: SecretStore
@@ -29,10 +29,10 @@ class Fleet:
     playbooks: tuple[Path, ...] = ()
     """The user's own folders of playbooks."""
     origins: Mapping[str, Origin] = field(default_factory=dict)
-    """Platform → where the facts of its devices come from; native when it is not here."""
+    """Platform → source of facts of its devices; native when it is missing."""
 
     def endpoint(self, device: str) -> Endpoint:
-        """Return where a device is; AccessError when it is nowhere."""
+        """Return the endpoint of a device; AccessError if it has none."""
         return endpoint_of(self.endpoints, device, self.lab)
 
     def connect(self, device: str) -> Driver:
@@ -40,35 +40,30 @@ class Fleet:
         return connect.connect(self.endpoint(device), self.secrets, self.playbooks)
 
     def viewer(self, device: str) -> Viewer:
-        """Return what looks at a device, not opened yet."""
+        """Return the viewer of a device, not opened yet."""
         endpoint = self.endpoint(device)
         return viewer(endpoint, self.secrets, self.origin(endpoint.platform))
 
     def origin(self, platform: str) -> Origin:
-        """Return where the facts of a platform's devices come from."""
         return self.origins.get(platform, NATIVE)
 
 
 def fleet(project: Project, *, source: str = "") -> Fleet:
-    """Return the devices of a fabric, or those of its lab, which are looked at through a source of facts."""
+    """Return how the devices of a fabric, or of its lab, are reached, with `source` for their facts."""
     access = settings.load(project.folder)
     secrets = SecretStore(access.secrets)
     playbooks = beside(project.folder, PLAYBOOKS)
-    origins = _origins(project, access, source, is_lab=bool(project.lab))
+    chosen, platforms = chosen_source(source), {switch.platform for switch in project.fabric.switches}
+    is_lab = bool(project.lab)
+    origins = {name: origin(project.fabric, access, name, chosen, is_lab=is_lab) for name in sorted(platforms)}
     if project.lab:
         return Fleet(_of_lab(project, project.lab, access), secrets, project.lab, playbooks, origins)
     found = endpoints(project.fabric, access, project.folder)
     return Fleet(found, secrets, playbooks=playbooks, origins=origins)
 
 
-def _origins(project: Project, access: settings.AccessSettings, source: str, *, is_lab: bool) -> Mapping[str, Origin]:
-    asked = chosen_source(source)
-    platforms = {switch.platform for switch in project.fabric.switches}
-    return {name: origin(project.fabric, access, name, asked, is_lab=is_lab) for name in sorted(platforms)}
-
-
 def chosen_source(name: str) -> settings.FactSource | None:
-    """Return the source of facts of a name; none of an empty one."""
+    """Validate the name of a source of facts; None if it is empty."""
     sources: tuple[settings.FactSource, ...] = get_args(settings.FactSource)
     if name and name not in sources:
         raise UsageError(Problem(f"no source of facts {name!r}", f"use one of {', '.join(sources)}"))
@@ -76,15 +71,15 @@ def chosen_source(name: str) -> settings.FactSource | None:
 
 
 def patient_viewer(reached: Fleet, name: str, limit_s: float) -> Viewer:
-    """Return what asks a host, with the patience that its longest run needs."""
+    """Return the viewer of a host with a time limit that fits its longest measurement."""
     return connect.viewer(replace(reached.endpoint(name), timeout_s=limit_s * SHARE), reached.secrets)
 
 
 def lab_path(name: str) -> Path:
-    """Return the folder of a lab that runs."""
+    """Return the folder of a running lab."""
     folder = lab_folder(name)
     if not folder.is_alive:
-        raise LabError(Problem(f"no lab {name} runs", "netkit lab up --fabric DIR"))
+        raise LabError(Problem(f"the lab {name} does not run", "netkit lab up --fabric DIR"))
     return folder.path
 
 
@@ -92,13 +87,8 @@ def _of_lab(project: Project, name: str, access: settings.AccessSettings) -> Map
     path = lab_path(name)
     found = lab_endpoints(lab_folder(name).record(), path, access)
     for device, endpoint in found.items():
-        wanted = _platform(project, device)
-        if wanted and endpoint.platform != wanted:
-            what = f"in the lab {name} it speaks {endpoint.platform}, in the fabric {wanted}"
+        known = project.fabric.device(device)
+        if known is not None and endpoint.platform != known.platform:
+            what = f"runs {endpoint.platform} in the lab {name}, but {known.platform} in the fabric"
             raise AccessError(Problem(f"{device}: {what}", "netkit lab down, then netkit lab up"))
     return found
-
-
-def _platform(project: Project, name: str) -> str:
-    device = project.fabric.device(name)
-    return "" if device is None else device.platform

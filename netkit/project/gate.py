@@ -1,4 +1,4 @@
-"""The health gate of a deploy; what compares more than sessions is loaded only for changes that can be felt."""
+"""The health gate of a deploy; the parts that read facts are loaded only for changes that affect traffic."""
 
 from collections.abc import Callable, Mapping, Sequence
 from threading import Lock
@@ -15,45 +15,44 @@ from netkit.project.reading import OnlyReading
 
 
 def reader_of(devices: Fleet) -> Callable[[str], Reader]:
-    """Return what opens devices only to be read."""
+    """Return a function that opens devices read-only."""
     return lambda name: OnlyReading(devices.connect(name))
 
 
 def gate_of(project: Project, devices: Fleet) -> Gate:
-    """Return the health gate: sessions, rails, the hosts that those of a leaf reach, lossless counters, and CNPs."""
+    """Build the health gate: sessions, rails, the hosts behind a leaf, lossless counters, and CNPs."""
     sessions = HostGate(project.fabric, SessionGate(project.fabric, reader_of(devices)))
     return LazyGate(sessions, lambda: _whole(project, devices, sessions))
 
 
 class OnlyRails:
-    """A driver of a host of which nothing but looking at its rails is left."""
+    """A host's driver reduced to reading its rails."""
 
     def __init__(self, driver: Driver) -> None:
         self.open, self.close, self._driver = driver.open, driver.close, driver
 
     def rail_states(self, far: Mapping[str, Sequence[str]]) -> tuple[RailState, ...]:
-        """Return how the rails are; none of what is no host."""
+        """Return the state of the rails; empty for a switch."""
         return self._driver.rail_states(far) if isinstance(self._driver, RailReader) else ()
 
 
 class LazyGate:
-    """Leads changes that nobody can feel to a gate of sessions, which the whole one would ask alone too."""
+    """Uses a gate of sessions for changes without traffic impact; builds the full gate for the first other change."""
 
     def __init__(self, sessions: Gate, make: Callable[[], Gate]) -> None:
         self._sessions, self._make, self._making = sessions, make, Lock()
         self._whole: Gate | None = None
 
     def __call__(self, question: GateQuestion) -> GateAnswer:
-        """Answer one question."""
         if question.risk is Risk.NONE:
             return self._sessions(question)
-        with self._making:  # there is only one for all devices: it remembers
+        with self._making:  # one gate for all devices: it keeps state
             self._whole = self._whole or self._make()
         return self._whole(question)
 
 
 def _whole(project: Project, devices: Fleet, sessions: Gate) -> Gate:
-    # What reads and judges facts takes long to load, and most changes are of descriptions.
+    # Slow to import, and most changes only affect descriptions.
     from netkit.gate.cnp import CnpGate  # noqa: PLC0415 (see above)
     from netkit.gate.cnp_watch import CnpWatch  # noqa: PLC0415 (see above)
     from netkit.gate.health import HealthGate  # noqa: PLC0415 (see above)

@@ -1,4 +1,4 @@
-"""Judging what was seen of a fabric, with what is silenced of it."""
+"""Judge the facts of a fabric, and apply its silences."""
 
 import sys
 import time
@@ -23,17 +23,17 @@ from netkit.silence.file import check as check_silences
 
 @dataclass(frozen=True, slots=True)
 class Silencing:
-    """What is silenced, and what of it has ended by itself."""
+    """The silences of a fabric, and those that have ended because their finding is gone."""
 
     silences: tuple[Silence, ...] = ()
     healed: Collection[str] = frozenset()
     checks: frozenset[str] = frozenset()
-    """All checks there are."""
+    """The names of all checks."""
 
     def applied(
         self, scene: CheckContext, found: Judgement, layers: Layers
     ) -> tuple[Judgement, tuple[SilenceState, ...]]:
-        """Return a judgement with what is silenced now, and how each entry stands after it."""
+        """Silence a judgement, and return the state of each silence."""
         if not self.silences:
             return found, ()
         now_s = time.time()
@@ -48,19 +48,19 @@ NOTHING = Silencing()
 
 
 def silencing(project: Project, earlier: Past, checks: Iterable[str]) -> Silencing:
-    """Return what is silenced of a fabric or a lab of it; an entry about an unknown check or device is an error."""
+    """Load the silences that apply to a fabric or its lab; raise SilenceError for an unknown check or device."""
     known = Known(frozenset(checks), project.fabric.names)
     found = loaded(project, known).of_lab(project.lab)
     return Silencing(found, earlier.healed(found), frozenset(known.checks)) if found else NOTHING
 
 
 def known_of(project: Project) -> Known:
-    """Return what there is to be silenced: the checks and devices of a fabric."""
+    """Return what can be silenced: the checks and devices of a fabric."""
     return Known(frozenset(project.checks()), project.fabric.names)
 
 
 def loaded(project: Project, known: Known) -> Silences:
-    """Return the silences beside an intent, each about what exists."""
+    """Load and validate the silences of a project."""
     found = load(project.folder)
     check_silences(found, known, time.time())
     return found
@@ -79,7 +79,7 @@ def check(
     store: str,
     since: str,
 ) -> Judged:
-    """Look at a fabric, judge it, and keep the run where there is a store."""
+    """Read a fabric, judge it, and save the run if there is a store."""
     known = project.checks()
     checks = catalog.select(known, names)
     checking = Checking.of(project, limit=limit, window_s=window_s, snapshot=snapshot, is_light=is_light, source=source)
@@ -94,9 +94,15 @@ def check(
 def judged_of(
     scene: CheckContext, checks: Sequence[Check], limit: CheckDeadline | None = None, silenced: Silencing = NOTHING
 ) -> Judged:
-    """Return what checks say about a scene, with what is silenced of it and what the process ends with."""
-    with redirect_stdout(sys.stderr):  # what a check of the user's prints is no part of the result
-        found = _found(scene, checks, limit or CheckDeadline())
+    """Run checks, apply the silences, and set the exit code."""
+    limit = limit or CheckDeadline()
+    with redirect_stdout(sys.stderr):  # keep the output of users' checks out of the result
+        try:
+            found = judge(scene, checks, limit)
+        except KeyboardInterrupt:
+            if limit.running:
+                sys.stderr.write(f"interrupted in {limit.running}\n")
+            raise
     layers = {check.name: check.layer for check in checks}
     found, entries = silenced.applied(scene, found, layers)
     window_s = max((seen.window_s for seen in scene.devices.values()), default=0.0)
@@ -112,16 +118,7 @@ def judged_of(
     return replace(judged, exit_code=exit_code(found))
 
 
-def _found(scene: CheckContext, checks: Sequence[Check], limit: CheckDeadline) -> Judgement:
-    try:
-        return judge(scene, checks, limit)
-    except KeyboardInterrupt:
-        if limit.running:
-            sys.stderr.write(f"{limit.running} was being judged\n")
-        raise
-
-
 def exit_code(found: Judgement) -> int:
-    """Return what a judgement ends with: warnings and what is silenced do not fail; what nobody judged is no pass."""
+    """Compute the exit code: warnings and silenced findings pass; a run that judged nothing fails."""
     is_bad = found.verdict >= Verdict.FAIL or not found.examined
     return weightiest(FAILED if is_bad else 0, UNREACHED if len(found.unreached) > len(found.excused) else 0)

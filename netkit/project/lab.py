@@ -1,4 +1,4 @@
-"""Starting labs; one for a proof stands beside any other of the same fabric, and is gone when the proof is over."""
+"""Start labs; the lab of a proof runs beside any other of the same fabric, and ends with the proof."""
 
 import os
 import re
@@ -24,7 +24,7 @@ Tell = Callable[[str], None]
 
 
 def start(lab: LabFolder, project: Project, job: LabJob) -> None:
-    """Start the keeper of a lab that is not there."""
+    """Start the keeper process of a new lab."""
     lab.end()
     netlink.make_room(sum(1 for _ in project.fabric.links()))
     lab.path.mkdir(mode=0o755)
@@ -32,20 +32,20 @@ def start(lab: LabFolder, project: Project, job: LabJob) -> None:
 
 
 def await_birth(lab: LabFolder) -> None:
-    """Return when the keeper of a lab answers."""
+    """Wait until the keeper of a lab answers."""
     deadline = time.monotonic() + BORN_S
     while not lab.control.exists():
         if not lab.is_alive or time.monotonic() > deadline:
-            said = lab.last_words() or "it left no message"
+            reason = lab.last_words() or "it left no message"
             raise LabError(
-                Problem(f"the lab did not start: {said}", "netkit lab logs shows more, netkit lab down clears up")
+                Problem(f"the lab did not start: {reason}", "netkit lab logs shows more, netkit lab down clears up")
             )
         time.sleep(POLL_S / 4)
 
 
 @contextmanager
 def proof_lab(project: Project, files: Mapping[str, Files], promised: Fabric, patience_s: float) -> Iterator[LabFolder]:
-    """Yield a lab that is being booted with some files, which promise a fabric; it ends with the block."""
+    """Yield a lab that is being booted with the given files; it ends with the block."""
     personality.check()
     lab = lab_folder(f"proof-{os.getpid()}-{began_at(os.getpid())}")
     try:
@@ -65,7 +65,7 @@ def proof_lab(project: Project, files: Mapping[str, Files], promised: Fabric, pa
 
 
 def shortfalls(lab: LabFolder, tell: Tell, deadline_s: float) -> tuple[str, ...]:
-    """Wait until a lab is up, and return what it lacks; LabError when it is not by a time of the monotonic clock."""
+    """Wait until a lab is up, and return what it lacks; LabError if the deadline passes."""
     step = ""
     while time.monotonic() < deadline_s:
         progress = ask_keeper(lab, "progress")
@@ -78,11 +78,11 @@ def shortfalls(lab: LabFolder, tell: Tell, deadline_s: float) -> tuple[str, ...]
             step = progress["step"]
             tell(step)
         time.sleep(POLL_S)
-    raise LabError(Problem("the time for the proof was over before the lab was up", "--prove-within gives it more"))
+    raise LabError(Problem("the lab was not up within the time for the proof", "allow more with --prove-within"))
 
 
 def clear_up(labs: Iterable[LabFolder]) -> None:
-    """End labs of proofs that were killed and could not do it."""
+    """End labs of proofs that were killed."""
     for lab in labs:
         found = NAME.fullmatch(lab.name)
         if found and began_at(int(found[1])) != found[2]:
@@ -91,17 +91,17 @@ def clear_up(labs: Iterable[LabFolder]) -> None:
 
 @contextmanager
 def ended_by_signals(lab: LabFolder) -> Iterator[None]:
-    """End the lab at once when the user or the machine wants to: whatever still talks to it ends by that.
+    """End the lab on a signal, which also ends everything that talks to it.
 
-    A signal that is ignored, as `nohup` does, goes on being ignored.
+    A signal that is ignored, as under `nohup`, stays ignored.
     """
 
-    def heard(_number: int, _frame: FrameType | None) -> None:
+    def handle(_number: int, _frame: FrameType | None) -> None:
         lab.end()
         raise Interrupted
 
-    minded = [number for number in SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]
-    before = {number: signal.signal(number, heard) for number in minded}
+    not_ignored = [number for number in SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]
+    before = {number: signal.signal(number, handle) for number in not_ignored}
     try:
         yield
     finally:

@@ -19,7 +19,6 @@ class NetkitInventory:
         self.folder, self.lab = Path(fabric).expanduser(), lab
 
     def load(self) -> Inventory:
-        """Read the fabric and how it is reached."""
         project = Project.open(self.folder, lab=self.lab)
         devices = fleet(project)
         return inventory(project.fabric, devices.endpoints, devices.secrets)

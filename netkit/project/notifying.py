@@ -1,4 +1,4 @@
-"""Telling receivers what a stored run changed, and the options for it."""
+"""Notify receivers of what a stored run changed."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -44,8 +44,11 @@ class Notifying:
         return cls(settings, source, senders(settings, source, secrets), project.feedback)
 
     def tell(self, scene: CheckContext, judged: Judged, extent: Extent) -> Decide:
-        """Return what decides, when a run is stored, which notifications it causes."""
+        """Return the function that decides, when a run is stored, which notifications to queue."""
         peers = {(near.device, near.port): far.device for near, far in scene.far_ends.items()}
+
+        def address(news: News) -> tuple[QueuedNotification, ...]:
+            return tuple(notifications(news, self.settings.receivers, self.source))
 
         def decided(memory: Memory, states: States, ends: Sequence[SilenceEnd]) -> NotifyDecision:
             silenced = silenced_states(judged.judgement, states)
@@ -53,27 +56,24 @@ class Notifying:
             limits = self.settings.flapping.limits
             found = (*judged.troubles, *missed_groups(judged.judgement.unreached))
             now = NotifyRound(self.source, judged.taken_s, found, extent, limits, _marks(judged.judgement), ends)
-            return decide(memory, {**whole, **silenced}, now, self._address)
+            return decide(memory, {**whole, **silenced}, now, address)
 
         return decided
 
-    def _address(self, news: News) -> tuple[QueuedNotification, ...]:
-        return tuple(notifications(news, self.settings.receivers, self.source))
-
     def deliver(self, outbox: Outbox) -> None:
-        """Send what waits. What does not go well is said, and is no failure of the check."""
+        """Send what is queued; a failure is reported and does not fail the check."""
         try:
             for line in deliver(outbox, self.senders, self.settings.keep_hours * HOUR_S):
-                self._say(line)
+                self._warn(line)
         except NetkitError as error:
             for problem in error.problems:
-                self._say(str(problem))
+                self._warn(str(problem))
 
-    def _say(self, line: str) -> None:
+    def _warn(self, line: str) -> None:
         self.feedback.note(shown(f"warning: notify: {line}"))
 
 
 def _marks(judgement: Judgement) -> Mapping[Key, str]:
-    """Return where anything is silenced, with by whom, why and until when."""
+    """Map what is silenced to who silenced it, why and until when."""
     found = {key_of(one): silence_text(one.silenced) for one in judgement.silenced if one.silenced is not None}
     return {**found, **{reached_key(name): silence_text(mark) for name, mark in judgement.excused}}

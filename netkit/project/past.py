@@ -1,4 +1,4 @@
-"""The store of a run of checks: what earlier runs saw goes into its scene, and what it saw goes into the store."""
+"""The store of a run of checks: supplies what earlier runs observed, and saves this run."""
 
 import hashlib
 import json
@@ -45,21 +45,21 @@ KEEP = re.compile(r"(?P<number>[1-9]\d{0,4})(?P<unit>[hd])")
 
 @dataclass(frozen=True, slots=True)
 class Storing:
-    """What the options of the command line say about the store."""
+    """The options about the store."""
 
     where: str = ""
-    """Empty: there is none."""
+    """The file or URL of the store; empty: none."""
     has_since: bool = False
     keep_s: float = 0.0
 
     @classmethod
     def of(cls, store: str, since: str, keep: str = KEPT) -> "Storing":
-        """Read the options; UsageError for what they cannot mean."""
+        """Validate the options."""
         if since not in {"", LAST}:
-            raise UsageError(Problem(f"no run {since!r} to judge counters since", f"use --since {LAST}"))
+            raise UsageError(Problem(f"--since {since!r} is not supported", f"use --since {LAST}"))
         found = KEEP.fullmatch(keep)
         if found is None:
-            raise UsageError(Problem(f"--keep {keep!r} is no time", "use days or hours, such as 90d or 12h"))
+            raise UsageError(Problem(f"--keep {keep!r} is not a duration", "use days or hours, such as 90d or 12h"))
         where = place_of(store)
         if since and not where:
             raise UsageError(Problem("--since last needs a store", f"give --store too, or set {VARIABLE}"))
@@ -67,40 +67,38 @@ class Storing:
 
 
 def place_of(store: str) -> str:
-    """Return the store that is meant: the option, then the environment; empty when neither names one."""
+    """Return the store to use: the option, then the environment; empty if neither names one."""
     chosen = os.environ.get(VARIABLE, "")
     return store if store not in {"", USUAL} else chosen or (usual_file() if store else "")
 
 
 def usual_file() -> str:
-    """Return the file of the store that nobody named."""
+    """Return the default store."""
     return str(state_folder() / "store.db")
 
 
 def source_of(project: Project) -> Source:
-    """Return whose runs they are: the fabric's, or those of a lab of it."""
+    """Return the owner of the runs: the fabric, or a lab of it."""
     return Source(project.fabric.name, project.lab)
 
 
 def extent_of(scene: CheckContext, judged: Judged, *, has_all_checks: bool) -> Extent:
-    """Return what there is; how anything else stood is over."""
+    """Return the devices and checks that exist; states of anything else are dropped."""
     checks = frozenset(map(short, judged.layers)) if has_all_checks else None
     return Extent(frozenset(map(short, scene.fabric.names)), checks)
 
 
 class Past:
-    """There is no store: nothing is known of earlier runs, and nothing is kept."""
+    """No store: nothing is known of earlier runs, and nothing is saved."""
 
     kept: "tuple[Store, CheckRun] | None" = None
-    """The run that was kept, and where."""
+    """The saved run, and its store."""
 
     def window_s(self, devices: Sequence[Device], wanted_s: float) -> float:
-        """Return how long to look at counters."""
         del devices
         return wanted_s
 
     def scene(self, scene: CheckContext) -> CheckContext:
-        """Return a scene with what earlier runs saw."""
         return scene
 
     def save(
@@ -111,26 +109,22 @@ class Past:
         tell: "Decide | None" = None,
         extent: Extent | None = None,
     ) -> SavedRun:
-        """Keep a run and its notifications, and return what changed since the one before."""
         del scene, judged, intent, tell, extent
         return SavedRun()
 
     def open_now(self) -> OpenNow:
-        """Return what is open after the runs that are kept."""
         return OpenNow()
 
     def healed(self, silences: Iterable[Silence]) -> frozenset[str]:
-        """Return the acknowledgements whose finding was well since they were made."""
         del silences
         return frozenset()
 
     def deliver(self, notifying: "Notifying") -> None:
-        """Send queued notifications."""
         del notifying
 
 
 class StoredPast(Past):
-    """What a store knows of earlier runs."""
+    """Earlier runs as a store has them."""
 
     def __init__(self, store: "Store", project: Project, storing: Storing) -> None:
         self._store, self._source, self._storing = store, source_of(project), storing
@@ -138,15 +132,15 @@ class StoredPast(Past):
         self._earlier: dict[str, Earlier] = dict(store.counters(self._source)) if storing.has_since else {}
 
     def window_s(self, devices: Sequence[Device], wanted_s: float) -> float:
-        """Return how long to look at counters: not at all when an earlier run has those of each device."""
+        """Return how long to watch counters: 0 if an earlier run has those of each device."""
         missing = [device.name for device in devices if device.name not in self._earlier]
         if self._storing.has_since and missing and wanted_s:
             what = f"no earlier run has counters of {counted(len(missing), 'device')}"
-            self._feedback.note(f"{what}: there they are judged over {wanted_s:g} s")
+            self._feedback.note(f"{what}: they are judged over {wanted_s:g} s")
         return wanted_s if missing else 0.0
 
     def scene(self, scene: CheckContext) -> CheckContext:
-        """Return a scene whose counters are those since the last run, where that was asked for."""
+        """Add the history, and with --since compute counters since the last run."""
         history = StoredHistory(lambda *about: self._store.readings(self._source, *about), scene.snapshot)
         return replace(scene, snapshot=since(scene.snapshot, self._earlier), history=history)
 
@@ -158,9 +152,9 @@ class StoredPast(Past):
         tell: "Decide | None" = None,
         extent: Extent | None = None,
     ) -> SavedRun:
-        """Keep a run and its notifications, and return what changed since the one before."""
+        """Save a run and its notifications, and return what changed since the run before."""
         run = run_of(self._source, scene, judged.judgement, judged.layers, digest(intent), judged.exit_code)
-        # A snapshot may hold devices that were not judged: they have no new state.
+        # A snapshot may hold devices that were not judged: their state does not change.
         devices = {name: seen.observation for name, seen in scene.devices.items()}
         snapshot = replace(scene.snapshot, devices=devices)
         saved = self._store.save(
@@ -178,41 +172,37 @@ class StoredPast(Past):
         return saved
 
     def open_now(self) -> OpenNow:
-        """Return what is open after the runs that are kept."""
+        """Return the causes that are open after the saved runs."""
         return self._store.open_now(self._source)
 
     def healed(self, silences: Iterable[Silence]) -> frozenset[str]:
-        """Return the acknowledgements whose finding was well since they were made."""
+        """Return the acknowledgements whose finding has passed since they were made."""
         return healed(self._store.silences(self._source), silences)
 
     def deliver(self, notifying: "Notifying") -> None:
-        """Send queued notifications."""
         notifying.deliver(self._store.outbox_of(self._source))
 
 
 def digest(intent: Intent) -> str:
-    """Return a digest of an intent."""
     return hashlib.sha256(json.dumps(intent.model_dump(mode="json"), sort_keys=True).encode()).hexdigest()[:16]
 
 
 @contextmanager
 def past(storing: Storing, project: Project) -> Iterator[Past]:
-    """Open the store, if there is to be one."""
+    """Open the store if one is set."""
     if not storing.where:
         yield Past()
         return
-    # Here, since it loads the database library, and most runs have no store.
+    # Imported here because it loads the database library, and most runs have no store.
     from netkit.store.lock import alone  # noqa: PLC0415
     from netkit.store.store import open_store  # noqa: PLC0415
 
     if storing.where == usual_file():
-        _make_folder(Path(storing.where).parent)
+        folder = Path(storing.where).parent
+        try:
+            make_folder(folder)
+        except OSError as error:
+            what = f"cannot create {folder}: {error.strerror}"
+            raise OutputError(Problem(what, "name a file with --store")) from None
     with open_store(storing.where) as store, alone(storing.where, source_of(project)):
         yield StoredPast(store, project, storing)
-
-
-def _make_folder(folder: Path) -> None:
-    try:
-        make_folder(folder)
-    except OSError as error:
-        raise OutputError(Problem(f"{folder} cannot be made: {error.strerror}", "name a file with --store")) from None

@@ -1,4 +1,4 @@
-"""A plan as `netkit plan` and `netkit deploy` make it: rendered now, read now, unchanged pairs remembered."""
+"""The plan of `netkit plan` and `netkit deploy`: renders, reads, and skips pairs already compared equal."""
 
 import os
 from collections.abc import Callable, Iterable, Mapping
@@ -33,13 +33,13 @@ class Planned:
 
 
 def cache_folder() -> Path:
-    """Return where netkit keeps what it can do without."""
+    """Return the folder of files that can be deleted at any time."""
     home = os.environ.get("XDG_CACHE_HOME")
     return Path(home, "netkit") if home else Path.home() / ".cache" / "netkit"
 
 
 def planned(project: Project, limit: str, running: Path | None) -> Planned:
-    """Return the plan of a fabric and its files, from devices or from what was saved of them."""
+    """Plan a fabric, from its devices or from saved configurations."""
     if running is not None:
         plan = from_files(project, limit, running)
         return Planned(plan, intended(project, select(project.fabric, limit)))
@@ -49,7 +49,7 @@ def planned(project: Project, limit: str, running: Path | None) -> Planned:
 
 
 def from_files(project: Project, limit: str, folder: Path) -> Plan:
-    """Return the plan for devices whose running configuration was saved."""
+    """Plan from saved running configurations."""
     devices = {device.name: device for device in select(project.fabric, limit)}
     check_saved(folder, devices)
     engine = Engine(project.template_folders)
@@ -61,7 +61,7 @@ def from_files(project: Project, limit: str, folder: Path) -> Plan:
 
 
 def from_devices(project: Project, limit: str, devices: "Fleet") -> Planned:
-    """Return the plan for devices as they are."""
+    """Plan from what the devices run now."""
     from netkit.project.reading import read  # noqa: PLC0415 (drivers and SSH are slow to import, and files need neither)
 
     files = intended(project, select(project.fabric, limit))
@@ -75,13 +75,14 @@ def from_devices(project: Project, limit: str, devices: "Fleet") -> Planned:
 
 
 def plan_of_file(project: Project, file: Path) -> Planned:
-    """Return the plan a file holds, with what its devices are intended to run now."""
+    """Read a plan from a file, and render its devices as they are intended now."""
     try:
         plan = planning.read(file.read_text(encoding="utf-8", errors="replace"), str(file))
     except OSError as error:
         raise UsageError(Problem(f"{file} cannot be read: {error.strerror}", "netkit plan -o FILE")) from None
     if plan.fabric != project.fabric.name:
-        raise PlanError(Problem(f"{file} is of fabric {plan.fabric}, not {project.fabric.name}", "make the plan again"))
+        what = f"{file} is a plan of fabric {plan.fabric}, not of {project.fabric.name}"
+        raise PlanError(Problem(what, "make the plan again"))
     names = {device.name for device in plan.devices}
     return Planned(plan, intended(project, [one for one in select(project.fabric, "") if one.name in names]))
 
@@ -94,22 +95,20 @@ def compared(
     others: Callable[[], Plan] | None = None,
     is_part: bool = False,
 ) -> Plan:
-    """Return what differs between what devices run and what is intended.
+    """Compare running with intended configurations.
 
-    Of a device whose answers make no sense nothing is known; the others are none the worse for it.
+    A device whose configuration cannot be parsed counts as unreachable; the others are planned as usual.
     """
-    try:
-        return _made(project, tuple(files), _known_sides(found, files), others, is_part=is_part)
-    except ConfigError:
-        sides = _known_sides(_legible(project, found), files)
-        return _made(project, tuple(files), sides, others, is_part=is_part)
 
-
-def _known_sides(found: Read, files: Mapping[str, Files]) -> Callable[[Names], Sides]:
     def sides(names: Names) -> Sides:
-        return {name: found[name] for name in names if name in found}, {name: files[name] for name in names}
+        return {name: running[name] for name in names if name in running}, {name: files[name] for name in names}
 
-    return sides
+    running = found
+    try:
+        return _made(project, tuple(files), sides, others, is_part=is_part)
+    except ConfigError:
+        running = {name: _parsed(project.fabric.device(name), one) for name, one in found.items()}
+        return _made(project, tuple(files), sides, others, is_part=is_part)
 
 
 def _made(
@@ -130,32 +129,28 @@ def _made(
     return plan
 
 
-def _legible(project: Project, found: Read) -> Read:
-    """Return what was read, with devices whose answers make no sense among those that could not be read."""
-    return {name: _judged(project.fabric.device(name), one) for name, one in found.items()}
-
-
-def _judged(device: Device | None, one: Running | Unreachable) -> Running | Unreachable:
-    if isinstance(one, Unreachable):
-        return one
+def _parsed(device: Device | None, running: Running | Unreachable) -> Running | Unreachable:
+    """Return the configuration of a device, or Unreachable if it cannot be parsed."""
+    if isinstance(running, Unreachable):
+        return running
     model = MODELS[device.platform if device is not None else HOSTS]
     try:
-        model.parse({name: text for name, text in one.files.items() if text is not None and model.reads(name)})
+        model.parse({name: text for name, text in running.files.items() if text is not None and model.reads(name)})
     except ConfigError as error:
-        return Unreachable(f"what it says it runs cannot be read: {error.problems[0]}")
-    return one
+        return Unreachable(f"its running configuration cannot be parsed: {error.problems[0]}")
+    return running
 
 
 def check_saved(folder: Path, names: Iterable[str]) -> None:
-    """Refuse a folder in which nothing was saved of any of some devices."""
+    """Refuse a folder that has nothing of any of the devices."""
     if not folder.is_dir():
         raise UsageError(Problem(f"{folder} is not a folder", "--running takes DIR/<device>/<file>, as render writes"))
     if not any(_files(folder / name) or _backup(folder, name).is_file() for name in names):
-        raise UsageError(Problem(f"{folder} has no files of any of these devices", "save them as DIR/<device>/<file>"))
+        raise UsageError(Problem(f"{folder} has no file of any of these devices", "save them as DIR/<device>/<file>"))
 
 
 def saved(folder: Path, names: Iterable[str]) -> Mapping[str, Running | Unreachable]:
-    """Return what was saved of some devices; one without files is as unknown as one that does not answer."""
+    """Read the saved configurations of some devices; one without files counts as unreachable."""
     return {name: _device(folder, name) for name in names}
 
 

@@ -1,4 +1,4 @@
-"""A fabric as its user keeps it: from a folder to a design, and to everything netkit does with it."""
+"""A fabric as its user keeps it: a folder, the design made from it, and every action on it."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 MODELS, TEMPLATES, CHECKS, PLAYBOOKS = "models", "templates", "checks", "playbooks"
 OF_THE_FABRIC = "."
-"""As the name of a lab: the one that is called like its fabric."""
+"""As the name of a lab: the lab named like its fabric."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class Project:
     fabric: Fabric
     template_folders: tuple[Path, ...]
     lab: str = ""
-    """The lab that stands for the devices; empty: the real ones."""
+    """The lab to use instead of the devices; empty: the real devices."""
     feedback: Feedback = SILENT
 
     @classmethod
@@ -51,22 +51,21 @@ class Project:
     ) -> "Project":
         """Load and design a fabric, or raise the problems of both stages together, each with its file and line.
 
-        With `lab`, everything that asks or changes devices uses that lab, and never the real ones. Templates and
-        models of the workplace count too, by default the current folder.
+        With `lab`, everything that reads or changes devices uses that lab, and never the real ones. Templates and
+        models in the workplace, by default the current folder, are used too.
         """
         return _opened(Path(folder), lab, workplace, feedback)
 
     @property
     def folder(self) -> Path:
-        """Return the folder of the fabric."""
         return self.loaded.folder
 
     @property
     def intent(self) -> Intent:
-        """Return what the user wants, validated, with every default filled in."""
+        """What the user wants, validated, with every default filled in."""
         return self.loaded.intent
 
-    # What follows loads what it needs when it is called: what talks to devices or judges them is slow to import.
+    # Methods import what they need when they are called: the code for devices and checks is slow to import.
 
     def devices(self, limit: str = "") -> Sequence[Device]:
         """Return the switches and hosts that an expression selects: `leaf-u01-*`, `role=spine`, `unit=2,!gpu01`."""
@@ -79,19 +78,19 @@ class Project:
         return intended(self, self.devices(limit))
 
     def plan(self, limit: str = "", *, running: Path | None = None) -> "Planned":
-        """Return what would change: read from the devices now, or from configurations saved below `running`."""
+        """Plan the changes, from what the devices run now or from configurations saved below `running`."""
         from netkit.project import planning
 
         return planning.planned(self, limit, running)
 
     def compare(self, revision: str, limit: str = "") -> "IntentDiff":
-        """Return what changes since a git revision: switches, hosts, who is added and removed; no device is asked."""
+        """Compare with a git revision: changes of switches and hosts, added and removed ones; no device is read."""
         from netkit.project.against import of_revision
 
         return of_revision(self, limit, revision)
 
     def rehearse(self, planned: "Planned", options: "Options | None" = None) -> "Outcome":
-        """Try a plan on every device by handles that cannot write, and return what a deploy would find."""
+        """Try a plan on every device through handles that cannot write, and return what a deploy would find."""
         from netkit.project.deploying import Deploying
 
         return Deploying.of(self).rehearse(planned, options)
@@ -108,10 +107,10 @@ class Project:
         on_event: "EventHandler | None" = None,
         should_stop: Callable[[], bool] | None = None,
     ) -> "Outcome":
-        """Bring devices to what is intended, as `netkit deploy --yes` does, and return how each came out.
+        """Bring devices to the intended configuration, as `netkit deploy --yes` does, and return the result of each.
 
-        The rules of deploy.yaml hold here, too. `on_event` gets an event for each step; once `should_stop` returns
-        true, the run ends at the next safe place. An error is raised only when nothing was changed.
+        The rules of deploy.yaml apply. `on_event` gets an event for each step; once `should_stop` returns true, the run
+        ends at the next safe point. An error is raised only if nothing was changed.
         """
         from netkit.project.deploying import Deploying
 
@@ -121,7 +120,7 @@ class Project:
     def resume(
         self, run: str = "", *, on_event: "EventHandler | None" = None, should_stop: Callable[[], bool] | None = None
     ) -> "Outcome":
-        """Go on with a run that was interrupted: the newest, or the one of a name."""
+        """Continue an interrupted run: the newest, or the named one."""
         from netkit.project.deploying import Deploying
 
         return Deploying.of(self).finish(run, on_event, should_stop)
@@ -137,14 +136,14 @@ class Project:
         on_event: "EventHandler | None" = None,
         should_stop: Callable[[], bool] | None = None,
     ) -> "Outcome":
-        """Take back what a run changed: its name, the beginning of it, or `last`."""
+        """Undo what a run changed; `run` is its name, the beginning of it, or `last`."""
         from netkit.project.deploying import Deploying
 
         deploying = Deploying.of(self, reason, skip_hook)
         return deploying.take_back(run, options, limit, on_event, should_stop)
 
     def history(self) -> "Sequence[RunSummary]":
-        """Return the runs on these devices, the newest first."""
+        """Return the runs on these devices, newest first."""
         from netkit.deploy import history
         from netkit.project.runs import runs_folder
 
@@ -153,7 +152,7 @@ class Project:
     def snapshot(
         self, limit: str = "", *, window_s: float = 10.0, is_light: bool = False, source: str = ""
     ) -> "Snapshot":
-        """Return what the devices are like now; counters are read twice, `window_s` apart."""
+        """Read the facts of the devices; counters are read twice, `window_s` apart."""
         from netkit.project import observing
 
         return observing.snapshot(self, limit, window_s=window_s, is_light=is_light, source=source)
@@ -177,10 +176,10 @@ class Project:
         store: str = "",
         since: str = "",
     ) -> "Judged":
-        """Judge the fabric by all checks or some of them: now, or as a snapshot has it.
+        """Judge the fabric with all checks or the named ones, on its devices now or on a snapshot.
 
-        With `store` (a file, or the URL of a database) the run is kept; with `since="last"` counters are judged
-        since the last one kept. Silences apply as on the command line.
+        With `store` (a file or the URL of a database) the run is saved; with `since="last"` counters are judged over
+        the time since the last saved run. Silences apply as on the command line.
         """
         from netkit.project.judging import check
 
@@ -220,7 +219,7 @@ def _opened(folder: Path, lab: str, workplace: Path | None, feedback: Feedback) 
 
 
 def _further(folder: Path, known: Sequence[Problem]) -> Iterator[Problem]:
-    """Yield what the design of a refused intent would object to, apart from what follows from the known problems."""
+    """Yield the problems that the design of an invalid intent has, except those that follow from the known ones."""
     drafted = intents.draft(folder) if all(problem.path for problem in known) else None
     if drafted is None:
         return
@@ -241,7 +240,7 @@ def _in_order(problems: Iterable[Problem]) -> tuple[Problem, ...]:
 
 
 def beside(folder: Path, name: str, workplace: Path | None = None) -> tuple[Path, ...]:
-    """Return the user's folders of a name: in the fabric's own folder, beside `inventory/`, and where netkit is run."""
+    """Return the user's folders of a name: in the fabric's folder, beside `inventory/`, and in the current folder."""
     here = folder.resolve()
     places = (
         here / name,

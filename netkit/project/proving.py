@@ -1,4 +1,4 @@
-"""`netkit plan --prove`: boots what ran before in a lab, rolls the change there, and says what traffic saw."""
+"""`netkit plan --prove`: boot the state before in a lab, deploy the change there, and report the impact on traffic."""
 
 import secrets
 import tempfile
@@ -49,17 +49,17 @@ from netkit.prove.proof import (
 from netkit.render import Engine
 
 Display = Callable[[int, Callable[[], bool]], AbstractContextManager[EventHandler]]
-"""What shows a deploy: so many changes, until it is to stop."""
+"""Shows a deploy, given the number of changes and a function that reports whether to stop."""
 INTERVAL_S = 0.1
 QUIET_S = 2.0
-"""How long hosts call each other before the first wave and after the last."""
+"""How long hosts send probes before the first wave and after the last."""
 MOST_TRIPS = 200
 BOOT_S, SETTLE_S = 120.0, 90.0
 
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """What the user wants of a proof."""
+    """The limits of a proof."""
 
     most_devices: int = MOST_DEVICES
     within_s: float = 900.0
@@ -72,52 +72,47 @@ def unseen(_total: int, _is_stopping: Callable[[], bool]) -> Iterator[EventHandl
 
 
 def prove(base: Project, project: Project, shift: IntentDiff, wish: Wish, display: Display = unseen) -> Proof:
-    """Return what came of trying a change in the lab, or why it could not be tried, with an exit code."""
+    """Try a change in the lab; return the result, or why it could not be tried, with an exit code."""
     if shift.is_nothing:
         return Proof()
     began_s = time.monotonic()
     try:
-        part = choose(project.fabric, _groups(shift), wish.most_devices)
+        # New devices of one role change alike, as do those of a group.
+        roles = dict.fromkeys(device.role for device in shift.added)
+        added = [[device.name for device in shift.added if device.role == role] for role in roles]
+        part = choose(project.fabric, [*shift.plan.groups, *added], wish.most_devices)
         found = ProofRun(base, project, part, shift.plan, began_s + wish.within_s, display).run()
     except NetkitError as error:
         return Proof(failures=tuple(map(str, error.problems)), exit_code=error.exit_code)
     except OSError as error:
-        return Proof(failures=(f"this machine could not carry the proof: {error}",), exit_code=NetkitError.exit_code)
+        return Proof(failures=(f"this machine could not run the proof: {error}",), exit_code=NetkitError.exit_code)
     code = proofs.FAILED if found.failures else 0
     whole = proofs.booted(part, project.fabric, shift)
     return replace(found, booted=whole, exit_code=code, took_s=round(time.monotonic() - began_s, 1))
 
 
-def _groups(shift: IntentDiff) -> list[Sequence[str]]:
-    """Return devices that change alike; new ones of a role are alike."""
-    roles = dict.fromkeys(device.role for device in shift.added)
-    added = [[device.name for device in shift.added if device.role == role] for role in roles]
-    return [*shift.plan.groups, *added]
-
-
-class _ThrowAway(SecretStore):
-    """Secrets nobody else knows: the real ones have no business in a lab."""
+class _RandomSecrets(SecretStore):
+    """Random secrets, so that the real ones never enter a lab."""
 
     def _fetched(self, name: str) -> str:
         return f"lab-{name}-{secrets.token_hex(12)}"
 
 
 @dataclass
-class _Turns:
-    """Takes down when each wave began."""
+class _WaveRecorder:
+    """Records when each wave began."""
 
     shown: EventHandler
     began: dict[int, tuple[float, dict[str, None]]] = field(default_factory=dict)
 
     def __call__(self, event: DeployEvent) -> None:
-        """Take note of an event, and show it."""
+        """Record an event, and show it."""
         if event.wave and event.phase is Phase.PREFLIGHT:
             _, names = self.began.setdefault(event.wave, (time.time(), {}))
             names[event.device] = None
         self.shown(event)
 
-    def turns(self) -> tuple[WaveStart, ...]:
-        """Return the waves."""
+    def waves(self) -> tuple[WaveStart, ...]:
         return tuple(WaveStart(number, tuple(names), began_s) for number, (began_s, names) in self.began.items())
 
 
@@ -134,28 +129,30 @@ class ProofRun:
         self._wanted = wanted
         self._deadline_s, self._display = deadline_s, display
         self.is_whole = True
-        """Whether all of the change got onto the devices."""
+        """Whether the whole change was deployed."""
         self.failures: list[str] = []
         self._notes: list[str] = []
 
     def run(self) -> Proof:
-        """Return what came of it."""
         files, promised = self._files(), self._project.fabric if self._obstacle else self._base.fabric
         self._project.feedback.note(f"booting {len(files)} devices in the lab")
         with proof_lab(self._project, files, promised, min(BOOT_S, self._left_s())) as lab:
-            self._take_boot(
-                shortfalls(lab, lambda step: self._project.feedback.note(f"booting: {step}"), self._deadline_s)
-            )
-            devices = replace(fleet(replace(self._project, lab=lab.name)), secrets=_ThrowAway())
+            lacks = shortfalls(lab, lambda step: self._project.feedback.note(f"booting: {step}"), self._deadline_s)
+            if self._obstacle:
+                self.failures += lacks
+            elif lacks:
+                more = f", and {len(lacks) - 1} more" if len(lacks) > 1 else ""
+                self._notes.append(f"missing before the change already: {lacks[0]}{more}")
+            devices = replace(fleet(replace(self._project, lab=lab.name)), secrets=_RandomSecrets())
             rolled = Proof() if self._obstacle else self._rolled(lab, devices)
             examined = self._end(lab, devices)
         failures, notes = tuple(self.failures), tuple(self._notes)
         return replace(rolled, failures=failures, notes=notes, obstacle=self._obstacle, examined=examined)
 
     def _end(self, lab: LabFolder, devices: Fleet) -> Examined | None:
-        """Examine what came of it; half of a change is not what the design wants, and need not be waited for."""
+        """Examine the result; a partial change does not match the design, and is not waited for."""
         if not self.is_whole:
-            self._notes.append("not examined in the end: the deploy did not get there")
+            self._notes.append("the final state was not examined: the deploy did not finish")
             return None
         examined = self._examined(lab)
         if examined is None:
@@ -165,28 +162,21 @@ class ProofRun:
         return replace(examined, unsettled=len(unsettled))
 
     def _files(self) -> Mapping[str, Files]:
-        """Return what each device boots with: what it ran before, or from the start what a new one should run."""
+        """Return what each device boots with: its files before the change, or for a new device its intended ones."""
         after = _rendered(self._project, self._project.fabric)
         return after if self._obstacle else {**after, **_rendered(self._base, self._base.fabric)}
 
-    def _take_boot(self, lacks: Sequence[str]) -> None:
-        if self._obstacle:
-            self.failures += lacks
-        elif lacks:
-            more = f", and {len(lacks) - 1} more" if len(lacks) > 1 else ""
-            self._notes.append(f"lacking before the change already: {lacks[0]}{more}")
-
     def _rolled(self, lab: LabFolder, devices: Fleet) -> Proof:
-        """Roll the change while hosts call each other."""
+        """Deploy the change while hosts send probes to each other."""
         called = flows(self._base.fabric, self._project.fabric)
         planned = from_devices(self._project, "", devices)
         if not planned.plan.changed:
             self.failures += [NOWHERE] if self._wanted.changed else []
-            self._notes.append("nothing changes on the devices of before that were booted")
+            self._notes.append("nothing changes on the existing devices in the lab")
             return Proof()
         if not called:
-            self._notes.append("no two NICs could call each other before and after, so no traffic watched")
-        self._project.feedback.note(f"rolling the change, {len(called)} flows watch")
+            self._notes.append("no two NICs can reach each other both before and after, so no traffic was measured")
+        self._project.feedback.note(f"deploying the change under {len(called)} flows")
         ask_keeper(lab, "begin-calls", interval_s=INTERVAL_S, calls=[asdict(flow.call) for flow in called])
         time.sleep(QUIET_S)
         outcome, turns = self._deployed(planned, devices)
@@ -202,7 +192,7 @@ class ProofRun:
         turns: Sequence[WaveStart],
         heard: Sequence[PingResult],
     ) -> Proof:
-        """Return what traffic saw of a deploy, and take down what speaks against the change."""
+        """Evaluate what the probes saw of a deploy, and record the failures."""
         waves, scopes = by_wave(turns, heard), by_scope(called, heard)
         self.failures += mute(heard)
         against = list(proofs.of_outcome(outcome)) if outcome is not None else []
@@ -214,13 +204,13 @@ class ProofRun:
         return Proof(devices=outcome.devices if outcome else (), waves=waves, scopes=scopes, untried=missed)
 
     def _deployed(self, planned: Planned, devices: Fleet) -> tuple[Outcome | None, tuple[WaveStart, ...]]:
-        """Deploy as `netkit deploy` does, only that nobody minds when it is disruptive."""
+        """Deploy as `netkit deploy` does, but allow disruptive changes."""
         options = Options(is_disruptive_allowed=True, is_busy_allowed=True)
         with (
             tempfile.TemporaryDirectory(prefix="netkit-") as place,
             self._display(len(planned.plan.changed), bool) as shown,
         ):
-            on_event = _Turns(shown)
+            recorder = _WaveRecorder(shown)
             try:
                 outcome = deploy.apply(
                     planned.plan,
@@ -230,18 +220,18 @@ class ProofRun:
                     gate=gate_of(self._project, devices),
                     options=options,
                     journal=Journal.new(Path(place) / "runs"),
-                    on_event=on_event,
+                    on_event=recorder,
                     is_stopping=lambda: self._left_s() <= 0,
                 )
             except NetkitError as error:
                 self.failures += (f"the deploy is refused: {problem}" for problem in error.problems)
-                return None, on_event.turns()
-        return outcome, on_event.turns()
+                return None, recorder.waves()
+        return outcome, recorder.waves()
 
     def _examined(self, lab: LabFolder) -> Examined | None:
-        """Wait until all is quiet, and prove the fabric in the lab."""
+        """Wait until the fabric has converged, and test it in the lab."""
         if self._left_s() <= 0:
-            self.failures.append("the time for the proof is over; --prove-within gives it more")
+            self.failures.append("the time for the proof is over; allow more with --prove-within")
             return None
         self._project.feedback.note("examining sessions, next hops and reachability")
         found = ask_keeper(lab, "examine", most=MOST_TRIPS, patience_s=min(SETTLE_S, self._left_s()))
@@ -250,21 +240,22 @@ class ProofRun:
         widest = max((width for one in wanted for width in one.widths.values()), default=0)
         sessions = sum(len(one.sessions) for one in wanted) // 2
         if has_drain(self._project.fabric) and not found["beyond"]:
-            self._notes.append("drained: nothing across leaves was examined")
+            self._notes.append("drained: reachability across leaves was not examined")
         return measured(found, sessions, widest)
 
     def _unsettled(self, devices: Fleet) -> list[str]:
         """Return the devices that would change again."""
         plan = from_devices(self._project, "", devices).plan
-        missed = [f"{one.name} cannot be read in the end: {one.reason}" for one in plan.unreachable]
-        return [*missed, *(f"{one.name} would change again: its second plan is not empty" for one in plan.changed)]
+        unreachable = [f"{one.name} cannot be read after the deploy: {one.reason}" for one in plan.unreachable]
+        changed = [f"{one.name} would change again: its second plan is not empty" for one in plan.changed]
+        return unreachable + changed
 
     def _left_s(self) -> float:
         return self._deadline_s - time.monotonic()
 
 
 def measured(found: Mapping[str, Any], sessions: int, widest: int) -> Examined:
-    """Return how a lab was examined; pairs that the design keeps apart are none that should reach each other."""
+    """Summarise the examination; pairs that the design separates count as blocked, not as reachable."""
     across, of_across = (0, 0) if found["is_blocked"] else (found["across"], found["across_trips"])
     pairs, of_pairs, lacking = found["own"] + across, found["own_trips"] + of_across, len(found["shortfalls"])
     blocked = found["across"] if found["is_blocked"] else 0

@@ -1,7 +1,7 @@
-"""`netkit check --rdma`: RDMA latency between hosts, measured before the fabric is looked at."""
+"""`netkit check --rdma`: RDMA latency between hosts, measured before facts are collected."""
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from netkit.design import Host
 from netkit.errors import Problem, UsageError
@@ -20,26 +20,29 @@ LONGEST_S = START_S + LIMIT_S + 2 * SLACK_S
 
 
 def measured(checking: Checking, deadline: Deadline) -> tuple[Trial, ...]:
-    """Return what hosts measured between each other by the deadline; one that was not reached did not measure well.
+    """Measure between hosts until the deadline; a host that was not reached counts as failed.
 
-    Those that lack the tool are named and left out.
+    Hosts without the tool are reported and left out.
     """
     if checking.snapshot is not None:
-        raise UsageError(Problem("--rdma asks hosts to measure, and a snapshot has none", "leave one of them away"))
+        raise UsageError(Problem("--rdma measures on hosts, so it cannot use a snapshot", "drop one of the options"))
     hosts = [device for device in checking.devices if isinstance(device, Host)]
     reached = fleet(checking.project)
     names = [host.name for host in hosts]
     with deadline, Bench(names, lambda name: deadline.bound(patient_viewer(reached, name, LONGEST_S))) as bench:
         programs = bench.programs()
-        unreached = tuple(_unreached(bench.failures))
+        unreached = tuple(_failed(name, f"not reached: {why}") for name, why in bench.failures.items())
         plan = rdma_mesh(checking.project.fabric, [host for host in hosts if host.name not in bench.failures], programs)
-        _note(checking, (*_named(tuple(bench.failures)), *plan.absent))
+        if failed := tuple(bench.failures):
+            more = f" and {len(failed) - MOST_SHOWN} more" if len(failed) > MOST_SHOWN else ""
+            _note(checking, [f"not reached: {', '.join(failed[:MOST_SHOWN])}{more}"])
+        _note(checking, plan.absent)
         with checking.project.feedback.progress("measuring RDMA latency", len(plan.rounds)) as count:
             parts = tuple(_measured(bench, plan.rounds, deadline, count))
     left = plan.rounds[len(parts) :]
     if left:
         rounds = f"{counted(len(left), 'round')} of {len(plan.rounds)}"
-        _note(checking, [f"{rounds} not begun: no time is left before the deadline"])
+        _note(checking, [f"{rounds} not started: no time is left before the deadline"])
     found = results("".join(parts))
     if not plan.rounds and not unreached:
         return (Trial(tool=perftest.TOOL, test=TOOL, at_s=time.time(), failure="no two hosts can measure it"),)
@@ -49,29 +52,18 @@ def measured(checking: Checking, deadline: Deadline) -> tuple[Trial, ...]:
 def _measured(
     bench: Bench, rounds: Sequence[TrialRound], deadline: Deadline, count: Callable[[], None]
 ) -> Iterator[str]:
-    """Yield what the senders of rounds printed, for as long as the next one would end in time."""
+    """Yield what the senders of rounds printed, as long as the next round would end in time."""
     for one in rounds:
         if deadline.left_s < START_S + one.seconds:
             return
         yield bench.measure([one], count)
 
 
-def _named(names: Sequence[str]) -> Iterator[str]:
-    if names:
-        more = f" and {len(names) - MOST_SHOWN} more" if len(names) > MOST_SHOWN else ""
-        yield f"not reached: {', '.join(names[:MOST_SHOWN])}{more}"
-
-
-def _unreached(failures: Mapping[str, str]) -> Iterator[Trial]:
-    for name, why in failures.items():
-        yield _failed(name, f"not reached: {why}")
-
-
 def _left_out(rounds: Sequence[TrialRound], left: Sequence[TrialRound]) -> Iterator[Trial]:
-    """Yield runs of the hosts that took part in no round that was begun."""
+    """Yield failed results of the hosts that took part in no round that was started."""
     begun = {name for one in rounds[: len(rounds) - len(left)] for name in (*one.senders, *one.receivers)}
     for name in dict.fromkeys(name for one in left for name in one.senders if name not in begun):
-        yield _failed(name, "not begun: no time was left before the deadline")
+        yield _failed(name, "not started: no time was left before the deadline")
 
 
 def _failed(name: str, why: str) -> Trial:

@@ -1,4 +1,4 @@
-"""What devices run: read from many at once, by handles that cannot change anything."""
+"""Read what devices run, many at once, through handles that cannot change anything."""
 
 import threading
 import time
@@ -15,12 +15,12 @@ from netkit.project.fleet import Fleet
 WORKERS = 32
 POLL_S = 0.2
 PATIENCE = 4
-"""A device may take so many times the patience for one answer, all in all."""
+"""The limit for all answers of a device, as a multiple of the timeout of one."""
 Read = Running | Unreachable
 
 
 class OnlyReading:
-    """A driver of which nothing but reading is left."""
+    """A driver reduced to reading."""
 
     def __init__(self, reader: Reader) -> None:
         self.open: Callable[[], None] = reader.open
@@ -31,13 +31,13 @@ class OnlyReading:
 
 
 def read(fleet: Fleet, names: Sequence[str], feedback: Feedback) -> Mapping[str, Read]:
-    """Return what each device runs, or why nobody knows."""
+    """Read what each device runs, or why it could not be read."""
     with feedback.progress("reading", len(names)) as count:
         return _Readings(fleet, count).of(names)
 
 
 class _Readings:
-    """Devices being read; each has until its deadline, and all end when the user interrupts."""
+    """Devices being read; each has a deadline, and all end when the user interrupts."""
 
     def __init__(self, fleet: Fleet, count: Callable[[], None]) -> None:
         self._fleet = fleet
@@ -48,7 +48,7 @@ class _Readings:
         self._is_stopped = False
 
     def of(self, names: Iterable[str]) -> Mapping[str, Read]:
-        """Read them all; this thread keeps the time meanwhile."""
+        """Read all devices; this thread watches the deadlines."""
         found: dict[str, Read] = {}
         worker = threading.Thread(target=lambda: found.update(each(threads(WORKERS), names, self._one)), daemon=True)
         worker.start()
@@ -63,7 +63,7 @@ class _Readings:
         return found
 
     def _end(self, now_s: float) -> None:
-        """Hang up on devices whose time is over."""
+        """Close the connections to devices past their deadline."""
         with self._lock:
             late = {name: reader for name, (reader, deadline_s) in self._open.items() if deadline_s < now_s}
             self._late |= set(late)
@@ -75,16 +75,18 @@ class _Readings:
         try:
             return self._read(name)
         except NetkitError as error:
-            return Unreachable(self._why(name, "; ".join(_without(name, problem) for problem in error.problems)))
-        except Exception as error:  # of one device; the others are none the worse for it
-            return Unreachable(self._why(name, f"reading it failed: {type(error).__name__}: {error}"))
+            # The device's name is shown anyway.
+            reasons = (str(problem).removeprefix(f"{name}: ") for problem in error.problems)
+            return self._unreachable(name, "; ".join(reasons))
+        except Exception as error:  # must not affect other devices
+            return self._unreachable(name, f"reading it failed: {type(error).__name__}: {error}")
         finally:
             with self._lock:
                 self._open.pop(name, None)
             self._count()
 
-    def _why(self, name: str, reason: str) -> str:
-        return "did not end its answers in time" if name in self._late else reason
+    def _unreachable(self, name: str, reason: str) -> Unreachable:
+        return Unreachable("did not finish its answers in time" if name in self._late else reason)
 
     def _read(self, name: str) -> Read:
         if self._is_stopped:
@@ -97,10 +99,5 @@ class _Readings:
         try:
             return Running(reader.running_files(), reader.os_version())
         finally:
-            with suppress(Exception):  # what was read was read
+            with suppress(Exception):  # everything has been read
                 reader.close()
-
-
-def _without(name: str, problem: Problem) -> str:
-    """Return a problem without the device's name, which stands before it anyway."""
-    return str(problem).removeprefix(f"{name}: ")

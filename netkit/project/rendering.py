@@ -1,6 +1,6 @@
-"""What each device should run, rendered within bounds on time and memory: a user's own templates may loop or grow.
+"""Render within limits on time and memory, since a user's templates may loop or grow.
 
-The time is the processor's: templates wait for nothing, and on a busy machine the clock would refuse good ones.
+The time is processor time: templates wait for nothing, and a busy machine must not fail good ones.
 """
 
 import resource
@@ -23,7 +23,7 @@ MORE_BYTES = 1 << 30
 
 
 def intended(project: Project, devices: Sequence[Device]) -> Mapping[str, Files]:
-    """Return the intended files of some devices, and show how far that is."""
+    """Render some devices, and show the progress."""
     found = {}
     with project.feedback.progress("rendering", len(devices)) as count:
         for name, files in _rendered(project, devices, Engine(project.template_folders)):
@@ -33,7 +33,7 @@ def intended(project: Project, devices: Sequence[Device]) -> Mapping[str, Files]
 
 
 def quietly(project: Project, devices: Iterable[Device], engine: Engine) -> Mapping[str, Files]:
-    """Return the intended files of some devices; a caller with many parts uses one engine for all."""
+    """Render some devices; a caller that renders in batches uses one engine for all."""
     return dict(_rendered(project, devices, engine))
 
 
@@ -44,7 +44,7 @@ def _rendered(project: Project, devices: Iterable[Device], engine: Engine) -> It
 
 
 def each_in_time(items: Iterable[Item]) -> Iterator[Item]:
-    """Yield what takes a bounded time each to make, and refuse what does not."""
+    """Yield items, with a time limit for making each."""
     iterator = iter(items)
     while True:
         signal.setitimer(signal.ITIMER_PROF, LONGEST_S)
@@ -59,7 +59,7 @@ def each_in_time(items: Iterable[Item]) -> Iterator[Item]:
 
 @contextmanager
 def bounded() -> Iterator[None]:
-    """Limit the memory this process may still take, and arm the alarm `each_in_time` sets."""
+    """Limit the memory of this process, and handle the timer that `each_in_time` sets."""
     before = signal.signal(signal.SIGPROF, _too_long)
     soft, hard = resource.getrlimit(resource.RLIMIT_AS)
     try:
@@ -74,7 +74,7 @@ def _limit_memory(soft: int, hard: int) -> None:
     try:
         pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0])
     except (OSError, ValueError):
-        return  # not Linux: the time limit must do
+        return  # not Linux: only the time is limited
     wanted = pages * resource.getpagesize() + MORE_BYTES
     limits = [limit for limit in (soft, hard, wanted) if limit != resource.RLIM_INFINITY]
     resource.setrlimit(resource.RLIMIT_AS, (min(limits), hard))

@@ -1,4 +1,4 @@
-"""The folder of a fabric as it was at a revision of its git repository, written out for the time it is looked at."""
+"""The folder of a fabric at a revision of its git repository, written to a temporary folder."""
 
 import io
 import itertools
@@ -25,8 +25,8 @@ SINCE = "..."
 COMMIT = re.compile(rb"[0-9a-f]{40,64}")
 LINK, SUBMODULE = "120000", "160000"
 OF_A_HOOK = ("GIT_DIR", "GIT_INDEX_FILE", "GIT_PREFIX")
-"""Variables git sets for its hooks; they need not name the repository around the fabric."""
-PATIENCE_S = 60
+"""Variables git sets for its hooks; the repository they name may not be the fabric's."""
+TIMEOUT_S = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,20 +36,20 @@ class Revision:
     name: str
     commit: str
     folder: Path | None
-    """Its folder, written out; None when the fabric was not there yet."""
+    """Its folder, written out; None if the fabric did not exist yet."""
     workplace: Path
-    """What stands for the current folder, whose templates and models count too."""
+    """The counterpart of the current folder, whose templates and models are used too."""
     earlier: str = ""
-    """The name of its folder then, when it has changed."""
+    """The name of its folder at that time, if it has changed."""
 
     def __str__(self) -> str:
-        further = ", before it was there" if self.folder is None else f", {self.earlier}" if self.earlier else ""
+        further = ", before it existed" if self.folder is None else f", {self.earlier}" if self.earlier else ""
         return f"{self.name} ({self.commit[:SHORT]}{further})"
 
 
 @contextmanager
 def revision(folder: Path, name: str) -> Iterator[Revision]:
-    """Yield the fabric as it was at a revision; what was written out is gone afterwards."""
+    """Yield the fabric at a revision; the temporary folder is removed afterwards."""
     repository = _Repository.around(folder)
     commit = repository.commit(name)
     inside = repository.inside(folder)
@@ -57,11 +57,13 @@ def revision(folder: Path, name: str) -> Iterator[Revision]:
     with tempfile.TemporaryDirectory(prefix="netkit-") as place:
         root = repository.written(commit, [*([was] if was else []), *repository.beside(was or inside)], Path(place))
         there = root / was if was else None
-        yield Revision(name, commit, there, _workplace(repository, root), was if was != inside else "")
+        here = Path.cwd().resolve()
+        workplace = root / here.relative_to(repository.root) if here.is_relative_to(repository.root) else here
+        yield Revision(name, commit, there, workplace, was if was != inside else "")
 
 
 def checked_out(folder: Path, beside: Sequence[Path]) -> tuple[str, bool]:
-    """Return the commit around a fabric's folder, and whether files there or beside it differ; empty without git."""
+    """Return the commit of a fabric's folder, and whether files in it or beside it are modified; empty without git."""
     try:
         repository = _Repository.around(folder)
         commit = repository.commit("HEAD")
@@ -73,21 +75,16 @@ def checked_out(folder: Path, beside: Sequence[Path]) -> tuple[str, bool]:
 
 
 def configured(folder: Path, name: str) -> str:
-    """Return what git's configuration has under a name; empty when that is nothing, or there is no git."""
+    """Read a value of git's configuration; empty if it is not set, or git is missing."""
     try:
         return os.fsdecode(_git(folder, "config", "--get", name).stdout).strip()
     except UsageError:
         return ""
 
 
-def _workplace(repository: "_Repository", root: Path) -> Path:
-    here = Path.cwd().resolve()
-    return root / here.relative_to(repository.root) if here.is_relative_to(repository.root) else here
-
-
 @dataclass(frozen=True, slots=True)
 class _Entry:
-    """What git keeps at a path: a file, a link, or the commit of a submodule."""
+    """An entry of a git tree: a file, a link, or a submodule."""
 
     mode: str
     digest: str
@@ -100,47 +97,47 @@ class _Repository:
 
     @classmethod
     def around(cls, folder: Path) -> "_Repository":
-        """Return the repository a folder is in."""
+        """Find the repository of a folder."""
         if not folder.is_dir():
             raise UsageError(Problem(f"{folder} is not a folder", "name the folder of the fabric with --fabric"))
         done = _git(folder, "rev-parse", "--show-toplevel")
         if done.returncode:
-            said = done.stderr.decode(errors="replace").split("\n")
-            remedy = next((line.strip() for line in said if line.strip().startswith("git config ")), "see git status")
-            what = f"{folder} is in no git repository that can be read: {_reason(done.stderr)}"
+            lines = [line.strip() for line in done.stderr.decode(errors="replace").split("\n")]
+            remedy = next((line for line in lines if line.startswith("git config ")), "see git status")
+            what = f"{folder} is not in a readable git repository: {_reason(done.stderr)}"
             raise UsageError(Problem(what, remedy))
         return cls(Path(os.fsdecode(done.stdout).rstrip("\n")).resolve())
 
     def commit(self, name: str) -> str:
-        """Return the commit a revision is; with three dots behind it, the one where the current branch left it."""
+        """Resolve a revision; with a trailing `...`, the merge base with the current branch."""
         if name.endswith(SINCE):
-            return self._left(name.removesuffix(SINCE))
+            return self._merge_base(name.removesuffix(SINCE))
         done = _git(self.root, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
         if done.returncode == 0 and COMMIT.fullmatch(done.stdout.strip()):
             return done.stdout.decode().strip()
-        remedy = self._deeper() or "name a branch, a tag or a commit; git fetch brings those of the server"
+        remedy = self._fetch_hint() or "name a branch, a tag or a commit; git fetch brings those of the server"
         raise UsageError(Problem(f"no revision {name!r} in {self.root}", remedy))
 
-    def _left(self, name: str) -> str:
+    def _merge_base(self, name: str) -> str:
         done = _git(self.root, "merge-base", self.commit(name), "HEAD")
         if done.returncode:
-            remedy = self._deeper() or "name a revision from which the current branch came"
+            remedy = self._fetch_hint() or "name a revision that the current branch comes from"
             raise UsageError(Problem(f"{name} and HEAD have no commit in common in {self.root}", remedy))
         return done.stdout.decode().strip()
 
-    def _deeper(self) -> str:
-        """Return what to do where not all of the history is there."""
+    def _fetch_hint(self) -> str:
+        """Return the remedy for a shallow clone; empty if the history is complete."""
         is_shallow = _git(self.root, "rev-parse", "--is-shallow-repository").stdout.decode().strip() == "true"
         remedy = "this clone is shallow: git fetch --unshallow, or in CI a checkout of the whole history"
         return remedy if is_shallow else ""
 
     def inside(self, folder: Path) -> str:
-        """Return a folder as the repository calls it."""
+        """Return the path of a folder in the repository."""
         path = folder.resolve()
         return str(path.relative_to(self.root)) if path.is_relative_to(self.root) else ""
 
     def folder_of(self, commit: str, inside: str) -> str:
-        """Return what the folder of a fabric was called; empty when it was not there."""
+        """Return the path of the fabric's folder at a commit, following renames; empty if it did not exist."""
         file = str(PurePosixPath(inside, FABRIC_FILE))
         if self._entries(commit, file):
             return inside
@@ -150,7 +147,7 @@ class _Repository:
         return str(PurePosixPath(renamed[file]).parent) if file in renamed else ""
 
     def beside(self, inside: str) -> list[str]:
-        """Return where templates, models and the like of a fabric may be, beside its own folder."""
+        """Return where a fabric may have templates, models and the like beside its own folder."""
         home, here = PurePosixPath(inside), Path.cwd().resolve()
         places = [home.parent.parent] if home.parent.name == "inventory" else []
         if here.is_relative_to(self.root):
@@ -158,7 +155,7 @@ class _Repository:
         return [str(place / name) for place in places for name in FOLDERS]
 
     def written(self, commit: str, paths: Sequence[str], place: Path) -> Path:
-        """Return a folder with the files below some paths as they were, and with all that links in it lead to."""
+        """Write out the files below some paths, and everything that links among them lead to."""
         wanted = list(dict.fromkeys(paths))
         for number in itertools.count():
             root = place / str(number)
@@ -171,7 +168,7 @@ class _Repository:
         return root
 
     def _write_out(self, commit: str, paths: Sequence[str], place: Path) -> None:
-        """Write the files below some paths, those that exist."""
+        """Write the files below those of the paths that exist."""
         entries = list({entry.path: entry for path in paths for entry in self._entries(commit, path)}.values())
         there = [path for path in paths if any(_is_at(entry.path, path) for entry in entries)]
         beyond = [entry.path for entry in entries if not any(_is_at(entry.path, path) for path in paths)]
@@ -186,26 +183,26 @@ class _Repository:
                 path.write_bytes(_git(self.root, "cat-file", "blob", entry.digest).stdout)
 
     def _entries(self, commit: str, path: str) -> Sequence[_Entry]:
-        """Return what is at a path or below it, else the link or the submodule it is behind."""
-        below = self._listed(commit, "-r", *([] if path == "." else [path]))
+        """List the files at or below a path, else the link or the submodule that contains it."""
+        below = self._ls_tree("-r", commit, "--", *([] if path == "." else [path]))
         if below:
             return below
-        ways = (self._listed(commit, str(way)) for way in PurePosixPath(path).parents if str(way) != ".")
-        return [entry for found in ways for entry in found if entry.mode in {LINK, SUBMODULE}]
+        parents = [str(parent) for parent in PurePosixPath(path).parents if str(parent) != "."]
+        entries = [entry for parent in parents for entry in self._ls_tree(commit, "--", parent)]
+        return [entry for entry in entries if entry.mode in {LINK, SUBMODULE}]
 
-    def _listed(self, commit: str, *words: str) -> Sequence[_Entry]:
-        options, paths = [word for word in words if word == "-r"], [word for word in words if word != "-r"]
-        done = _git(self.root, "ls-tree", "-z", *options, commit, "--", *paths)
+    def _ls_tree(self, *arguments: str) -> Sequence[_Entry]:
+        done = _git(self.root, "ls-tree", "-z", *arguments)
         rows = (row.partition("\t") for row in os.fsdecode(done.stdout).split("\0") if row)
         return [_Entry(about.split()[0], about.split()[2], path) for about, _, path in rows]
 
     def _write_submodule(self, entry: _Entry, place: Path) -> None:
-        """Write out a submodule from its own repository; one that was never fetched is empty on both sides."""
+        """Write a submodule from its own repository; one that was never fetched stays empty."""
         if not (self.root / entry.path / ".git").exists():
             return
         inner = _Repository(self.root / entry.path)
         if _git(inner.root, "cat-file", "-e", f"{entry.digest}^{{commit}}").returncode:
-            what = f"the submodule {entry.path} has no commit {entry.digest[:SHORT]}, which it was at"
+            what = f"the submodule {entry.path} lacks the commit {entry.digest[:SHORT]}"
             raise UsageError(Problem(what, f"git -C {entry.path} fetch"))
         place.mkdir(parents=True, exist_ok=True)
         inner._write_out(entry.digest, ["."], place)
@@ -219,11 +216,10 @@ class _Repository:
                 lay_out(archive, place)
         except OutsideError as error:
             what = f"{error.name} at {commit[:SHORT]} leads out of the repository, so it is not written out"
-            raise UsageError(Problem(what, "replace the link by what it leads to, or name a later revision")) from None
+            raise UsageError(Problem(what, "replace the link by its target, or name a later revision")) from None
         except tarfile.TarError as error:
-            raise UsageError(
-                Problem(f"what git wrote of {commit[:SHORT]} is no archive: {error}", "see git fsck")
-            ) from None
+            what = f"git archive of {commit[:SHORT]} is not a valid archive: {error}"
+            raise UsageError(Problem(what, "see git fsck")) from None
 
 
 def _is_at(path: str, place: str) -> bool:
@@ -239,7 +235,7 @@ def _is_inside(path: Path, place: Path) -> bool:
 
 
 def _ends(root: Path) -> Iterator[str]:
-    """Yield where links lead, as the repository calls it."""
+    """Yield the targets of links, as paths in the repository."""
     whole = os.path.realpath(root)
     for place, folders, files in os.walk(root):
         links = (path for path in (Path(place, name) for name in (*folders, *files)) if path.is_symlink())
@@ -247,27 +243,25 @@ def _ends(root: Path) -> Iterator[str]:
 
 
 def _git(folder: Path, *arguments: str) -> subprocess.CompletedProcess[bytes]:
+    hook = () if "GIT_WORK_TREE" in os.environ else OF_A_HOOK
+    known = {name: value for name, value in os.environ.items() if name not in hook}
     try:
         return subprocess.run(  # noqa: S603 (no shell; a revision follows --end-of-options)
             ["git", "-C", str(folder), *arguments],  # noqa: S607 (the git of the user's PATH)
             capture_output=True,
-            env={**without_secrets(_environment()), "GIT_LITERAL_PATHSPECS": "1", "LC_ALL": "C"},
-            timeout=PATIENCE_S,
+            env={**without_secrets(known), "GIT_LITERAL_PATHSPECS": "1", "LC_ALL": "C"},
+            timeout=TIMEOUT_S,
             check=False,
         )
     except FileNotFoundError:
         raise UsageError(Problem("git is not installed", "install it, or plan against running devices")) from None
     except subprocess.TimeoutExpired:
-        raise UsageError(Problem(f"git {arguments[0]} takes longer than {PATIENCE_S} s", "is the disk slow?")) from None
+        what = f"git {arguments[0]} takes longer than {TIMEOUT_S} s"
+        raise UsageError(Problem(what, "check whether the disk is slow")) from None
 
 
-def _environment() -> dict[str, str]:
-    known = dict(os.environ)
-    return known if "GIT_WORK_TREE" in known else {name: known[name] for name in known if name not in OF_A_HOOK}
-
-
-def _reason(said: bytes) -> str:
-    lines = said.decode(errors="replace").strip().splitlines() or ["git gave no reason"]
+def _reason(stderr: bytes) -> str:
+    lines = stderr.decode(errors="replace").strip().splitlines() or ["git gave no reason"]
     return next((line for line in lines if line.startswith("fatal: ")), lines[-1]).removeprefix("fatal: ")
 
 
@@ -280,29 +274,27 @@ class OutsideError(Exception):
 
 
 def lay_out(archive: tarfile.TarFile, place: Path) -> None:
-    """Write folders and files, then links, so that nothing is written through one; refuse what leads out.
+    """Extract folders and files, then links, so that nothing is written through a link; refuse what leads out.
 
-    Not `TarFile.extractall(filter="data")`: early releases of Python 3.11 have no filters, and those that do judge the
-    text of a link, not where a chain of them ends.
+    `TarFile.extractall(filter="data")` is not enough: early releases of Python 3.11 lack filters, and the others check
+    the text of a link, not where a chain of links ends.
     """
     members = archive.getmembers()
     for member in members:
-        _check_member(member)
+        path = PurePosixPath(member.name)
+        if path.is_absolute() or ".." in path.parts:
+            raise OutsideError(member.name)
+        if not (member.isdir() or member.isreg() or member.issym()):
+            raise tarfile.TarError(f"{member.name} is neither a folder nor a file nor a link")
     for member in sorted(members, key=tarfile.TarInfo.issym):
         try:
             _write_member(archive, member, place / member.name)
         except (FileExistsError, NotADirectoryError):
-            raise tarfile.TarError(f"{member.name} is in the way of another") from None
+            raise tarfile.TarError(f"{member.name} conflicts with another member") from None
     for link in filter(tarfile.TarInfo.issym, members):
-        _check_end(link, place)
-
-
-def _check_member(member: tarfile.TarInfo) -> None:
-    path = PurePosixPath(member.name)
-    if path.is_absolute() or ".." in path.parts:
-        raise OutsideError(member.name)
-    if not (member.isdir() or member.isreg() or member.issym()):
-        raise tarfile.TarError(f"{member.name} is neither a folder nor a file nor a link")
+        # Not `Path.resolve`: before Python 3.13 it fails on a loop of links.
+        if not Path(os.path.realpath(place / link.name)).is_relative_to(os.path.realpath(place)):
+            raise OutsideError(link.name)
 
 
 def _write_member(archive: tarfile.TarFile, member: tarfile.TarInfo, path: Path) -> None:
@@ -316,10 +308,3 @@ def _write_member(archive: tarfile.TarFile, member: tarfile.TarInfo, path: Path)
         with path.open("xb") as file:
             shutil.copyfileobj(content, file)
         path.chmod(path.stat().st_mode | member.mode & stat.S_IXUSR)
-
-
-def _check_end(link: tarfile.TarInfo, place: Path) -> None:
-    """Refuse a link that ends outside, by whatever other links it leads there."""
-    end = os.path.realpath(place / link.name)  # not `Path.resolve`: before 3.13 that fails on links in a circle
-    if not Path(end).is_relative_to(os.path.realpath(place)):
-        raise OutsideError(link.name)

@@ -1,4 +1,4 @@
-"""Results of acceptance runs: read from files, and added to what was seen of the devices."""
+"""Results of acceptance runs: read from files, and added to a snapshot."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -13,12 +13,11 @@ MOST_BYTES = 64 * 2**20
 
 
 def added(snapshot: Snapshot, trials: Sequence[Trial]) -> Snapshot:
-    """Return a snapshot that holds more results."""
     return replace(snapshot, trials=(*snapshot.trials, *trials))
 
 
 def read(files: Iterable[Path]) -> tuple[Trial, ...]:
-    """Return the results in files; one without a time is as old as its file."""
+    """Read the results in files; one without a time gets the time of its file."""
     return tuple(trial for file in files for trial in _of_file(file))
 
 
@@ -30,7 +29,7 @@ def _of_file(file: Path) -> tuple[Trial, ...]:
     except OSError as error:
         raise CheckError(Problem(f"cannot be read: {error.strerror}", file=str(file))) from None
     if len(data) > MOST_BYTES:
-        raise CheckError(Problem("is larger than any result", "name a file of one run or a few", file=str(file)))
+        raise CheckError(Problem("is too large for results", "name a file with one run or a few", file=str(file)))
     found = results(data.decode("utf-8", "replace"), file.name)
     if isinstance(found, Absent):
         remedy = "give what all_reduce_perf, ib_write_bw or iperf3 -J printed"
