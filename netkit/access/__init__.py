@@ -1,1 +1,1 @@
-"""How devices are reached: addresses, accounts, keys, and the host keys that are trusted."""
+"""How devices are reached: addresses, accounts, keys, and trusted host keys."""

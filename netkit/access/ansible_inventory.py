@@ -1,4 +1,4 @@
-"""The fabric as an Ansible inventory, for the playbooks and for a user's own."""
+"""The fabric as an Ansible inventory, for netkit's playbooks and the user's own."""
 
 import ipaddress
 from collections.abc import Iterator, Mapping
@@ -16,7 +16,7 @@ from netkit.platforms.registry import ACCESS
 
 
 def inventory(fabric: Fabric, endpoints: Mapping[str, Endpoint]) -> dict[str, object]:
-    """Return the devices that have an endpoint in their groups, with how they are reached and the rails of hosts."""
+    """Return the devices that have an endpoint, with their groups, connection variables, and the rails of hosts."""
     plan = RoutePlan(fabric)
     variables: dict[str, dict[str, object]] = {}
     groups: dict[str, dict[str, object]] = {}
@@ -34,7 +34,7 @@ def inventory(fabric: Fabric, endpoints: Mapping[str, Endpoint]) -> dict[str, ob
 
 
 def connection(endpoint: Endpoint) -> dict[str, object]:
-    """Return how Ansible reaches a device. A password is asked of the environment, and never written."""
+    """Return the connection variables of a device. The password is looked up in the environment, never written."""
     if endpoint.transport == "ssh":
         found = install.variables(endpoint)
     else:
@@ -52,7 +52,7 @@ def connection(endpoint: Endpoint) -> dict[str, object]:
 
 
 def text(found: Mapping[str, object]) -> str:
-    """Return an inventory as YAML."""
+    """Format an inventory as YAML."""
     return yaml.dump(dict(found), Dumper=yaml.CSafeDumper, sort_keys=False, width=4096)
 
 

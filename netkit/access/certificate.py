@@ -1,4 +1,4 @@
-"""HTTPS certificates that are pinned: `host port sha256` lines in a file beside known_hosts."""
+"""Pinned HTTPS certificates: lines of `host port sha256` in a file beside known_hosts."""
 
 import hashlib
 import socket
@@ -14,12 +14,12 @@ Place = tuple[str, int]
 
 
 def file_beside(known_hosts: Path) -> Path:
-    """Return where the certificates stand."""
+    """Return the file of certificates."""
     return known_hosts.with_name(FILE)
 
 
 def known_certificates(known_hosts: Path) -> Mapping[Place, str]:
-    """Return the fingerprints that are trusted, by host and port."""
+    """Return the trusted fingerprints by host and port."""
     return dict(_entries(file_beside(known_hosts)))
 
 
@@ -29,7 +29,7 @@ def _entries(file: Path) -> Iterator[tuple[Place, str]]:
     except FileNotFoundError:
         return
     except (OSError, UnicodeDecodeError) as error:
-        raise AccessError(Problem(f"{file} cannot be read: {error}", "mend it, or remove it")) from None
+        raise AccessError(Problem(f"{file} cannot be read: {error}", "repair it, or remove it")) from None
     for line in lines:
         words = line.split()
         if len(words) == 3 and words[1].isdecimal() and not line.startswith("#"):
@@ -37,15 +37,15 @@ def _entries(file: Path) -> Iterator[tuple[Place, str]]:
 
 
 def written(certificates: Mapping[Place, str]) -> str:
-    """Return the file that holds some fingerprints."""
+    """Format fingerprints as a file."""
     return HEAD + "".join(f"{host} {port} {sha256}\n" for (host, port), sha256 in sorted(certificates.items()))
 
 
 def shown_by(host: str, port: int, timeout_s: float) -> str:
-    """Return the fingerprint of the certificate a server shows; OSError when it shows none."""
+    """Return the fingerprint of a server's certificate; OSError if it has none."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = False
-    context.verify_mode = ssl.CERT_NONE  # to look at it, before anybody trusts it
+    context.verify_mode = ssl.CERT_NONE  # the user decides whether to trust it
     with (
         socket.create_connection((host, port), timeout_s) as line,
         context.wrap_socket(line, server_hostname=host) as shielded,

@@ -1,4 +1,4 @@
-"""Packages that are there without being loaded: most of what they bring is never asked for."""
+"""Drivers of devices, and lazy imports of large packages: most of their modules are never needed."""
 
 import importlib
 import logging
@@ -20,7 +20,7 @@ LOCK = threading.RLock()
 
 
 class _Package(ModuleType):
-    """A package as far as its place and its modules, or a module: whatever else is asked of it loads the whole."""
+    """A package or module that is not executed until an attribute other than its submodules is used."""
 
     _is_loading = False
 
@@ -39,15 +39,15 @@ class _Package(ModuleType):
             raise AttributeError(name)
         self._is_loading = True
         self.__spec__.loader.exec_module(self)
-        self.__class__ = ModuleType  # type: ignore[assignment]  # it is one from here on
+        self.__class__ = ModuleType  # type: ignore[assignment]  # loaded: an ordinary module from here on
 
 
 def prepare_package(name: str) -> ModuleType | None:
-    """Let a module, or those of a package, be imported without being loaded; None when it is, or is not installed."""
+    """Register a module for lazy loading; None if it is loaded already or not installed."""
     with LOCK:
         spec = None if name in sys.modules else find_spec(name)
         if spec is None:
-            return None  # whoever imports it hears whether it is there
+            return None  # an import will report a missing package
         package = module_from_spec(spec)
         package.__class__ = _Package
         sys.modules[name] = package
@@ -61,43 +61,39 @@ NETMIKO = "netmiko"
 
 
 def prepare() -> None:
-    """Let `napalm.base` and `netmiko.base_connection` be imported without the rest of their packages."""
+    """Make `napalm.base` and `netmiko.base_connection` importable without the rest of their packages."""
     with LOCK:
         prepare_package("invoke")
-        netmiko = prepare_package(NETMIKO)
+        netmiko: Any = prepare_package(NETMIKO)
         if netmiko is not None:
-            _furnish(netmiko)
+            # Attributes that its own modules and `napalm.base` use while they are imported.
+            netmiko.log = logging.getLogger(NETMIKO)
+            netmiko.log.addHandler(logging.NullHandler())
+            netmiko.ConnectHandler = _connect_handler
+            netmiko.NetMikoTimeoutException = importlib.import_module("netmiko.exceptions").NetmikoTimeoutException
         if prepare_package("napalm") is not None:
             prepare_package("napalm.base")
             prepare_package("napalm.base.helpers")
-            importlib.import_module("napalm.base.base")  # here, before several threads come for it
-
-
-def _furnish(netmiko: Any) -> None:
-    """Give the package what its own modules and `napalm.base` take from it while they are imported."""
-    netmiko.log = logging.getLogger(NETMIKO)
-    netmiko.log.addHandler(logging.NullHandler())
-    netmiko.ConnectHandler = _connect_handler
-    netmiko.NetMikoTimeoutException = importlib.import_module("netmiko.exceptions").NetmikoTimeoutException
+            importlib.import_module("napalm.base.base")  # now, before several threads import it
 
 
 def _connect_handler(*arguments: Any, **named: Any) -> Any:
-    """Open a connection of any kind netmiko has."""
+    """Open a connection of any type that netmiko supports."""
     made = importlib.import_module("netmiko.ssh_dispatcher").ConnectHandler
     return made(*arguments, **named)
 
 
 def connect(endpoint: Endpoint, secrets: Secrets, playbooks: Sequence[Path] = ()) -> Driver:
-    """Return a driver for a device; nothing is sent before its `open`.
+    """Return the driver of a device; nothing is sent before its `open`.
 
-    `playbooks` are a user's own folders, whose files come before netkit's when a host is changed.
+    `playbooks` are the user's own folders, which take precedence over netkit's when a host is changed.
     """
     driver: Driver = _made(endpoint, secrets, playbooks)
     return driver
 
 
 def viewer(endpoint: Endpoint, secrets: Secrets) -> Viewer:
-    """Return what looks at a device; nothing is sent before its `open`."""
+    """Return the viewer of a device; nothing is sent before its `open`."""
     made: Viewer = _made(endpoint, secrets)
     return made
 
@@ -114,7 +110,7 @@ def _made(endpoint: Endpoint, secrets: Secrets, playbooks: Sequence[Path] = ()) 
 
 
 def arguments(endpoint: Endpoint, secrets: Secrets) -> dict[str, Any]:
-    """Return what NAPALM calls the optional arguments of a driver."""
+    """Return the optional arguments of the NAPALM driver."""
     files = {"key_file": endpoint.key_file, "known_hosts": endpoint.known_hosts, "ssh_config_file": endpoint.ssh_config}
     return {
         "device": endpoint.device,

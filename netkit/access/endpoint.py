@@ -1,4 +1,4 @@
-"""Where a device is managed, and by what it is opened."""
+"""The management address of a device, and what opens a connection to it."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -9,24 +9,24 @@ Transport = Literal["ssh", "eapi", "nvue-rest"]
 
 @dataclass(frozen=True, slots=True)
 class GnmiEndpoint:
-    """Where the gNMI server of a device listens; port 0 when it offers none."""
+    """The gNMI server of a device; port 0 if it has none."""
 
     port: int = 0
     certificate: str = ""
-    """The SHA-256 fingerprint it is pinned to."""
+    """The pinned SHA-256 fingerprint."""
     is_wanted: bool = False
-    """Whether access.yaml speaks of it, and so its certificate is to be trusted."""
+    """access.yaml configures it, so its certificate has to be trusted."""
     password: str = field(default="", repr=False)
-    """Where it takes another than the one the device is driven by."""
+    """The password, if it differs from that of the device."""
 
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """All that is needed to connect to one device. The password is never part of its text."""
+    """Everything needed to connect to a device. Its repr does not contain the password."""
 
     device: str
     platform: str
-    """A platform's name; `linux` for hosts."""
+    """The name of the platform; `linux` for hosts."""
     host: str
     port: int
     user: str
@@ -36,7 +36,7 @@ class Endpoint:
     known_hosts: Path | None = None
     ssh_config: Path | None = None
     certificate: str = ""
-    """The SHA-256 fingerprint that HTTPS is pinned to; empty to verify it by the system's authorities."""
+    """The pinned SHA-256 fingerprint for HTTPS; empty: verified by the system's CAs."""
     timeout_s: float = 30.0
     snmp_port: int = 161
     gnmi: GnmiEndpoint = GnmiEndpoint()

@@ -1,4 +1,4 @@
-"""Where every device of a fabric is managed, or every device of a lab that stands for it."""
+"""The endpoints of all devices of a fabric, or of a lab of it."""
 
 import os
 from collections.abc import Mapping
@@ -22,7 +22,7 @@ SNMP_PORT = 161
 
 
 def endpoints(fabric: Fabric, settings: AccessSettings, folder: Path) -> Mapping[str, Endpoint]:
-    """Return where the devices of a fabric are; `folder` is the fabric's, against which files are relative."""
+    """Return the endpoints of a fabric; files in the settings are relative to `folder`."""
     known_hosts = _path(folder, settings.known_hosts or KNOWN_HOSTS)
     ssh_config = _path(folder, settings.ssh_config) if settings.ssh_config else None
     certificates = known_certificates(known_hosts)
@@ -57,9 +57,9 @@ def endpoints(fabric: Fabric, settings: AccessSettings, folder: Path) -> Mapping
 def lab_endpoints(
     record: Mapping[str, Any], folder: Path, settings: AccessSettings | None = None
 ) -> Mapping[str, Endpoint]:
-    """Return where the devices of a lab are, by its own record; nothing else of the fabric's access is used.
+    """Return the endpoints of a lab from its own record.
 
-    Of the settings only the transports and the patience hold: a lab has its own keys, accounts and passwords.
+    Of the settings only transports and timeouts apply: a lab has its own keys, accounts and passwords.
     """
     try:
         password = (folder / "password").read_text(encoding="utf-8").strip()
@@ -84,7 +84,9 @@ def lab_endpoints(
             certificate=entry.get("certificate", ""),
             timeout_s=account.timeout_s or DEFAULT_TIMEOUT_S,
             snmp_port=entry.get("snmp_port", SNMP_PORT),
-            gnmi=_gnmi_of_lab(entry, password),
+            gnmi=GnmiEndpoint(entry["gnmi_port"], entry.get("gnmi_certificate", ""), password=password)
+            if entry.get("gnmi_port")
+            else GnmiEndpoint(),
         )
     return found
 
@@ -98,27 +100,22 @@ def _gnmi(
     return GnmiEndpoint(port, certificates.get((host, port), ""), is_wanted)
 
 
-def _gnmi_of_lab(entry: Mapping[str, Any], password: str) -> GnmiEndpoint:
-    port = entry.get("gnmi_port", 0)
-    return GnmiEndpoint(port, entry.get("gnmi_certificate", ""), password=password) if port else GnmiEndpoint()
-
-
 def endpoint_of(found: Mapping[str, Endpoint], device: str, where: str = "") -> Endpoint:
-    """Return one device's endpoint; AccessError when it has none, as a device the selected lab lacks."""
+    """Return the endpoint of a device; AccessError if it has none, or the lab `where` lacks it."""
     if device not in found:
-        of_lab = f"the lab {where} has no such device" if where else "no address is known"
-        raise AccessError(Problem(f"{device}: {of_lab}", "netkit lab down, or give it a management address"))
+        what = f"the lab {where} has no such device" if where else "no address is known"
+        raise AccessError(Problem(f"{device}: {what}", "netkit lab down, or give it a management address"))
     return found[device]
 
 
 class _Passwords:
-    """Asks each source once, however many devices share it."""
+    """Reads each source once, however many devices share it."""
 
     def __init__(self) -> None:
         self._known: dict[tuple[SecretSource, str], str] = {}
 
     def of(self, account: PlatformAccess, user: str) -> str:
-        """Return the password of an account; empty when none is named."""
+        """Return the password of an account; empty if it has none."""
         source = account.password
         if source is None:
             return os.environ.get(PASSWORD, "")
@@ -140,11 +137,11 @@ def _address(device: Switch | Host, settings: AccessSettings) -> str:
 
 
 def _intended_user(fabric: Fabric, device: Switch | Host) -> str:
-    """Return the login the intent gives every switch."""
+    """Return the login that the intent gives every switch."""
     logins = fabric.services.login if isinstance(device, Switch) else ()
     return next((login.user for login in logins if login.password_hash_secret), "")
 
 
 def _path(folder: Path, given: str) -> Path:
-    """Return a file of the settings, relative to the fabric's folder."""
+    """Resolve a file in the settings relative to the fabric's folder."""
     return folder / Path(given).expanduser()

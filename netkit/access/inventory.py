@@ -1,4 +1,4 @@
-"""The fabric as a Nornir inventory: groups by role, rail, unit, plane and platform, and how each device is opened."""
+"""The fabric as a Nornir inventory: groups by role, rail, unit, plane and platform, and connection options."""
 
 from collections.abc import Callable, Mapping
 
@@ -15,7 +15,7 @@ from netkit.platforms.registry import ACCESS
 
 
 def inventory(fabric: Fabric, found: Mapping[str, Endpoint], secrets: Callable[[str], str]) -> Inventory:
-    """Return the devices that have an endpoint; one without cannot be reached, and is not there."""
+    """Return the devices that have an endpoint; others cannot be reached, and are left out."""
     groups: dict[str, Group] = {}
     hosts = NornirHosts()
     devices: tuple[Switch | Host, ...] = (*fabric.switches, *fabric.hosts)

@@ -1,4 +1,4 @@
-"""Trusting devices: what they show, whether that is known, and writing it down when a person says so."""
+"""Trust in devices: read their keys, compare them with the known ones, and store them on request."""
 
 import os
 import tempfile
@@ -19,26 +19,26 @@ CERTIFICATE = "certificate"
 
 @dataclass(frozen=True, slots=True)
 class FoundKey:
-    """What a device shows, for a person to compare before it is trusted."""
+    """The key of a device, for a person to compare before it is trusted."""
 
     device: str
     host: str
     port: int
     kind: str
-    """`ssh-ed25519` and so on, or `certificate`."""
+    """A key type such as `ssh-ed25519`, or `certificate`."""
     fingerprint: str
     status: Status
     line: str
-    """How it is written down."""
+    """The line in the file of known keys."""
 
 
 def scan(endpoint: Endpoint) -> FoundKey:
-    """Ask a device for its host key or certificate, without logging in. AccessError when it shows none."""
+    """Read the host key or certificate of a device without logging in. AccessError if it has none."""
     return _key(endpoint) if endpoint.transport == "ssh" else _certificate(endpoint)
 
 
 def scan_gnmi(endpoint: Endpoint) -> FoundKey:
-    """Ask a device for the certificate of its gNMI server."""
+    """Read the certificate of a device's gNMI server."""
     return _certificate(replace(endpoint, port=endpoint.gnmi.port, certificate=endpoint.gnmi.certificate))
 
 
@@ -49,7 +49,9 @@ def _key(endpoint: Endpoint) -> FoundKey:
     )
     key: Any = shown_key(target)
     place = _place(host, port)
-    known = list(known_keys(_file(endpoint), place))
+    if endpoint.known_hosts is None:
+        raise AccessError(Problem(f"{endpoint.device}: no file is set to keep its key in", "set known_hosts"))
+    known = list(known_keys(endpoint.known_hosts, place))
     status: Status = "known" if key in known else "changed" if known else "new"
     line = f"{place} {key.get_name()} {key.get_base64()}"
     return FoundKey(endpoint.device, host, port, key.get_name(), key.fingerprint, status, line)
@@ -61,29 +63,23 @@ def _certificate(endpoint: Endpoint) -> FoundKey:
         shown = certificate.shown_by(host, port, endpoint.timeout_s)
     except OSError as error:
         what = f"{endpoint.device}: no certificate at {host} port {port}: {error.strerror or error}"
-        raise AccessError(Problem(what, "check that TLS is on and the address is right")) from None
+        raise AccessError(Problem(what, "check the address, and that TLS is on")) from None
     known = endpoint.certificate
     status: Status = "known" if known == shown else "changed" if known else "new"
     return FoundKey(endpoint.device, host, port, CERTIFICATE, f"SHA256:{shown}", status, f"{host} {port} {shown}")
 
 
-def _file(endpoint: Endpoint) -> Path:
-    if endpoint.known_hosts is None:
-        raise AccessError(Problem(f"{endpoint.device}: no file is named to keep its key in", "set known_hosts"))
-    return endpoint.known_hosts
-
-
 def _place(host: str, port: int) -> str:
-    """Return a host as known_hosts writes it."""
+    """Return a host in the notation of known_hosts."""
     return host if port == 22 else f"[{host}]:{port}"
 
 
 def remember(found: Iterable[FoundKey], known_hosts: Path, *, replace_changed: bool = False) -> None:
-    """Trust what devices showed. What differs from what was trusted is replaced only on request, else AccessError."""
+    """Trust the keys of devices. A changed one is only replaced on request, else AccessError."""
     new = [one for one in found if one.status != "known"]
     changed = [one for one in new if one.status == "changed"]
     if changed and not replace_changed:
-        remedy = "somebody may be listening in: find out why it changed before you replace it"
+        remedy = "this may be a man in the middle: find out why it changed before you replace it"
         raise AccessError(Problem(f"{one.device}: its {one.kind} is not the trusted one", remedy) for one in changed)
     keys = [one for one in new if one.kind != CERTIFICATE]
     if keys:
@@ -95,14 +91,14 @@ def remember(found: Iterable[FoundKey], known_hosts: Path, *, replace_changed: b
 
 
 def _with_keys(text: str, keys: Iterable[FoundKey]) -> str:
-    """Return a known_hosts with some keys in place of what it had for their hosts."""
+    """Return a known_hosts with the entries of some hosts replaced."""
     lines = {_place(one.host, one.port): one.line for one in keys}
     kept = [without for line in text.splitlines() if (without := _without(line, frozenset(lines)))]
     return "".join(f"{line}\n" for line in [*kept, *lines.values()])
 
 
 def _without(line: str, places: frozenset[str]) -> str:
-    """Return a line without some of its hosts; empty when none is left."""
+    """Remove hosts from a line; empty if none is left."""
     names, space, rest = line.partition(" ")
     if line.startswith(("#", "@", "|")):
         return line
@@ -116,11 +112,11 @@ def _read(file: Path) -> str:
     except FileNotFoundError:
         return ""
     except (OSError, UnicodeDecodeError) as error:
-        raise AccessError(Problem(f"{file} cannot be read: {error}", "mend it, or remove it")) from None
+        raise AccessError(Problem(f"{file} cannot be read: {error}", "repair it, or remove it")) from None
 
 
 def _write(file: Path, text: str) -> None:
-    """Replace a file in one step, so that nobody reads half of it."""
+    """Replace a file atomically."""
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
         number, draft = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name}.")

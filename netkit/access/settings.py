@@ -1,4 +1,4 @@
-"""access.yaml, beside fabric.yaml: how this fabric's devices are reached. It is optional, and holds no secret."""
+"""access.yaml, beside fabric.yaml: how the devices of this fabric are reached. Optional, and without secrets."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -22,13 +22,13 @@ PlatformName = Annotated[str, OneOf(ACCESS)]
 
 
 class AccessModel(BaseModel):
-    """Frozen, and refusing keys it does not know."""
+    """A frozen model that refuses unknown keys."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, str_strip_whitespace=True)
 
 
 class SecretSource(AccessModel):
-    """Where a secret comes from: one of these."""
+    """The source of a secret: exactly one of these."""
 
     env: str | None = Field(None, min_length=1, description="name of an environment variable")
     command: str | None = Field(None, min_length=1, description="a command that prints it; {name} is its name")
@@ -42,17 +42,17 @@ class SecretSource(AccessModel):
 
 
 class SnmpAccess(AccessModel):
-    """By what SNMP agents let in; without it, the user of the intent's services.snmp."""
+    """The login at SNMP agents; by default the user of the intent's services.snmp."""
 
-    port: int = Field(161, ge=1, le=65535, description="where the agents listen")
+    port: int = Field(161, ge=1, le=65535, description="port of the agents")
     community: SecretSource | None = Field(
-        None, description="version 2c: where the community comes from; sent in clear text"
+        None, description="version 2c: source of the community, which is sent in clear text"
     )
     user: str | None = Field(None, min_length=1, description="version 3: the user")
-    auth: SecretSource | None = Field(None, description="where the secret comes from that the user proves itself by")
-    auth_protocol: AuthProtocol = Field("sha1", description="how it does")
-    priv: SecretSource | None = Field(None, description="where the secret comes from that hides questions and answers")
-    priv_protocol: PrivProtocol = Field("aes128", description="how it does")
+    auth: SecretSource | None = Field(None, description="source of the authentication secret")
+    auth_protocol: AuthProtocol = Field("sha1", description="authentication protocol")
+    priv: SecretSource | None = Field(None, description="source of the privacy secret")
+    priv_protocol: PrivProtocol = Field("aes128", description="privacy protocol")
 
     @model_validator(mode="after")
     def _of_one_version(self) -> "SnmpAccess":
@@ -66,13 +66,13 @@ class SnmpAccess(AccessModel):
 
 
 class GnmiAccess(AccessModel):
-    """Where gNMI servers listen, and by what they let in; without it, as the platform's account."""
+    """The login at gNMI servers; by default the platform's account."""
 
-    port: int | None = Field(None, ge=1, le=65535, description="where they listen; default the platform's")
-    shield: Shield = Field("pinned", description="pinned certificate, authorities, or none: then all travels openly")
+    port: int | None = Field(None, ge=1, le=65535, description="port of the servers; default the platform's")
+    shield: Shield = Field("pinned", description="pinned certificate, authorities, or none: unencrypted")
     user: str | None = Field(None, min_length=1, description="the account; default the platform's")
-    password: SecretSource | None = Field(None, description="where its password comes from; default the platform's")
-    paths: tuple[str, ...] = Field((), description="what is streamed in place of the platform's paths")
+    password: SecretSource | None = Field(None, description="source of its password; default the platform's")
+    paths: tuple[str, ...] = Field((), description="paths to stream in place of the platform's")
 
     @field_validator("paths")
     @classmethod
@@ -80,29 +80,29 @@ class GnmiAccess(AccessModel):
         found = [parse_query(path) for path in paths]
         wrong = next((path for path, one in zip(paths, found, strict=True) if one is None), None)
         if wrong is not None:
-            raise ValueError(f"{wrong!r} is no path; write /interfaces/interface[name=*]/state or DB:/TABLE")
+            raise ValueError(f"{wrong!r} is not a path; write /interfaces/interface[name=*]/state or DB:/TABLE")
         if len({one.target for one in found if one}) > 1:
-            raise ValueError("names paths of several databases; one stream is of one")
+            raise ValueError("names paths of several databases; a stream reads one")
         return paths
 
 
 class Account(AccessModel):
-    """How to get in; what is not said here is taken from the level above."""
+    """The login; values that are missing here come from the level above."""
 
     user: str | None = Field(None, min_length=1, description="the account to log in with")
-    key_file: str | None = Field(None, min_length=1, description="private SSH key; without one, the SSH agent is asked")
-    password: SecretSource | None = Field(None, description="where the password comes from")
+    key_file: str | None = Field(None, min_length=1, description="private SSH key; default: the SSH agent")
+    password: SecretSource | None = Field(None, description="source of the password")
     timeout_s: float | None = Field(None, gt=0, le=3600, description="how long to wait for a device")
-    facts: FactSource | None = Field(None, description="what checks look at switches through; hosts are always native")
-    snmp: SnmpAccess | None = Field(None, description="how SNMP agents are asked")
-    gnmi: GnmiAccess | None = Field(None, description="how gNMI servers are asked")
+    facts: FactSource | None = Field(None, description="source of facts of switches; hosts are always native")
+    snmp: SnmpAccess | None = Field(None, description="login at SNMP agents")
+    gnmi: GnmiAccess | None = Field(None, description="login at gNMI servers")
 
 
 class PlatformAccess(Account):
-    """How to get into the devices of one platform."""
+    """The login at devices of one platform."""
 
-    transport: Transport | None = Field(None, description="what is spoken")
-    port: int | None = Field(None, ge=1, le=65535, description="where it is spoken")
+    transport: Transport | None = Field(None, description="the management protocol")
+    port: int | None = Field(None, ge=1, le=65535, description="its port")
     napalm: str | None = Field(None, min_length=1, description="the NAPALM driver for facts: napalm; default netkit's")
 
 
@@ -111,11 +111,9 @@ class AccessSettings(Account):
 
     known_hosts: str | None = Field(None, min_length=1, description="file of trusted SSH host keys")
     ssh_config: str | None = Field(None, min_length=1, description="OpenSSH configuration, for jump hosts")
-    platforms: dict[PlatformName, PlatformAccess] = Field({}, description="what differs by platform")
+    platforms: dict[PlatformName, PlatformAccess] = Field({}, description="settings by platform")
     addresses: dict[str, str] = Field({}, description="device → address or name; else the intent's, or the DNS name")
-    secrets: SecretSource | None = Field(
-        None, description="where @secret:NAME@ comes from, when not from NETKIT_SECRET_NAME"
-    )
+    secrets: SecretSource | None = Field(None, description="source of @secret:NAME@, if NETKIT_SECRET_NAME is not set")
 
     @field_validator("platforms")
     @classmethod
@@ -123,19 +121,19 @@ class AccessSettings(Account):
         for name, platform in platforms.items():
             if platform.transport and platform.transport not in ACCESS[name].ports:
                 can = " or ".join(ACCESS[name].ports)
-                raise ValueError(f"{name} does not speak {platform.transport}; use {can}")
+                raise ValueError(f"{name} does not support {platform.transport}; use {can}")
         return platforms
 
     def platform(self, name: str) -> PlatformAccess:
-        """Return the account of a platform, with what it leaves open taken from the whole file."""
+        """Return the account of a platform, with missing values taken from the whole file."""
         own = next((value for key, value in self.platforms.items() if key == name), PlatformAccess())
         common = {key: getattr(self, key) for key in Account.model_fields}
-        said = {key: value for key, value in own if value is not None}
-        return PlatformAccess.model_construct(**{**dict(PlatformAccess()), **common, **said})
+        given = {key: value for key, value in own if value is not None}
+        return PlatformAccess.model_construct(**{**dict(PlatformAccess()), **common, **given})
 
 
 def load(folder: Path) -> AccessSettings:
-    """Read access.yaml in a fabric folder; without the file, the defaults hold. AccessError tells every problem."""
+    """Read access.yaml in a fabric folder; without it, defaults apply. AccessError lists every problem."""
     file = folder / FILE
     if not file.exists():
         return AccessSettings()
@@ -157,21 +155,21 @@ def load(folder: Path) -> AccessSettings:
 
 
 class AccessFileError(AccessError):
-    """The file is wrong, not a device."""
+    """The file is invalid; devices are not at fault."""
 
     exit_code = 3
 
 
 def _problems(error: ValidationError, found: document.Document) -> Iterator[Problem]:
     for detail in error.errors(include_url=False):
-        problem = _unknown(detail) or _written_out(detail) or complaint.problem(detail)
+        problem = _unknown(detail) or _plain_secret(detail) or complaint.problem(detail)
         heads = (problem.path[:length] for length in range(len(problem.path), -1, -1))
         line = next((found.lines[head] for head in heads if head in found.lines), 1)
         yield Problem(problem.message, problem.remedy, problem.path, found.file, line)
 
 
 def _unknown(detail: ErrorDetails) -> Problem | None:
-    """Return what is wrong with a key nobody knows, and what is known in its place."""
+    """Return the problem of an unknown key, with the known ones."""
     if detail["type"] != "extra_forbidden":
         return None
     path = detail["loc"]
@@ -182,9 +180,9 @@ def _unknown(detail: ErrorDetails) -> Problem | None:
     return Problem(f"unknown key {complaint.shown(str(path[-1]))}", f"known keys here: {known}", tuple(path))
 
 
-def _written_out(detail: ErrorDetails) -> Problem | None:
-    """Return what is wrong with a secret that stands in the file itself, without repeating it."""
+def _plain_secret(detail: ErrorDetails) -> Problem | None:
+    """Return the problem of a secret written into the file, without repeating it."""
     if detail["loc"][-1:] not in SOURCES or detail["type"] == "value_error":
         return None
-    remedy = "say where it comes from: {env: NAME}, {command: WORDS} or {keyring: SERVICE}"
-    return Problem("must not be written out here", remedy, tuple(detail["loc"]))
+    remedy = "name its source: {env: NAME}, {command: WORDS} or {keyring: SERVICE}"
+    return Problem("must not be written into this file", remedy, tuple(detail["loc"]))

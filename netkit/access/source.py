@@ -1,4 +1,4 @@
-"""What a device's facts come from: its platform's own commands, SNMP, gNMI, or the getters of a NAPALM driver."""
+"""The source of a device's facts: its platform's own commands, SNMP, gNMI, or a NAPALM driver's getters."""
 
 import importlib
 from collections.abc import Iterator
@@ -22,14 +22,14 @@ REMEDY = "name a community or a user under snmp in access.yaml, or a user under 
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where the facts of a platform's devices come from."""
+    """The source of facts for a platform."""
 
     source: FactSource = "native"
     snmp: SnmpAccess | None = None
     intended: tuple[Snmp, ...] = field(default=(), repr=False)
-    """The SNMP user that the intent gives every switch."""
+    """The SNMP users that the intent configures on every switch."""
     napalm: str = ""
-    """A NAPALM driver of the user's own."""
+    """The user's own NAPALM driver."""
     is_lab: bool = False
     gnmi: GnmiAccess | None = None
 
@@ -38,11 +38,11 @@ NATIVE = Origin()
 
 
 def origin(
-    fabric: Fabric, settings: AccessSettings, platform: str, asked: FactSource | None, *, is_lab: bool = False
+    fabric: Fabric, settings: AccessSettings, platform: str, chosen: FactSource | None, *, is_lab: bool = False
 ) -> Origin:
-    """Return where a platform's facts come from: as asked on the command line, else as access.yaml says."""
+    """Return the source of a platform's facts: as chosen on the command line, else as access.yaml says."""
     account = settings.platform(platform)
-    source = asked or account.facts or "native"
+    source = chosen or account.facts or "native"
     if source == "native" or platform == HOSTS:
         return NATIVE
     snmp, gnmi = (None, None) if is_lab else (account.snmp, account.gnmi)
@@ -50,7 +50,7 @@ def origin(
 
 
 def viewer(endpoint: Endpoint, secrets: SecretStore, origin: Origin) -> Viewer:
-    """Return what looks at a device; nothing is sent before its `open`."""
+    """Return the viewer of a device; nothing is sent before its `open`."""
     if origin.source == "snmp":
         return _snmp(endpoint, secrets, origin)
     if origin.source == "gnmi":
@@ -74,10 +74,10 @@ def _gnmi(endpoint: Endpoint, secrets: SecretStore, origin: Origin) -> Viewer:
     stated = origin.gnmi or GnmiAccess()
     if not endpoint.gnmi.port:
         remedy = "turn gNMI on in the configuration of the device, or use another source"
-        raise AccessError(Problem(f"{endpoint.device}: it offers no gNMI", remedy))
+        raise AccessError(Problem(f"{endpoint.device}: gNMI is not available", remedy))
     shield: Shield = stated.shield
     if origin.is_lab and not endpoint.gnmi.certificate:
-        shield = "none"  # the lab has given it no certificate, as its configuration wants none
+        shield = "none"  # the lab gives it no certificate if its configuration has none
     place = GnmiServer(endpoint.host, endpoint.gnmi.port, shield, endpoint.gnmi.certificate, endpoint.timeout_s)
     user = stated.user or endpoint.user
     what = f"the password of {user} for gNMI"
@@ -88,15 +88,15 @@ def _gnmi(endpoint: Endpoint, secrets: SecretStore, origin: Origin) -> Viewer:
 
 
 def credentials(device: str, secrets: SecretStore, origin: Origin) -> tuple[Credential, ...]:
-    """Return by what the agent of a device may let in. AccessError when nothing is known."""
+    """Return the credentials for a device's SNMP agent. AccessError if there are none."""
     if origin.snmp is not None and (origin.snmp.community or origin.snmp.user):
-        return (_stated(origin.snmp, secrets),)
+        return (_configured(origin.snmp, secrets),)
     if not origin.intended:
-        raise AccessError(Problem(f"{device}: no SNMP community and no user is known", REMEDY))
+        raise AccessError(Problem(f"{device}: no SNMP community or user is configured", REMEDY))
     return tuple(user for snmp in origin.intended for user in _intended(snmp, secrets, is_lab=origin.is_lab))
 
 
-def _stated(snmp: SnmpAccess, secrets: SecretStore) -> Credential:
+def _configured(snmp: SnmpAccess, secrets: SecretStore) -> Credential:
     if snmp.community is not None:
         return Community(secrets.read(snmp.community, "the SNMP community", "community"))
     user = snmp.user or ""
@@ -106,7 +106,7 @@ def _stated(snmp: SnmpAccess, secrets: SecretStore) -> Credential:
 
 
 def _intended(snmp: Snmp, secrets: SecretStore, *, is_lab: bool) -> Iterator[Credential]:
-    """Yield the user that netkit deploys. A lab that was only booted has the names of secrets in their places."""
+    """Yield the user that netkit deploys. A lab that was only booted has references in place of secrets."""
     fetch = secrets.known if is_lab else secrets
     auth, priv = fetch(snmp.auth_secret), fetch(snmp.priv_secret)
     if auth and priv:
@@ -118,18 +118,18 @@ def _intended(snmp: Snmp, secrets: SecretStore, *, is_lab: bool) -> Iterator[Cre
 def _napalm(endpoint: Endpoint, secrets: SecretStore, origin: Origin) -> Viewer:
     connect.prepare()
     driver = importlib.import_module("netkit.platforms.napalm.driver")
-    opened = _own_driver(endpoint, secrets, origin.napalm) if origin.napalm else connect.viewer(endpoint, secrets)
-    found: Viewer = driver.GetterViewer(endpoint.device, opened)
+    own = _own_driver(endpoint, secrets, origin.napalm) if origin.napalm else connect.viewer(endpoint, secrets)
+    found: Viewer = driver.GetterViewer(endpoint.device, own)
     return found
 
 
 def _own_driver(endpoint: Endpoint, secrets: SecretStore, name: str) -> object:
-    """Return a driver that the user has installed beside netkit's."""
+    """Return a driver that the user has installed."""
     napalm = importlib.import_module("napalm")
     try:
         kind = napalm.get_network_driver(name)
-    except Exception as error:  # whatever the module of a driver does when it is imported
-        what = f"{endpoint.device}: there is no NAPALM driver {name}: {type(error).__name__}"
+    except Exception as error:  # importing a driver runs any code
+        what = f"{endpoint.device}: the NAPALM driver {name} cannot be loaded: {type(error).__name__}"
         raise AccessError(Problem(what, f"pip install napalm-{name}")) from None
     arguments = connect.arguments(endpoint, secrets)
     options = {key: arguments[key] for key in ("port", "key_file", "ssh_config_file") if key in arguments}

@@ -1,5 +1,5 @@
-"""Stage: what changed since the last notification → messages to people and systems, each once.
+"""Changes since the last notification → messages to people and systems, each sent once.
 
-Notifications are decided and stored in the transaction of the run they are about, and sent after that by
-whichever process claims them.
+Notifications are decided and queued in the transaction of their run, and sent afterwards by whichever process claims
+them.
 """

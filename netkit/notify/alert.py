@@ -1,8 +1,8 @@
-"""Alerts for Prometheus' Alertmanager: one a state, under labels that stay the same until it is healthy again. Pure.
+"""Alerts for Prometheus' Alertmanager: one per state, with labels that stay the same until it passes again.
 
-It groups, silences and repeats by itself; it wants to hear of what is wrong in every round, and takes what it does not
-hear of any more for well. Labels tell the severity too, since routes choose by it: a state that gets worse ends one
-alert and begins another.
+Alertmanager groups, silences and repeats by itself. It expects every firing alert in each round, and resolves those it
+no longer receives. Labels include the severity, since routes select by it: a state that gets worse ends one alert and
+starts another.
 """
 
 import time
@@ -26,38 +26,38 @@ Plain = dict[str, Any]
 
 
 def body(news: News, receiver: Alertmanager, source: Source) -> Plain | None:
-    """Return what fires now and what has ended with this run; None when there is neither."""
+    """Return the alerts that fire and that ended with this run; None if there are none."""
     over = [one for event in news.events for one in _ended(event, receiver, source, news)]
-    bad = [(key, one) for key, one in news.states.items() if _is_told(key, one.told.level, receiver)]
+    bad = [(key, one) for key, one in news.states.items() if _is_wanted(key, one.told.level, receiver)]
     bad.sort(key=lambda item: (-item[1].told.level, item[0]))
     alerts = [_firing(key, one, source) for key, one in bad[:MOST]] + over
     return {"at_s": news.at_s, "alerts": alerts} if alerts else None
 
 
-def _is_told(key: Key, level: Verdict, receiver: Alertmanager) -> bool:
+def _is_wanted(key: Key, level: Verdict, receiver: Alertmanager) -> bool:
     return level >= receiver.least and receiver.covers(key.check, key.device)
 
 
 def _firing(key: Key, state: NotificationState, source: Source) -> Plain:
     cause = f"{state.cause}: {state.cause_text}" if state.cause_text else ""
-    told = {"summary": f"{key.id}: {state.text}", "cause": cause, "remedy": state.remedy}
-    told |= {"flapping": "it comes and goes"} if state.told.is_flapping else {}
-    return alert_of(key, state.told.level, source, state.since_s, told)
+    annotations = {"summary": f"{key.id}: {state.text}", "cause": cause, "remedy": state.remedy}
+    annotations |= {"flapping": "it comes and goes"} if state.told.is_flapping else {}
+    return alert_of(key, state.told.level, source, state.since_s, annotations)
 
 
 def _ended(event: StateEvent, receiver: Alertmanager, source: Source, news: News) -> Iterator[Plain]:
-    """Yield the alerts that end because their state is now reported under another severity, or is healthy."""
+    """Yield the alerts that end because their state passes now, or has another severity."""
     state = news.states.get(event.key)
     level = Verdict.PASS if state is None else state.told.level
     for before in (Verdict.WARN, Verdict.FAIL, Verdict.ERROR):
         is_possible = before == event.before or event.kind == "settled"
-        if before is not level and is_possible and _is_told(event.key, before, receiver):
+        if before is not level and is_possible and _is_wanted(event.key, before, receiver):
             one = alert_of(event.key, before, source, event.since_s, {"summary": f"{event.key.id}: {event.text}"})
             yield {**one, "ended_s": event.at_s}
 
 
-def alert_of(key: Key, verdict: Verdict, source: Source, since_s: float, told: Mapping[str, str]) -> Plain:
-    """Return an alert as the outbox keeps it."""
+def alert_of(key: Key, verdict: Verdict, source: Source, since_s: float, annotations: Mapping[str, str]) -> Plain:
+    """Return an alert in the form of the outbox."""
     labels = {
         "alertname": NAME,
         "fabric": source.fabric,
@@ -67,7 +67,7 @@ def alert_of(key: Key, verdict: Verdict, source: Source, since_s: float, told: M
         "place": key.place,
         "severity": SEVERITY[verdict],
     }
-    return {"labels": _present(labels), "annotations": _present(told), "since_s": since_s}
+    return {"labels": _present(labels), "annotations": _present(annotations), "since_s": since_s}
 
 
 def _present(texts: Mapping[str, str]) -> dict[str, str]:
@@ -75,16 +75,16 @@ def _present(texts: Mapping[str, str]) -> dict[str, str]:
 
 
 def outdated(body: Any) -> Any:
-    """Return what still counts of a round after a later one: what has ended."""
+    """Return what remains of a round after a later one: the alerts that ended."""
     if "alerts" not in body:
-        return body  # of a receiver that was of another kind
+        return body  # the receiver was of another kind
     return {**body, "alerts": [one for one in body["alerts"] if "ended_s" in one]}
 
 
 def payload(bodies: Sequence[Mapping[str, Any]], now_s: float, expires_s: float, link: str) -> list[Plain]:
-    """Return what is posted: of several rounds the last one counts, and what ended in any of them and does not fire."""
+    """Return the alerts to post: those of the last round, and those that ended in any round and do not fire again."""
     by_labels = {_identity(one): one for body in bodies[:-1] for one in body["alerts"] if "ended_s" in one}
-    # Within the last round too what fires comes after what ended, and wins.
+    # Firing alerts come after ended ones and win, also within the last round.
     last = sorted(bodies[-1]["alerts"], key=lambda one: "ended_s" not in one)
     by_labels |= {_identity(one): one for one in last}
     return [_posted(one, now_s, expires_s, link) for one in by_labels.values()]
@@ -101,6 +101,6 @@ def _posted(alert: Mapping[str, Any], now_s: float, expires_s: float, link: str)
 
 
 def moment(at_s: float) -> str:
-    """Return a time as the API takes it."""
+    """Format a time for the API."""
     whole, milliseconds = divmod(int(at_s * 1000), 1000)
     return f"{time.strftime('%Y-%m-%dT%H:%M:%S', time.gmtime(whole))}.{milliseconds:03d}Z"

@@ -1,4 +1,4 @@
-"""From the news of a run to what each receiver is sent. What a receiver does not take stays in the outbox."""
+"""From the news of a run to the messages of each receiver; failed messages stay in the outbox."""
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -38,23 +38,23 @@ class Sender:
 
     @property
     def outdated(self) -> Callable[[Any], Any] | None:
-        """Return what is left of a body after a later one, where how things stand now says most; else None."""
+        """What reduces a body once a later one exists, for receivers of the current state; else None."""
         return alert.outdated if isinstance(self.receiver, Alertmanager) else None
 
     def send(self, name: str, bodies: Sequence[Mapping[str, Any]]) -> None:
-        """Send a message; NotifyError when it is not taken."""
+        """Send a message; NotifyError if it is not accepted."""
         if isinstance(self.receiver, Alertmanager):
             found = alert.payload(bodies, time.time(), self.receiver.expires_minutes * 60.0, self.settings.link)
             url = self._url(self.receiver).rstrip("/")
             self._request(self.receiver, url if url.endswith(ALERTS) else f"{url}{ALERTS}", webhook.encoded(found), {})
             return
-        told = message_of(name, self.source.fabric, self.source.lab, bodies, self.settings.link)
+        message = message_of(name, self.source.fabric, self.source.lab, bodies, self.settings.link)
         if isinstance(self.receiver, Email):
             password = self.secrets(self.receiver.password_secret) if self.receiver.password_secret else ""
-            hand_over(Delivery(self.receiver, mail(told, self.receiver), password, trusted(self.receiver.ca_file)))
+            hand_over(Delivery(self.receiver, mail(message, self.receiver), password, trusted(self.receiver.ca_file)))
         else:
-            makes = slack.payload if isinstance(self.receiver, Slack) else webhook.payload
-            data, headers = webhook.encoded(makes(told, self.receiver.groups)), {"X-Netkit-Message": told.id}
+            payload = slack.payload if isinstance(self.receiver, Slack) else webhook.payload
+            data, headers = webhook.encoded(payload(message, self.receiver.groups)), {"X-Netkit-Message": message.id}
             if isinstance(self.receiver, Webhook) and self.receiver.hmac_secret is not None:
                 headers["X-Netkit-Signature"] = webhook.signature(data, self.secrets(self.receiver.hmac_secret))
             self._request(self.receiver, self._url(self.receiver), data, headers)
@@ -78,30 +78,26 @@ class Sender:
 
 
 def senders(settings: NotifySettings, source: Source, secrets: Secrets) -> tuple[Sender, ...]:
-    """Return what sends to each receiver."""
+    """Return the sender of each receiver."""
     return tuple(Sender(receiver, settings, source, secrets) for receiver in settings.receivers)
 
 
 LEASE_S = 180.0
-"""Longer than sending may take: whoever claimed a message this long ago has died."""
+"""Longer than sending may take: a process that claimed a message this long ago has died."""
 SHORTEST_S = 60.0
 """Pause after a receiver failed: doubled each time, up to LONGEST_PAUSE_S."""
 MOST_ATTEMPTS = 3
-"""Attempts at a message that its receiver refuses."""
+"""The limit of attempts at a message that its receiver refuses."""
 
 
 def deliver(outbox: Outbox, senders: Sequence[Sender], keep_s: float) -> Iterator[str]:
-    """Send what waits, and yield what did not go well."""
-    yield from _given_up(outbox, senders, keep_s)
-    for sender in senders:
-        yield from _to_one(outbox, sender)
-
-
-def _given_up(outbox: Outbox, senders: Sequence[Sender], keep_s: float) -> Iterator[str]:
+    """Send queued messages, and yield the failures."""
     now_s = time.time()
     lost = outbox.give_up([sender.receiver.name for sender in senders], now_s - keep_s, now_s)
     for name, rounds in lost.items():
         yield _lost(name, rounds)
+    for sender in senders:
+        yield from _to_one(outbox, sender)
 
 
 def _lost(name: str, rounds: int) -> str:
@@ -115,7 +111,7 @@ def _to_one(outbox: Outbox, sender: Sender) -> Iterator[str]:
             sender.send(claimed.name, claimed.bodies)
         except PartlyTakenError as error:
             yield f"{name}: {error}"
-        except Exception as error:  # one receiver must not keep the news from the others
+        except Exception as error:  # must not affect other receivers
             if is_hopeless(error) and claimed.attempts + 1 >= MOST_ATTEMPTS:
                 outbox.drop(claimed)
                 yield f"{_lost(name, len(claimed.rows))}: {complaint(error)}"
@@ -127,7 +123,7 @@ def _to_one(outbox: Outbox, sender: Sender) -> Iterator[str]:
 
 
 def is_hopeless(error: Exception) -> bool:
-    """Whether the message itself cannot be delivered: refused, or made for a receiver of another kind."""
+    """Whether the message itself cannot be delivered: it is refused, or was made for another kind of receiver."""
     return isinstance(error, RefusedError | LookupError)
 
 
@@ -137,19 +133,19 @@ def complaint(error: Exception) -> str:
 
 
 def pause_s(claimed: ClaimedMessage) -> float:
-    """Return how long to wait before the next attempt."""
+    """Return the time until the next attempt."""
     return min(SHORTEST_S * 2.0 ** min(claimed.attempts, 10), LONGEST_PAUSE_S)
 
 
 def notifications(news: News, receivers: Iterable[AnyReceiver], source: Source) -> Iterator[QueuedNotification]:
-    """Yield the notification for each receiver that has news."""
+    """Yield the notification for each receiver with news."""
     for receiver in receivers:
         if isinstance(receiver, Alertmanager):
             if found := alert.body(news, receiver, source):
                 yield QueuedNotification(receiver.name, found)
             continue
         events = [event for event in news.events if receiver.wants(event)]
-        ends = [one.text for one in news.ends if _is_told(receiver, one)]
+        ends = [one.text for one in news.ends if _covers_end(receiver, one)]
         if events or ends:
             covered = (item for item in news.states.items() if receiver.covers(item[0].check, item[0].device))
             bad = ((key, one) for key, one in covered if one.told.now >= max(receiver.least, Verdict.WARN))
@@ -157,7 +153,7 @@ def notifications(news: News, receivers: Iterable[AnyReceiver], source: Source) 
             yield QueuedNotification(receiver.name, message.body(news.at_s, events, open_now, ends))
 
 
-def _is_told(receiver: AnyReceiver, end: SilenceEnd) -> bool:
+def _covers_end(receiver: AnyReceiver, end: SilenceEnd) -> bool:
     """Whether a receiver covers what a silence names, or what it silenced."""
     known = end.known
     named = ((check, place.partition(":")[0]) for check in known.checks for place in known.places)
@@ -167,11 +163,11 @@ def _is_told(receiver: AnyReceiver, end: SilenceEnd) -> bool:
 TEXT = "this is a test of notifications: nothing is wrong"
 CHECK = "notify.test"
 ALERT_S = 120.0
-"""So long a sample alert fires."""
+"""How long a sample alert fires."""
 
 
 def sample(sender: Sender, at_s: float) -> dict[str, Any]:
-    """Return a test message as the outbox would hold it."""
+    """Return a test message in the form of the outbox."""
     source, key = sender.source, Key(CHECK, FABRIC)
     if sender.outdated is not None:
         alert = alert_of(key, Verdict.WARN, source, at_s, {"summary": TEXT})

@@ -1,4 +1,4 @@
-"""A state that changed, began to flap, or settled."""
+"""The change of a state that a notification reports."""
 
 import hashlib
 from collections.abc import Mapping
@@ -13,7 +13,7 @@ from netkit.store.state import Key
 
 @dataclass(frozen=True, slots=True)
 class StateEvent:
-    """What became of a state."""
+    """The change of a state."""
 
     id: str
     key: Key
@@ -22,27 +22,27 @@ class StateEvent:
     now: Verdict
     since_s: float
     at_s: float
-    """The run that saw it."""
+    """The time of the run that found it."""
     text: str = ""
-    """What is wrong; of what is healthy again, what was wrong."""
+    """What is wrong, or after it has passed, what was wrong."""
     remedy: str = ""
     cause: str = ""
     """The state that this one is a symptom of; empty for a cause."""
     cause_text: str = ""
-    """What is wrong there; empty where the same is wrong at all places of the cause."""
+    """What is wrong there; empty if the same is wrong at all places of the cause."""
     silence: str = ""
-    """By whom, why and until when it is silenced, if that is why it is reported."""
+    """Who silenced it, why and until when, if that is why it is reported."""
     change: Change | None = None
-    """What became of the cause: the same for all events of a run that share it."""
+    """The change of the cause: the same for all events of a run that share it."""
 
     @property
     def level(self) -> Verdict:
-        """Return the worse of before and now: a receiver notified of the one must also see the other."""
+        """The worse of before and now: a receiver notified of one must also see the other."""
         return max(self.before, self.now)
 
     @property
     def is_well(self) -> bool:
-        """Whether it is healthy again, and not only silenced."""
+        """Whether it passes again, and is not only silenced."""
         return self.now is Verdict.PASS and self.kind != "flapping" and not self.silence
 
 
@@ -53,7 +53,7 @@ def event_id(fabric: str, lab: str, key: Key, kind: Kind, at_s: float) -> str:
 
 
 def plain(event: StateEvent) -> dict[str, Any]:
-    """Return an event as it is stored and sent."""
+    """Convert an event to the form that is stored and sent."""
     return {
         "id": event.id,
         "check": event.key.check,
@@ -73,20 +73,20 @@ def plain(event: StateEvent) -> dict[str, Any]:
     }
 
 
-def event_of(told: Mapping[str, Any]) -> StateEvent:
-    """Return an event again."""
+def event_of(fields: Mapping[str, Any]) -> StateEvent:
+    """Convert an event from its stored form."""
     return StateEvent(
-        told["id"],
-        Key(told["check"], told["device"], told["place"]),
-        told["kind"],
-        Verdict[told["before"].upper()],
-        Verdict[told["now"].upper()],
-        told["since_s"],
-        told["at_s"],
-        told["text"],
-        told["remedy"],
-        told["cause"],
-        told["cause_text"],
-        told.get("silence", ""),  # an earlier netkit may have left it in the outbox
-        told.get("change"),
+        fields["id"],
+        Key(fields["check"], fields["device"], fields["place"]),
+        fields["kind"],
+        Verdict[fields["before"].upper()],
+        Verdict[fields["now"].upper()],
+        fields["since_s"],
+        fields["at_s"],
+        fields["text"],
+        fields["remedy"],
+        fields["cause"],
+        fields["cause_text"],
+        fields.get("silence", ""),  # an earlier netkit may have left it in the outbox
+        fields.get("change"),
     )

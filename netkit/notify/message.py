@@ -1,4 +1,4 @@
-"""One message to a receiver: events of one or more runs by cause, the worst first, below a digest. Pure."""
+"""A message to a receiver: the events of one or more runs grouped by cause, the worst first, below a summary."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -26,17 +26,17 @@ class Message:
     at_s: float
     """When the last run it covers was taken."""
     open: Mapping[str, int]
-    """Verdict → how many causes are open with it, and how many devices were not reached."""
+    """The number of open causes by verdict, and of unreached devices."""
     events: tuple[StateEvent, ...]
     link: str = ""
-    """Where more is to be seen."""
+    """An address with more information."""
     ends: tuple[str, ...] = ()
     """Silences that ended."""
 
 
 @dataclass(frozen=True, slots=True)
 class EventGroup:
-    """What belongs together: a cause with its symptoms, or the same at many places."""
+    """Related events: a cause with its symptoms, or the same at many places."""
 
     head: StateEvent
     events: tuple[StateEvent, ...]
@@ -44,24 +44,24 @@ class EventGroup:
 
     @property
     def word(self) -> str:
-        """Return how it stands, in a word."""
+        """The state as a word."""
         return word(self.head)
 
     @property
     def change(self) -> str:
-        """Return what became of it, in a word."""
+        """The change as a word."""
         return change(self.head)
 
 
 def body(
     at_s: float, events: Sequence[StateEvent], open_counts: Mapping[str, int], ends: Sequence[str] = ()
 ) -> dict[str, Any]:
-    """Return what a run gives a receiver, as the outbox keeps it."""
+    """Return a run's notification in the form of the outbox."""
     return {"at_s": at_s, "open": dict(open_counts), "events": [plain(event) for event in events], "ends": list(ends)}
 
 
 def message_of(id: str, fabric: str, lab: str, bodies: Sequence[Mapping[str, Any]], link: str) -> Message:  # noqa: A002 (what receivers call it)
-    """Return one message of what one or more runs gave."""
+    """Merge the notifications of one or more runs into a message."""
     events = tuple(event_of(one) for told in bodies for one in told["events"])
     ends = tuple(one for told in bodies for one in told.get("ends", ()))
     last = bodies[-1]
@@ -69,7 +69,7 @@ def message_of(id: str, fabric: str, lab: str, bodies: Sequence[Mapping[str, Any
 
 
 def word(event: StateEvent) -> str:
-    """Return what became of a state, in a word."""
+    """Return the state of an event as a word."""
     if event.kind == "flapping":
         return "flapping"
     if event.silence and event.now is Verdict.PASS:
@@ -78,14 +78,14 @@ def word(event: StateEvent) -> str:
 
 
 def change(event: StateEvent) -> str:
-    """Return what became of the cause of an event, in a word; without one, what became of the state."""
+    """Return the change of an event's cause as a word; without a cause, that of the state."""
     if word(event) in {"flapping", "silenced"}:
         return word(event)
     return event.change or change_of([(event.before, event.now)]) or ("gone" if event.is_well else "new")
 
 
 def groups(events: Sequence[StateEvent]) -> tuple[EventGroup, ...]:
-    """Return events by cause, the worst first; after that what flaps, what is silenced, and what is healthy again."""
+    """Group events by cause, the worst first; flapping, silenced and passed ones follow."""
     by_cause: dict[tuple[str, str], list[StateEvent]] = {}
     for event in events:
         by_cause.setdefault((change(event), event.cause or event.key.id), []).append(event)
@@ -101,7 +101,7 @@ def _group(cause: str, members: list[StateEvent]) -> EventGroup:
 
 
 def _alike(found: Iterable[EventGroup]) -> Iterator[EventGroup]:
-    """Yield groups; what is the same at many places becomes one."""
+    """Merge groups that are the same at many places."""
     same: dict[tuple[str, str, str], list[EventGroup]] = {}
     for group in found:
         same.setdefault((group.head.key.check, group.head.text, group.change), []).append(group)
@@ -118,25 +118,22 @@ def _weight(group: EventGroup) -> tuple[int, int, int, str]:
     return rank, -max(one.level for one in group.events), -len(group.events), group.head.key.id
 
 
-def digest(told: Message) -> str:
-    """Return the message in a line."""
-    news = [digest_text([group.change for group in groups(told.events)])] if told.events else []
-    news += [f"{counted(len(told.ends), 'silence')} ended"] if told.ends else []
-    return shown(f"{_place(told)}: {', '.join(news)}; {open_counts_text(told.open)}")
+def digest(message: Message) -> str:
+    """Summarise a message in one line."""
+    news = [digest_text([group.change for group in groups(message.events)])] if message.events else []
+    news += [f"{counted(len(message.ends), 'silence')} ended"] if message.ends else []
+    source = f"{message.fabric} (lab {message.lab})" if message.lab else message.fabric
+    return shown(f"{source}: {', '.join(news)}; {open_counts_text(message.open)}")
 
 
-def _place(told: Message) -> str:
-    return f"{told.fabric} (lab {told.lab})" if told.lab else told.fabric
-
-
-def look(told: Message) -> str:
-    """Return where to look for more."""
-    command = f"netkit history --checks last --fabric DIR{f' --lab={told.lab}' if told.lab else ''}"
-    return shown(f"{told.link} or {command}" if told.link else command)
+def look(message: Message) -> str:
+    """Return where to find more."""
+    command = f"netkit history --checks last --fabric DIR{f' --lab={message.lab}' if message.lab else ''}"
+    return shown(f"{message.link} or {command}" if message.link else command)
 
 
 def place(group: EventGroup) -> str:
-    """Return where something is."""
+    """Return the place of a group."""
     if group.is_alike:
         devices = listed(tuple(dict.fromkeys(one.key.device for one in group.events)))
         return f"{counted(len(group.events), 'place')} on {devices}"
@@ -144,14 +141,14 @@ def place(group: EventGroup) -> str:
 
 
 def lines(group: EventGroup) -> Iterator[str]:
-    """Yield a group as lines of text, whose first is the news."""
+    """Yield a group as lines of text; the first is the news."""
     head = group.head
     yield shown(f"{place(group)} {head.key.check}" + (f": {head.text}" if head.text else "") + _fate_text(head))
     if head.cause_text:
         relation = "still open" if head.is_well and group.change != "gone" else "follows from"
         yield shown(f"{relation} {head.cause}: {head.cause_text}")
     others = () if group.is_alike else group.events[1:]
-    for relation, is_well in (("with it", head.is_well), ("well again", not head.is_well)):
+    for relation, is_well in (("with it", head.is_well), ("passes again", not head.is_well)):
         if names := tuple(dict.fromkeys(one.key.id for one in others if one.is_well is is_well)):
             yield shown(f"{relation}: {listed(names)}")
     if head.silence:
@@ -162,18 +159,23 @@ def lines(group: EventGroup) -> Iterator[str]:
 
 def _fate_text(event: StateEvent) -> str:
     if event.kind == "flapping":
-        return " (changes so often that only worse and its end will be told)"
+        return " (changes often: only worse states and its end are reported)"
     if event.kind == "settled":
         return " (has settled)"
     return f" (was {event.before.word})" if event.before > Verdict.SKIPPED else ""
 
 
-def text(told: Message, most: int) -> str:
-    """Return a message as plain text with at most so many groups; the others are counted."""
-    found = groups(told.events)
-    return "\n".join(
-        (digest(told), "", *_body(found[:most]), *_rest(found, most), *_ended(told), f"Look: {look(told)}", "")
-    )
+def text(message: Message, most: int) -> str:
+    """Return a message as plain text with at most `most` groups; the others are counted."""
+    found = groups(message.events)
+    lines = [digest(message), "", *_body(found[:most])]
+    if left := found[most:]:
+        events = sum(len(one.events) for one in left)
+        lines.append(f"… and {counted(len(left), 'group')} more with {counted(events, 'event')}")
+    lines += [f"ENDED     {shown(one)}" for one in message.ends[:MOST_ENDS]]
+    if len(message.ends) > MOST_ENDS:
+        lines.append(f"… and {counted(len(message.ends) - MOST_ENDS, 'silence')} more ended")
+    return "\n".join([*lines, f"More: {look(message)}", ""])
 
 
 def _body(found: Iterable[EventGroup]) -> Iterator[str]:
@@ -183,14 +185,3 @@ def _body(found: Iterable[EventGroup]) -> Iterator[str]:
         yield f"{group.change:<8}  {verdict}{first}"
         yield from (f"          {line}" for line in more)
     yield ""
-
-
-def _ended(told: Message) -> Iterator[str]:
-    yield from (f"ENDED     {shown(one)}" for one in told.ends[:MOST_ENDS])
-    if len(told.ends) > MOST_ENDS:
-        yield f"… and {counted(len(told.ends) - MOST_ENDS, 'silence')} more ended"
-
-
-def _rest(found: Sequence[EventGroup], most: int) -> Iterator[str]:
-    if left := found[most:]:
-        yield f"… and {counted(len(left), 'group')} more with {counted(sum(len(one.events) for one in left), 'event')}"

@@ -1,4 +1,4 @@
-"""Previous notifications and current states → what to report now. Pure."""
+"""Earlier notifications and current states → what to report now."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -16,7 +16,7 @@ from netkit.store.state import Extent, Key, States, key_of
 
 @dataclass(frozen=True, slots=True)
 class Because:
-    """Why something stands as it does: the cause it is a symptom of, and what to do."""
+    """The reason of a state: the cause it is a symptom of, and the remedy."""
 
     cause: str = ""
     cause_text: str = ""
@@ -31,17 +31,17 @@ class NotifyRound:
     at_s: float
     troubles: Sequence[CauseGroup]
     extent: Extent
-    """Anything outside it counts as resolved."""
+    """States outside it are resolved."""
     limits: FlapLimits
     silenced: Mapping[Key, str] = field(default_factory=dict)
-    """Where something is silenced: by whom, why and until when."""
+    """The silenced places: by whom, why and until when."""
     ends: Sequence[SilenceEnd] = ()
     """Silences that ended with it."""
 
 
 @dataclass(frozen=True, slots=True)
 class News:
-    """What to report after a run, and the state of everything after it."""
+    """What to report after a run, and all states after it."""
 
     at_s: float
     events: tuple[StateEvent, ...]
@@ -54,12 +54,15 @@ ComposeNotifications = Callable[[News], Iterable[QueuedNotification]]
 
 
 def decide(memory: Memory, states: States, now: NotifyRound, address: ComposeNotifications) -> NotifyDecision:
-    """Return the notifications of a run, and what to remember of them."""
+    """Decide the notifications of a run, and what to remember of them."""
     before = {key: state_of_text(text) for key, text in memory.items()}
     reasons = _reasons(now.troubles)
     after: dict[Key, NotificationState] = {}
     events = []
-    for key, state in {**dict(_gone(before, now)), **states}.items():
+    # No run will ever resolve the states of devices and checks that no longer exist.
+    reasons_gone = {key: now.extent.lacks(key) for key in before}
+    gone = {key: CheckState(key, Verdict.PASS, now.at_s, now.at_s, why) for key, why in reasons_gone.items() if why}
+    for key, state in {**gone, **states}.items():
         because = reasons.get(key, Because())
         after[key], event = _next(before.get(key, NotificationState()), state, because, now)
         events += [event] if event is not None else []
@@ -74,19 +77,12 @@ def decide(memory: Memory, states: States, now: NotifyRound, address: ComposeNot
     return NotifyDecision(written, tuple(address(news)))
 
 
-def _gone(before: Mapping[Key, NotificationState], now: NotifyRound) -> Iterator[tuple[Key, CheckState]]:
-    """Yield reported states of devices and checks that no longer exist: no run will ever resolve them."""
-    for key in before:
-        if why := now.extent.lacks(key):
-            yield key, CheckState(key, Verdict.PASS, now.at_s, now.at_s, why)
-
-
 def _reasons(troubles: Iterable[CauseGroup]) -> Mapping[Key, Because]:
     found: dict[Key, Because] = {}
     for trouble in troubles:
         head = key_of(trouble.head)
         found[head] = Because(remedy=trouble.head.remedy)
-        text = trouble.head.text if trouble.places == 1 else ""  # the same at many places follows from none of them
+        text = trouble.head.text if trouble.places == 1 else ""  # with many places there is no single text
         for one in trouble.symptoms:
             found.setdefault(key_of(one), Because(head.id, text, one.remedy))
     return found
@@ -95,7 +91,7 @@ def _reasons(troubles: Iterable[CauseGroup]) -> Mapping[Key, Because]:
 def _by_cause(
     events: Iterable[StateEvent], before: Mapping[Key, NotificationState], after: Mapping[Key, NotificationState]
 ) -> Iterator[StateEvent]:
-    """Yield events with what became of their cause; what is well of a cause that is open still goes with the rest."""
+    """Add to each event the change of its cause; a state that passes while its cause stays open is reported with it."""
     members: dict[str, dict[Key, None]] = {}
     for current in (before, after):
         for key, one in current.items():
@@ -107,10 +103,10 @@ def _by_cause(
         now = cause if heir is None else after[heir].cause or heir.id
         text = event.cause_text if heir is None else after[heir].cause_text or after[heir].text
         keys = {**members[cause], **members[now]}
-        told = [(before.get(key, NotificationState()).told.verdict, after[key].told.verdict) for key in keys]
+        pairs = [(before.get(key, NotificationState()).told.verdict, after[key].told.verdict) for key in keys]
         is_own = now == event.key.id
         named = replace(event, cause="" if is_own else now, cause_text="" if is_own else text)
-        yield replace(named, change=change_of(told))
+        yield replace(named, change=change_of(pairs))
 
 
 def _next(

@@ -1,6 +1,6 @@
-"""What receivers were told of each state, how flapping is damped, and how the store keeps it. Pure.
+"""The state as receivers know it, the damping of flapping, and its stored form.
 
-A change is reported at once; of a state that comes and goes only what is worse is, and its end.
+A change is reported at once; of a flapping state only a worse verdict and the end are reported.
 """
 
 import json
@@ -20,34 +20,34 @@ class FlapLimits:
     """What counts as flapping, and when it is over."""
 
     changes: int = 4
-    """More changes than this within the window are flapping."""
+    """More changes within the window count as flapping."""
     window_s: float = 7200.0
     calm_s: float = 2700.0
-    """A flapping state that has not changed for so long has settled."""
+    """A flapping state without a change for this long has settled."""
 
 
 @dataclass(frozen=True, slots=True)
 class NotifiedState:
-    """What was last reported of a state, and its changes since."""
+    """The last notification of a state, and its changes since."""
 
     verdict: Verdict = Verdict.PASS
     """The verdict in the last notification."""
     now: Verdict = Verdict.PASS
-    """As the last run found it."""
+    """The verdict of the last run."""
     worst: Verdict = Verdict.PASS
-    """The worst since it began to flap; while it does not, as it is now."""
+    """The worst verdict since it began to flap; without flapping, the current one."""
     changed_s: tuple[float, ...] = ()
     """The changes within the window."""
     is_flapping: bool = False
 
     @property
     def level(self) -> Verdict:
-        """Return the severity that receivers know."""
+        """The severity that receivers know."""
         return self.worst if self.is_flapping else self.verdict
 
 
 def step(told: NotifiedState, verdict: Verdict, at_s: float, limits: FlapLimits) -> tuple[NotifiedState, Kind | None]:
-    """Return the state after a run, and what kind of event to report, if any."""
+    """Return the state after a run, and the kind of event to report, if any."""
     seen = _seen(told, verdict, at_s, limits)
     if seen.is_flapping:
         is_calm = at_s - seen.changed_s[-1] >= limits.calm_s
@@ -62,8 +62,8 @@ def step(told: NotifiedState, verdict: Verdict, at_s: float, limits: FlapLimits)
 
 
 def _seen(told: NotifiedState, verdict: Verdict, at_s: float, limits: FlapLimits) -> NotifiedState:
-    """Return what is known with a run added; of a flapping state the last change is never forgotten."""
-    before = tuple(min(one, at_s) for one in told.changed_s)  # no later than now, if a clock was ahead
+    """Add a run; a flapping state keeps at least its last change."""
+    before = tuple(min(one, at_s) for one in told.changed_s)  # not later than now, after a clock was ahead
     changes = (*before, at_s) if verdict is not told.now else before
     recent = tuple(one for one in changes if at_s - one < limits.window_s)
     kept = (recent or changes[-1:]) if told.is_flapping else recent
@@ -74,7 +74,7 @@ NOTHING = NotifiedState()
 Kept = tuple[tuple[Verdict, Verdict, Verdict, tuple[FiniteFloat, ...], bool], FiniteFloat, str, str, str, str]
 
 WITHOUT_REMEDY = 5
-"""What was remembered before remedies were; the next run that finds the state adds its own."""
+"""The length of the form stored before remedies existed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +83,7 @@ class NotificationState:
 
     told: NotifiedState = NOTHING
     since_s: float = 0.0
-    """Since when it has the reported verdict."""
+    """The time since it has the reported verdict."""
     text: str = ""
     cause: str = ""
     cause_text: str = ""
@@ -97,7 +97,7 @@ class NotificationState:
 
 
 def state_text(state: NotificationState) -> str:
-    """Return the state as stored; empty when it need not be stored."""
+    """Encode the state; empty if it need not be stored."""
     if state.is_forgettable:
         return ""
     told = state.told
@@ -106,8 +106,8 @@ def state_text(state: NotificationState) -> str:
 
 
 def state_of_text(text: str) -> NotificationState:
-    """Return what is remembered again."""
-    what = "row of what receivers were told of a state"
+    """Decode the state."""
+    what = "row of a notified state"
     try:
         plain = json.loads(text)
     except (ValueError, RecursionError):

@@ -1,4 +1,4 @@
-"""notify.yaml, beside fabric.yaml: who is notified of which changes, and how. It is optional, and holds no secret."""
+"""notify.yaml, beside fabric.yaml: who is notified of which changes, and how. Optional, and without secrets."""
 
 from collections.abc import Iterator
 from fnmatch import fnmatchcase
@@ -26,23 +26,21 @@ SLACK = "hooks.slack.com"
 class Receiver(AccessModel):
     """A receiver, and what it is notified of."""
 
-    name: Name = Field(description="what the receiver is called; another name is another receiver")
-    minimum: Literal["warn", "fail"] = Field("warn", description="what is less bad is not told")
+    name: Name = Field(description="name of the receiver; another name is another receiver")
+    minimum: Literal["warn", "fail"] = Field("warn", description="the least verdict to report")
     checks: Globs = Field(("*",), min_length=1, description="only these checks, as globs")
     devices: Globs = Field(("*",), min_length=1, description="only these devices, as globs; `fabric` is the whole")
-    groups: int = Field(20, ge=1, le=200, description="so many groups are told in a message; the others are counted")
+    groups: int = Field(20, ge=1, le=200, description="limit of groups in a message; the others are counted")
 
     @property
     def least(self) -> Verdict:
-        """Return the least verdict this receiver is notified of."""
+        """The least verdict this receiver is notified of."""
         return Verdict[self.minimum.upper()]
 
     def wants(self, event: StateEvent) -> bool:
-        """Whether it is notified of an event."""
         return event.level >= self.least and self.covers(event.key.check, event.key.device)
 
     def covers(self, check: str, device: str) -> bool:
-        """Whether it is notified of a check on a device."""
         is_check = any(fnmatchcase(check, one) for one in self.checks)
         return is_check and any(fnmatchcase(device, one) for one in self.devices)
 
@@ -70,14 +68,14 @@ class Web(Receiver):
 
 
 class Webhook(Web):
-    """Any program that takes JSON."""
+    """Any program that accepts JSON."""
 
     kind: Literal["webhook"]
     hmac_secret: SecretName | None = Field(None, description="name of the secret that messages are signed with")
 
 
 class Slack(Web):
-    """Slack, or what takes the same."""
+    """Slack, or a service with the same API."""
 
     kind: Literal["slack"]
 
@@ -88,11 +86,11 @@ class Slack(Web):
             raise ValueError("is a secret itself; name it with url_secret")
         return url
 
-    groups: int = Field(20, ge=1, le=40, description="so many groups are told in a message; the others are counted")
+    groups: int = Field(20, ge=1, le=40, description="limit of groups in a message; the others are counted")
 
 
 class Alertmanager(Web):
-    """Prometheus' Alertmanager, by its API version 2."""
+    """Prometheus' Alertmanager, API version 2."""
 
     kind: Literal["alertmanager"]
     expires_minutes: int = Field(
@@ -101,17 +99,17 @@ class Alertmanager(Web):
 
 
 class Email(Receiver):
-    """A mailbox, by way of a server."""
+    """A mailbox, reached through a mail server."""
 
     kind: Literal["email"]
     host: str = Field(min_length=1, description="the mail server")
     port: int = Field(587, ge=1, le=65535, description="where it listens: 587 or 25 with STARTTLS, 465 with TLS")
-    security: Literal["starttls", "tls", "none"] = Field("starttls", description="how the connection is kept private")
-    user: str | None = Field(None, min_length=1, description="the account, when the server wants one")
+    security: Literal["starttls", "tls", "none"] = Field("starttls", description="encryption of the connection")
+    user: str | None = Field(None, min_length=1, description="the account, if the server needs a login")
     password_secret: SecretName | None = Field(None, description="name of the secret that is its password")
-    sender: str = Field(pattern=r"^[^@\s<>]+@[^@\s<>]+$", description="the address it comes from")
+    sender: str = Field(pattern=r"^[^@\s<>]+@[^@\s<>]+$", description="sender address")
     to: tuple[Annotated[str, Field(pattern=r"^[^@\s<>,]+@[^@\s<>,]+$")], ...] = Field(
-        min_length=1, description="the addresses it goes to"
+        min_length=1, description="recipient addresses"
     )
     ca_file: str | None = Field(None, min_length=1, description="certificates to trust, in place of the system's")
 
@@ -120,20 +118,19 @@ class Email(Receiver):
         if (self.user is None) is not (self.password_secret is None):
             raise ValueError("has only one of user and password_secret; give both, or none")
         if self.user is not None and self.security == "none":
-            raise ValueError("would send a password openly; use security: starttls or tls")
+            raise ValueError("would send a password unencrypted; use security: starttls or tls")
         return self
 
 
 class Flapping(AccessModel):
-    """When a state counts as flapping and is reported no more until it is calm."""
+    """When a state counts as flapping, which stops its notifications until it is calm."""
 
-    changes: int = Field(4, ge=1, le=1000, description="more changes than this within the window are flapping")
+    changes: int = Field(4, ge=1, le=1000, description="more changes within the window count as flapping")
     window_minutes: int = Field(120, ge=1, le=10_080, description="the window")
-    calm_minutes: int = Field(45, ge=1, le=10_080, description="what has not changed for so long has settled")
+    calm_minutes: int = Field(45, ge=1, le=10_080, description="a state without a change for this long has settled")
 
     @property
     def limits(self) -> FlapLimits:
-        """Return it as damping takes it."""
         return FlapLimits(self.changes, self.window_minutes * 60.0, self.calm_minutes * 60.0)
 
 
@@ -152,11 +149,11 @@ class NotifySettings(AccessModel):
     model_config = ConfigDict(json_schema_extra={"required": ["receivers"]})
 
     receivers: tuple[Annotated[AnyReceiver, Field(discriminator="kind")], ...] = Field(
-        (), description="who is told; each by its own filter", json_schema_extra={"minItems": 1}
+        (), description="who is notified; each with its own filter", json_schema_extra={"minItems": 1}
     )
     flapping: Flapping = Field(Flapping(), description="how often a state may change before it is damped")
-    link: str = Field("", description="an address people can look at, put into every message")
-    keep_hours: int = Field(72, ge=1, le=8760, description="what a receiver did not take for so long is given up")
+    link: str = Field("", description="an address for people, added to every message")
+    keep_hours: int = Field(72, ge=1, le=8760, description="messages not delivered for this long are dropped")
 
     @field_validator("link")
     @classmethod
@@ -175,7 +172,7 @@ class NotifySettings(AccessModel):
 
 
 def checked_url(url: str) -> SplitResult:
-    """Return the parts of a URL to send to; ValueError never repeats it, since it may be a secret."""
+    """Validate a URL; the ValueError never repeats it, since it may be a secret."""
     try:
         parts = urlsplit(url)
         is_usable = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
@@ -193,10 +190,10 @@ RECEIVERS = "receivers"
 
 
 def load(folder: Path) -> NotifySettings:
-    """Read notify.yaml in a fabric folder. NotifyError tells every problem."""
+    """Read notify.yaml in a fabric folder. NotifyError lists every problem."""
     file = folder / FILE
     if not file.exists():
-        raise NotifyError(Problem("no receiver is named", "name receivers in it", file=str(file)))
+        raise NotifyError(Problem("does not exist", "create it with a list of receivers", file=str(file)))
     try:
         found = document.read(file)
     except IntentError as error:
@@ -210,7 +207,7 @@ def load(folder: Path) -> NotifySettings:
     except ValidationError as error:
         problems += _problems(error, found)
     if not problems and not settings.receivers:
-        problems = [Problem("no receiver is named", "list receivers", (RECEIVERS,), found.file, 1)]
+        problems = [Problem("there is no receiver", "list receivers", (RECEIVERS,), found.file, 1)]
     if problems:
         raise NotifyError(sorted(problems, key=lambda problem: problem.line))
     return settings
@@ -218,45 +215,31 @@ def load(folder: Path) -> NotifySettings:
 
 def _problems(error: ValidationError, found: document.Document) -> Iterator[Problem]:
     for detail in error.errors(include_url=False):
-        told = _unknown(detail) or _kindless(detail) or _unrepeated(detail) or complaint.problem(detail)
-        path = _path(detail)
+        problem, path = _problem(detail), tuple(detail["loc"])
+        if path[:1] == (RECEIVERS,) and len(path) > 2 and path[2] in KINDS:
+            path = (*path[:2], *path[3:])  # the kind of a receiver is not a level of the file
         heads = (path[:length] for length in range(len(path), -1, -1))
         line = next((found.lines[head] for head in heads if head in found.lines), 1)
-        yield Problem(told.message, told.remedy, path, found.file, line)
+        yield Problem(problem.message, problem.remedy, path, found.file, line)
 
 
-def _path(detail: ErrorDetails) -> tuple[int | str, ...]:
-    """Return where a value stands in the file: the kind of a receiver is not a level of it."""
-    path = tuple(detail["loc"])
-    is_tagged = path[:1] == (RECEIVERS,) and len(path) > 2 and path[2] in KINDS
-    return (*path[:2], *path[3:]) if is_tagged else path
-
-
-def _unknown(detail: ErrorDetails) -> Problem | None:
-    if detail["type"] != "extra_forbidden":
-        return None
-    known = ", ".join(sorted(_model(tuple(detail["loc"])).model_fields))
-    return Problem(f"unknown key {complaint.shown(str(detail['loc'][-1]))}", f"known keys here: {known}")
+def _problem(detail: ErrorDetails) -> Problem:
+    key, kind = str(detail["loc"][-1]), detail["type"]
+    if kind == "extra_forbidden":
+        known = ", ".join(sorted(_model(tuple(detail["loc"])).model_fields))
+        return Problem(f"unknown key {complaint.shown(key)}", f"known keys here: {known}")
+    if kind in TAGS:
+        return Problem("has no known kind", f"give kind: one of {', '.join(KINDS)}")
+    if kind != "string_pattern_mismatch":
+        return complaint.problem(detail)
+    # The value may be a secret, or the name of one: do not repeat it.
+    if key.endswith("_secret"):
+        return Problem("is not the name of a secret", "write a name, such as NOC_HOOK for NETKIT_SECRET_NOC_HOOK")
+    wanted = "letters, digits, `.`, `_` and `-`" if key == "name" else "one address, such as noc@example.net"
+    return Problem("is not valid", f"write {wanted}")
 
 
 def _model(path: tuple[int | str, ...]) -> type[BaseModel]:
     if path[0] == "flapping":
         return Flapping
     return KINDS[str(path[2])] if path[0] == RECEIVERS and len(path) > 3 else NotifySettings
-
-
-def _kindless(detail: ErrorDetails) -> Problem | None:
-    if detail["type"] not in TAGS:
-        return None
-    return Problem("has no kind that is known", f"give kind: one of {', '.join(KINDS)}")
-
-
-def _unrepeated(detail: ErrorDetails) -> Problem | None:
-    """Return what is wrong with a value that may be a secret, or the name of one, without repeating it."""
-    key = str(detail["loc"][-1])
-    if detail["type"] != "string_pattern_mismatch":
-        return None
-    if key.endswith("_secret"):
-        return Problem("is not the name of a secret", "write a name, as NOC_HOOK of NETKIT_SECRET_NOC_HOOK")
-    wanted = "letters, digits, `.`, `_` and `-`" if key == "name" else "one address, as noc@example.net"
-    return Problem("cannot be used", f"write {wanted}")

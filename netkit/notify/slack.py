@@ -1,7 +1,7 @@
-"""Messages for Slack, within its limits whatever there is to tell. Pure.
+"""Messages for Slack, cut to its limits.
 
 Limits (Slack's reference of Block Kit and of messages): 50 blocks, 150 characters in a header, 3,000 in a section, and
-text beyond 4,000 characters is advised against. Blocks that hold much more text together than MOST_TEXT are refused.
+text beyond 4,000 characters is discouraged. Blocks with much more text in total than MOST_TEXT are refused.
 """
 
 from collections.abc import Iterable, Iterator
@@ -14,7 +14,7 @@ LONGEST_HEADER, LONGEST_SECTION, LONGEST_TEXT = 150, 2900, 3500
 LONGEST_GROUP = 900
 LONGEST_FOOTER = 1000
 MOST_TEXT = 10_000
-"""Of all blocks together."""
+"""The limit of all blocks together."""
 ICONS = {
     "error": ":boom:",
     "fail": ":red_circle:",
@@ -25,21 +25,21 @@ ICONS = {
 WELL = ":large_green_circle:"
 
 
-def payload(told: Message, most: int) -> dict[str, Any]:
-    """Return a message as Slack takes it; `text` is what notifications and clients without blocks show."""
-    found = groups(told.events)
-    parts = list(_fitting([_group(group) for group in found[:most]], told))
+def payload(message: Message, most: int) -> dict[str, Any]:
+    """Return a message for Slack; `text` is shown by notifications and clients without blocks."""
+    found = groups(message.events)
+    parts = list(_fitting([_group(group) for group in found[:most]], message))
     left = len(found) - len(parts)
     rest = [f"… and {counted(left, 'group')} more"] if left else []
-    ended = [escaped(one) for one in told.ends[:MOST_ENDS]]
-    text = _cut("\n".join((escaped(digest(told)), *parts, *rest, *ended)), LONGEST_TEXT)
-    return {"text": text, "blocks": list(_blocks(told, parts, rest))}
+    ended = [escaped(one) for one in message.ends[:MOST_ENDS]]
+    text = _cut("\n".join((escaped(digest(message)), *parts, *rest, *ended)), LONGEST_TEXT)
+    return {"text": text, "blocks": list(_blocks(message, parts, rest))}
 
 
-def _fitting(parts: Iterable[str], told: Message) -> Iterator[str]:
-    """Yield the first parts, as many as a message has room for."""
-    digest_length = min(len(escaped(digest(told))), LONGEST_SECTION)
-    free = MOST_TEXT - LONGEST_HEADER - digest_length - LONGEST_FOOTER - LONGEST_GROUP * bool(told.ends)
+def _fitting(parts: Iterable[str], message: Message) -> Iterator[str]:
+    """Yield the first parts, as many as fit into a message."""
+    digest_length = min(len(escaped(digest(message))), LONGEST_SECTION)
+    free = MOST_TEXT - LONGEST_HEADER - digest_length - LONGEST_FOOTER - LONGEST_GROUP * bool(message.ends)
     for part in parts:
         free -= len(part)
         if free < 0:
@@ -47,13 +47,13 @@ def _fitting(parts: Iterable[str], told: Message) -> Iterator[str]:
         yield part
 
 
-def _blocks(told: Message, parts: list[str], rest: list[str]) -> Iterator[dict[str, Any]]:
-    header = {"type": "plain_text", "text": _cut(shown(f"netkit: {told.fabric}"), LONGEST_HEADER), "emoji": False}
+def _blocks(message: Message, parts: list[str], rest: list[str]) -> Iterator[dict[str, Any]]:
+    header = {"type": "plain_text", "text": _cut(shown(f"netkit: {message.fabric}"), LONGEST_HEADER), "emoji": False}
     yield {"type": "header", "text": header}
-    ends = [_cut("\n".join(f":alarm_clock: {escaped(one)}" for one in told.ends[:MOST_ENDS]), LONGEST_GROUP)]
-    for text in (escaped(digest(told)), *parts, *(ends if told.ends else [])):
+    ends = [_cut("\n".join(f":alarm_clock: {escaped(one)}" for one in message.ends[:MOST_ENDS]), LONGEST_GROUP)]
+    for text in (escaped(digest(message)), *parts, *(ends if message.ends else [])):
         yield {"type": "section", "text": {"type": "mrkdwn", "text": _cut(text, LONGEST_SECTION)}}
-    footer = _cut("\n".join((*rest, escaped(look(told)), f"message {told.id}")), LONGEST_FOOTER)
+    footer = _cut("\n".join((*rest, escaped(look(message)), f"message {message.id}")), LONGEST_FOOTER)
     yield {"type": "context", "elements": [{"type": "mrkdwn", "text": footer}]}
 
 
@@ -65,7 +65,7 @@ def _group(group: EventGroup) -> str:
 
 
 def escaped(text: str) -> str:
-    """Return text that mentions nobody and links to nothing."""
+    """Escape text so that it mentions nobody and links to nothing."""
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 

@@ -1,4 +1,4 @@
-"""What a run changed, by cause: what is to be repaired first before the others, then what is gone."""
+"""The changes of a run by cause, in order of repair, then what is gone."""
 
 import json
 from collections import Counter
@@ -14,7 +14,7 @@ from netkit.store.open_cause import SILENCED, UNREACHED, CauseTransition
 from netkit.store.silence import SilenceEnd
 
 MOST = 100
-"""So many changes are named; the others are counted."""
+"""The limit of changes to list; the others are counted."""
 SEVERITIES = (Verdict.ERROR, Verdict.FAIL, Verdict.WARN)
 
 
@@ -25,38 +25,38 @@ class Changes:
     fabric: str
     causes: Sequence[CauseTransition]
     open: Mapping[str, int]
-    """Verdict, or that a device was not reached, or what is silenced → how many."""
+    """The number of open causes by verdict, of unreached devices, and of silenced problems."""
     ends: Sequence[SilenceEnd] = ()
     """Silences that ended with the run."""
 
 
 def digest_text(words: Sequence[str]) -> str:
-    """Return how many causes became what."""
+    """Count causes by how they changed."""
     counts = Counter(words)
     known = ("new", "worse", "better", "flapping", "silenced", "gone")
     return ", ".join(f"{counts[word]} {word}" for word in known if counts[word])
 
 
 def open_counts_text(counts: Mapping[str, int]) -> str:
-    """Return how many causes are open, and how many devices were not reached."""
+    """Count open causes and unreached devices."""
     parts = [f"{counts[one.word]} {one.word}" for one in SEVERITIES if counts.get(one.word)]
     causes = sum(counts.get(one.word, 0) for one in SEVERITIES)
-    told = [f"{counted(causes, 'cause')} open: {', '.join(parts)}"] if causes else []
-    told += [f"{counted(counts[UNREACHED], 'device')} not reached"] if counts.get(UNREACHED) else []
-    told = told or ["nothing is open"]
-    told += [f"{counts[SILENCED]} silenced"] if counts.get(SILENCED) else []
-    return "; ".join(told)
+    texts = [f"{counted(causes, 'cause')} open: {', '.join(parts)}"] if causes else []
+    texts += [f"{counted(counts[UNREACHED], 'device')} not reached"] if counts.get(UNREACHED) else []
+    texts = texts or ["nothing is open"]
+    texts += [f"{counts[SILENCED]} silenced"] if counts.get(SILENCED) else []
+    return "; ".join(texts)
 
 
 def changes_text(found: Changes) -> str:
-    """Return what changed as text; nothing when nothing did."""
+    """Format the changes as text; empty if there are none."""
     return "".join(f"{shown(line)}\n" for line in _lines(found)) if found.causes or found.ends else ""
 
 
 def _headline(found: Changes) -> str:
     news = [digest_text([one.word for one in found.causes]), f"{counted(len(found.ends), 'silence')} ended"]
-    told = ", ".join(filter(None, news[: 1 + bool(found.ends)])) or "nothing changed"
-    return f"{found.fabric}: {told} since the last run; {open_counts_text(found.open)}"
+    text = ", ".join(filter(None, news[: 1 + bool(found.ends)])) or "nothing changed"
+    return f"{found.fabric}: {text} since the last run; {open_counts_text(found.open)}"
 
 
 def _lines(found: Changes) -> Iterator[str]:
@@ -81,7 +81,7 @@ def _change(one: CauseTransition) -> Iterator[str]:
 
 
 def _verdict(one: CauseTransition) -> str:
-    """Return how bad a cause is, and how bad it was if that is another verdict."""
+    """Return the verdict of a cause, and the one before if it differs."""
     now = one.cause.trouble.verdict
     if one.is_over:
         return f"was {now.word}"
@@ -89,7 +89,7 @@ def _verdict(one: CauseTransition) -> str:
 
 
 def changes_markdown(found: Changes) -> str:
-    """Return what changed as Markdown."""
+    """Format the changes as Markdown."""
     lines = [f"## {plain(_headline(found))}", ""]
     for one in found.causes[:MOST]:
         trouble, head = one.cause.trouble, one.cause.trouble.head
@@ -105,7 +105,7 @@ def changes_markdown(found: Changes) -> str:
 
 
 def changes_json(found: Changes) -> str:
-    """Return what changed as JSON; all of it."""
+    """Format all changes as JSON."""
     changed = [
         {
             "change": one.word,
@@ -118,5 +118,5 @@ def changes_json(found: Changes) -> str:
         for one in found.causes
     ]
     ends = [{"id": one.id, "text": one.text} for one in found.ends]
-    told = {"fabric": found.fabric, "open": dict(found.open), "changes": changed, "silences_ended": ends}
-    return json.dumps(told, indent=1) + "\n"
+    document = {"fabric": found.fabric, "open": dict(found.open), "changes": changed, "silences_ended": ends}
+    return json.dumps(document, indent=1) + "\n"

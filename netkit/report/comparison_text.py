@@ -30,12 +30,12 @@ MOST_BESIDE = 6
 MOST_REASONS = 12
 SIGNS = {True: "worse", None: "", False: "better"}
 LARGEST = 60_000
-"""GitHub takes no comment longer than 65,536 characters."""
+"""GitHub refuses comments of more than 65,536 characters."""
 ROOM = (100, 50, 20, 10, 5, 0)
 
 
 def comparison_text(found: Comparison) -> str:
-    """Return a comparison as plain text."""
+    """Format a comparison as plain text."""
     return "\n".join(map(shown, _lines(found))) + "\n"
 
 
@@ -97,7 +97,7 @@ def _beside(found: Sequence[Difference]) -> Iterator[str]:
 
 
 def comparison_markdown(found: Comparison) -> str:
-    """Return a comparison as Markdown, as much of it as one comment holds."""
+    """Format a comparison as Markdown, cut to the size of a comment."""
     drafts = ("\n".join(_markdown(found, most)) + "\n" for most in ROOM)
     return next(draft for most, draft in zip(ROOM, drafts, strict=True) if len(draft) <= LARGEST or not most)
 
@@ -149,7 +149,7 @@ def _markdown(found: Comparison, most: int) -> Iterator[str]:
 
 
 def comparison_json(found: Comparison) -> str:
-    """Return a comparison as JSON, with everything."""
+    """Format a whole comparison as JSON."""
     document = {
         "fabric": found.fabric,
         "is_worse": found.is_worse,
@@ -157,7 +157,17 @@ def comparison_json(found: Comparison) -> str:
         "before": _side_document(found.before),
         "after": _side_document(found.after),
         "notes": found.notes,
-        "causes": [_cause_document(change) for change in found.causes],
+        "causes": [
+            {
+                "fate": change.fate,
+                "was": change.was,
+                "verdict": change.trouble.verdict.word,
+                "head": finding_document(change.trouble.head),
+                "symptoms": [finding_document(one) for one in change.trouble.symptoms],
+                "differences": [_difference_document(one) for one in change.differences],
+            }
+            for change in found.causes
+        ],
         "differences": [_difference_document(one) for one in found.differences],
         "uncompared": [asdict(one) for one in found.uncompared],
     }
@@ -169,18 +179,6 @@ def _side_document(side: Side) -> dict[str, Any]:
     return {**named, "devices": sorted(side.devices), "has_facts": side.snapshot is not None}
 
 
-def _cause_document(change: ComparedCause) -> dict[str, Any]:
-    trouble = change.trouble
-    return {
-        "fate": change.fate,
-        "was": change.was,
-        "verdict": trouble.verdict.word,
-        "head": finding_document(trouble.head),
-        "symptoms": [finding_document(one) for one in trouble.symptoms],
-        "differences": [_difference_document(one) for one in change.differences],
-    }
-
-
 def _difference_document(one: Difference) -> dict[str, Any]:
-    told = ("kind", "device", "place", "what", "was", "now", "is_worse")
-    return {name: getattr(one, name) for name in told}
+    names = ("kind", "device", "place", "what", "was", "now", "is_worse")
+    return {name: getattr(one, name) for name in names}

@@ -1,4 +1,4 @@
-"""Two judged states of one fabric, before and after: which causes came and went, and what else is different."""
+"""Two judged states of a fabric, before and after: the causes that changed, and other differences."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -14,13 +14,13 @@ from netkit.store.state import Key, Peers, after, key_of, without_half_seen
 
 Fate = Literal["came", "worse", "unknown", "better", "went"]
 FATES: tuple[Fate, ...] = get_args(Fate)
-"""What became of a cause, in the order it is shown."""
+"""How a cause changed, in the order of the report."""
 WORDS: Mapping[Fate, str] = {
-    "came": "came",
-    "worse": "got worse",
-    "unknown": "not known any more",
-    "better": "got better",
-    "went": "went",
+    "came": "new",
+    "worse": "worse",
+    "unknown": "no longer known",
+    "better": "better",
+    "went": "gone",
 }
 WORSE: tuple[Fate, ...] = ("came", "worse")
 MOST_PLACES = 4
@@ -28,88 +28,87 @@ MOST_PLACES = 4
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """One of two states that are compared."""
+    """One of the two states."""
 
     name: str
-    """A file, or a stored run."""
+    """The name of a file or a stored run."""
     taken_s: float
     window_s: float
     judgement: Judgement
     layers: Layers
     snapshot: Snapshot | None = None
-    """None of a stored run: a store keeps no facts."""
+    """None for a stored run: a store keeps no facts."""
 
     @property
     def devices(self) -> frozenset[str]:
-        """Return the devices that were judged."""
+        """The devices that were judged."""
         return frozenset(result.device for result in self.judgement.results if result.device != FABRIC)
 
 
 @dataclass(frozen=True, slots=True)
 class ComparedCause:
-    """What became of a cause."""
+    """A cause and how it changed."""
 
     fate: Fate
     trouble: CauseGroup
     was: str = ""
-    """How it stood before, where it was there and that is different now."""
+    """Its state before, if that differs."""
     differences: tuple[Difference, ...] = ()
-    """What is different at the places of its findings."""
+    """The differences at the places of its findings."""
 
 
 @dataclass(frozen=True, slots=True)
 class Alike:
-    """Differences that say the same of several places, the largest first where they are measured."""
+    """The same difference at several places, the largest first if it has an amount."""
 
     members: tuple[Difference, ...]
 
     @property
     def first(self) -> Difference:
-        """Return the one that stands for all."""
+        """The difference that stands for all."""
         return self.members[0]
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """All that is different between two states of a fabric."""
+    """All differences between two states of a fabric."""
 
     fabric: str
     before: Side
     after: Side
     causes: tuple[ComparedCause, ...] = ()
     differences: tuple[Difference, ...] = ()
-    """Those at no place of a cause that changed."""
+    """The differences at places without a changed cause."""
     uncompared: tuple[Uncompared, ...] = ()
     notes: tuple[str, ...] = ()
 
     @property
     def is_worse(self) -> bool:
-        """Whether anything is worse than before."""
         has_worse = any(one.is_worse for one in self.differences)
         return has_worse or any(one.fate in WORSE for one in self.causes)
 
 
 def headline(found: Comparison) -> str:
-    """Return what became of the fabric, in one line."""
+    """Summarise a comparison in one line."""
     fates = [one.fate for one in found.causes]
     causes = [(fates.count(fate), WORDS[fate]) for fate in FATES]
     parts = [f"{counted(number, 'cause')} {word}" for number, word in causes if number]
     kinds = ((True, "worse"), (None, "neither worse nor better"), (False, "better"))
     numbers = [(sum(one.is_worse is kind for one in found.differences), word) for kind, word in kinds]
-    told = ", ".join(f"{number:,} {word}" for number, word in numbers if number)
-    parts += [f"other differences: {told}"] * bool(told)
+    others = ", ".join(f"{number:,} {word}" for number, word in numbers if number)
+    parts += [f"other differences: {others}"] * bool(others)
     verdict = "worse" if found.is_worse else "nothing worse" if parts else "no difference"
     devices = counted(len(found.before.devices & found.after.devices), "device")
     return f"{found.fabric}: {verdict}, {devices} compared{': ' * bool(parts)}{'; '.join(parts)}"
 
 
 def causes(before: Side, after_: Side, peers: Peers) -> tuple[ComparedCause, ...]:
-    """Return what became of each cause; of one that nobody could judge the second time, that is not known."""
+    """Return how each cause changed; unknown if it could not be judged again."""
     return tuple(_Fates(before, after_, peers).all())
 
 
 class _Fates:
-    """The findings of both states, and how each place stands in the other."""
+    """The findings of both states, and the state of each place in the other."""
 
     def __init__(self, before: Side, after_: Side, peers: Peers) -> None:
         self._before, self._after = before, after_
@@ -126,10 +125,10 @@ class _Fates:
         found: dict[Fate, list[Finding]] = {fate: [] for fate in FATES}
         was: dict[Key, str] = {}
         for group in _groups(self._after.judgement):
-            fate, told = self._fate(group)
+            fate, before = self._fate(group)
             if fate is not None:
                 found[fate] += group
-                was[key_of(group[0])] = told
+                was[key_of(group[0])] = before
         for group in self._old.values():
             head = key_of(group[0])
             if head not in self._is_bad:
@@ -141,12 +140,12 @@ class _Fates:
                 yield ComparedCause(fate, trouble, was.get(key_of(trouble.head), ""))
 
     def _fate(self, group: Sequence[Finding]) -> tuple[Fate | None, str]:
-        """Return what became of a cause that is there now, and how it stood."""
+        """Return how a present cause changed, and its state before."""
         head = key_of(group[0])
         if head not in self._was:
             return "came", ""
         old = self._old_of[head]
-        if key_of(old[0]) in self._well:  # what it followed from went; it is still there itself
+        if key_of(old[0]) in self._well:  # its cause is gone, but it remains itself
             old = [one for one in old if key_of(one) in {key_of(one) for one in group}]
         verdicts = max(one.verdict for one in old), max(one.verdict for one in group)
         if verdicts[0] is not verdicts[1]:
@@ -157,7 +156,7 @@ class _Fates:
 
 
 def _groups(judgement: Judgement) -> list[list[Finding]]:
-    """Return what is wrong by cause, the finding that names it first."""
+    """Group bad findings by cause, the finding that names it first."""
     groups: dict[str, list[Finding]] = {}
     for finding in judgement.findings:
         if finding.verdict > Verdict.SKIPPED:
@@ -168,7 +167,7 @@ def _groups(judgement: Judgement) -> list[list[Finding]]:
 def attached(
     changes: Sequence[ComparedCause], found: Iterable[Difference], cable: Callable[[str, str], str]
 ) -> tuple[tuple[ComparedCause, ...], tuple[Difference, ...]]:
-    """Return causes with what is different at their places or at the other end of the cable there, and the rest."""
+    """Attach differences to causes at the same place or the other end of its cable; return also the rest."""
     owners: dict[tuple[str, str], int] = {}
     for number, change in enumerate(changes):
         for finding in (change.trouble.head, *change.trouble.symptoms):
@@ -190,7 +189,7 @@ def _spot(device: str, place: str, cable: Callable[[str, str], str]) -> tuple[st
 
 
 def alike(found: Iterable[Difference]) -> list[Alike]:
-    """Return differences that say the same together: what is worse first, then by weight, then by how many."""
+    """Group equal differences: worse ones first, then by weight, then by number."""
     groups: dict[tuple[object, ...], list[Difference]] = {}
     for one in found:
         values = (one.was, one.now) if one.amount is None else ()
@@ -205,7 +204,7 @@ def _weight(group: Alike) -> tuple[int, int, int]:
 
 
 def change_text(one: Difference) -> str:
-    """Return what changed in one line, without where."""
+    """Describe a difference without its place."""
     if not one.was and one.now == "yes":
         return one.what
     if not one.was:
@@ -216,7 +215,7 @@ def change_text(one: Difference) -> str:
 
 
 def alike_text(group: Alike) -> str:
-    """Return what changed, and where."""
+    """Describe a group of differences and its places."""
     first, number = group.first, len(group.members)
     text = change_text(first)
     if number == 1:
@@ -237,7 +236,7 @@ def _place(one: Difference) -> str:
 
 
 def uncompared_text(found: Iterable[Uncompared]) -> Iterator[str]:
-    """Yield what could not be compared, how often, and why; the most frequent first."""
+    """Yield what could not be compared and why, the most frequent first."""
     devices: dict[tuple[str, str], list[str]] = {}
     for one in found:
         devices.setdefault((one.kind.replace("_", " "), one.reason), []).append(one.device)

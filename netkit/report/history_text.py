@@ -1,4 +1,4 @@
-"""Runs of deploys as text and data: all of them in a table, or one with what became of each device."""
+"""Runs of deploys as text and data: a table of all, or one run with the result of each device."""
 
 import json
 import sys
@@ -9,7 +9,6 @@ from dataclasses import fields
 from netkit import plan as planning
 from netkit.deploy import ConfigState, DeviceResult, Journal, Options, Outcome, Phase, Provenance, RunSummary
 from netkit.deploy.journal import SAMPLE, WAVE, JournalEntry, Orders
-from netkit.deploy.model import DeviceOutcome
 from netkit.plan.model import DevicePlan
 from netkit.report.outcome_text import outcome_text
 from netkit.report.plan_text import devices_text
@@ -18,71 +17,68 @@ from netkit.report.table import columns
 
 HEAD = ("RUN", "BEGAN", "WHO", "WHAT", "COMMIT", "REASON", "APPROVED BY", "HOOK", "RESULT", "DEVICES")
 OPTIONAL = range(2, 8)
-"""Columns that are left out when no run has anything to say in them."""
+"""Columns that are left out if they are empty."""
 SHORT, LONGEST_REASON = 10, 40
 Row = tuple[str, str, str, str, str]
 DAMAGED = "cannot be read"
 UNTOUCHED = {WAVE, Phase.PREFLIGHT, SAMPLE, Phase.LOAD}
-"""Steps that leave a device as it was."""
+"""Steps that do not change a device."""
 
 
 def table(runs: Sequence[RunSummary]) -> str:
-    """Return the runs as a table, without the columns nothing is known for."""
+    """Format runs as a table, without empty columns."""
     found = [HEAD, *rows(runs)]
     kept = [index for index, cells in enumerate(zip(*found, strict=True)) if index not in OPTIONAL or any(cells[1:])]
     return shown_lines(columns([tuple(row[index] for index in kept) for row in found]))
 
 
 def shown_lines(text: str) -> str:
-    """Return lines as a terminal may show them."""
+    """Escape control characters in lines."""
     return "".join(f"{shown(line)}\n" for line in text.splitlines())
 
 
 def rows(runs: Iterable[RunSummary]) -> Iterator[tuple[str, ...]]:
-    """Yield what is said of each run in a line."""
+    """Yield a table row for each run."""
     for one in runs:
-        first = one.provenance[0] if one.provenance else None
-        why = _short(first.reason) if first else ""
-        by = (first.who, first.what, _commit(first, SHORT), why, *_consent(first)) if first else ("",) * 6
+        by = _provenance_cells(one.provenance[0]) if one.provenance else ("",) * 6
         yield one.run, _when(one.began_s), *by, DAMAGED if one.damage else _result(one.outcome), _devices(one.outcome)
 
 
-def _consent(one: Provenance) -> tuple[str, str]:
-    return one.approval.approver if one.approval else "", one.hook
-
-
-def _short(reason: str) -> str:
-    return reason if len(reason) <= LONGEST_REASON else f"{reason[: LONGEST_REASON - 1].rstrip()}…"
-
-
-def _commit(one: Provenance, length: int) -> str:
-    return f"{one.commit[:length]}{'+' * one.is_dirty}"
+def _provenance_cells(one: Provenance) -> tuple[str, ...]:
+    reason = one.reason
+    if len(reason) > LONGEST_REASON:
+        reason = f"{reason[: LONGEST_REASON - 1].rstrip()}…"
+    approver = one.approval.approver if one.approval else ""
+    return one.who, one.what, f"{one.commit[:SHORT]}{'+' * one.is_dirty}", reason, approver, one.hook
 
 
 def run_document(journal: Journal, names: Container[str] | None = None) -> dict[str, object]:
-    """Return all about one run, for programs."""
+    """Return everything about a run as plain values."""
     orders = journal.orders()
     document = json.loads(planning.write(plan_of(orders.plan, _chosen(orders, names))))
     steps = [entry for entry in journal.entries() if entry.device]
     who = [one.plain() for one in journal.provenance()]
-    told = {"run": journal.run, "provenance": who, "options": orders.options, "outcome": journal.outcome()}
-    return told | {"changes": document["devices"], "steps": steps}
+    head = {"run": journal.run, "provenance": who, "options": orders.options, "outcome": journal.outcome()}
+    return head | {"changes": document["devices"], "steps": steps}
 
 
 def run_text(journal: Journal, names: Container[str] | None = None) -> str:
-    """Return all about one run: who and why, what became of each device, and what was to change on it."""
+    """Format everything about a run: who and why, the result of each device, and its changes."""
     orders, outcome, entries = journal.orders(), journal.outcome(), journal.entries()
     ended = {entry.device: entry.outcome for entry in entries if entry.outcome is not None}
     began_s = entries[0].at_s if entries else 0.0
     parts = [f"run {journal.run}, begun {_when(began_s)}\n"]
     parts.append(shown_lines("\n".join(_who(journal.provenance(), orders.options))))
     if undoes := journal.undoes():
-        parts.append(f"it takes back run {undoes}\n")
+        parts.append(f"it rolls back run {undoes}\n")
     if outcome is None:
-        parts.append("it has not finished; `netkit deploy --resume` goes on with it, `netkit rollback` takes it back\n")
+        parts.append("it has not finished; `netkit deploy --resume` continues it, `netkit rollback` undoes it\n")
     else:
         parts.append(outcome_text(outcome))
-    devices = [*_rows(outcome.devices if outcome else tuple(ended.values()))]
+    results = outcome.devices if outcome else tuple(ended.values())
+    devices: list[Row] = [
+        (one.device, str(one.wave or "–"), str(one.result), str(one.state), "; ".join(one.reasons)) for one in results
+    ]
     devices += () if outcome else _not_ended(entries, ended)
     parts.append("\n" + columns(devices, ("DEVICE", "WAVE", "RESULT", "RUNS", "WHY")) if devices else "")
     most_lines = MOST_LINES if names is None else sys.maxsize
@@ -100,7 +96,7 @@ def _chosen(orders: Orders, names: Container[str] | None) -> list[DevicePlan]:
 
 
 def _who(provenance: Sequence[Provenance], options: Options) -> Iterator[str]:
-    """Yield who began a run and who resumed it, from what, why, and who allowed it."""
+    """Yield who started and resumed a run, from which commit, why, and who approved it."""
     for one in provenance:
         proven = f", who signed as {one.signer}" if one.signer else ""
         dirty = " and changes that are not committed" if one.is_dirty else ""
@@ -116,8 +112,8 @@ def _who(provenance: Sequence[Provenance], options: Options) -> Iterator[str]:
     usual = Options()
     changed = [item.name for item in fields(Options) if getattr(options, item.name) != getattr(usual, item.name)]
     if changed:
-        told = (f"{name}={_value(getattr(options, name))}" for name in changed)
-        yield f"options: {', '.join(told)}"
+        texts = (f"{name}={_value(getattr(options, name))}" for name in changed)
+        yield f"options: {', '.join(texts)}"
 
 
 def _value(value: object) -> str:
@@ -127,11 +123,11 @@ def _value(value: object) -> str:
 
 
 def _not_ended(entries: Sequence[JournalEntry], ended: Container[str]) -> Iterator[Row]:
-    """Yield what is known of the devices that a run did not come to the end with, or not yet."""
+    """Yield the devices that a run has not finished."""
     turns: dict[str, list[JournalEntry]] = {}
     for entry in filter(lambda entry: entry.device, entries):
         if entry.step in {Phase.PREFLIGHT, WAVE}:
-            turns[entry.device] = []  # a turn begins anew when the device is as it was before
+            turns[entry.device] = []  # the rollout of a device restarts
         turns.setdefault(entry.device, []).append(entry)
     for name, turn in turns.items():
         is_begun = not {entry.step for entry in turn} <= UNTOUCHED
@@ -139,11 +135,6 @@ def _not_ended(entries: Sequence[JournalEntry], ended: Container[str]) -> Iterat
             yield name, str(turn[-1].wave), "not ended", str(ConfigState.UNKNOWN), f"its last step was {turn[-1].step}"
         elif name not in ended:
             yield name, "–", str(DeviceResult.NOT_STARTED), str(ConfigState.AS_BEFORE), ""
-
-
-def _rows(devices: tuple[DeviceOutcome, ...]) -> Iterator[Row]:
-    for one in devices:
-        yield one.device, str(one.wave or "–"), str(one.result), str(one.state), "; ".join(one.reasons)
 
 
 def _result(outcome: Outcome | None) -> str:
@@ -164,8 +155,8 @@ def _when(seconds: float) -> str:
 
 
 def entry(one: RunSummary) -> dict[str, object]:
-    """Return a run for programs, in short."""
+    """Return a summary of a run as plain values."""
     counted = {} if one.outcome is None else {device.device: str(device.result) for device in one.outcome.devices}
     result = DAMAGED if one.damage else _result(one.outcome)
-    told = {"run": one.run, "fabric": one.fabric, "began_s": one.began_s, "result": result, "devices": counted}
-    return told | {"provenance": [start.plain() for start in one.provenance]}
+    head = {"run": one.run, "fabric": one.fabric, "began_s": one.began_s, "result": result, "devices": counted}
+    return head | {"provenance": [start.plain() for start in one.provenance]}

@@ -1,4 +1,4 @@
-"""What a change of the repository would change: as text, as a comment for its pull request, and as JSON."""
+"""The effect of a change of the repository: as text, as a comment for its pull request, and as JSON."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -8,7 +8,6 @@ from typing import Any
 from netkit import plan as planning
 from netkit.design.renumbering import RenumberedValue
 from netkit.plan.intent_diff import IntentDiff, UnmatchedDevice, approval
-from netkit.plan.model import DevicePlan
 from netkit.report.plan_markdown import HEADS, plain, row, steps, unfolded
 from netkit.report.plan_text import text as plan_text
 from netkit.report.plan_view import GroupView, counted, groups, listed, shown, touched
@@ -26,14 +25,14 @@ class ProofNotes:
     document: Mapping[str, Any] = field(default_factory=dict)
     exit_code: int = 0
     doubt: str = ""
-    """What an approver has to accept because the proof did not show it to be safe."""
+    """What an approver has to accept, because the proof did not show it to be safe."""
 
 
 NO_PROOF = ProofNotes()
 
 
 def headline(shift: IntentDiff) -> str:
-    """Return the change in one sentence."""
+    """Summarise the change in one sentence."""
     changed, known = len(shift.plan.changed), shift.same + len(shift.plan.changed)
     parts = []
     if changed:
@@ -53,7 +52,7 @@ def headline(shift: IntentDiff) -> str:
 
 
 def sorts(shift: IntentDiff) -> Iterator[tuple[str, Sequence[UnmatchedDevice]]]:
-    """Yield the devices that nothing is compared of, by why."""
+    """Yield the devices without a comparison, by reason."""
     yield "new", [device for device in shift.added if not device.was]
     for was, runs in dict.fromkeys((device.was, device.platform) for device in shift.added if device.was):
         some = [device for device in shift.added if (device.was, device.platform) == (was, runs)]
@@ -62,21 +61,21 @@ def sorts(shift: IntentDiff) -> Iterator[tuple[str, Sequence[UnmatchedDevice]]]:
 
 
 def newcomers(devices: Sequence[UnmatchedDevice]) -> Iterator[str]:
-    """Yield devices by role, counted."""
+    """Count and list devices by role."""
     for role in dict.fromkeys(device.role for device in devices):
         names = [device.name for device in devices if device.role == role]
         yield f"{len(names)} {role if len(names) == 1 else PLURALS[role]}: {listed(names)}"
 
 
 def where(moved: RenumberedValue) -> str:
-    """Return the places of a number, a long list by its ends; the numbers shown are those of the first."""
+    """List the places of a value; those shown are of the first."""
     return listed(moved.places)
 
 
 def intent_diff_text(shift: IntentDiff, aside: ProofNotes = NO_PROOF) -> str:
-    """Return the change as text: the sentence, what moved, what was tried, then the plan."""
+    """Format the change as text: summary, moved numbers, proof, then the plan."""
     head = "".join(f"{shown(line)}\n" for line in _lines(shift, aside)) + aside.text
-    _, _, plan = plan_text(shift.plan).partition("\n")  # its headline counts the devices that are in it only
+    _, _, plan = plan_text(shift.plan).partition("\n")  # its headline counts only the devices in the plan
     return head + plan
 
 
@@ -93,13 +92,13 @@ def _lines(shift: IntentDiff, aside: ProofNotes) -> Iterator[str]:
 
 
 LARGEST = 60_000
-"""Characters; GitHub refuses comments of more than 65,536, and its limit counts what we count once or more."""
+"""Characters; GitHub refuses comments of more than 65,536, and counts some characters more than once."""
 MOST_ROWS = 20
 CUT = "… and {} more groups; `netkit plan` shows them all"
 
 
 def intent_diff_markdown(shift: IntentDiff, aside: ProofNotes = NO_PROOF, *, largest: int = LARGEST) -> str:
-    """Return the comment; what does not fit is counted."""
+    """Format the comment; what does not fit is counted."""
     found = list(groups(shift.plan))
     head = _text([*_head(shift, aside, found), *aside.details, *_numbers(shift), *_beside(shift)])
     foot = _text(["", *_foot(shift, aside)])
@@ -165,7 +164,12 @@ def _numbers(shift: IntentDiff) -> Iterator[str]:
 
 
 def _beside(shift: IntentDiff) -> Iterator[str]:
-    notes = [f"{device.name}: {note}" for device in shift.plan.devices if not device.changes for note in _notes(device)]
+    notes: list[str] = []
+    for device in shift.plan.devices:
+        if not device.changes:
+            notes += [f"{device.name}: {warning}" for warning in device.warnings]
+            if device.not_read:
+                notes.append(f"{device.name}: not compared, because not read: {', '.join(device.not_read)}")
     if notes:
         yield ""
         yield from (f"- ⚠ {plain(note)}" for note in notes[:MOST_ROWS])
@@ -174,31 +178,25 @@ def _beside(shift: IntentDiff) -> Iterator[str]:
     if shift.plan.unreachable:
         yield ""
         missed = [one.name for one in shift.plan.unreachable]
-        yield f"⚠ Not in this plan, because nobody could read them: {plain(listed(missed))}."
-
-
-def _notes(device: DevicePlan) -> Iterator[str]:
-    yield from device.warnings
-    if device.not_read:
-        yield f"not compared, because not read: {', '.join(device.not_read)}"
+        yield f"⚠ Not in this plan, because they could not be read: {plain(listed(missed))}."
 
 
 def _foot(shift: IntentDiff, aside: ProofNotes) -> Iterator[str]:
     if not shift.plan.changed:
         return
     if shift.added:
-        yield "Devices that are new have to be looked at once they are there: approve a plan of running devices."
+        yield "New devices have to be read once they exist: approve a plan of running devices."
         return
     how = f"`netkit deploy --approved {approval(shift.plan)}`. Any other plan is refused."
     if aside.doubt:
-        said = f"{aside.doubt[0].upper()}{aside.doubt[1:]}"
-        yield f"⚠ **{said}.** Who approves the plan as it is here accepts that: {how}"
+        doubt = f"{aside.doubt[0].upper()}{aside.doubt[1:]}"
+        yield f"⚠ **{doubt}.** To accept that and approve this plan: {how}"
         return
-    yield f"Approved as it is here: {how}"
+    yield f"To approve this plan: {how}"
 
 
 def intent_diff_json(shift: IntentDiff, aside: ProofNotes = NO_PROOF) -> str:
-    """Return the change as JSON; the plan in it is the one `netkit plan -o` writes."""
+    """Format the change as JSON; its plan is the one `netkit plan -o` writes."""
     document = {
         "base": shift.base,
         "approval": approval(shift.plan),

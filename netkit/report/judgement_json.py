@@ -1,4 +1,4 @@
-"""What checks said, for machines: JSON with everything, JUnit for CI systems."""
+"""Judgements for machines: JSON with everything, JUnit for CI systems."""
 
 import json
 import re
@@ -14,7 +14,7 @@ NOT_XML = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def judgement_json(judged: Judged) -> str:
-    """Return a judgement as JSON."""
+    """Format a judgement as JSON."""
     return json.dumps(document(judged), indent=1, allow_nan=False) + "\n"
 
 
@@ -82,7 +82,7 @@ def _mark(mark: Silenced | None) -> dict[str, Any] | None:
 
 
 def silence_document(state: SilenceState) -> dict[str, Any]:
-    """Return a silence or an acknowledgement as plain values, with how it stands."""
+    """Return a silence and its state as plain values."""
     one = state.silence
     return {
         "id": one.id,
@@ -100,9 +100,9 @@ def silence_document(state: SilenceState) -> dict[str, Any]:
 
 
 def judgement_junit(judged: Judged) -> str:
-    """Return a judgement as JUnit XML: a case for each check on each device.
+    """Format a judgement as JUnit XML: a case for each check on each device.
 
-    A warning passes and is reported; a case with nothing wrong but what is silenced is skipped, with the reason.
+    A warning passes and is reported; a case with nothing wrong but silenced findings is skipped, with the reason.
     """
     found = judged.judgement
     suite = Xml.Element("testsuite", _totals(found), name=_clean(f"netkit {judged.fabric}"))
@@ -133,7 +133,9 @@ def _case(result: CheckResult) -> Xml.Element:
     case = Xml.Element("testcase", classname=_clean(result.check), name=_clean(result.device))
     verdict = _verdict(result)
     if verdict in WORDS:
-        order = result.findings if verdict is Verdict.SKIPPED else sorted(result.findings, key=_is_silenced)
+        order = list(result.findings)
+        if verdict is not Verdict.SKIPPED:
+            order.sort(key=lambda finding: finding.silenced is not None)
         texts = [_line(finding) for finding in order]
         part = Xml.SubElement(case, WORDS[verdict])
         if verdict is not Verdict.WARN:
@@ -143,12 +145,8 @@ def _case(result: CheckResult) -> Xml.Element:
 
 
 def _verdict(result: CheckResult) -> Verdict:
-    """Return how a case ends."""
+    """Return the verdict of a case."""
     return Verdict.SKIPPED if result.silenced and result.open_verdict is Verdict.PASS else result.open_verdict
-
-
-def _is_silenced(finding: Finding) -> bool:
-    return finding.silenced is not None
 
 
 def _line(finding: Finding) -> str:
@@ -158,5 +156,5 @@ def _line(finding: Finding) -> str:
 
 
 def _clean(text: str) -> str:
-    """Return text without what XML cannot hold."""
+    """Replace characters that XML does not allow."""
     return NOT_XML.sub("\ufffd", text)

@@ -1,4 +1,4 @@
-"""What checks found, as text for a terminal and as Markdown: the worst first, one cause over many symptoms."""
+"""Judgements as text for a terminal and as Markdown: the worst first, each cause above its symptoms."""
 
 from collections.abc import Iterator, Sequence
 from itertools import islice
@@ -24,7 +24,7 @@ MOST_TROUBLES = 50
 
 
 def judgement_text(judged: Judged) -> str:
-    """Return a judgement as plain text."""
+    """Format a judgement as plain text."""
     return "\n".join(map(shown, _lines(judged))) + "\n"
 
 
@@ -40,14 +40,14 @@ def _lines(judged: Judged) -> Iterator[str]:
     missed = list(missed_texts(judged.judgement))
     if missed:
         yield ""
-        yield "Not reached, or not to the end:"
+        yield "Not reached, or not read completely:"
         yield from (f"  {name}: {reason}" for name, reason in missed[:MOST_UNREACHED])
     if len(missed) > MOST_UNREACHED:
         yield f"  … and {counted(len(missed) - MOST_UNREACHED, 'more device')}; --format json shows all"
     yield from _skipped(judged)
     if notes := list(silence_notes(judged.silences)):
         yield ""
-        yield "To tidy, with netkit silence end:"
+        yield "To clean up, with netkit silence end:"
         yield from (f"  {note}" for note in notes[:MOST_REASONS])
     if len(notes) > MOST_REASONS:
         yield f"  … and {len(notes) - MOST_REASONS} more; netkit silence list shows all"
@@ -80,11 +80,11 @@ def _skipped(judged: Judged) -> Iterator[str]:
 
 MOST_ROWS = (100, 70, 50, 30, 20, 10, 5, 0)
 LARGEST = 60_000
-"""GitHub takes no comment longer than 65,536 characters."""
+"""GitHub refuses comments of more than 65,536 characters."""
 
 
 def judgement_markdown(judged: Judged) -> str:
-    """Return a judgement as Markdown: a table of causes, each to unfold; as many as one comment holds."""
+    """Format a judgement as Markdown: a table of causes with folded details, cut to the size of a comment."""
     found = judged.troubles
     drafts = ("\n".join(_markdown_lines(judged, found, most)) + "\n" for most in MOST_ROWS)
     return next(draft for most, draft in zip(MOST_ROWS, drafts, strict=True) if len(draft) <= LARGEST or not most)
@@ -121,7 +121,7 @@ def _markdown_lines(judged: Judged, found: Sequence[CauseGroup], most: int) -> I
     notes = list(islice(silence_notes(judged.silences), MOST_REASONS))
     if notes:
         yield ""
-        yield "<details><summary>Silences to tidy</summary>"
+        yield "<details><summary>Silences to clean up</summary>"
         yield ""
         yield from (f"- {plain(note)}" for note in notes)
         yield ""

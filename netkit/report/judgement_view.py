@@ -1,4 +1,4 @@
-"""What checks said, in the words and the order in which it is shown, whatever the format."""
+"""Judgements in the words and order that all formats share."""
 
 import time
 from collections.abc import Iterable, Iterator
@@ -14,16 +14,16 @@ MOST_REASONS = 12
 MOST_UNREACHED = 50
 LONGEST_REASON = 160
 TIDY = {
-    "expired": "is over",
-    "healed": "is over: its finding was well since",
-    "unmatched": "silences nothing that is found now",
+    "expired": "has expired",
+    "healed": "has ended: its finding has passed since",
+    "unmatched": "matches no current finding",
 }
-"""States of an entry of silences.yaml that is there for nothing."""
+"""States of entries of silences.yaml that have no effect."""
 
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """A judgement, and what there was to judge."""
+    """A judgement, and what it covers."""
 
     fabric: str
     devices: int
@@ -33,22 +33,26 @@ class Judged:
     layers: Layers
     exit_code: int = 0
     silences: tuple[SilenceState, ...] = ()
-    """How each silence and acknowledgement stands; none for a stored run, whose findings say by themselves."""
+    """The state of each silence and acknowledgement; empty for a stored run, whose findings carry their own."""
 
     @property
     def troubles(self) -> tuple[CauseGroup, ...]:
-        """Return what is wrong by cause, the worst first."""
+        """The causes, the worst first."""
         return cause_groups(self.judgement.findings, self.layers)
 
 
 def headline(judged: Judged) -> str:
-    """Return the verdict, and how much was looked at to reach it."""
+    """Return the verdict, and how much was examined."""
     found = judged.judgement
-    return f"{judged.fabric}: {verdict_text(judged)}: {examined_text(judged)}{_beside(found)}"
+    skipped = found.count(Verdict.SKIPPED)
+    left_out = sum(result.left_out for result in found.results)
+    more = f"; {skipped:,} could not be judged" * bool(skipped)
+    more += f"; {left_out:,} more findings, none worse, are left out" * bool(left_out)
+    return f"{judged.fabric}: {verdict_text(judged)}: {examined_text(judged)}{more}"
 
 
 def verdict_text(judged: Judged) -> str:
-    """Return the verdict in words; what nobody judged is never called clean."""
+    """Return the verdict in words; never clean if nothing was judged."""
     found = judged.judgement
     if not found.examined:
         return "nothing could be judged"
@@ -63,7 +67,7 @@ def verdict_text(judged: Judged) -> str:
 
 
 def examined_text(judged: Judged) -> str:
-    """Return how much was looked at."""
+    """Describe how much was examined."""
     found = judged.judgement
     reached = judged.devices - len(found.unreached)
     checks = len({result.check for result in found.results})
@@ -72,41 +76,34 @@ def examined_text(judged: Judged) -> str:
     return f"{found.examined:,} things examined on {devices} by {counted(checks, 'check')}{window}"
 
 
-def _beside(found: Judgement) -> str:
-    skipped = found.count(Verdict.SKIPPED)
-    left_out = sum(result.left_out for result in found.results)
-    parts = f"; {skipped:,} could not be judged" * bool(skipped)
-    return parts + f"; {left_out:,} more findings, none worse, are left out" * bool(left_out)
-
-
 def silence_text(mark: Silenced) -> str:
-    """Return by whom, why and until when something is silenced."""
+    """Describe who silenced something, why and until when."""
     until = "" if mark.until_s is None else f" until {moment(mark.until_s)}"
     ticket = f" ({mark.ticket})" if mark.ticket else ""
     return f"{'silenced' if mark.kind == 'silence' else 'acknowledged'}{until} by {mark.by}: {mark.why}{ticket}"
 
 
 def missed_texts(judgement: Judgement) -> Iterator[tuple[str, str]]:
-    """Yield the devices that were not reached, or not to the end, with the reason and who silenced that."""
+    """Yield devices that were not reached or not read completely, the reason, and who silenced that."""
     excused = dict(judgement.excused)
     for name, reason in judgement.unreached:
         yield name, f"{reason[:LONGEST_REASON]}{f' ({silence_text(excused[name])})' if name in excused else ''}"
 
 
 def moment(at_s: float) -> str:
-    """Return a time as people read it; a second more or less is of no interest here."""
+    """Format a time to the minute."""
     return time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(at_s))
 
 
 def silence_notes(silences: Iterable[SilenceState]) -> Iterator[str]:
-    """Yield what is to be tidied in silences.yaml."""
+    """Yield the entries of silences.yaml to clean up."""
     for one in silences:
         if why := TIDY.get(one.state):
             yield f"{one.silence.kind} {one.silence.id} of {one.silence.about} by {one.silence.by} {why}"
 
 
 def trouble_silences(trouble: CauseGroup) -> Iterator[str]:
-    """Yield by whom, why and until when findings of a cause are silenced."""
+    """Yield who silenced findings of a cause, why and until when."""
     marks = [one.silenced for one in trouble.findings if one.silenced is not None]
     for mark in dict.fromkeys(marks):
         number = marks.count(mark)
@@ -115,12 +112,12 @@ def trouble_silences(trouble: CauseGroup) -> Iterator[str]:
 
 
 def place_text(finding: Finding) -> str:
-    """Return where a finding is."""
+    """Return the place of a finding."""
     return ":".join(part for part in (finding.device, finding.place) if part) or "fabric"
 
 
 def where(trouble: CauseGroup) -> str:
-    """Return where a trouble is: its place, and the cable when that says more."""
+    """Return the place of a cause, or the cable if that says more."""
     head = trouble.head
     if trouble.places > 1:
         devices = tuple(dict.fromkeys(one.device for one in (head, *trouble.symptoms) if one.check == head.check))
@@ -130,7 +127,7 @@ def where(trouble: CauseGroup) -> str:
 
 
 def symptom_texts(trouble: CauseGroup) -> Iterator[str]:
-    """Yield what follows from a cause, alike things together."""
+    """Yield the symptoms of a cause, grouped by check."""
     by_check: dict[str, list[str]] = {}
     for finding in trouble.symptoms:
         by_check.setdefault(finding.check, []).append(place_text(finding))
@@ -139,7 +136,7 @@ def symptom_texts(trouble: CauseGroup) -> Iterator[str]:
 
 
 def skipped_reasons(judgement: Judgement) -> Iterator[tuple[str, int, str]]:
-    """Yield why things could not be judged: check, how many, reason; the most frequent first."""
+    """Yield why things could not be judged: check, count, reason; the most frequent first."""
     counts: dict[tuple[str, str], int] = {}
     for finding in judgement.findings:
         if finding.verdict is Verdict.SKIPPED and not finding.text.startswith("not reached"):

@@ -1,6 +1,6 @@
-"""What was seen and judged, as Prometheus reads it: base units, totals, and nothing where nothing was reported.
+"""Facts and judgements as Prometheus metrics: base units, totals, and no sample for what was not reported.
 
-Counters of RDMA have the names other exporters give them; everything else is netkit's own.
+RDMA counters have the names that other exporters use; all other names are netkit's own.
 """
 
 from collections.abc import Iterator, Mapping
@@ -11,7 +11,7 @@ from typing import Literal
 from netkit.design import Switch
 from netkit.facts import Absent
 from netkit.facts.counter import COUNTERS, parts
-from netkit.facts.optic import Lane, Limits, Module
+from netkit.facts.optic import Lane, Limits
 from netkit.judge.context import CheckContext, DeviceContext
 from netkit.judge.finding import Verdict
 from netkit.judge.peak import Watermark, peaks
@@ -22,7 +22,7 @@ from netkit.report.judgement_view import Judged
 Labels = tuple[tuple[str, str], ...]
 Kind = Literal["counter", "gauge"]
 STATUS = {Verdict.PASS: 0, Verdict.WARN: 1, Verdict.FAIL: 2, Verdict.ERROR: 3}
-ESCAPES = {"\\": "\\\\", '"': '\\"', "\n": "\\n"}
+ESCAPES = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n"})
 MICRO, MILLI = 1e-6, 1e-3
 
 
@@ -55,7 +55,7 @@ OF_RDMA = {
     "slow_restart_cnps": "roce_slow_restart_cnps",
     "icrc_errors": "rx_icrc_encapsulated",
 }
-"""Counters of a NIC → what its driver calls them."""
+"""Counters of a NIC → their names in its driver."""
 COUNTED: Mapping[str, Counted] = {
     "rx_bytes": _of_port("receive_bytes"),
     "tx_bytes": _of_port("transmit_bytes"),
@@ -105,25 +105,25 @@ GAUGES: Mapping[str, str] = {
     "netkit_run_examined": "Things that were judged",
     "netkit_findings": "Findings by verdict, without those that are silenced",
     "netkit_findings_silenced": "Findings by verdict that are silenced",
-    "netkit_check_status": "What a check says about a device: 0 pass, 1 warn, 2 fail, 3 error; not what is silenced",
-    "netkit_finding_silenced": "What is silenced at a place: 1 warn, 2 fail",
-    "netkit_port_info": "What a port of the design is: its rail, its speed, and what it is cabled to",
+    "netkit_check_status": "Verdict of a check on a device, without silenced findings: 0 pass, 1 warn, 2 fail, 3 error",
+    "netkit_finding_silenced": "Silenced findings at a place: 1 warn, 2 fail",
+    "netkit_port_info": "A port of the design: its rail, and what it is cabled to",
     "netkit_port_up": "Whether the link is up",
-    "netkit_port_queue_peak_bytes": "Longest a lossless queue was in the window; none where its watermark may be older",
-    "netkit_port_headroom_peak_bytes": "Most of its headroom used in the window; none where its watermark may be older",
+    "netkit_port_queue_peak_bytes": "Peak of a lossless queue in the window; absent if its watermark may be older",
+    "netkit_port_headroom_peak_bytes": "Peak use of headroom in the window; absent if its watermark may be older",
     "netkit_bgp_session_up": "Whether the session is established",
     "netkit_module_temperature_celsius": "Temperature of the module",
     "netkit_module_voltage_volts": "Supply voltage of the module",
     "netkit_module_bias_amperes": "Laser current of a lane",
-    "netkit_module_rx_power_dbm": "Received light of a lane",
-    "netkit_module_tx_power_dbm": "Sent light of a lane",
-    "netkit_module_rx_margin_decibels": "Received light of a lane above the module's own low alarm",
+    "netkit_module_rx_power_dbm": "Received optical power of a lane",
+    "netkit_module_tx_power_dbm": "Transmitted optical power of a lane",
+    "netkit_module_rx_margin_decibels": "Received optical power of a lane above the module's own low alarm",
 }
 
 
 @dataclass(slots=True)
 class _Families:
-    """Samples by family, in the order they came; each says of which fabric it is."""
+    """Samples by family, in order; each has the label of the fabric."""
 
     fabric: str
     samples: dict[str, list[tuple[Labels, float]]] = field(default_factory=dict)
@@ -133,7 +133,7 @@ class _Families:
 
 
 def metrics(context: CheckContext, judged: Judged) -> str:
-    """Return everything in the text format of Prometheus."""
+    """Return all metrics in the text format of Prometheus."""
     families = _Families(judged.fabric)
     _run(families, judged)
     queues = {traffic.priority for traffic in (context.fabric.lossless.roce, context.fabric.lossless.cnp)}
@@ -168,7 +168,7 @@ def _run(families: _Families, judged: Judged) -> None:
 
 
 def _silenced(found: Judgement) -> Mapping[Labels, Verdict]:
-    """Return what is silenced, by check, device and port; `reached` where a device was not."""
+    """Return what is silenced, by check, device and port; `reached` for unreached devices."""
     worst: dict[Labels, Verdict] = {}
     for one in found.silenced:
         labels = ("check", one.check), ("node", one.device), ("port", one.place.partition("/")[0])
@@ -177,7 +177,7 @@ def _silenced(found: Judgement) -> Mapping[Labels, Verdict]:
 
 
 def _ports(families: _Families, seen: DeviceContext) -> None:
-    """Say what each port is once: every other sample of it has only its name."""
+    """Add a sample with the details of each port, so that others only need its name."""
     device = seen.device
     for port in seen.ports.values():
         rail = device.rail if isinstance(device, Switch) and device.role == "leaf" else None
@@ -192,20 +192,23 @@ def _info(node: str, port: str, peer: str, peer_port: str, rail: int | None) -> 
 
 
 def _counters(families: _Families, seen: DeviceContext, queues: AbstractSet[int]) -> None:
-    """Tell counters of the ports of the design; of queues only those of RoCE and of CNPs."""
+    """Add counters of ports in the design; of queues only those of RoCE and CNPs."""
     if not seen.observation.samples:
         return
     for name, places in seen.observation.samples[-1].counters.items():
-        told, kind = COUNTED.get(name), COUNTERS.get(name)
-        if told is None or kind is None:
+        metric, kind = COUNTED.get(name), COUNTERS.get(name)
+        if metric is None or kind is None:
             continue
         for place, count in places.items():
-            port, number = (place, ()) if kind.scope == "port" else _numbered(place, kind.scope)
-            if kind.scope == "queue" and int(number[0][1]) not in queues:
-                continue
-            labels = _nic(seen, port) if told.family.startswith("rdma_") else _port(seen, port)
+            port, number = place, Labels()
+            if kind.scope != "port":
+                port, index = parts(place)
+                number = ((kind.scope, str(index)),)
+                if kind.scope == "queue" and index not in queues:
+                    continue
+            labels = _nic(seen, port) if metric.family.startswith("rdma_") else _port(seen, port)
             if labels is not None:
-                families.add(told.family, (*labels, *told.labels, *number), count * told.scale)
+                families.add(metric.family, (*labels, *metric.labels, *number), count * metric.scale)
 
 
 def _peaks(families: _Families, seen: DeviceContext, lossless: tuple[int, ...]) -> None:
@@ -219,19 +222,14 @@ def _peaks(families: _Families, seen: DeviceContext, lossless: tuple[int, ...]) 
                 families.add(family, (("node", seen.name), ("port", port), (label, str(number))), value)
 
 
-def _numbered(place: str, name: str) -> tuple[str, Labels]:
-    port, number = parts(place)
-    return port, ((name, str(number)),)
-
-
 def _port(seen: DeviceContext, port: str) -> Labels | None:
-    """Return the labels of a port of the design; others are none of ours."""
+    """Return the labels of a port in the design; None for others."""
     is_known = port in seen.ports or port in seen.nics
     return (("node", seen.name), ("port", port)) if is_known else None
 
 
 def _nic(seen: DeviceContext, port: str) -> Labels | None:
-    """Return the labels of a NIC, those of other exporters of RDMA counters first."""
+    """Return the labels of a NIC, beginning with those of other exporters of RDMA counters."""
     nic = seen.nics.get(port)
     if nic is None:
         return None
@@ -257,21 +255,18 @@ def _modules(families: _Families, seen: DeviceContext) -> None:
         labels = _port(seen, port)
         if labels is None:
             continue
-        for name, value in _readings(module):
-            families.add(name, labels, value)
+        for name, value in (
+            ("netkit_module_temperature_celsius", module.temperature_c),
+            ("netkit_module_voltage_volts", module.voltage_v),
+        ):
+            if value is not None:
+                families.add(name, labels, value)
         for number, lane in module.lanes.items():
-            for name, value in _light(lane, module.limits.get("rx_dbm", Limits())):
-                families.add(name, (*labels, ("lane", str(number))), value)
+            for name, power in _lane(lane, module.limits.get("rx_dbm", Limits())):
+                families.add(name, (*labels, ("lane", str(number))), power)
 
 
-def _readings(module: Module) -> Iterator[tuple[str, float]]:
-    if module.temperature_c is not None:
-        yield "netkit_module_temperature_celsius", module.temperature_c
-    if module.voltage_v is not None:
-        yield "netkit_module_voltage_volts", module.voltage_v
-
-
-def _light(lane: Lane, limits: Limits) -> Iterator[tuple[str, float]]:
+def _lane(lane: Lane, limits: Limits) -> Iterator[tuple[str, float]]:
     if lane.bias_ma is not None:
         yield "netkit_module_bias_amperes", lane.bias_ma * MILLI
     if lane.tx_dbm is not None:
@@ -288,15 +283,11 @@ def _lines(families: _Families) -> Iterator[str]:
         yield f"# HELP {family} {GAUGES.get(family) or HELP[family]}"
         yield f"# TYPE {family} {kind}"
         for labels, value in samples:
-            inside = ",".join(f'{name}="{_escaped(text)}"' for name, text in labels)
+            inside = ",".join(f'{name}="{text.translate(ESCAPES)}"' for name, text in labels)
             yield f"{family}{{{inside}}} {_number(value)}"
 
 
-HELP = {told.family: COUNTERS[name].text.capitalize() for name, told in reversed(list(COUNTED.items()))}
-
-
-def _escaped(text: str) -> str:
-    return "".join(ESCAPES.get(char, char) for char in text)
+HELP = {metric.family: COUNTERS[name].text.capitalize() for name, metric in reversed(list(COUNTED.items()))}
 
 
 def _number(value: float) -> str:

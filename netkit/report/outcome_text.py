@@ -1,4 +1,4 @@
-"""How a deploy came out, as plain text."""
+"""The outcome of a deploy as plain text."""
 
 from collections.abc import Iterator
 
@@ -6,21 +6,21 @@ from netkit.deploy.model import ConfigState, DeviceOutcome, DeviceResult, Outcom
 from netkit.report.plan_view import counted, listed, shown
 
 RUNS = {
-    ConfigState.INTENDED: "runs what is intended",
-    ConfigState.AS_BEFORE: "runs what it ran before",
-    ConfigState.BOTH: "runs what is intended, and still accepts what ran before",
-    ConfigState.UNKNOWN: "what it runs is not known",
+    ConfigState.INTENDED: "runs the intended configuration",
+    ConfigState.AS_BEFORE: "runs its earlier configuration",
+    ConfigState.BOTH: "runs the intended configuration, and still accepts the earlier one",
+    ConfigState.UNKNOWN: "its configuration is not known",
 }
 QUIET = frozenset({DeviceResult.DONE, DeviceResult.UNCHANGED, DeviceResult.READY, DeviceResult.EXCLUDED})
 
 
 def outcome_text(outcome: Outcome) -> str:
-    """Return an outcome for a terminal: in one line, and each device that is not as wanted in a line of its own."""
+    """Format an outcome: one line, and a line for each device that is not as intended."""
     return "\n".join(map(shown, _lines(outcome))) + "\n"
 
 
 def device_text(device: DeviceOutcome) -> str:
-    """Return how one device came out."""
+    """Format the outcome of one device."""
     if device.result in QUIET:
         return f"{device.device}: {device.result}"
     prefix = f"{device.device}: "
@@ -40,15 +40,15 @@ def _lines(outcome: Outcome) -> Iterator[str]:
         yield f"  {listed(names)}: {note}"
     waiting = [device for device in outcome.devices if device.result is DeviceResult.NOT_STARTED]
     if both := [device.device for device in outcome.devices if device.state is ConfigState.BOTH]:
-        yield f"  what ran before is still accepted and announced, beside what is intended: {listed(both)}"
+        yield f"  the earlier configuration is still accepted and announced, beside the intended one: {listed(both)}"
     if before := [device.device for device in waiting if device.state is not ConfigState.BOTH]:
-        yield f"  not started, they run what they ran before: {listed(before)}"
+        yield f"  not started, running their earlier configuration: {listed(before)}"
     if outcome.stopped:
         yield f"stopped: {outcome.stopped}"
 
 
 def _notes(outcome: Outcome) -> dict[str, list[str]]:
-    """Return what is to be said of devices that are as wanted, and of which."""
+    """Return notes on devices that are as intended, with their names."""
     found: dict[str, list[str]] = {}
     for device in outcome.devices:
         for note in device.reasons if device.result is DeviceResult.DONE else ():

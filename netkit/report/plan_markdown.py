@@ -13,7 +13,7 @@ HEADS = ("| devices | risk | method | touches | disruptive |", "|---|---|---|---
 
 
 def markdown(plan: Plan, *, most_lines: int = MOST_LINES) -> str:
-    """Return a plan as Markdown: a table of the groups, and each of them to unfold."""
+    """Format a plan: a table of groups, each with folded details."""
     return "\n".join(map(shown, _lines(plan, most_lines))) + "\n"
 
 
@@ -34,17 +34,17 @@ def _lines(plan: Plan, most_lines: int) -> Iterator[str]:
         yield from (f"- ⚠ {plain(device.name)}: {plain(warning)}" for device, warning in notes)
     if plan.unreachable:
         yield ""
-        yield "Not in this plan, because nobody could read them:"
+        yield "Not in this plan, because they could not be read:"
         yield ""
         yield from (f"- {plain(one.name)}: {plain(one.reason)}" for one in plan.unreachable)
 
 
 def steps(plan: Plan) -> Iterator[str]:
-    """Yield the worst state on the way, and the order of the devices, folded."""
+    """Yield the worst state during the deploy, and the order of the devices, folded."""
     worst, lines = plan_text.worst_state(plan), list(plan_text.step_lines(plan))
     if worst:
         yield ""
-        yield f"{'⚠ ' if plan.worst or plan.partial else ''}On the way: {plain(worst)}."
+        yield f"{'⚠ ' if plan.worst or plan.partial else ''}During the deploy: {plain(worst)}."
     if lines:
         yield ""
         yield "<details>"
@@ -57,17 +57,17 @@ def steps(plan: Plan) -> Iterator[str]:
 
 
 def plain(text: str) -> str:
-    """Return text in which nothing is markup."""
+    """Escape all markup."""
     return SPECIAL.sub(r"\\\1", shown(text))
 
 
 def row(group: GroupView) -> str:
-    """Return the line of a group in the table of all."""
-    way = group.first.way
+    """Return the table row of a group."""
+    strategy = group.first.way
     cells = (
         listed(group.names),
         group.first.risk.word,
-        way.method,
+        strategy.method,
         group.touched or "–",
         group.disruption.removeprefix("disruptive: ") or "no",
     )
@@ -75,8 +75,8 @@ def row(group: GroupView) -> str:
 
 
 def unfolded(group: GroupView) -> Iterator[str]:
-    """Yield what changes in a group, folded."""
-    way = group.first.way
+    """Yield the details of a group, folded."""
+    strategy = group.first.way
     yield "<details>"
     yield f"<summary>{plain(listed(group.names))}: what changes</summary>"
     yield ""
@@ -94,14 +94,14 @@ def unfolded(group: GroupView) -> Iterator[str]:
     yield FENCE
     yield ""
     yield from (f"- {plain(note)}" for note in group.notes)
-    yield from (f"- {why_not(way)}: {plain(reason)}" for reason in way.reasons)
-    yield from (f"- costs: {plain(cost)}" for cost in way.costs)
-    if len(way.steps) > 1:
-        yield from (f"- step {number}: {plain(step)}" for number, step in enumerate(way.steps, 1))
+    yield from (f"- {why_not(strategy)}: {plain(reason)}" for reason in strategy.reasons)
+    yield from (f"- costs: {plain(cost)}" for cost in strategy.costs)
+    if len(strategy.steps) > 1:
+        yield from (f"- step {number}: {plain(step)}" for number, step in enumerate(strategy.steps, 1))
     yield from (f"- ⚠ {plain(warning)}" for warning in group.warnings)
     yield "</details>"
 
 
 def _fenced(line: str) -> str:
-    """Return a line that cannot end the fence it stands in."""
+    """Keep a line from ending its fence."""
     return line.replace(FENCE, "'''")

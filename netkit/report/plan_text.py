@@ -11,13 +11,13 @@ STAGES = {"both": "accept and announce both", "finish": "only the new", "": ""}
 
 
 def step_lines(plan: Plan, *, most: int = MOST_STEPS) -> Iterator[str]:
-    """Yield what is lost on the way, and the steps with their cost; nothing where no step costs a path."""
+    """Yield the losses during the deploy, and the steps with their cost; nothing if no step costs a path."""
     yield from _outages(plan)
     if not any(step.stage or step.during or step.after or step.paths < step.paths_before for step in plan.steps):
         return
-    yield f"{counted(len(plan.steps), 'step')}, in the order that loses least by the model of the routing:"
+    yield f"{counted(len(plan.steps), 'step')}, in the order with the least loss by the routing model:"
     if plan.bridges:
-        yield "  no single order is safe: all devices first accept and announce both, what ran before goes last"
+        yield "  no single order is safe: all devices first accept and announce both, the old is removed last"
     shown = [step for step in plan.steps[:most] if len(plan.steps) <= most or step.number < most // 2]
     shown += plan.steps[-(most // 2) :] if len(plan.steps) > most else []
     for before, step in zip((None, *shown), shown, strict=False):
@@ -27,7 +27,7 @@ def step_lines(plan: Plan, *, most: int = MOST_STEPS) -> Iterator[str]:
 
 
 def worst_state(plan: Plan) -> str:
-    """Return the worst state of all in one line."""
+    """Describe the worst state in one line."""
     if plan.worst:
         step = next(one for one in plan.steps if plan.worst in (one.during, one.after))
         return f"outage in step {step.number} ({listed(step.devices)}): {loss(plan.worst)}"
@@ -39,7 +39,7 @@ def worst_state(plan: Plan) -> str:
 
 
 def loss(lost: ReachabilityLoss) -> str:
-    """Return a loss in words: which hosts, how many pairs of addresses, and for how long."""
+    """Describe a loss: the hosts, how many pairs of addresses, and for how long."""
     when = f"for about {lost.seconds} s" if lost.seconds else "until a later step"
     rails = f" on {listed(lost.rails)}" if lost.rails else ""
     return f"{counted(lost.pairs, 'pair')} of addresses of {listed(lost.hosts)}{rails} {when}"
@@ -52,7 +52,7 @@ def _outages(plan: Plan) -> Iterator[str]:
                 yield f"outage in step {step.number}, {listed(step.devices)}: {loss(lost)}"
     if plan.gone:
         hosts = listed(plan.gone.hosts)
-        yield f"ends by intent: {counted(plan.gone.pairs, 'pair')} of addresses of {hosts} reach each other no more"
+        yield f"ends by intent: {counted(plan.gone.pairs, 'pair')} of addresses of {hosts} no longer reach each other"
     if plan.partial is not None:
         pairs, hosts = counted(plan.partial.loss.pairs, "pair"), listed(plan.partial.loss.hosts)
         yield f"worse than before: {pairs} of addresses of {hosts} would lose each other"
@@ -74,12 +74,12 @@ def _paths(step: Step) -> str:
 
 
 def text(plan: Plan, *, most_lines: int = MOST_LINES) -> str:
-    """Return a plan for a terminal, group by group."""
+    """Format a plan, group by group."""
     return "\n".join(map(shown, _lines(plan, most_lines))) + "\n"
 
 
 def devices_text(plan: Plan, names: Sequence[str], *, most_lines: int = MOST_LINES) -> str:
-    """Return what a plan changes on some devices, each for itself."""
+    """Format the changes of some devices, each by itself."""
     alone = replace(plan, groups=tuple((name,) for name in names))
     found = (line for group in groups(alone, most_lines) for line in ("", *_group(group)))
     return "".join(f"{shown(line)}\n" for line in found)
@@ -98,7 +98,7 @@ def _lines(plan: Plan, most_lines: int) -> Iterator[str]:
                 yield f"! {device.name}: not compared, because not read: {', '.join(device.not_read)}"
     if plan.unreachable:
         yield ""
-        yield "Not in this plan, because nobody could read them:"
+        yield "Not in this plan, because they could not be read:"
         yield from (f"  {missed.name}: {missed.reason}" for missed in plan.unreachable)
     if len(plan.groups) > 1 and touched(plan.blast):
         yield ""
@@ -109,8 +109,8 @@ def _lines(plan: Plan, most_lines: int) -> Iterator[str]:
 
 
 def _group(group: GroupView) -> Iterator[str]:
-    way = group.first.way
-    yield f"{listed(group.names)}: risk {group.first.risk.word}, method {way.method}"
+    strategy = group.first.way
+    yield f"{listed(group.names)}: risk {group.first.risk.word}, method {strategy.method}"
     if len(group.names) > 1:
         yield f"  as on {group.first.name}; names, addresses, VLANs and descriptions of the others are their own"
     for section in group.sections:
@@ -125,8 +125,8 @@ def _group(group: GroupView) -> Iterator[str]:
         yield f"  touches {group.touched}"
     if group.disruption:
         yield f"  {group.disruption}; takes --disruptive, and --busy unless idle"
-    yield from (f"  {why_not(way)}: {reason}" for reason in way.reasons)
-    yield from (f"  costs: {cost}" for cost in way.costs)
-    if len(way.steps) > 1:
-        yield from (f"  step {number}: {step}" for number, step in enumerate(way.steps, 1))
+    yield from (f"  {why_not(strategy)}: {reason}" for reason in strategy.reasons)
+    yield from (f"  costs: {cost}" for cost in strategy.costs)
+    if len(strategy.steps) > 1:
+        yield from (f"  step {number}: {step}" for number, step in enumerate(strategy.steps, 1))
     yield from (f"  ! {warning}" for warning in group.warnings)

@@ -1,4 +1,4 @@
-"""A plan in the words and the order in which it is shown, whatever the format."""
+"""A plan in the words and order that all formats share."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -17,7 +17,7 @@ SIGNS = {"added": "+", "removed": "-", "changed": "~"}
 
 @dataclass(frozen=True, slots=True)
 class GroupView:
-    """Devices that change alike, and what changes on the one of them that changes most."""
+    """Devices that change alike, with the changes of the one that changes most."""
 
     names: tuple[str, ...]
     first: DevicePlan
@@ -51,12 +51,12 @@ def groups(plan: Plan, most_lines: int = MOST_LINES) -> Iterator[GroupView]:
 
 
 def plan_of(plan: Plan, devices: Sequence[DevicePlan]) -> Plan:
-    """Return the part of a plan that concerns some devices."""
+    """Return the part of a plan about some devices."""
     return Plan(plan.fabric, tuple(devices), (), (), plan.netkit)
 
 
 def headline(plan: Plan) -> str:
-    """Return the plan in one sentence."""
+    """Summarise a plan in one sentence."""
     changed, known = len(plan.changed), len(plan.devices)
     missed = f", {len(plan.unreachable)} could not be read" if plan.unreachable else ""
     if not changed:
@@ -66,7 +66,7 @@ def headline(plan: Plan) -> str:
 
 
 def touched(blast: Blast) -> str:
-    """Return what is touched, counted; empty when nothing is."""
+    """Count what is touched; empty if nothing is."""
     parts = (
         counted(len(blast.sessions), "session"),
         counted(len(blast.links), "link"),
@@ -77,30 +77,30 @@ def touched(blast: Blast) -> str:
     return ", ".join(part for part in parts if not part.startswith("0 "))
 
 
-def why_not(way: Strategy) -> str:
-    """Return what the reasons of a way are reasons for."""
-    return "cannot be done" if way.is_refused else "not a gentler way"
+def why_not(strategy: Strategy) -> str:
+    """Return what the reasons of a strategy explain."""
+    return "cannot be done" if strategy.is_refused else "no gentler method"
 
 
 def counted(number: int, noun: str) -> str:
-    """Return `1 device` or `2 devices`."""
+    """Format a number with its noun: `1 device`, `2 devices`."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def listed(names: Sequence[str]) -> str:
-    """Return names, the middle of a long list left out."""
+    """Join names, leaving out the middle of a long list."""
     if len(names) <= MOST_NAMES:
         return ", ".join(names)
     return f"{', '.join(names[: MOST_NAMES - 2])} … {names[-1]} ({len(names)})"
 
 
 def shown(text: str) -> str:
-    """Return text as a terminal may show it: what comes from a device must not move the cursor."""
+    """Escape control characters: text from a device must not move the cursor."""
     return "".join(char if char.isprintable() else char.encode("unicode_escape").decode("ascii") for char in text)
 
 
 def _visible(changes: Sequence[Change]) -> Iterator[Change]:
-    """Yield changes without the headings of sections that come or go with all that stands below them."""
+    """Drop headings of sections that are added or removed with everything below them."""
     above = {change.path[:length] for change in changes for length in range(1, len(change.path))}
     for change in changes:
         if change.path not in above or change.running or change.intended:
@@ -108,7 +108,7 @@ def _visible(changes: Sequence[Change]) -> Iterator[Change]:
 
 
 def _fitting(found: Iterable[Section], most_lines: int) -> Iterator[Section]:
-    """Yield sections, the last one cut, until there are so many lines."""
+    """Yield sections up to a number of lines; the last one is cut."""
     room = most_lines
     for section in found:
         if room > 0:
@@ -117,7 +117,7 @@ def _fitting(found: Iterable[Section], most_lines: int) -> Iterator[Section]:
 
 
 def _size(found: Iterable[Section]) -> int:
-    """Return how many changes sections stand for."""
+    """Return the number of changes in sections."""
     return sum(len(section.lines) * max(1, len(section.places)) for section in found)
 
 
@@ -133,7 +133,7 @@ def _lines(change: Change) -> Iterator[ReportLine]:
 
 
 def _text_lines(change: Change, sign: str) -> Iterator[ReportLine]:
-    """Yield what differs between two texts of many lines."""
+    """Yield the diff of two multi-line texts."""
     running, intended = (change.running or "").splitlines(), (change.intended or "").splitlines()
     found = [
         line for line in unified_diff(running, intended, n=0, lineterm="") if line[:3] not in {"---", "+++", "@@ "}
@@ -150,7 +150,7 @@ def _value(value: str | None) -> str:
 
 
 def _notes(changes: Iterable[Change]) -> Iterator[str]:
-    """Yield why, worst first."""
+    """Yield the reasons, worst first."""
     counts: dict[tuple[Risk, str], int] = {}
     for change in changes:
         if change.note:

@@ -1,4 +1,4 @@
-"""Changes below the places of the configuration they stand at, those that are the same at many places told once."""
+"""Changes grouped by their place in the configuration; those equal at many places are shown once."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -9,12 +9,12 @@ from netkit.platforms.change import Change, Risk
 
 Path = tuple[str, ...]
 MOST_PLACES = 6
-"""So many places are named; of more, the first ones and the last."""
+"""The limit of places to list; of more, the first two and the last are shown."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReportLine:
-    """One change, ready to be shown below its heading."""
+    """One change, to be shown below its heading."""
 
     sign: str
     text: str
@@ -23,18 +23,18 @@ class ReportLine:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """Changes that stand at one place of the configuration, or alike at several."""
+    """The changes at one place of the configuration, or alike at several."""
 
     path: Path
     lines: tuple[ReportLine, ...]
     at: int = 0
-    """Which word of the path differs between the places."""
+    """The index of the word of the path that differs between the places."""
     places: tuple[str, ...] = ()
-    """What that word is at each of them."""
+    """That word at each place."""
 
     @property
     def heading(self) -> str:
-        """Return the path as one line, with all places in it."""
+        """The path as one line, with all places."""
         shown = ", ".join(self.places)
         if len(self.places) > MOST_PLACES:
             shown = f"{', '.join(self.places[:2])} … {self.places[-1]} ({len(self.places)})"
@@ -42,11 +42,11 @@ class Section:
 
 
 Shape = tuple[int, Path, tuple[ReportLine, ...]]
-"""Which word of a path is left open, the path without it, and what stands below."""
+"""The index of the open word of a path, the path without it, and the lines below."""
 
 
 def sections(changes: Iterable[tuple[Change, tuple[ReportLine, ...]]]) -> Iterator[Section]:
-    """Yield changes below their headings, in the order in which each heading comes first."""
+    """Group changes by heading, in order of first appearance."""
     found = [
         Section(path, tuple(line for _, lines in within for line in lines))
         for path, within in groupby(changes, key=lambda pair: pair[0].path[:-1])
@@ -62,6 +62,6 @@ def sections(changes: Iterable[tuple[Change, tuple[ReportLine, ...]]]) -> Iterat
 
 
 def _shapes(section: Section) -> Sequence[Shape]:
-    """Return the ways to leave one word of a heading open; an empty heading has one."""
+    """Return the variants of a heading with one word left open; an empty heading has one."""
     path, lines = section.path, section.lines
     return [(at, (*path[:at], "", *path[at + 1 :]), lines) for at in range(len(path))] or [(0, (), lines)]

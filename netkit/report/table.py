@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 
 
 def columns(rows: Iterable[Sequence[object]], head: Sequence[str] = ()) -> str:
-    """Return rows as aligned columns."""
+    """Format rows as aligned columns."""
     table = [[str(cell) for cell in row] for row in ([head, *rows] if head else rows)]
     if not table:
         return ""

@@ -1,6 +1,6 @@
-"""Stage: what runs of checks saw → history, for deltas, trends and reports. A SQLite file, or PostgreSQL by URL.
+"""The history of check runs, for deltas, trends and reports: a SQLite file, or PostgreSQL by URL.
 
-Only `open_store` loads the database library; whoever does not use a store does not pay for it.
+Only `open_store` loads the database library, so commands without a store do not pay for it.
 """
 
 from netkit.store.record import CheckRun, Counts, Source, run_of

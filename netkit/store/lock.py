@@ -1,4 +1,4 @@
-"""One run of checks at a time for each fabric or lab in a store. Locks end with their process and are never stale."""
+"""One run of checks at a time per fabric or lab in a store. Locks end with their process and are never stale."""
 
 import fcntl
 import hashlib
@@ -23,7 +23,7 @@ class BusyError(StoreError):
 
 @contextmanager
 def alone(where: str, source: Source) -> Iterator[None]:
-    """Keep other runs on the same fabric away for the length of a block; BusyError when one is under way already."""
+    """Lock out other runs on the same fabric during a block; BusyError if one is in progress."""
     url = url_of(where)
     file = file_of(url)
     with _on_server(url, source) if file is None else _by_file(file, source):
@@ -48,7 +48,7 @@ def _by_file(store: Path, source: Source) -> Iterator[None]:
 
 @contextmanager
 def _on_server(url: URL, source: Source) -> Iterator[None]:
-    """Hold a lock of the server that ends with the connection, however that ends."""
+    """Hold an advisory lock of the server, which ends with the connection."""
     number = int.from_bytes(_digest(source)[:8], "big", signed=True)
     engine = connectable(url)
     try:
@@ -69,6 +69,6 @@ def _digest(source: Source) -> bytes:
 
 
 def _busy(source: Source) -> BusyError:
-    whose = f"{source.fabric} (lab {source.lab})" if source.lab else source.fabric
-    what = f"another check of {whose} that keeps its run in this store is running"
+    owner = f"{source.fabric} (lab {source.lab})" if source.lab else source.fabric
+    what = f"another check of {owner} that uses this store is running"
     return BusyError(Problem(what, "nothing was checked; wait for it to finish"))

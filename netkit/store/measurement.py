@@ -1,4 +1,4 @@
-"""What modules measured, by place and quantity, and the history of it that checks are given."""
+"""Measurements of modules, by place and quantity, and their history for checks."""
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -14,24 +14,24 @@ MODULE_QUANTITIES = ("temperature_c", "voltage_v")
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """What the modules of a device measured at one time."""
+    """The measurements of a device's modules at one time."""
 
     at_s: float
     values: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     """Place → quantity → value. A place is a port, or `port/lane`."""
     serials: Mapping[str, str] = field(default_factory=dict)
-    """Port → which module it was, where it reports."""
+    """Port → serial number of its module, if reported."""
 
 
 def measured(at_s: float, facts: Facts) -> Measured:
-    """Return what the modules of a device measure; what they do not is not there."""
+    """Return the measurements of a device's modules; missing values are left out."""
     modules = present(facts)
     found = [part for port, module in modules.items() for part in _of_module(port, module)]
     return Measured(at_s, {name: values for name, values in found if values}, serials(facts))
 
 
 def serials(facts: Facts) -> Mapping[str, str]:
-    """Return which module is in each port, where it reports."""
+    """Return the serial number of the module in each port, if reported."""
     return {port: module.serial for port, module in present(facts).items() if module.serial}
 
 
@@ -53,13 +53,13 @@ def _values(measured: object, names: Sequence[str]) -> dict[str, float]:
 
 
 Find = Callable[[str, float], Sequence[Measured]]
-"""Gives what was measured on a device before a time, earliest first."""
+"""Returns the measurements on a device before a time, earliest first."""
 
 
 class StoredHistory:
-    """What earlier runs have measured, for checks; each device is fetched once, when it is asked for.
+    """Earlier measurements, for checks; each device is fetched once, on demand.
 
-    Of a port whose module is another one now, nothing is reported: two modules measure differently.
+    A port whose module was replaced has no history: modules differ.
     """
 
     def __init__(self, find: Find, snapshot: Snapshot) -> None:
@@ -67,23 +67,23 @@ class StoredHistory:
         self._found: dict[str, Sequence[Measured]] = {}
 
     def readings(self, device: str, place: str, quantity: str) -> Sequence[tuple[float, float]]:
-        """Return earlier values of a quantity, with the time of each, earliest first."""
+        """Return earlier values of a quantity with their times, earliest first."""
         found = self._found.get(device)
         if found is None:
-            found = self._found[device] = self._of_now(device)
-        told = ((one.at_s, one.values.get(place, {}).get(quantity)) for one in found)
-        return [(at_s, value) for at_s, value in told if value is not None]
-
-    def _of_now(self, device: str) -> Sequence[Measured]:
-        """Return what the modules measured that are there now."""
-        one = self._now.devices.get(device)
-        here = {} if one is None else serials(one.facts)
-        return [_of_same(earlier, here) for earlier in self._find(device, self._now.taken_s)]
+            one = self._now.devices.get(device)
+            current = {} if one is None else serials(one.facts)
+            earlier = self._find(device, self._now.taken_s)
+            found = self._found[device] = [_of_same_modules(one, current) for one in earlier]
+        values = ((one.at_s, one.values.get(place, {}).get(quantity)) for one in found)
+        return [(at_s, value) for at_s, value in values if value is not None]
 
 
-def _of_same(earlier: Measured, here: Mapping[str, str]) -> Measured:
-    changed = {port for port, serial in here.items() if earlier.serials.get(port, serial) != serial}
-    if not changed:
+def _of_same_modules(earlier: Measured, current: Mapping[str, str]) -> Measured:
+    """Drop the values of ports whose module has been replaced since."""
+    replaced = {port for port, serial in current.items() if earlier.serials.get(port, serial) != serial}
+    if not replaced:
         return earlier
-    values = {place: told for place, told in earlier.values.items() if not changed & {place, place.rpartition("/")[0]}}
+    values = {
+        place: found for place, found in earlier.values.items() if not replaced & {place, place.rpartition("/")[0]}
+    }
     return replace(earlier, values=values)

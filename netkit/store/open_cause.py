@@ -1,7 +1,7 @@
-"""Open problems by cause, and what a run changed in them. Pure.
+"""Open problems by cause, and how a run changed them.
 
-The newest run need not have looked at everything: devices were out of reach, or a user chose a few checks. What it did
-not judge stands as it was seen last, and says when that was.
+The newest run may not cover everything: devices were unreachable, or a user selected a few checks. What it did not
+judge keeps its last state, with the time of that.
 """
 
 from collections import Counter
@@ -19,30 +19,30 @@ from netkit.store.state import CheckState, Key, key_of
 
 UNREACHED = "unreached"
 SILENCED = "silenced"
-"""Under which devices that were not reached, and what is silenced, are counted beside the verdicts."""
+"""The keys of unreached devices and silenced findings in counts by verdict."""
 
 
 @dataclass(frozen=True, slots=True)
 class OpenCause:
-    """A cause that is open, and what follows from it."""
+    """An open cause and its symptoms."""
 
     trouble: CauseGroup
     layer: str
     since_s: float
-    """The first run that found it as bad as it is."""
+    """The first run that found it this bad."""
     seen_s: float
     """The last run that judged it."""
     run: str
-    """That run; empty when it is not kept any more."""
+    """The name of that run; empty if it is no longer stored."""
 
     @property
     def keys(self) -> tuple[Key, ...]:
-        """Return where it and its symptoms stand, its own place first."""
+        """The places of the cause and its symptoms, its own first."""
         return tuple(dict.fromkeys(map(key_of, (self.trouble.head, *self.trouble.symptoms))))
 
     @property
     def verdicts(self) -> Mapping[Key, Verdict]:
-        """Return the verdict at each of these places, but for what is silenced."""
+        """The verdict at each of these places, without what is silenced."""
         found: dict[Key, Verdict] = {}
         for one in (self.trouble.head, *self.trouble.symptoms):
             if one.silenced is None:
@@ -52,37 +52,37 @@ class OpenCause:
 
 @dataclass(frozen=True, slots=True)
 class OpenNow:
-    """All that is not well."""
+    """Everything that is not healthy."""
 
     causes: tuple[OpenCause, ...] = ()
-    """What is to be repaired first before the others."""
+    """In order of repair."""
     unreached: tuple[CheckState, ...] = ()
-    """Devices that the last run which wanted them did not reach."""
+    """Devices that the last run which included them did not reach."""
     excused: Mapping[str, Silenced] = field(default_factory=dict)
-    """Those of them about which that is silenced."""
+    """Those of them for which this is silenced."""
 
     @property
     def counted(self) -> tuple[OpenCause, ...]:
-        """Return the causes of which not all is silenced."""
+        """The causes that are not completely silenced."""
         return tuple(one for one in self.causes if not one.trouble.is_silenced)
 
     @property
     def everything(self) -> tuple[OpenCause, ...]:
-        """Return the causes that count; devices that were not reached are some, too."""
+        """The causes that count, including unreached devices."""
         states = {one.key: one for one in self.unreached if one.key.device not in self.excused}
         missed = missed_groups((key.device, one.text) for key, one in states.items())
         return (*self.counted, *(_open_cause(one, states, {}, {}) for one in missed))
 
     @property
     def hidden(self) -> frozenset[Key]:
-        """Return where something is wrong that is silenced."""
+        """The places where something is wrong and silenced."""
         findings = (one for cause in self.causes for one in (cause.trouble.head, *cause.trouble.symptoms))
         excused = (one.key for one in self.unreached if one.key.device in self.excused)
         return frozenset((*(key_of(one) for one in findings if one.silenced is not None), *excused))
 
     @property
     def counts(self) -> Mapping[str, int]:
-        """Return how many causes are open by verdict, how many devices were not reached, and what is silenced."""
+        """The number of open causes by verdict, of unreached devices, and of silenced problems."""
         found = Counter(one.trouble.verdict.word for one in self.counted)
         return {
             **{word: found[word] for word in ("error", "fail", "warn")},
@@ -92,12 +92,12 @@ class OpenNow:
 
 
 def missed_groups(missed: Iterable[tuple[str, str]]) -> tuple[CauseGroup, ...]:
-    """Return devices that were not reached, by name and reason, as causes; many for one reason are one."""
+    """Group unreached devices, given as name and reason, into causes: many with one reason are one cause."""
     return cause_groups((Finding(Verdict.FAIL, text=why, device=name, check=REACHED) for name, why in missed), {})
 
 
 def open_now(states: Iterable[CheckState], runs: Iterable[tuple[CheckRun, Judgement]]) -> OpenNow:
-    """Return what is open by cause; the runs, the newest first, are those that judged it last, if they are kept."""
+    """Group bad states into causes; `runs`, newest first, are those that judged them last, if still stored."""
     bad = {one.key: one for one in states if one.verdict > Verdict.SKIPPED}
     unreached = tuple(bad.pop(key) for key in sorted(bad) if key.check == REACHED)
     missed_s = {one.key.device: one.seen_s for one in unreached}
@@ -121,7 +121,7 @@ def open_now(states: Iterable[CheckState], runs: Iterable[tuple[CheckRun, Judgem
 
 
 def _of_state(state: CheckState) -> Finding:
-    """Return what is known of a finding whose run is not kept any more."""
+    """Rebuild a finding whose run is no longer stored."""
     check, device, place = state.key
     return Finding(state.verdict, place, state.text, device="" if device == FABRIC else device, check=check)
 
@@ -141,22 +141,22 @@ Change = Literal["new", "worse", "better", "gone"]
 
 @dataclass(frozen=True, slots=True)
 class CauseTransition:
-    """A cause that is not as it was."""
+    """A cause that has changed."""
 
     word: Change | Literal["silenced"]
     cause: OpenCause
-    """As it is now; of one that is over, as it was."""
+    """Its current form; for one that is over, its last form."""
     before: Verdict
-    """Its verdict before; pass when it is new."""
+    """Its verdict before; pass if it is new."""
 
     @property
     def is_over(self) -> bool:
-        """Whether nothing of it counts any more."""
+        """Whether none of it counts any more."""
         return self.word in {"gone", "silenced"}
 
 
 def change_of(pairs: Iterable[tuple[Verdict, Verdict]]) -> Change | None:
-    """Return what became of a cause, by its verdicts before and now at each of its places; None when nothing did."""
+    """Return how a cause changed, from its verdicts before and now at each place; None if it did not."""
     found = tuple(pairs)
     if not any(before for before, _ in found):
         return "new" if any(now for _, now in found) else None
@@ -168,7 +168,7 @@ def change_of(pairs: Iterable[tuple[Verdict, Verdict]]) -> Change | None:
 
 
 def cause_changes(before: OpenNow, after: OpenNow) -> tuple[CauseTransition, ...]:
-    """Return the causes that changed, what is to be repaired first before the others; those that are gone last."""
+    """Return the causes that changed, in order of repair; those that are gone last."""
     return tuple(_changes(before.everything, after.everything, after.hidden))
 
 
@@ -196,7 +196,7 @@ def _verdicts(causes: Iterable[OpenCause]) -> Mapping[Key, Verdict]:
 
 
 def open_counts(states: Iterable[tuple[Key, str, Verdict]]) -> dict[str, int]:
-    """Return how many causes are open by verdict, and how many devices were not reached; each state names its cause."""
+    """Count open causes by verdict, and unreached devices; each state names its cause."""
     worst: dict[str, Verdict] = {}
     found: Counter[str] = Counter()
     for key, cause, verdict in states:

@@ -1,7 +1,7 @@
-"""The outbox: notifications are queued in the transaction of their run, and sent after that.
+"""The outbox: notifications are queued in the transaction of their run, and sent afterwards.
 
-A message that was sent once keeps its name and content, so that a receiver can drop duplicates. A process claims a
-message for a while before sending it; when the process dies, the next one takes over.
+A message keeps its id and content once it was sent, so that a receiver can drop duplicates. A process claims a
+message for a while before sending it; if the process dies, the next one takes over.
 """
 
 import secrets
@@ -23,9 +23,9 @@ from netkit.store.state import Key, States
 LONGEST_PAUSE_S = 3600.0
 """The longest pause after a receiver failed."""
 MOST_BYTES = 1 << 20
-"""Of a message, packed: what does not fit goes into the next one."""
+"""The size limit of a packed message: the rest goes into the next one."""
 Memory = Mapping[Key, str]
-"""What was last reported of each state, as the notifier encodes it; an empty text is forgotten."""
+"""The last notification of each state, as the notifier encodes it; an empty text deletes it."""
 
 
 class QueuedNotification(NamedTuple):
@@ -76,10 +76,10 @@ class Outbox:
     def claim(
         self, receiver: str, now_s: float, lease_s: float, *, outdated: Callable[[Any], Any] | None = None
     ) -> ClaimedMessage | None:
-        """Return the message a receiver is to be sent next; None when there is none, or it is not yet time.
+        """Claim the next message for a receiver; None if there is none, or it is not due yet.
 
-        What was never sent goes into one message, as much as one may hold. With `outdated` all there is does, sent or
-        not, and it says what is left of a body once there is a later one: no more is kept of it.
+        Notifications that were never sent go into one message, up to its size limit. With `outdated`, everything goes
+        into one message, sent before or not; it returns what remains of a body once a later one exists.
         """
         with writing(self._engine) as connection:
             waiting = rows(connection, self._unsent(receiver))
@@ -100,33 +100,32 @@ class Outbox:
             self._change(connection, claimed.rows, sent_s=now_s, claimed_until_s=0.0, data=b"")
 
     def failed(self, claimed: ClaimedMessage, due_s: float) -> None:
-        """Leave a message for another time."""
+        """Release a message for a later attempt."""
         with writing(self._engine) as connection:
             self._change(connection, claimed.rows, claimed_until_s=0.0, due_s=due_s, attempts=claimed.attempts + 1)
 
     def drop(self, claimed: ClaimedMessage) -> None:
-        """Forget a message that its receiver will never take."""
+        """Delete a message that its receiver will never accept."""
         with writing(self._engine) as connection:
             connection.execute(delete(schema.outbox).where(schema.outbox.c.id.in_(claimed.rows)))
 
     def waiting(self) -> tuple[WaitingMessages, ...]:
-        """Return what waits for each receiver, by name."""
+        """Return the queue of each receiver, by name."""
         table = schema.outbox
-        counts = {
-            "rounds": func.count(),
-            "queued_s": func.min(table.c.queued_s),
-            "attempts": func.max(table.c.attempts),
-        }
-        told = (one.label(name) for name, one in counts.items())
-        query = select(table.c.receiver, *told).where(self._is_mine, table.c.sent_s.is_(None))
+        counts = (
+            func.count().label("rounds"),
+            func.min(table.c.queued_s).label("queued_s"),
+            func.max(table.c.attempts).label("attempts"),
+        )
+        query = select(table.c.receiver, *counts).where(self._is_mine, table.c.sent_s.is_(None))
         with reading(self._engine) as connection:
             found = rows(connection, query.group_by(table.c.receiver).order_by(table.c.receiver))
         return tuple(WaitingMessages(**{str(name): value for name, value in one.items()}) for one in found)
 
     def give_up(self, receivers: Iterable[str], before_s: float, now_s: float) -> Mapping[str, int]:
-        """Drop what waits for too long, or for nobody; return how many rounds' news each receiver loses.
+        """Drop messages that are too old or have no receiver; return how many rounds each receiver loses.
 
-        What was sent is forgotten after the same time.
+        Sent messages are deleted after the same time.
         """
         table = schema.outbox
         is_hopeless = (table.c.queued_s < before_s) | table.c.receiver.not_in([short(name) for name in receivers])
@@ -143,7 +142,7 @@ class Outbox:
         return and_(table.c.fabric == self._source.fabric, table.c.lab == self._source.lab)
 
     def _unsent(self, receiver: str) -> Any:
-        """Return the query for what waits, without the bodies: of days there may be many."""
+        """Return the query for unsent messages, without their bodies: there may be many."""
         table = schema.outbox
         columns = [column for column in table.c if column.name != "data"]
         is_wanted = and_(self._is_mine, table.c.receiver == short(receiver), table.c.sent_s.is_(None))
@@ -158,7 +157,7 @@ class Outbox:
         return unpacked(found["data"], Any, f"message {row} to a receiver")
 
     def _trim(self, connection: Connection, rows: Sequence[int], outdated: Callable[[Any], Any]) -> None:
-        """Keep no more of bodies than what is left of them."""
+        """Reduce bodies to what remains of them."""
         for row in rows:
             body = self._body(connection, row)
             if (left := outdated(body)) != body:
@@ -169,13 +168,13 @@ class Outbox:
 
 
 def _is_time(waiting: Sequence[RowMapping], now_s: float, lease_s: float) -> bool:
-    """Whether nobody is sending, and it is due; what is further ahead than can be was written by a clock that was."""
+    """Whether no process is sending, and the message is due; times too far ahead stem from a wrong clock."""
     is_claimed = any(now_s < one["claimed_until_s"] <= now_s + lease_s for one in waiting)
     return not is_claimed and not now_s < waiting[0]["due_s"] <= now_s + LONGEST_PAUSE_S
 
 
 def _next(waiting: Sequence[RowMapping]) -> list[RowMapping]:
-    """Return the rows of the message that was sent before, else the first of those that were in none yet."""
+    """Return the rows of the message sent before, else as many unsent rows as fit."""
     if name := waiting[0]["message"]:
         return [one for one in waiting if one["message"] == name]
     ends = accumulate(one["size"] for one in waiting)
@@ -186,10 +185,12 @@ def queue(
     connection: Connection, source: Source, states: States, decide: Decide, ends: Sequence[SilenceEnd] = ()
 ) -> None:
     """Queue the notifications of a run within its transaction."""
-    memory = _memory(connection, source)
-    telling = decide(memory, states, ends)
-    _remember(connection, source, telling.memory)
-    rows = [
+    table = schema.notified
+    known = rows(connection, select(table).where(table.c.fabric == source.fabric, table.c.lab == source.lab))
+    memory = {Key(one["check_name"], one["device"], one["place"]): one["data"] for one in known}
+    decision = decide(memory, states, ends)
+    _remember(connection, source, decision.memory)
+    queued = [
         {
             "fabric": source.fabric,
             "lab": source.lab,
@@ -201,21 +202,14 @@ def queue(
             "claimed_until_s": 0.0,
             "data": packed(post.body),
         }
-        for post in telling.posts
+        for post in decision.posts
     ]
-    if rows:
-        connection.execute(insert(schema.outbox), rows)
-
-
-def _memory(connection: Connection, source: Source) -> dict[Key, str]:
-    table = schema.notified
-    wanted = select(table).where(table.c.fabric == source.fabric, table.c.lab == source.lab)
-    found = rows(connection, wanted)
-    return {Key(one["check_name"], one["device"], one["place"]): one["data"] for one in found}
+    if queued:
+        connection.execute(insert(schema.outbox), queued)
 
 
 def _remember(connection: Connection, source: Source, memory: Memory) -> None:
-    """Replace rows that changed, by statements that both databases know."""
+    """Replace changed rows, with statements that both databases support."""
     table = schema.notified
     for key in memory:
         is_it = and_(table.c.check_name == key.check, table.c.device == key.device, table.c.place == key.place)

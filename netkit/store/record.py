@@ -1,4 +1,4 @@
-"""What is kept of a run of checks, and how: plain values, compressed where there are many."""
+"""The stored form of a run of checks: plain values, compressed where there are many."""
 
 import json
 import re
@@ -12,7 +12,7 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 
 from netkit import __version__
-from netkit.facts import Absent, Facts
+from netkit.facts import Absent
 from netkit.facts.device import KINDS, NOT_ASKED
 from netkit.judge import CheckContext, Finding, Silenced, Verdict
 from netkit.judge.cause import Layers
@@ -24,20 +24,20 @@ UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 
 
 def clean(text: str) -> str:
-    """Return text without characters that a database cannot store."""
+    """Replace characters that a database cannot store."""
     return UNSTORABLE.sub("\ufffd", text)
 
 
 def short(text: str) -> str:
-    """Return text that fits a name."""
+    """Truncate text to the length of a name column."""
     return clean(text)[:LONGEST_NAME]
 
 
 Pairs = tuple[tuple[str, str], ...]
 EarlierFinding = tuple[Verdict, str, str, str, Pairs, str, str, str, tuple[str, ...]]
-"""As findings were kept before they said whether they are symptoms."""
+"""Findings stored before symptoms were recorded."""
 LinkedFinding = tuple[Verdict, str, str, str, Pairs, str, str, str, tuple[str, ...], tuple[str, ...], bool]
-"""As they were before there were silences."""
+"""Findings stored before silences existed."""
 StoredFinding = tuple[
     Verdict, str, str, str, Pairs, str, str, str, tuple[str, ...], tuple[str, ...], bool, Silenced | None
 ]
@@ -46,7 +46,7 @@ StoredResult = tuple[str, str, Verdict, int, tuple[StoredFinding | LinkedFinding
 
 @dataclass(frozen=True, slots=True)
 class StoredJudgement:
-    """A judgement as it is kept."""
+    """The stored form of a judgement."""
 
     results: tuple[StoredResult, ...]
     unreached: Pairs
@@ -55,7 +55,7 @@ class StoredJudgement:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Whose runs: those of a fabric, or those of a lab of it, which say nothing about the fabric."""
+    """The owner of runs: a fabric, or a lab of it, whose runs say nothing about the fabric."""
 
     fabric: str
     lab: str = ""
@@ -63,23 +63,23 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """How much a run looked at."""
+    """The size and result of a run."""
 
     examined: int = 0
     skipped: int = 0
     absent: int = 0
-    """Facts that devices were asked for and did not report."""
+    """Facts that were requested but not reported."""
     unreached: int = 0
     warnings: int = 0
     failures: int = 0
     errors: int = 0
     silenced: int = 0
-    """Findings, and devices that were not reached, that do not count."""
+    """Findings and unreached devices that do not count."""
 
 
 @dataclass(frozen=True, slots=True)
 class CheckRun:
-    """A run of checks: what it was, and how it came out."""
+    """A run of checks and its result."""
 
     name: str
     source: Source
@@ -87,20 +87,20 @@ class CheckRun:
     window_s: float
     devices: int
     layers: Layers
-    """The checks it ran, and the layer of each."""
+    """The checks that ran, and the layer of each."""
     verdict: Verdict
     exit_code: int
     counts: Counts
     intent: str
-    """A digest of the intent it was held against."""
+    """The digest of the intent at that time."""
     version: str
-    """The netkit that judged."""
+    """The version of netkit."""
 
 
 def run_of(
     source: Source, context: CheckContext, judgement: Judgement, layers: Layers, intent: str, exit_code: int
 ) -> CheckRun:
-    """Return a run as it is kept."""
+    """Make the stored form of a run."""
     return CheckRun(
         run_name(context.snapshot.taken_s),
         source,
@@ -117,15 +117,16 @@ def run_of(
 
 
 def run_name(taken_s: float) -> str:
-    """Return a name for a run that no other has, with the time in front."""
+    """Return a unique name that begins with the time."""
     return f"{time.strftime('%Y%m%dT%H%M%S', time.gmtime(taken_s))}-{secrets.token_hex(3)}"
 
 
 def _counts(judgement: Judgement, context: CheckContext) -> Counts:
+    facts = [getattr(seen.facts, kind) for seen in context.devices.values() for kind in KINDS]
     return Counts(
         judgement.examined,
         judgement.count(Verdict.SKIPPED),
-        sum(_absent(seen.facts) for seen in context.devices.values()),
+        sum(isinstance(fact, Absent) and fact != NOT_ASKED for fact in facts),
         len(judgement.unreached),
         judgement.count(Verdict.WARN),
         judgement.count(Verdict.FAIL),
@@ -134,22 +135,17 @@ def _counts(judgement: Judgement, context: CheckContext) -> Counts:
     )
 
 
-def _absent(facts: Facts) -> int:
-    found = [getattr(facts, kind) for kind in KINDS]
-    return sum(isinstance(fact, Absent) and fact != NOT_ASKED for fact in found)
-
-
 def packed(value: object) -> bytes:
-    """Return plain values in few bytes."""
+    """Compress plain values."""
     return zlib.compress(json.dumps(value, separators=(",", ":")).encode(), 1)
 
 
 class DamagedError(Exception):
-    """What a store holds is not what netkit wrote there; the text says where."""
+    """A store holds something that netkit did not write; the text says where."""
 
 
 def unpacked(data: bytes, kind: Any, what: str) -> Any:
-    """Return plain values of a kind again; DamagedError when the data holds anything else."""
+    """Decompress plain values of a type; DamagedError for anything else."""
     try:
         return sound(json.loads(zlib.decompress(data)), kind, what)
     except (ValueError, RecursionError, zlib.error):
@@ -157,7 +153,7 @@ def unpacked(data: bytes, kind: Any, what: str) -> Any:
 
 
 def sound(value: object, kind: Any, what: str) -> Any:
-    """Return plain values that are of a kind all through; else DamagedError."""
+    """Validate plain values of a type; DamagedError for anything else."""
     try:
         return _adapter(kind).validate_python(value)
     except ValidationError:
@@ -170,7 +166,6 @@ def _adapter(kind: Any) -> TypeAdapter[Any]:
 
 
 def judgement_data(judgement: Judgement) -> bytes:
-    """Return a judgement in few bytes."""
     results = [
         (one.check, one.device, one.verdict, one.examined, one.findings, one.left_out) for one in judgement.results
     ]
@@ -178,7 +173,6 @@ def judgement_data(judgement: Judgement) -> bytes:
 
 
 def judgement_of(data: bytes, what: str) -> Judgement:
-    """Return a judgement again."""
     plain: StoredJudgement = unpacked(data, StoredJudgement, what)
     results = tuple(
         CheckResult(check, device, verdict, examined, tuple(Finding(*one) for one in found), left_out)

@@ -1,4 +1,4 @@
-"""What is kept as rows, and rows as what was kept."""
+"""Conversion of values to rows and back."""
 
 import json
 import re
@@ -9,7 +9,7 @@ from typing import Any
 from pydantic import FiniteFloat
 from sqlalchemy import RowMapping
 
-from netkit.facts import Observation, Sample, Snapshot
+from netkit.facts import Sample, Snapshot
 from netkit.facts.device import Absent
 from netkit.judge import Verdict
 from netkit.judge.check import Layer
@@ -33,29 +33,28 @@ from netkit.store.state import CheckState, Key
 Row = dict[str, Any]
 HOUR_S = 3600
 NAME = re.compile(r"[\w.-]{1,64}")
-"""Of a run: reports are in files of that name."""
+"""The name of a run, which is also the name of its report file."""
 EXIT_CODES = range(256)
 
 
 @dataclass(frozen=True, slots=True)
 class StoredReadings:
-    """What the modules of a device measured, as it is kept."""
+    """The stored form of the measurements of a device's modules."""
 
     values: dict[str, dict[str, FiniteFloat]]
     serials: dict[str, str]
 
 
 def of_source(source: Source) -> Row:
-    """Return whose row something is."""
+    """Return the columns of the owner."""
     return {"fabric": source.fabric, "lab": source.lab}
 
 
 def run_row(run: CheckRun, judgement: Judgement) -> Row:
-    """Return a run."""
-    told = ("name", "taken_s", "window_s", "devices", "exit_code", "intent", "version")
+    columns = ("name", "taken_s", "window_s", "devices", "exit_code", "intent", "version")
     return {
         **of_source(run.source),
-        **{name: getattr(run, name) for name in told},
+        **{name: getattr(run, name) for name in columns},
         **asdict(run.counts),
         "layers": json.dumps(dict(run.layers)),
         "verdict": int(run.verdict),
@@ -64,7 +63,6 @@ def run_row(run: CheckRun, judgement: Judgement) -> Row:
 
 
 def run_of_row(row: RowMapping) -> CheckRun:
-    """Return a run again."""
     what = f"row of run {row['id']}"
     if not NAME.fullmatch(row["name"]) or row["exit_code"] not in EXIT_CODES:
         raise DamagedError(f"the {what} is damaged")
@@ -88,7 +86,7 @@ def run_of_row(row: RowMapping) -> CheckRun:
 
 
 def finding_rows(run: int, judgement: Judgement) -> Iterator[Row]:
-    """Yield the findings that say something is wrong."""
+    """Yield the findings that are worse than skipped."""
     bad = (finding for finding in judgement.findings if finding.verdict > Verdict.SKIPPED)
     for number, finding in enumerate(bad):
         names = {"check_name": short(finding.check), "device": short(finding.device or FABRIC)}
@@ -97,7 +95,7 @@ def finding_rows(run: int, judgement: Judgement) -> Iterator[Row]:
 
 
 def reading_rows(source: Source, snapshot: Snapshot) -> Iterator[Row]:
-    """Yield what the modules of each device measured; an hour keeps the first of its readings."""
+    """Yield the measurements of each device; the first in an hour is kept."""
     for name, one in snapshot.devices.items():
         found = measured(snapshot.taken_s, one.facts)
         if found.values:
@@ -107,7 +105,6 @@ def reading_rows(source: Source, snapshot: Snapshot) -> Iterator[Row]:
 
 
 def measured_of_row(row: RowMapping) -> Measured:
-    """Return what the modules of a device measured again."""
     found = unpacked(row["data"], StoredReadings, f"row of readings of {row['device']}")
     return Measured(row["at_s"], found.values, found.serials)
 
@@ -115,25 +112,21 @@ def measured_of_row(row: RowMapping) -> Measured:
 def counter_rows(source: Source, snapshot: Snapshot) -> Iterator[Row]:
     """Yield the last counters of each device."""
     for name, one in snapshot.devices.items():
-        if one.samples:
-            yield {**of_source(source), "device": name, **_counted(one)}
-
-
-def _counted(one: Observation) -> Row:
-    last, system = one.samples[-1], one.facts.system
-    boot, uptime_s = ("", None) if isinstance(system, Absent) else (system.boot, system.uptime_s)
-    data = packed({name: dict(places) for name, places in last.counters.items()})
-    return {"at_s": last.at_s, "boot": clean(boot), "uptime_s": uptime_s, "data": data}
+        if not one.samples:
+            continue
+        last, system = one.samples[-1], one.facts.system
+        boot, uptime_s = ("", None) if isinstance(system, Absent) else (system.boot, system.uptime_s)
+        data = packed({counter: dict(places) for counter, places in last.counters.items()})
+        counted = {"at_s": last.at_s, "boot": clean(boot), "uptime_s": uptime_s, "data": data}
+        yield {**of_source(source), "device": name, **counted}
 
 
 def earlier_of_row(row: RowMapping) -> Earlier:
-    """Return the last counters of a device again."""
     found = unpacked(row["data"], dict[str, dict[str, int]], f"row of counters of {row['device']}")
     return Earlier(Sample(row["at_s"], found), row["boot"], row["uptime_s"])
 
 
 def state_row(source: Source, state: CheckState) -> Row:
-    """Return how a check stands."""
     check, device, place = state.key
     key = {"check_name": short(check), "device": short(device), "place": short(place)}
     times = {"since_s": state.since_s, "seen_s": state.seen_s}
@@ -141,7 +134,6 @@ def state_row(source: Source, state: CheckState) -> Row:
 
 
 def state_of_row(row: RowMapping) -> CheckState:
-    """Return how a check stands again."""
     key = Key(row["check_name"], row["device"], row["place"])
     verdict = sound(row["verdict"], Verdict, f"row of the state of {key.id}")
     return CheckState(key, verdict, row["since_s"], row["seen_s"], row["text"])

@@ -1,12 +1,12 @@
-"""The tables, as the newest revision leaves them. A change here is a new file in `migrations/versions/`.
+"""The tables in their newest revision. A change here needs a new file in `migrations/versions/`.
 
-A judgement is kept whole, to be shown again; its findings stand beside it as rows, for queries of the user's own.
+A judgement is stored whole, to be shown again; its findings are stored as rows, too, for the user's own queries.
 """
 
 from sqlalchemy import Column, Float, ForeignKey, Index, Integer, LargeBinary, MetaData, String, Table, Text
 
 HEAD = "0004"
-"""The revision this netkit works on."""
+"""The revision of this version of netkit."""
 VERSION_TABLE = "netkit_version"
 metadata = MetaData()
 

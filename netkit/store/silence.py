@@ -1,4 +1,4 @@
-"""What is remembered of silences from run to run: what each one silenced, and which have ended. Pure."""
+"""The memory of silences from run to run: what each one covered, and which have ended."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -11,13 +11,13 @@ from netkit.store.record import DamagedError, sound
 from netkit.store.state import CheckState, Key, States, key_of, reached_key
 
 MOST_KEYS = 1000
-"""So many places are remembered of one silence."""
+"""The limit of places remembered for one silence."""
 StoredSilence = tuple[str, tuple[str, ...], tuple[str, ...], str, tuple[tuple[str, str, str], ...]]
 
 
 @dataclass(frozen=True, slots=True)
 class KnownSilence:
-    """A silence or an acknowledgement as the run before knew it."""
+    """A silence or an acknowledgement as of the last run."""
 
     kind: str
     checks: tuple[str, ...]
@@ -25,28 +25,28 @@ class KnownSilence:
     """Devices, and `DEVICE:PLACE`."""
     by: str
     keys: tuple[Key, ...] = ()
-    """What it silenced."""
+    """The places it silenced."""
     ended_s: float | None = None
 
     @property
     def about(self) -> str:
-        """Return what it is about, in a few words."""
+        """What it covers, in a few words."""
         return f"{', '.join(self.checks)} on {', '.join(self.places)}"
 
 
 @dataclass(frozen=True, slots=True)
 class SilenceEnd:
-    """A silence or an acknowledgement that has ended with a run."""
+    """A silence or an acknowledgement that ended with a run."""
 
     id: str
     known: KnownSilence
     why: str
     again: tuple[CheckState, ...] = ()
-    """What it silenced before and counts now."""
+    """The states it silenced before that count now."""
 
     @property
     def text(self) -> str:
-        """Return it in a line."""
+        """The end in one line."""
         one = self.known
         again = f"; {len(self.again)} {'finding counts' if len(self.again) == 1 else 'findings count'} again"
         return f"{one.kind} {self.id} of {one.about} by {one.by}: {self.why}{again * bool(self.again)}"
@@ -54,7 +54,7 @@ class SilenceEnd:
 
 @dataclass(frozen=True, slots=True)
 class SilenceMemory:
-    """What a run leaves for the next one, and what ended with it."""
+    """What a run remembers for the next one, and what ended with it."""
 
     known: Mapping[str, KnownSilence]
     ends: tuple[SilenceEnd, ...] = ()
@@ -62,15 +62,15 @@ class SilenceMemory:
 
 @dataclass(frozen=True, slots=True)
 class SavedRun:
-    """What became of a run in the store."""
+    """The result of saving a run."""
 
     changes: tuple[CheckState, ...] = ()
-    """What changed since the run before, silenced or not."""
+    """The states that changed since the run before, silenced or not."""
     ends: tuple[SilenceEnd, ...] = ()
 
 
 def healed(known: Mapping[str, KnownSilence], silences: Iterable[Silence]) -> frozenset[str]:
-    """Return the acknowledgements whose finding was well since they were made: they cover nothing any more."""
+    """Return the acknowledgements whose finding has passed since they were made: they no longer cover anything."""
     found = ((one, known.get(one.id)) for one in silences if one.fault is not None)
     return frozenset(
         one.id for one, before in found if before and before.ended_s is not None and one.begins_s <= before.ended_s
@@ -84,7 +84,7 @@ def remembered(
     judged: States,
     now_s: float,
 ) -> SilenceMemory:
-    """Return what is known after a run, from the states it judged."""
+    """Return the memory after a run, from the states it judged."""
     open_now = open_states(judgement, judged)
     keys = _silenced_keys(judgement)
     over = healed(before, silences := tuple(silences))
@@ -104,7 +104,7 @@ def remembered(
                 end(one.id, was, "its time is over")
             after[one.id] = replace(now, ended_s=now_s)
         elif one.fault is not None and _is_well(one, judged):
-            end(one.id, was or now, "it is well again")
+            end(one.id, was or now, "its finding is gone")
             after[one.id] = replace(now, ended_s=now_s)
         elif one.is_active(now_s):
             unseen = () if was is None or was.ended_s is not None else (key for key in was.keys if key not in judged)
@@ -116,7 +116,7 @@ def remembered(
 
 
 def open_states(judgement: Judgement, judged: States) -> Mapping[Key, CheckState]:
-    """Return how things stand without what is silenced, where anything is left."""
+    """Return the states without what is silenced, where anything is left."""
     found: dict[Key, CheckState] = {}
     for finding in judgement.findings:
         key = key_of(finding)
@@ -129,14 +129,14 @@ def open_states(judgement: Judgement, judged: States) -> Mapping[Key, CheckState
 
 
 def silenced_states(judgement: Judgement, judged: States) -> Mapping[Key, CheckState]:
-    """Return how those things stand that a silence touches: as they are without what is silenced, and how it is."""
+    """Return the states a silence touches: as they are without what is silenced, or as passed."""
     open_now = open_states(judgement, judged)
     keys = {key for found in _silenced_keys(judgement).values() for key in found if key in judged}
     return {key: open_now.get(key, replace(judged[key], verdict=Verdict.PASS)) for key in keys}
 
 
 def silenced_keys(judgement: Judgement) -> frozenset[Key]:
-    """Return where all that is wrong is silenced."""
+    """Return the places where everything wrong is silenced."""
     counting = {key_of(one) for one in judgement.findings if one.verdict > Verdict.SKIPPED and one.silenced is None}
     return frozenset(key for found in _silenced_keys(judgement).values() for key in found) - counting
 
@@ -152,19 +152,19 @@ def _silenced_keys(judgement: Judgement) -> Mapping[str, set[Key]]:
 
 
 def _is_well(one: Silence, judged: States) -> bool:
-    """Whether the one finding that is acknowledged was looked for and is gone."""
+    """Whether the acknowledged finding was looked for and is gone."""
     subject = one.subjects[0]
     state = judged.get(Key(one.checks[0], subject.device, subject.place))
     return state is not None and state.verdict is Verdict.PASS
 
 
 def silence_data(known: KnownSilence) -> str:
-    """Return what is remembered as text."""
+    """Encode what is remembered."""
     return json.dumps([known.kind, known.checks, known.places, known.by, known.keys])
 
 
 def silence_of(data: str, ended_s: float | None) -> KnownSilence:
-    """Return what is remembered again."""
+    """Decode what is remembered."""
     what = "row of a silence"
     try:
         plain = json.loads(data)

@@ -1,6 +1,6 @@
-"""How each check stands at each place, and since when: what a notifier or a monitoring system asks for. Pure."""
+"""The state of each check at each place, and since when: for notifications and monitoring."""
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -9,12 +9,12 @@ from netkit.judge.run import FABRIC, CheckResult, Judgement
 from netkit.judge.silence import REACHED
 from netkit.store.record import short
 
-GONE = "it is not part of the fabric any more"
-UNCHECKED = "its check is not there any more"
+GONE = "it is no longer part of the fabric"
+UNCHECKED = "its check no longer exists"
 
 
 class Key(NamedTuple):
-    """Where something stands; the same in every run."""
+    """The place of a state; the same in every run."""
 
     check: str
     device: str
@@ -22,78 +22,79 @@ class Key(NamedTuple):
 
     @property
     def id(self) -> str:
-        """Return it as people and files write it."""
+        """The key as people and files write it."""
         return f"{self.check}[{self.device}]" + (f" {self.place}" if self.place else "")
 
 
 @dataclass(frozen=True, slots=True)
 class CheckState:
-    """How a check stands at a place. There is one for every place that was ever worse than skipped."""
+    """The state of a check at a place. One exists for every place that was ever worse than skipped."""
 
     key: Key
     verdict: Verdict
     since_s: float
-    """The run that first had this verdict after another one."""
+    """The time of the first run with this verdict."""
     seen_s: float
-    """The last run that judged it."""
+    """The time of the last run that judged it."""
     text: str = ""
 
 
 States = Mapping[Key, CheckState]
 Peers = Mapping[tuple[str, str], str]
-"""What each port is cabled to by design: device and port → device."""
+"""The cabling by design: device and port → device."""
 
 
 def key_of(finding: Finding) -> Key:
-    """Return where a finding stands."""
+    """Return the place of a finding."""
     return Key(short(finding.check), short(finding.device or FABRIC), short(finding.place))
 
 
 def reached_key(name: str) -> Key:
-    """Return where it stands whether a device was reached."""
+    """Return the place of a device's reachability."""
     return Key(REACHED, short(name))
 
 
 def after(before: States, judgement: Judgement, names: Iterable[str], taken_s: float) -> States:
-    """Return the states that a run adds or changes; what it did not judge stays as it was.
+    """Return the states that a run adds or changes; what it did not judge keeps its state.
 
-    A place is healthy again only when it was judged and nothing was found there.
+    A place passes again only if it was judged and nothing was found there.
     """
-    found = {**_bad(judgement), **dict(_missed(judgement))}
+    missed = {reached_key(name): (Verdict.FAIL, why) for name, why in judgement.unreached}
+    found = {**_bad(judgement), **missed}
     reached = _reached(names, judgement)
     judged = {(one.check, one.device): _Judged.of(one) for one in judgement.results}
     for key in before:
         if key not in found and (verdict := _verdict(key, judged, reached)) is not None:
             found[key] = (verdict, "")
-    return {key: _next(before.get(key), key, *told, taken_s) for key, told in found.items()}
+    return {key: _next(before.get(key), key, verdict, text, taken_s) for key, (verdict, text) in found.items()}
 
 
 @dataclass(frozen=True, slots=True)
 class Extent:
-    """What there is; how other things stood is over."""
+    """The devices and checks that exist; states of others are over."""
 
     devices: Collection[str]
     """All devices of the fabric."""
     checks: Collection[str] | None = None
-    """All checks; None where only some were asked for."""
+    """All checks; None if only some were selected."""
 
     def lacks(self, key: Key) -> str:
-        """Return why nobody will ever look there again; empty where somebody may."""
+        """Return why a place will never be judged again; empty if it may be."""
         if key.device != FABRIC and key.device not in self.devices:
             return GONE
         return UNCHECKED if self.checks is not None and key.check not in {REACHED, *self.checks} else ""
 
 
 def over(before: States, extent: Extent, taken_s: float) -> States:
-    """Return the states that were bad at places, or by checks, that are no longer there: nobody else ends them."""
+    """Return the bad states of devices and checks that no longer exist, ended: no run would end them."""
     bad = ((key, one) for key, one in before.items() if one.verdict is not Verdict.PASS)
     return {key: _next(one, key, Verdict.PASS, why, taken_s) for key, one in bad if (why := extent.lacks(key))}
 
 
 def without_half_seen(states: States, judgement: Judgement, names: Iterable[str], peers: Peers) -> States:
-    """Return states without what is well only because nobody looked at the other end of its cable.
+    """Drop states that pass only because the other end of their cable was not seen.
 
-    Checks of the fabric compare both ends, and find nothing where one of them was not seen.
+    Checks of the fabric compare both ends, and find nothing if one of them is missing.
     """
     seen = {"", *_reached(names, judgement)}
     by_device = {(one.check, one.device) for one in judgement.results}
@@ -109,7 +110,7 @@ def _reached(names: Iterable[str], judgement: Judgement) -> frozenset[str]:
 
 
 def _far(key: Key, peers: Peers) -> str:
-    """Return the device at the other end of a port, or of one whose priority or lane this is; empty without a cable."""
+    """Return the device at the other end of a port, given the port, its priority or its lane; empty without a cable."""
     return peers.get((key.device, key.place)) or peers.get((key.device, _port(key.place)), "")
 
 
@@ -118,12 +119,12 @@ def _port(place: str) -> str:
 
 
 class _Judged(NamedTuple):
-    """What a result says of places it has no bad finding for."""
+    """The meaning of a result for places without a bad finding."""
 
     is_whole: bool
-    """Whether anything was judged, and nothing left out."""
+    """Something was judged, and nothing left out."""
     unknown: frozenset[tuple[str, str]]
-    """Device and place of what could not be judged; without a place, the device as a whole."""
+    """Device and place of what could not be judged; without a place, the whole device."""
 
     @classmethod
     def of(cls, result: CheckResult) -> "_Judged":
@@ -131,8 +132,8 @@ class _Judged(NamedTuple):
         is_whole = bool(result.examined) and not result.left_out
         return cls(is_whole, frozenset((one.device or FABRIC, one.place) for one in unknown))
 
-    def tells(self, key: Key) -> bool:
-        """Whether a place that is not among the findings is well."""
+    def passes(self, key: Key) -> bool:
+        """Whether a place without a finding passes."""
         around = {(key.device, key.place), (key.device, _port(key.place)), (key.device, "")}
         is_known = not around & self.unknown and all(device != FABRIC for device, _ in self.unknown)
         return self.is_whole and is_known
@@ -147,18 +148,13 @@ def _bad(judgement: Judgement) -> dict[Key, tuple[Verdict, str]]:
     return found
 
 
-def _missed(judgement: Judgement) -> Iterator[tuple[Key, tuple[Verdict, str]]]:
-    for name, why in judgement.unreached:
-        yield reached_key(name), (Verdict.FAIL, why)
-
-
 def _verdict(key: Key, judged: Mapping[tuple[str, str], _Judged], reached: frozenset[str]) -> Verdict | None:
-    """Return how a place stands that nothing bad was found at; None when the run does not report."""
+    """Return the verdict of a place without a bad finding; None if the run does not cover it."""
     if key.check == REACHED:
         return Verdict.PASS if key.device in reached else None
     result = judged.get((key.check, key.device)) or judged.get((key.check, FABRIC))
     is_reached = key.device == FABRIC or key.device in reached
-    return Verdict.PASS if is_reached and result is not None and result.tells(key) else None
+    return Verdict.PASS if is_reached and result is not None and result.passes(key) else None
 
 
 def _next(before: CheckState | None, key: Key, verdict: Verdict, text: str, taken_s: float) -> CheckState:

@@ -1,10 +1,9 @@
-"""The store: runs of checks are saved whole or not at all, read while others write, and dropped when they are old."""
+"""The store: runs of checks are saved atomically, read while others write, and dropped when they are old."""
 
 import contextlib
 import os
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
@@ -41,49 +40,44 @@ KEEP_S = 90.0 * DAY_S
 
 
 def prune(connection: Connection, source: Source, before_s: float, now_s: float) -> None:
-    """Drop what was seen before a time; of readings older than a day, keep one a day."""
+    """Drop what is older than a time; of measurements older than a day, keep one per day."""
     runs, findings, readings = schema.runs, schema.findings, schema.readings
     too_old = and_(runs.c.fabric == source.fabric, runs.c.lab == source.lab, runs.c.taken_s < before_s)
     connection.execute(delete(findings).where(findings.c.run.in_(select(runs.c.id).where(too_old))))
     connection.execute(delete(runs).where(too_old))
     mine = and_(readings.c.fabric == source.fabric, readings.c.lab == source.lab)
     connection.execute(delete(readings).where(mine, readings.c.at_s < before_s))
-    _thin(connection, source, now_s)
+    # Keep the first reading of each day that is over.
+    other = schema.readings.alias()
+    is_same = and_(*(readings.c[name] == other.c[name] for name in ("fabric", "lab", "device")))
+    is_earlier = and_(other.c.hour >= readings.c.hour - readings.c.hour % DAY_HOURS, other.c.hour < readings.c.hour)
+    has_earlier = exists().where(is_same, is_earlier)
+    connection.execute(delete(readings).where(mine, readings.c.at_s < now_s - DAY_S, has_earlier))
     _forget(connection, source, before_s)
 
 
-def _thin(connection: Connection, source: Source, now_s: float) -> None:
-    """Keep the first reading of each day that is over."""
-    one, other = schema.readings, schema.readings.alias()
-    is_same = and_(*(one.c[name] == other.c[name] for name in ("fabric", "lab", "device")))
-    is_earlier = and_(other.c.hour >= one.c.hour - one.c.hour % DAY_HOURS, other.c.hour < one.c.hour)
-    has_earlier = exists().where(is_same, is_earlier)
-    is_mine = and_(one.c.fabric == source.fabric, one.c.lab == source.lab)
-    connection.execute(delete(one).where(is_mine, one.c.at_s < now_s - DAY_S, has_earlier))
-
-
 def _forget(connection: Connection, source: Source, before_s: float) -> None:
-    """Drop counters and states of what nobody saw for long, and what has been well for long."""
+    """Drop counters and states that were not seen for long, and states that passed long ago."""
     counters, states = schema.counters, schema.states
     mine = and_(counters.c.fabric == source.fabric, counters.c.lab == source.lab)
     connection.execute(delete(counters).where(mine, counters.c.at_s < before_s))
     of_source = and_(states.c.fabric == source.fabric, states.c.lab == source.lab)
-    is_long_well = and_(states.c.verdict == int(Verdict.PASS), states.c.since_s < before_s)
-    connection.execute(delete(states).where(of_source, (states.c.seen_s < before_s) | is_long_well))
-    told = schema.notified
-    is_same = and_(*(told.c[name] == states.c[name] for name in ("fabric", "lab", "check_name", "device", "place")))
-    of_told = and_(told.c.fabric == source.fabric, told.c.lab == source.lab)
-    connection.execute(delete(told).where(of_told, ~exists().where(is_same)))
+    passed_long_ago = and_(states.c.verdict == int(Verdict.PASS), states.c.since_s < before_s)
+    connection.execute(delete(states).where(of_source, (states.c.seen_s < before_s) | passed_long_ago))
+    notified = schema.notified
+    names = ("fabric", "lab", "check_name", "device", "place")
+    is_same = and_(*(notified.c[name] == states.c[name] for name in names))
+    connection.execute(delete(notified).where(_is_of(notified, source), ~exists().where(is_same)))
 
 
 ALL = 1_000_000
 MOST_JOINED = 20
-"""Judgements are large: states last seen before this many runs are reported without a remedy."""
+"""Judgements are large: states last seen before this many runs are shown without a remedy."""
 AHEAD_S = 60.0
-"""What was seen later than so long from now was stored while a clock was ahead, and comes before nothing."""
+"""Tolerance for times ahead of now: a run beyond it was stored under a wrong clock, and precedes nothing."""
 
 Remember = Callable[[Mapping[str, KnownSilence], state.States], SilenceMemory]
-"""Decides within the transaction of a run what is remembered of silences, from what was and the states it judged."""
+"""Updates the memory of silences within the transaction of a run, from that before and the states it judged."""
 
 
 class Store:
@@ -113,10 +107,10 @@ class Store:
         extent: state.Extent | None = None,
         silences: Remember | None = None,
     ) -> SavedRun:
-        """Keep a run and what it saw, drop what is too old, and return what changed since the run before.
+        """Save a run and its data, drop what is too old, and return what changed since the run before.
 
-        A run that was taken before the newest one is kept, but changes neither states nor counters, and queues nothing.
-        A run from the future is not the newest, and expires nothing.
+        A run older than the newest one is saved, but changes neither states nor counters, and queues nothing. A run
+        from the future is not the newest, and expires nothing.
         """
         with writing(self._engine) as connection:
             is_right = schema.runs.c.taken_s <= time.time() + AHEAD_S
@@ -137,28 +131,28 @@ class Store:
             return SavedRun(changed, ends)
 
     def runs(self, source: Source, most: int = ALL) -> tuple[CheckRun, ...]:
-        """Return the runs that are kept, the newest first; those from the future are the last."""
+        """Return the stored runs, newest first; those from the future come last."""
         columns = [column for column in schema.runs.c if column.name != "judgement"]
         order = (schema.runs.c.taken_s.desc(), schema.runs.c.id.desc())
         query = select(*columns).where(_is_of(schema.runs, source)).order_by(*order)
         is_ahead = schema.runs.c.taken_s > time.time() + AHEAD_S
         found: list[CheckRun] = []
         with reading(self._engine) as connection:
-            for which in (~is_ahead, is_ahead):  # not one query, which could use no index
+            for which in (~is_ahead, is_ahead):  # two queries, since one could not use the index
                 found += map(row.run_of_row, rows(connection, query.where(which).limit(most - len(found))))
         return tuple(found)
 
     def judgement(self, run: CheckRun) -> Judgement:
-        """Return what the checks of a run said."""
+        """Return the judgement of a run."""
         query = select(schema.runs.c.judgement).where(schema.runs.c.name == run.name)
         with reading(self._engine) as connection:
             found = rows(connection, query)
             if found:
                 return judgement_of(found[0]["judgement"], f"run {run.name}")
-        raise StoreError(Problem(f"the run {run.name} is not kept any more", "netkit history --checks lists them"))
+        raise StoreError(Problem(f"the run {run.name} is no longer stored", "netkit history --checks lists them"))
 
     def readings(self, source: Source, device: str, before_s: float) -> Sequence[Measured]:
-        """Return what the modules of a device measured before a time, earliest first."""
+        """Return the measurements of a device's modules before a time, earliest first."""
         table = schema.readings
         wanted = _is_of(table, source) & (table.c.device == device) & (table.c.at_s < before_s)
         with reading(self._engine) as connection:
@@ -174,13 +168,13 @@ class Store:
             return {one["device"]: row.earlier_of_row(one) for one in found}
 
     def latest_states(self, source: Source) -> tuple[state.CheckState, ...]:
-        """Return how each check stands at each place that it ever found something at, by name."""
+        """Return the state of each check at each place where it ever found something, by name."""
         with reading(self._engine) as connection:
             found = self._states(connection, source)
         return tuple(found[key] for key in sorted(found))
 
     def open_now(self, source: Source) -> OpenNow:
-        """Return all that is not well, by cause."""
+        """Return everything that is not healthy, by cause."""
         table = schema.runs
         with reading(self._engine) as connection:
             states = self._states(connection, source)
@@ -192,7 +186,7 @@ class Store:
             return open_now(states.values(), runs)
 
     def silences(self, source: Source) -> Mapping[str, KnownSilence]:
-        """Return what the last run knew of silences and acknowledgements, by name."""
+        """Return the silences and acknowledgements of the last run, by name."""
         with reading(self._engine) as connection:
             return self._silences(connection, source)
 
@@ -214,7 +208,7 @@ class Store:
         snapshot: Snapshot,
         extent: state.Extent | None,
     ) -> tuple[state.States, tuple[state.CheckState, ...]]:
-        """Store how things stand; return that, and what of it is news."""
+        """Save the states; return them, and those that changed."""
         before = self._states(connection, run.source)
         gone = state.over(before, extent, run.taken_s) if extent is not None else {}
         after = {**gone, **state.after(before, judgement, snapshot.devices, run.taken_s)}
@@ -235,7 +229,7 @@ class Store:
     def _remember(
         self, connection: Connection, source: Source, judged: state.States, silences: Remember
     ) -> tuple[SilenceEnd, ...]:
-        """Store what is known of silences in place of what was, and return those that ended."""
+        """Replace the memory of silences, and return those that ended."""
         table = schema.silences
         memory = silences(self._silences(connection, source), judged)
         connection.execute(delete(table).where(_is_of(table, source)))
@@ -250,25 +244,21 @@ class Store:
     def _put(
         self, connection: Connection, table: Table, given: Iterable[row.Row], *, has_precedence: bool = True
     ) -> None:
-        """Write rows; of two of one key the later in time holds, or the one that was there."""
+        """Upsert rows; on a conflict the later one in time wins, or without precedence the existing one."""
         found = list(given)
         if not found:
             return
         writes = sqlite.insert(table) if connection.dialect.name == "sqlite" else postgresql.insert(table)
-        keys, more = _columns(table, is_key=True), _columns(table, is_key=False)
+        keys = [column.name for column in table.c if column.primary_key]
         new: Any = writes.excluded
         if has_precedence:
             is_later = (
                 (new.at_s >= table.c.at_s) | (table.c.at_s > time.time() + AHEAD_S) if "at_s" in table.c else None
             )
-            values = {name: new[name] for name in more}
+            values = {column.name: new[column.name] for column in table.c if not column.primary_key}
             connection.execute(writes.on_conflict_do_update(index_elements=keys, set_=values, where=is_later), found)
         else:
             connection.execute(writes.on_conflict_do_nothing(index_elements=keys), found)
-
-
-def _columns(table: Table, *, is_key: bool) -> list[str]:
-    return [column.name for column in table.c if column.primary_key is is_key]
 
 
 def _is_of(table: Table, source: Source) -> ColumnElement[bool]:
@@ -276,34 +266,30 @@ def _is_of(table: Table, source: Source) -> ColumnElement[bool]:
 
 
 def open_store(where: str, *, is_new_allowed: bool = True) -> Store:
-    """Open the store in a file or at a URL, with the tables of this netkit; a new one is made where that is allowed."""
+    """Open the store in a file or at a URL; create or upgrade its tables where that is allowed."""
     url = url_of(where)
     file = file_of(url)
     if file is not None and not file.exists() and not is_new_allowed:
-        raise StoreError(Problem("no store is there", "netkit check --store makes one", file=str(file)))
+        raise StoreError(Problem("there is no store", "netkit check --store creates one", file=str(file)))
     engine = connectable(url)
     with plain_errors(engine):
         if file is not None:
-            _keep_private(file)
+            # The files that SQLite creates beside it get the same permissions.
+            with contextlib.suppress(OSError):  # missing, or of another account: the database reports that
+                os.close(open_file(file, os.O_RDWR))
+                for suffix in ("-wal", "-shm"):
+                    keep_private(file.with_name(f"{file.name}{suffix}"))
         _ready(engine, is_new_allowed=is_new_allowed)
     return Store(engine)
 
 
-def _keep_private(file: Path) -> None:
-    """Keep others from reading what a file holds; the files that SQLite makes beside it are as that one is."""
-    with contextlib.suppress(OSError):  # of another account, or not there: what that means, the database says
-        os.close(open_file(file, os.O_RDWR))
-        for suffix in ("-wal", "-shm"):
-            keep_private(file.with_name(f"{file.name}{suffix}"))
-
-
 def _ready(engine: Engine, *, is_new_allowed: bool) -> None:
-    """Bring the tables up to date, when they are not: that takes a lock, and reading does not."""
+    """Upgrade the tables if needed: that takes a lock, reading does not."""
     with reading(engine) as connection:
         found = revision_of(connection)
     if found == schema.HEAD:
         return
     if not found and not is_new_allowed:
-        raise StoreError(Problem("nothing is stored there yet", "netkit check --store does"))
+        raise StoreError(Problem("nothing is stored there yet", "netkit check --store saves a run"))
     with writing(engine) as connection:
         upgrade(connection)

@@ -1,6 +1,6 @@
 """Findings by cause, the worst first, truncated to a readable size; the rest is counted."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import islice
 from typing import Any
 
@@ -17,15 +17,16 @@ MOST_EVIDENCE = 20
 
 
 def causes(judged: Judged) -> dict[str, Any]:
-    """Return what is wrong by cause, and how much is left out."""
+    """Return the causes, and how many are left out."""
     found = judged.troubles
-    told = [cause_document(trouble, layer_of(trouble.head, judged)) for trouble in found[:MOST_CAUSES]]
-    return {"causes": told, "causes_left_out": len(found) - len(told)}
+    listed = [cause_document(one, judged.layers.get(one.head.check, "")) for one in found[:MOST_CAUSES]]
+    return {"causes": listed, "causes_left_out": len(found) - len(listed)}
 
 
 def cause_document(trouble: CauseGroup, layer: Layer | str) -> dict[str, Any]:
-    """Return a cause as plain values, with the first of its symptoms."""
+    """Return a cause as plain values, with its first symptoms."""
     symptoms = [_finding(one) for one in trouble.symptoms[:MOST_SYMPTOMS]]
+    findings = (trouble.head, *trouble.symptoms)
     return {
         "verdict": trouble.verdict.word,
         "is_silenced": trouble.is_silenced,
@@ -33,7 +34,7 @@ def cause_document(trouble: CauseGroup, layer: Layer | str) -> dict[str, Any]:
         "where": cut(where(trouble), 200),
         "layer": layer,
         "places": trouble.places,
-        "devices": list(islice(_devices(trouble), MOST_SYMPTOMS)),
+        "devices": list(dict.fromkeys(name(one.device) for one in findings if one.device))[:MOST_SYMPTOMS],
         "head": _finding(trouble.head),
         "symptoms": symptoms,
         "symptoms_left_out": len(trouble.symptoms) - len(symptoms),
@@ -41,31 +42,16 @@ def cause_document(trouble: CauseGroup, layer: Layer | str) -> dict[str, Any]:
 
 
 def numbers(judged: Judged) -> Mapping[tuple[str, str], Sequence[int]]:
-    """Return by device and port which of the causes that are reported have a finding there; port "" is all of a device.
+    """Return the indexes of causes with a finding at each device and port; port "" is the whole device.
 
-    A cause tells only some of its findings: this leads to it from each of them.
+    A cause lists only some of its findings: this leads to it from each of them.
     """
     found: dict[tuple[str, str], list[int]] = {}
     for number, trouble in enumerate(judged.troubles[:MOST_CAUSES]):
-        for key in dict.fromkeys(_keys(trouble)):
+        findings = (one for one in (trouble.head, *trouble.symptoms) if one.device)
+        for key in dict.fromkeys((one.device, place) for one in findings for place in ("", *places(one))):
             found.setdefault(key, []).append(number)
     return found
-
-
-def _keys(trouble: CauseGroup) -> Iterator[tuple[str, str]]:
-    for one in (trouble.head, *trouble.symptoms):
-        if one.device:
-            yield from ((one.device, place) for place in ("", *places(one)))
-
-
-def layer_of(finding: Finding, judged: Judged) -> Layer | str:
-    """Return the layer of the check that found something."""
-    return judged.layers.get(finding.check, "")
-
-
-def _devices(trouble: CauseGroup) -> Iterator[str]:
-    """Yield the devices a trouble is about."""
-    yield from dict.fromkeys(name(one.device) for one in (trouble.head, *trouble.symptoms) if one.device)
 
 
 def _finding(finding: Finding) -> dict[str, Any]:

@@ -1,5 +1,6 @@
-"""All that is known about each device, its ports in a table."""
+"""The facts of each device, with its ports in a table."""
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -8,7 +9,6 @@ from netkit.design import Host, Switch
 from netkit.facts import Absent
 from netkit.facts.device import KINDS, NOT_ASKED
 from netkit.judge import DeviceContext
-from netkit.judge.run import Judgement
 from netkit.report.page import table
 from netkit.report.page.cause import numbers
 from netkit.report.page.port import DesignedPort, designed, identity, rows
@@ -18,7 +18,7 @@ from netkit.report.page.view import HealthState, Reported, device_states, port_s
 
 @dataclass(frozen=True, slots=True)
 class FabricHealth:
-    """How everything stands, by name."""
+    """The health of everything, by name."""
 
     devices: Mapping[str, HealthState]
     ports: Mapping[tuple[str, str], HealthState]
@@ -33,11 +33,14 @@ def devices(reported: Reported) -> Iterator[dict[str, Any]]:
     found = reported.judged.judgement
     links = reported.fabric.links()
     speeds = {(link.device, link.port): float(link.speed_gbps) for link in links if link.kind == "host"}
+    examined: Counter[str] = Counter()
+    for result in found.results:
+        examined[result.device] += result.examined
     health = FabricHealth(
         device_states(reported),
         port_states(found),
         numbers(reported.judged),
-        _examined(found),
+        examined,
         dict(found.unreached),
         speeds,
     )
@@ -46,13 +49,6 @@ def devices(reported: Reported) -> Iterator[dict[str, Any]]:
         if device is not None:
             seen = None if reported.context is None else reported.context.devices[device_name]
             yield _device(device, seen, health, reported.fabric.lossless.lossless_priorities)
-
-
-def _examined(found: Judgement) -> Mapping[str, int]:
-    counts: dict[str, int] = {}
-    for result in found.results:
-        counts[result.device] = counts.get(result.device, 0) + result.examined
-    return counts
 
 
 def _device(
@@ -88,7 +84,7 @@ def _position(device: Switch | Host) -> dict[str, Any]:
 
 
 def _facts(seen: DeviceContext) -> Iterator[tuple[str, table.Value]]:
-    """Yield what the device says of itself."""
+    """Yield what the device reports about itself."""
     system = seen.facts.system
     if not isinstance(system, Absent):
         for label in ("hostname", "version", "model", "serial", "kernel"):
@@ -102,7 +98,7 @@ def _facts(seen: DeviceContext) -> Iterator[tuple[str, table.Value]]:
 
 
 def _absent(seen: DeviceContext) -> Iterator[tuple[str, str]]:
-    """Yield what it was asked for and did not report, and why."""
+    """Yield the facts that were requested but not reported, with the reason."""
     for kind in KINDS:
         fact = getattr(seen.facts, kind)
         if isinstance(fact, Absent) and fact != NOT_ASKED:
@@ -126,7 +122,7 @@ def _ports(
 
 
 def _wrong(port: tuple[str, str], health: FabricHealth) -> table.Row:
-    """Return how a port stands, and the numbers of the causes that have a finding there."""
+    """Return the state of a port, and the indexes of causes with a finding there."""
     state = health.ports.get(port)
     causes = " ".join(map(str, health.causes.get(port, ())))
     return {"state": state.value if state else None, "causes": causes or None}

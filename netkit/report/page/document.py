@@ -1,4 +1,4 @@
-"""A report as plain values: what the page shows, and what machines get."""
+"""A report as plain values, for the page and for machines."""
 
 import json
 from collections import Counter
@@ -16,20 +16,21 @@ from netkit.report.page.table import cut, name
 from netkit.report.page.view import OF_VERDICT, HealthState, Reported
 
 FORMAT = 1
-"""Goes up when what is there changes its meaning; what is only added does not raise it."""
+"""Incremented when the meaning of existing data changes, not for additions."""
 MOST_REASONS = 100
 MOST_NOTES = 10
 
 
 def page_json(reported: Reported) -> str:
-    """Return a report as JSON."""
+    """Format a report as JSON."""
     return json.dumps(document(reported), ensure_ascii=False, allow_nan=False, separators=(",", ":")) + "\n"
 
 
 def document(reported: Reported) -> dict[str, Any]:
     """Return a report as plain values."""
     judged = reported.judged
-    told = list(devices(reported))
+    found = list(devices(reported))
+    tidy = [f"To clean up, with netkit silence end: {note}" for note in silence_notes(judged.silences)]
     return {
         "format": FORMAT,
         "netkit": __version__,
@@ -43,8 +44,8 @@ def document(reported: Reported) -> dict[str, Any]:
         "taken_s": judged.taken_s,
         "window_s": judged.window_s,
         "has_facts": reported.context is not None,
-        "counts": counts(reported, sum(len(device["absent"]) for device in told) or reported.absent),
-        "notes": [cut(note) for note in (*reported.notes, *_untidy(reported))],
+        "counts": counts(reported, sum(len(device["absent"]) for device in found) or reported.absent),
+        "notes": [cut(note) for note in (*reported.notes, *tidy[:MOST_NOTES])],
         "unreached": [
             {"device": name(device), "reason": cut(reason)} for device, reason in missed_texts(judged.judgement)
         ],
@@ -52,20 +53,13 @@ def document(reported: Reported) -> dict[str, Any]:
         **causes(judged),
         "by_check": by_check(reported),
         "metrics": [asdict(metric) for metric in METRICS],
-        "devices": told,
+        "devices": found,
         "trends": trend.document(reported.trends),
     }
 
 
-def _untidy(reported: Reported) -> list[str]:
-    """Return what is to be tidied in silences.yaml."""
-    return [f"To tidy, with netkit silence end: {note}" for note in silence_notes(reported.judged.silences)][
-        :MOST_NOTES
-    ]
-
-
 def state(reported: Reported) -> HealthState:
-    """Return how the fabric stands; what nobody judged, or only in part, is never well."""
+    """Return the state of the fabric; never healthy if nothing, or only a part, was judged."""
     found = reported.judged.judgement
     if not found.examined:
         return HealthState.UNKNOWN
@@ -76,7 +70,7 @@ def state(reported: Reported) -> HealthState:
 
 
 def counts(reported: Reported, absent: int) -> dict[str, int]:
-    """Return how much was looked at, and how it came out."""
+    """Count what was examined, and the results."""
     judged = reported.judged
     found = judged.judgement
     return {
@@ -97,15 +91,15 @@ def counts(reported: Reported, absent: int) -> dict[str, int]:
 
 def _skipped(reported: Reported) -> dict[str, Any]:
     found = list(skipped_reasons(reported.judged.judgement))
-    told = [
+    listed = [
         {"check": name(check), "number": number, "reason": cut(reason)}
         for check, number, reason in found[:MOST_REASONS]
     ]
-    return {"skipped": told, "skipped_left_out": len(found) - len(told)}
+    return {"skipped": listed, "skipped_left_out": len(found) - len(listed)}
 
 
 def by_check(reported: Reported) -> list[dict[str, Any]]:
-    """Return each check with how much it examined and what it found."""
+    """Return what each check examined and found."""
     judged = reported.judged
     examined: Counter[str] = Counter()
     verdicts: Counter[tuple[str, Verdict]] = Counter()

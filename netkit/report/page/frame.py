@@ -1,4 +1,4 @@
-"""The HTML around the data of a report: one file that asks for nothing else and runs nothing but its own script."""
+"""The HTML of a report: one file that loads nothing else and runs only its own script."""
 
 import base64
 import hashlib
@@ -16,22 +16,21 @@ from netkit.report.page.document import document
 from netkit.report.page.view import Reported
 
 SCRIPTS = ("table", "element", "picture", "heat", "finding", "detail", "trend", "start")
-"""The parts of the script, in the order they need each other."""
+"""The parts of the script, in order of dependency."""
 ESCAPES = {ord(char): f"\\u{ord(char):04x}" for char in "<>&\u2028\u2029"}
-"""What could end the element that data stands in, or mean something to an HTML or a JavaScript parser."""
+"""Characters that could end the element of the data, or have a meaning in HTML or JavaScript."""
 
 
 Link = tuple[str, str]
-"""What a link says, and where it leads."""
+"""The text and target of a link."""
 
 
 def page(reported: Reported) -> str:
-    """Return a report as HTML."""
     return framed(document(reported))
 
 
 def framed(data: dict[str, Any], links: Sequence[Link] = ()) -> str:
-    """Return the HTML that shows the data of a report; links lead to what else there is where it is shown."""
+    """Render the HTML of a report; `links` lead to related pages."""
     style, script = asset("page.css"), _script()
     return _frame().render(
         data=data,
@@ -45,13 +44,13 @@ def framed(data: dict[str, Any], links: Sequence[Link] = ()) -> str:
 
 
 def embedded(data: dict[str, Any]) -> str:
-    """Return data as JSON that can stand in a script element whatever its texts hold."""
+    """Return data as JSON that is safe in a script element."""
     return json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False).translate(ESCAPES)
 
 
 @cache
 def policy() -> str:
-    """Return the rule by which a browser runs the report's script and style, and fetches nothing at all."""
+    """Return the Content-Security-Policy: the report's own script and style, and nothing fetched."""
     return (
         f"default-src 'none'; script-src {digest(_script())}; style-src {digest(asset('page.css'))}; img-src data:; "
         "base-uri 'none'; form-action 'none'"
@@ -59,13 +58,13 @@ def policy() -> str:
 
 
 def digest(text: str) -> str:
-    """Return by what a browser knows a script or a style it may use."""
+    """Return the CSP source expression of a script or style."""
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
 
 @cache
 def asset(name: str) -> str:
-    """Return a file that belongs to the page."""
+    """Read a file of the page."""
     return (files("netkit.report.page") / "assets" / name).read_text(encoding="utf-8")
 
 

@@ -1,4 +1,4 @@
-"""What the heatmap can show of a port: one number for each of a few things that matter."""
+"""The metrics of a port that the heatmap can show."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -19,39 +19,39 @@ ALL_PAUSES = ("port_rx_pause", "port_tx_pause")
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """One thing to look at on every port."""
+    """A metric of every port."""
 
     name: str
     title: str
     unit: str
     text: str
     scale: Literal["log", "linear", "margin"]
-    """How values become colours; of a margin, little is bad."""
+    """The mapping of values to colours; for a margin, small values are bad."""
     most: float
-    """What has the strongest colour, of a margin the weakest one."""
+    """The value of the strongest colour; for a margin, of the weakest."""
 
 
 METRICS = (
-    Metric("pause", "Pause rate", "/s", "pauses sent and received a second, of all lossless priorities", "log", 1e5),
-    Metric("ecn", "ECN marks", "/s", "packets marked with CE a second; of a NIC, those that arrive so", "log", 1e6),
+    Metric("pause", "Pause rate", "/s", "pause frames sent and received, all lossless priorities", "log", 1e5),
+    Metric("ecn", "ECN marks", "/s", "packets marked with CE; at a NIC, marked packets received", "log", 1e6),
     Metric("load", "Utilisation", "%", "of the port's speed, in the busier direction", "linear", 100.0),
     Metric(
         "queue",
         "Queue peak",
         "%",
-        "longest lossless queue in the window, of the length from which all is marked",
+        "longest lossless queue in the window, relative to the ECN maximum threshold",
         "linear",
         100.0,
     ),
     Metric(
         "headroom", "Headroom peak", "%", "most headroom of a lossless priority used in the window", "linear", 100.0
     ),
-    Metric("margin", "Optic margin", "dB", "weakest lane's light above the low alarm of its module", "margin", 8.0),
+    Metric("margin", "Optic margin", "dB", "weakest lane's optical power above the module's low alarm", "margin", 8.0),
 )
 
 
 def metrics(seen: DeviceContext, port: str, speed_gbps: float | None, lossless: tuple[int, ...]) -> Row:
-    """Return the value of each metric at a port, None where the device does not report, and what peaks are in bytes."""
+    """Return the metrics of a port, None where the device does not report, and its peaks in bytes."""
     return {
         "pause": rounded(_pauses(seen, port, lossless), 3),
         "ecn": rounded(_marks(seen, port), 3),
@@ -104,7 +104,7 @@ def _rate(deltas: "Iterator[Delta] | list[Delta]") -> float | None:
 
 
 def margin_db(facts: Facts, port: str) -> float | None:
-    """Return how far the weakest lane is above its module's low alarm; None where either is not known."""
+    """Return how far the weakest lane is above its module's low alarm; None if unknown."""
     module = None if isinstance(facts.modules, Absent) else facts.modules.get(port)
     return min(_margins(module), default=None) if module is not None and module.is_present else None
 

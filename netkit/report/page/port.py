@@ -1,4 +1,4 @@
-"""All that is known about the ports of a device, a row for each."""
+"""The facts of a device's ports, a row each."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ VOLUME = frozenset(
         *("priority_rx_packets", "priority_tx_packets", "received_bits", "rdma_rx_bytes", "rdma_tx_bytes", "fec_bin"),
     }
 )
-"""Counters that only say how much there is; utilisation tells that."""
+"""Counters of traffic volume, which the utilisation shows already."""
 NOTED = tuple(name for name in COUNTERS if name not in VOLUME)
 
 
@@ -47,12 +47,12 @@ def designed(device: Switch | Host, speeds: Mapping[tuple[str, str], float]) -> 
 
 
 def identity(place: DesignedPort) -> Row:
-    """Return what the design says of a port."""
+    """Return the design's columns of a port."""
     return {"port": place.name, "kind": place.kind, "peer": place.peer, "peer_port": place.peer_port}
 
 
 def rows(seen: DeviceContext, places: Sequence[DesignedPort], lossless: tuple[int, ...]) -> Iterator[Row]:
-    """Yield what was seen of each port."""
+    """Yield the facts of each port."""
     counted = counters(seen)
     for place in places:
         found = _of(seen.facts.interfaces, place.name)
@@ -62,14 +62,14 @@ def rows(seen: DeviceContext, places: Sequence[DesignedPort], lossless: tuple[in
                 metrics(seen, place.name, speed, lossless),
                 {"speed_gbps": rounded(place.speed_gbps)},
                 _neighbor(seen.facts, place),
-                *(told(seen.facts, place.name) for told in TOLD),
+                *(columns(seen.facts, place.name) for columns in COLUMNS),
                 counted.get(place.name, {}),
             )
         )
 
 
 def counters(seen: DeviceContext) -> Mapping[str, Mapping[str, int]]:
-    """Return what counters of note added over the window, by port; those that did not move are left out."""
+    """Return the increments of counters over the window, by port, without those at 0."""
     found: dict[str, dict[str, int]] = {}
     for counter in NOTED:
         has_parts = COUNTERS[counter].scope != "port"
@@ -100,7 +100,7 @@ def _interface(facts: Facts, port: str) -> Row:
 
 
 def _neighbor(facts: Facts, place: DesignedPort) -> Row:
-    """Return what LLDP tells of the far end, so far as it is not what the design says."""
+    """Return the LLDP neighbour where it differs from the design."""
     found = _of(facts.neighbors, place.name)
     if not found:
         return {} if isinstance(facts.neighbors, Absent) else {"neighbor_seen": False}
@@ -133,16 +133,16 @@ def _module(facts: Facts, port: str) -> Row:
 
 
 def _light(lanes: Sequence[Lane]) -> Value:
-    """Return the light that all lanes receive in a line; one value where it is the same."""
+    """Return the received power of all lanes as text; one value if they are equal."""
     found = [lane.rx_dbm for lane in lanes]
-    texts = ["–" if value is None else f"{value:.1f}" for value in found]  # modules tell it no better
+    texts = ["–" if value is None else f"{value:.1f}" for value in found]  # the precision of modules
     if not any(value is not None for value in found):
         return None
     return texts[0] if len(set(texts)) == 1 else " ".join(texts)
 
 
 def _end(lanes: Sequence[Lane], quantity: str, end: Callable[[list[float]], float]) -> Value:
-    """Return the least or the most of all lanes."""
+    """Return the lowest or highest value of all lanes."""
     found = [value for lane in lanes if (value := getattr(lane, quantity)) is not None]
     return rounded(end(found), 3) if found else None
 
@@ -187,12 +187,12 @@ def _numbers(found: frozenset[int] | None) -> str | None:
 
 
 def _ecn(found: Mapping[int, Ecn]) -> str:
-    on = (f"{key}: {_thresholds(one)}" for key, one in sorted(found.items()) if one.is_on)
-    return "; ".join(on) or "off"
-
-
-def _thresholds(one: Ecn) -> str:
-    return "on" if one.min_bytes is None or one.max_bytes is None else f"{one.min_bytes}–{one.max_bytes} B"
+    texts = []
+    for key, one in sorted(found.items()):
+        if one.is_on:
+            has_limits = one.min_bytes is not None and one.max_bytes is not None
+            texts.append(f"{key}: {f'{one.min_bytes}–{one.max_bytes} B' if has_limits else 'on'}")
+    return "; ".join(texts) or "off"
 
 
 def _watchdog(facts: Facts, port: str) -> Row:
@@ -219,7 +219,7 @@ def _nic(facts: Facts, port: str) -> Row:
     return {**texts, "nic_link": pci}
 
 
-TOLD: tuple[Callable[[Facts, str], Row], ...] = (
+COLUMNS: tuple[Callable[[Facts, str], Row], ...] = (
     _interface,
     _module,
     _line,

@@ -1,4 +1,4 @@
-"""Tables by column, since thousands of ports mostly have the same values, and texts short enough for a cell."""
+"""Tables by column, since thousands of ports mostly have equal values, and texts short enough for a cell."""
 
 import math
 from collections import Counter
@@ -11,13 +11,13 @@ from netkit.report.plan_view import shown
 Value = str | int | float | bool | None
 Row = Mapping[str, Value]
 RARE = 0.25
-"""Where no more of the values than this differ from the usual one, only those are reported."""
+"""The share of values that may differ from the usual one for a column to list only the exceptions."""
 STEADY = 0.4
-"""Where values change no more often than this from row to row, they are reported with how often each comes."""
+"""The share of rows that may start a new value for a column to be run-length encoded."""
 
 
 def table(rows: Sequence[Row]) -> dict[str, Any]:
-    """Return rows by column; a column in which nothing is known is left out."""
+    """Convert rows to columns; empty columns are left out."""
     names = dict.fromkeys(name for row in rows for name in row)
     columns = {name: [row.get(name) for row in rows] for name in names}
     known = {name: values for name, values in columns.items() if any(value is not None for value in values)}
@@ -25,7 +25,7 @@ def table(rows: Sequence[Row]) -> dict[str, Any]:
 
 
 def column(values: Sequence[Value]) -> dict[str, Any]:
-    """Return a column: the usual value and the few that differ, values with how often each comes, or all of them."""
+    """Encode a column: the usual value and exceptions, runs of values, or all values."""
     (kind, usual), number = Counter(map(_identity, values)).most_common(1)[0]
     if number == len(values):
         return {"all": usual}
@@ -39,12 +39,12 @@ def column(values: Sequence[Value]) -> dict[str, Any]:
 
 
 def _identity(value: Value) -> tuple[type, Value]:
-    """Return what tells a value from all others; for Python alone, true is one."""
+    """Return a key that also distinguishes True from 1."""
     return type(value), value
 
 
 def rounded(value: float | None, digits: int = 4) -> float | int | None:
-    """Return a number with as many digits as mean something."""
+    """Round to significant digits."""
     if value is None or not math.isfinite(value):
         return None
     short = float(f"{value:.{digits}g}")
@@ -52,7 +52,7 @@ def rounded(value: float | None, digits: int = 4) -> float | int | None:
 
 
 def merged(rows: Iterable[Row]) -> dict[str, Value]:
-    """Return one row of several."""
+    """Merge rows into one."""
     return {name: value for row in rows for name, value in row.items()}
 
 
@@ -61,11 +61,11 @@ LONGEST_TEXT = 400
 
 
 def name(text: str) -> str:
-    """Return a name, cut where it is longer than any name should be."""
+    """Cut a name."""
     return cut(text, LONGEST_NAME)
 
 
 def cut(text: str, longest: int = LONGEST_TEXT) -> str:
-    """Return text that is safe to show and not too long; an ellipsis tells that there was more."""
+    """Escape text and cut it; an ellipsis marks the cut."""
     plain = shown(text[: longest + 1])
     return plain if len(plain) <= longest else f"{plain[: longest - 1]}…"

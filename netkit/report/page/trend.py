@@ -1,4 +1,4 @@
-"""How things went from run to run: what a store knows, as small series."""
+"""Trends from run to run, from the store."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -14,14 +14,18 @@ from netkit.store.measurement import Measured, measured
 MOST_RUNS = 200
 MOST_POINTS = 120
 MOST_SERIES = 24
-QUANTITIES = {"rx_dbm": ("light received", "dBm"), "tx_dbm": ("light sent", "dBm"), "temperature_c": ("heat", "°C")}
+QUANTITIES = {
+    "rx_dbm": ("received power", "dBm"),
+    "tx_dbm": ("transmitted power", "dBm"),
+    "temperature_c": ("temperature", "°C"),
+}
 LANES = range(1, 9)
 Points = tuple[tuple[float, float], ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """How one run came out."""
+    """The result of one run."""
 
     run: str
     taken_s: float
@@ -45,7 +49,7 @@ class Series:
 
 @dataclass(frozen=True, slots=True)
 class Trends:
-    """What a store knows of earlier runs, earliest first."""
+    """Earlier runs and measurements, earliest first."""
 
     runs: tuple[Tally, ...] = ()
     series: tuple[Series, ...] = ()
@@ -55,14 +59,14 @@ NO_TRENDS = Trends()
 
 
 class UpToNow:
-    """What earlier runs have measured, and this one."""
+    """The measurements of earlier runs and of this one."""
 
     def __init__(self, earlier: History, snapshot: Snapshot) -> None:
         self._earlier, self._snapshot = earlier, snapshot
         self._now: dict[str, Measured] = {}
 
     def readings(self, device: str, place: str, quantity: str) -> Sequence[tuple[float, float]]:
-        """Return values of a quantity, with the time of each, earliest first."""
+        """Return the values of a quantity with their times, earliest first."""
         now = self._measured(device).values.get(place, {}).get(quantity)
         earlier = self._earlier.readings(device, place, quantity)
         return earlier if now is None else [*earlier, (self._snapshot.taken_s, now)]
@@ -75,7 +79,7 @@ class UpToNow:
 
 
 def series(judgement: Judgement, history: History) -> tuple[Series, ...]:
-    """Return what was measured over time where something is wrong with a module."""
+    """Return the measurements of modules with something wrong."""
     found: list[Series] = []
     for device, place in dict.fromkeys(_optical(judgement.findings)):
         found += _of_port(history, device, place)
@@ -100,7 +104,7 @@ def _of_port(history: History, device: str, port: str) -> Iterator[Series]:
 
 
 def thinned(points: Points) -> Points:
-    """Return no more points than a small chart can show, the last among them."""
+    """Thin points out to what a small chart can show, keeping the last."""
     step = max(1, -(-len(points) // MOST_POINTS))
     return points[::-1][::step][::-1]
 

@@ -1,4 +1,4 @@
-"""What a report is made of."""
+"""The parts of a report."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,9 +12,9 @@ from netkit.report.page.trend import NO_TRENDS, Trends
 
 
 class HealthState(StrEnum):
-    """How a device or a port stands, the best first."""
+    """The state of a device or port, the best first."""
 
-    PASS = "pass"  # noqa: S105 (a verdict, no password)
+    PASS = "pass"  # noqa: S105 (a verdict)
     UNKNOWN = "unknown"
     """Nothing about it could be judged."""
     UNREACHED = "unreached"
@@ -28,28 +28,27 @@ OF_VERDICT = {Verdict.WARN: HealthState.WARN, Verdict.FAIL: HealthState.FAIL, Ve
 
 @dataclass(frozen=True, slots=True)
 class Reported:
-    """A judged run: what was said, about which fabric, and what it was said from."""
+    """A judged run, its fabric, and its facts."""
 
     judged: Judged
     fabric: Fabric
     context: CheckContext | None = None
-    """What was seen; None for a stored run, of which only verdicts are kept."""
+    """The facts; None for a stored run, which keeps only verdicts."""
     absent: int = 0
-    """Facts that devices were asked for and did not report, of a stored run; else they are counted."""
+    """The number of unreported facts of a stored run; else they are counted."""
     run: str = ""
-    """The name of a stored run; empty for one that is not stored."""
+    """The name of a stored run; empty if it is not stored."""
     trends: Trends = NO_TRENDS
     notes: tuple[str, ...] = ()
-    """What a reader must know beside."""
+    """Notes to the reader."""
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Return the devices in the report, in design order."""
+        """The devices in the report, in design order."""
         return self.fabric.names if self.context is None else tuple(self.context.devices)
 
 
 def device_states(reported: Reported) -> Mapping[str, HealthState]:
-    """Return how each device stands."""
     found = reported.judged.judgement
     bad = _worst(found)
     unreached = {name for name, _ in found.unreached}
@@ -67,7 +66,7 @@ def _worst(found: Judgement) -> Mapping[str, HealthState]:
 
 
 def port_states(judgement: Judgement) -> Mapping[tuple[str, str], HealthState]:
-    """Return the ports at which something is wrong, by device and port."""
+    """Return the states of ports with something wrong, by device and port."""
     worst: dict[tuple[str, str], Verdict] = {}
     for finding in judgement.findings:
         if finding.verdict > Verdict.SKIPPED and finding.silenced is None:
@@ -77,5 +76,5 @@ def port_states(judgement: Judgement) -> Mapping[tuple[str, str], HealthState]:
 
 
 def places(finding: Finding) -> tuple[str, ...]:
-    """Return what may be the port of a finding: its place, or what is before the priority or lane of it."""
+    """Return the possible ports of a finding: its place, or the part before a priority or lane."""
     return tuple(dict.fromkeys(part for part in (finding.place, finding.place.rpartition("/")[0]) if part))

@@ -1,4 +1,4 @@
-"""Alembic's entry: the connection, and with it the transaction, is that of `netkit.store.database`."""
+"""Alembic's entry point: it runs within the connection and transaction of `netkit.store.database`."""
 
 from alembic import context
 

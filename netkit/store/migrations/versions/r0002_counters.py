@@ -1,4 +1,4 @@
-"""The last counters of each device, and how each check stands at each place."""
+"""The last counters of each device, and the state of each check at each place."""
 
 import sqlalchemy as sa
 from alembic import op

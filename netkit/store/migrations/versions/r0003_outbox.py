@@ -1,4 +1,4 @@
-"""Queued notifications, and what was last reported of each state."""
+"""Queued notifications, and the last notification of each state."""
 
 import sqlalchemy as sa
 from alembic import op

@@ -1,4 +1,4 @@
-"""What silences and acknowledgements silenced in the last run, and how many findings of each run are silenced."""
+"""What silences and acknowledgements covered in the last run, and how many findings of each run are silenced."""
 
 import sqlalchemy as sa
 from alembic import op
