@@ -1,1 +1,1 @@
-"""One process that checks a fabric regularly and shows what was found, read-only, to whoever has its token."""
+"""One process that checks a fabric regularly and serves the results, read-only, to anyone with its token."""

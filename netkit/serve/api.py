@@ -1,4 +1,4 @@
-"""The JSON API: the same data as the pages, read-only. Each function answers one path with plain values."""
+"""The JSON API: the data of the pages, read-only. Each function answers one path with plain values."""
 
 import time
 from dataclasses import asdict
@@ -23,11 +23,11 @@ MOST_EVIDENCE = 20
 
 
 class MissingError(LookupError):
-    """Something that is not there."""
+    """The requested item does not exist."""
 
 
 def status(site: Site, given: Given) -> dict[str, Any]:
-    """Return how the schedule goes."""
+    """Report how the schedule runs."""
     Query.of(given)
     diary = site.diary()
     return {
@@ -49,13 +49,13 @@ def status(site: Site, given: Given) -> dict[str, Any]:
 
 
 def now(site: Site, given: Given) -> dict[str, Any]:
-    """Return what the first page shows."""
+    """Return the data of the first page."""
     Query.of(given)
     return current.now(site)
 
 
 def causes(site: Site, given: Given) -> dict[str, Any]:
-    """Return all open causes, what is to be repaired first before the others."""
+    """List all open causes, in order of repair."""
     query = Query.of(given, "device", "check", "verdict", "limit", "offset")
     look, verdict = current.CurrentState.of(site, time.time()), query.verdict()
     if look.trouble is not None:
@@ -70,25 +70,25 @@ def causes(site: Site, given: Given) -> dict[str, Any]:
 
 
 def deploys(site: Site, given: Given) -> dict[str, Any]:
-    """Return the last deploys."""
+    """List the latest deploys."""
     Query.of(given)
     return {"items": current.deploys(site)}
 
 
 def runs(site: Site, given: Given) -> dict[str, Any]:
-    """Return the stored runs, the newest first."""
+    """List the stored runs, newest first."""
     query = Query.of(given, "limit", "before")
     return _paged("runs", after(query, site.records.runs(), lambda one: one.name, run))
 
 
 def run(one: CheckRun) -> dict[str, Any]:
-    """Return what is kept of a run, in the words of `netkit history --checks`."""
-    told = ("taken_s", "window_s", "devices", "exit_code", "intent", "version")
+    """Describe a stored run, with the keys of `netkit history --checks`."""
+    keys = ("taken_s", "window_s", "devices", "exit_code", "intent", "version")
     return {
         "run": one.name,
         "fabric": name(one.source.fabric),
         "lab": name(one.source.lab),
-        **{key: getattr(one, key) for key in told},
+        **{key: getattr(one, key) for key in keys},
         "verdict": one.verdict.word,
         "state": wording.state_of(one).value,
         "text": wording.verdict_of(one),
@@ -98,28 +98,28 @@ def run(one: CheckRun) -> dict[str, Any]:
 
 
 def chosen(site: Site, wanted: str) -> CheckRun:
-    """Return a run by its name, or the latest."""
+    """Find a run by its name, or the latest."""
     found = site.records.run(wanted)
     if found is None:
-        raise MissingError("no run is stored yet" if wanted == LATEST else f"no run {wanted!r} is stored")
+        raise MissingError("no run is stored yet" if wanted == LATEST else f"no stored run {wanted!r}")
     return found
 
 
 def findings(site: Site, given: Given) -> dict[str, Any]:
-    """Return what a run found, one by one; what could not be judged only when that is asked for."""
+    """List the findings of a run; skipped ones only on request."""
     query = Query.of(given, "run", "device", "check", "place", "verdict", "limit", "offset")
     one = chosen(site, query.text("run") or LATEST)
     found = site.records.found(one)
-    kept = [finding for finding in found.findings if _is_wanted(query, finding)]
+    kept = [finding for finding in found.findings if _matches(query, finding)]
     kept.sort(key=lambda finding: -finding.verdict)
     part = sliced(query.pinned(run=one.name), kept, lambda each: _finding(each, found.layers))
     return {"run": one.name, **_paged("findings", part)}
 
 
-def _is_wanted(query: Query, one: Finding) -> bool:
+def _matches(query: Query, one: Finding) -> bool:
     verdict = query.verdict()
-    is_wanted = one.verdict > Verdict.SKIPPED if verdict is None else one.verdict is verdict
-    return is_wanted and all(query.matches(key, getattr(one, key)) for key in ("device", "check", "place"))
+    has_verdict = one.verdict > Verdict.SKIPPED if verdict is None else one.verdict is verdict
+    return has_verdict and all(query.matches(key, getattr(one, key)) for key in ("device", "check", "place"))
 
 
 def _finding(one: Finding, layers: Layers) -> dict[str, Any]:
@@ -137,7 +137,7 @@ def _finding(one: Finding, layers: Layers) -> dict[str, Any]:
 
 
 def states(site: Site, given: Given) -> dict[str, Any]:
-    """Return how each check stands where it ever found something, and since when; by default what is not well."""
+    """List the state of each check at each place where it ever found something; by default the bad ones."""
     query = Query.of(given, "device", "check", "place", "verdict", "limit", "offset")
     verdict = query.verdict()
     found = site.records.states()
@@ -160,34 +160,32 @@ def _state(one: CheckState) -> dict[str, Any]:
 
 
 def silences(site: Site, given: Given) -> dict[str, Any]:
-    """Return what is silenced, by whom, why and until when, and how many findings of the newest run each silences."""
+    """List the silences, and how many findings of the newest run each covers."""
     Query.of(given)
     found = [silence_document(one) for one in site.silencer.states()]
     return {"is_changeable": site.silencer.is_allowed, "items": found}
 
 
 def devices(report: dict[str, Any]) -> dict[str, Any]:
-    """Return all devices of a report, without what they told."""
-    told = ("name", "state", "role", "pod", "platform", "model", "examined", "failure")
-    return {"run": report["run"], "items": [{key: one[key] for key in told} for one in report["devices"]]}
+    """List the devices of a report, without their facts."""
+    keys = ("name", "state", "role", "pod", "platform", "model", "examined", "failure")
+    return {"run": report["run"], "items": [{key: one[key] for key in keys} for one in report["devices"]]}
 
 
 def device(report: dict[str, Any], wanted: str) -> dict[str, Any]:
-    """Return all that a report tells of a device, and what is wrong that has to do with it."""
+    """Return everything in a report about a device, and the causes that involve it."""
     found = next((one for one in report["devices"] if one["name"] == wanted), None)
     if found is None:
         raise MissingError(f"no device {wanted[:80]!r} in the run {report['run']}")
-    return {"run": report["run"], "device": found, "causes": _causes(report, found)}
-
-
-def _causes(report: dict[str, Any], found: dict[str, Any]) -> list[Any]:
     if "causes" in found:
-        return [report["causes"][number] for number in found["causes"]]
-    return [cause for cause in report["causes"] if found["name"] in cause["devices"]]  # of an earlier netkit
+        involved = [report["causes"][number] for number in found["causes"]]
+    else:  # a report of an earlier netkit
+        involved = [cause for cause in report["causes"] if found["name"] in cause["devices"]]
+    return {"run": report["run"], "device": found, "causes": involved}
 
 
 def trends(report: dict[str, Any]) -> dict[str, Any]:
-    """Return how things went from run to run up to a report."""
+    """Return the trends up to a report."""
     return {"run": report["run"], **report["trends"]}
 
 

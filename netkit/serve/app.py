@@ -1,4 +1,4 @@
-"""The web application: paths, and who answers them. But for logging in, only silences can be sent, where allowed."""
+"""The web application: routes and their handlers. Read-only but for login, and silences where they are allowed."""
 
 import hashlib
 import json
@@ -33,7 +33,7 @@ Answer = Callable[[Request], Awaitable[Response]]
 
 
 def app(site: Site, door: Door) -> ASGIApp:
-    """Return the application, behind its guard."""
+    """Build the application, behind its guard."""
     paths = _Paths(site)
     routes = [
         Route("/", paths.overview),
@@ -53,7 +53,10 @@ def app(site: Site, door: Door) -> ASGIApp:
         Route(f"{api.ROOT}/findings", paths.plain(api.findings)),
         Route(f"{api.ROOT}/states", paths.plain(api.states)),
         Route(f"{api.ROOT}/devices", paths.of_latest(lambda report, _: api.devices(report))),
-        Route(f"{api.ROOT}/devices/{{device}}", paths.of_latest(_device)),
+        Route(
+            f"{api.ROOT}/devices/{{device}}",
+            paths.of_latest(lambda report, request: api.device(report, request.path_params["device"])),
+        ),
         Route(f"{api.ROOT}/trends", paths.of_latest(lambda report, _: api.trends(report))),
         Route(f"{api.ROOT}/silences", paths.plain(api.silences)),
         Route(f"{api.ROOT}/silences", SilencePages(site, door).add, methods=["POST"]),
@@ -62,10 +65,10 @@ def app(site: Site, door: Door) -> ASGIApp:
     ]
     handlers: dict[Any, Any] = {
         HTTPException: _http_error,
-        QueryError: _told(400),
-        api.MissingError: _told(404),
-        UsageError: _told(400),
-        NetkitError: _told(503),
+        QueryError: _reported(400),
+        api.MissingError: _reported(404),
+        UsageError: _reported(400),
+        NetkitError: _reported(503),
         Exception: _bug,
     }
     found = Starlette(routes=routes, exception_handlers=handlers)
@@ -75,13 +78,13 @@ def app(site: Site, door: Door) -> ASGIApp:
 
 @dataclass(frozen=True, slots=True)
 class SilencePages:
-    """Shows silences, and changes them for those who may."""
+    """Shows silences, and changes them for authorised users."""
 
     site: Site
     door: Door
 
     async def page(self, request: Request) -> Response:
-        """Show silences; add or end one by a form of this page."""
+        """Show the silences; a form of this page adds or ends one."""
         if request.method != "POST":
             return await self._page(request)
         if not self.site.silencer.is_allowed:
@@ -89,14 +92,15 @@ class SilencePages:
         given = await form_of(request, MOST_FIELDS)
         if given is None or not self.door.is_own_form(request, given.pop("form", "")):
             return await self._page(request, 403, why="This form was not sent from this page: nothing was changed.")
+        silencer, address = self.site.silencer, address_of(request)
         try:
-            ended = given.pop("end", "")
-            silencer, address = self.site.silencer, address_of(request)
-            told = silencer.end(ended, given.get("by", ""), address) if ended else silencer.add(given, address)
-            said = await told
+            if ended := given.pop("end", ""):
+                output = await silencer.end(ended, given.get("by", ""), address)
+            else:
+                output = await silencer.add(given, address)
         except NetkitError as error:
             return await self._page(request, 400, given, why=str(error))
-        return await self._page(request, said=said)
+        return await self._page(request, output=output)
 
     async def _page(
         self,
@@ -104,56 +108,56 @@ class SilencePages:
         code: int = 200,
         given: Mapping[str, str] | None = None,
         *,
-        said: str = "",
+        output: str = "",
         why: str = "",
     ) -> Response:
         form = self.door.form(request)
-        text = await run_in_threadpool(page.silences, self.site, form, given or {}, said=said, why=why)
+        text = await run_in_threadpool(page.silences, self.site, form, given or {}, output=output, why=why)
         return HTMLResponse(text, code, {"Content-Security-Policy": page.policy()})
 
     async def add(self, request: Request) -> Response:
-        """Add a silence or an acknowledgement that a program asks for."""
+        """Add a silence or an acknowledgement for a program."""
         if refused := self._refused(request):
             return refused
         if request.headers.get("content-type", "").partition(";")[0].strip() != "application/json":
             return problem(415, "send application/json")
         body = await body_of(request)
         if body is None:
-            return problem(413, "no silence is so long")
+            return problem(413, "the request is too long")
         try:
             given = json.loads(body)
         except (ValueError, RecursionError):
             given = None
         if not isinstance(given, dict):
             return problem(400, "send an object")
-        return _json_said(201, await self.site.silencer.add(given, address_of(request)))
+        return _text_answer(201, await self.site.silencer.add(given, address_of(request)))
 
     async def end(self, request: Request) -> Response:
-        """End a silence or an acknowledgement that a program names."""
+        """End a silence or an acknowledgement for a program."""
         if refused := self._refused(request):
             return refused
         by = Query.of(request.query_params.multi_items(), "by").text("by")
         name: str = request.path_params["id"]
         if name not in {one.silence.id for one in await run_in_threadpool(self.site.silencer.states)}:
             raise api.MissingError(f"no silence {name[:80]!r}")
-        return _json_said(200, await self.site.silencer.end(name, by, address_of(request)))
+        return _text_answer(200, await self.site.silencer.end(name, by, address_of(request)))
 
     def _refused(self, request: Request) -> Response | None:
-        """Return why a program may not change anything; its token comes with the request, and not from a browser."""
+        """Refuse a program that may not change silences; its token must come with the request, not from a browser."""
         if not self.site.silencer.is_allowed:
             return problem(403, FORBIDDEN)
         if not self.door.is_program(request):
-            return problem(403, "give the token: Authorization: Bearer TOKEN; a session does not do here")
+            return problem(403, "send the token: Authorization: Bearer TOKEN; a session is not enough here")
         return None
 
 
-def _json_said(code: int, said: str) -> Response:
-    return Response(json.dumps({"text": said}), code, media_type="application/json")
+def _text_answer(code: int, text: str) -> Response:
+    return Response(json.dumps({"text": text}), code, media_type="application/json")
 
 
 @dataclass(frozen=True, slots=True)
 class _Paths:
-    """Answers about a site."""
+    """The handlers of a site."""
 
     site: Site
 
@@ -184,7 +188,7 @@ class _Paths:
         return _tagged(request, await run_in_threadpool(self.site.records.file(one).read_bytes))
 
     def plain(self, answer: Callable[[Site, api.Given], dict[str, Any]]) -> Answer:
-        """Return what answers with values of the site."""
+        """Make a handler of values of the site."""
 
         async def answered(request: Request) -> Response:
             return _json(request, await run_in_threadpool(answer, self.site, request.query_params.multi_items()))
@@ -192,7 +196,7 @@ class _Paths:
         return answered
 
     def of_latest(self, answer: Callable[[dict[str, Any], Request], dict[str, Any]]) -> Answer:
-        """Return what answers with values of the latest report."""
+        """Make a handler of values of the latest report."""
 
         async def answered(request: Request) -> Response:
             _no_parameters(request)
@@ -203,15 +207,11 @@ class _Paths:
         return answered
 
     async def _made(self, wanted: str) -> CheckRun:
-        """Return a run whose report is there."""
+        """Return a run, once its report exists."""
         one = await run_in_threadpool(api.chosen, self.site, wanted)
         if not self.site.records.file(one).exists():
             await self.site.make(one)
         return one
-
-
-def _device(report: dict[str, Any], request: Request) -> dict[str, Any]:
-    return api.device(report, request.path_params["device"])
 
 
 async def _healthz(request: Request) -> Response:
@@ -233,7 +233,7 @@ def _json(request: Request, data: object) -> Response:
 
 
 def _tagged(request: Request, body: bytes) -> Response:
-    """Return an answer that a client may cache (ETag)."""
+    """Build an answer that a client may cache (ETag)."""
     tag = f'"{hashlib.sha256(body).hexdigest()[:32]}"'
     headers = {"ETag": tag, "Cache-Control": "private, no-cache"}
     known = (one.strip().removeprefix("W/") for one in request.headers.get("if-none-match", "").split(","))
@@ -242,8 +242,8 @@ def _tagged(request: Request, body: bytes) -> Response:
     return Response(body, media_type="application/json", headers=headers)
 
 
-def _told(code: int) -> Callable[[Request, Exception], Awaitable[Response]]:
-    """Return what answers an error whose text is meant for people."""
+def _reported(code: int) -> Callable[[Request, Exception], Awaitable[Response]]:
+    """Make a handler of errors that have a text for people."""
 
     async def answered(request: Request, error: Exception) -> Response:
         return refusal(request, code, str(error.args[0]) if error.args else "", LATER if code == 503 else None)
@@ -253,16 +253,16 @@ def _told(code: int) -> Callable[[Request, Exception], Awaitable[Response]]:
 
 async def _http_error(request: Request, error: HTTPException) -> Response:
     allowed = dict(error.headers or {})
-    texts = {404: "there is nothing at this address", 405: "this server only shows: use GET"}
+    texts = {404: "there is nothing at this address", 405: "this server is read-only: use GET"}
     return refusal(request, error.status_code, texts.get(error.status_code, error.detail), allowed)
 
 
 async def _bug(request: Request, error: Exception) -> Response:
-    return refusal(request, 500, f"{type(error).__name__}: the server's log has more")
+    return refusal(request, 500, f"{type(error).__name__}: see the server's log")
 
 
 def refusal(request: Request, code: int, detail: str, headers: dict[str, str] | None = None) -> Response:
-    """Return why something is not answered: for programs as a problem document, else as a page."""
+    """Explain why a request is not answered: to programs as a problem document, else as a page."""
     if is_for_programs(request):
         return problem(code, detail, headers)
     own = {**(headers or {}), "Content-Security-Policy": page.policy()}

@@ -1,4 +1,4 @@
-"""Child processes: output is passed on, the exit is recorded, and a stop is asked for before it is forced."""
+"""Child processes: their output is passed on, their exit recorded, and a stop is requested before it is forced."""
 
 import asyncio
 import fcntl
@@ -15,7 +15,7 @@ from netkit.serve.diary import STOPPED
 MOST_KEPT = 4000
 CHUNK = 8192
 POLITE_S = 10.0
-"""How long a child that was asked to end has for it."""
+"""How long a child gets to end after SIGTERM."""
 Tell = Callable[[bytes], None]
 
 
@@ -24,24 +24,24 @@ class Ended:
     """How a child ended."""
 
     exit_code: int | None
-    """None when it had to be ended."""
-    said: str
-    """What it said last, on standard error where it said anything there."""
+    """None when it had to be killed."""
+    output: str
+    """The end of its standard error, or of its standard output if there is none."""
 
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """What to run, and for how long at most."""
+    """What to run, and its time limit."""
 
     words: Sequence[str]
     environment: Mapping[str, str]
     longest_s: float
     held: tuple[int, ...] = ()
-    """Open files the child gets, too: locks."""
+    """Open files the child inherits: locks."""
 
 
 async def run(command: Command, stop: asyncio.Event, tell: Tell) -> Ended:
-    """Run a child to its end, or to that of its time, or until everything is to stop."""
+    """Run a child until it ends, its time is up, or everything stops."""
     child = await asyncio.create_subprocess_exec(
         *command.words,
         stdin=asyncio.subprocess.DEVNULL,
@@ -63,7 +63,7 @@ async def run(command: Command, stop: asyncio.Event, tell: Tell) -> Ended:
 
 
 async def _read(stream: asyncio.StreamReader | None, tell: Tell) -> str:
-    """Pass on what a child says, and return the end of it."""
+    """Pass on the output of a child, and return its end."""
     kept = b""
     while stream is not None and (chunk := await stream.read(CHUNK)):
         tell(chunk)
@@ -72,7 +72,7 @@ async def _read(stream: asyncio.StreamReader | None, tell: Tell) -> str:
 
 
 async def _waited(child: asyncio.subprocess.Process, stop: asyncio.Event, longest_s: float) -> str:
-    """Wait until a child ends; return why it must be ended, if so."""
+    """Wait for a child; return the reason if it must be ended."""
     ends, stops = asyncio.ensure_future(child.wait()), asyncio.ensure_future(stop.wait())
     done, left = await asyncio.wait((ends, stops), timeout=longest_s, return_when=asyncio.FIRST_COMPLETED)
     for one in left:
@@ -83,7 +83,7 @@ async def _waited(child: asyncio.subprocess.Process, stop: asyncio.Event, longes
 
 
 async def _end(child: asyncio.subprocess.Process) -> None:
-    """Ask a child and all its children to end, and see to it."""
+    """End a child and its children: SIGTERM, then SIGKILL."""
     _signal(child, signal.SIGTERM)
     with suppress(TimeoutError):
         await asyncio.wait_for(child.wait(), POLITE_S)
@@ -97,9 +97,9 @@ def _signal(child: asyncio.subprocess.Process, number: signal.Signals) -> None:
 
 
 def take_lock(file: Path) -> int | None:
-    """Take a lock and return the open file that holds it; None when another process has it.
+    """Take a lock and return the open file that holds it; None if another process has it.
 
-    Children that are given the open file hold the lock too: when this process is killed, they keep it to their end.
+    Children that inherit the open file hold the lock too: if this process is killed, they keep it until they end.
     """
     held = open_file(file, os.O_RDWR)
     try:

@@ -1,4 +1,4 @@
-"""What the schedule has done and missed, in a file that outlives the process. Pure but for reading and writing it."""
+"""What the schedule ran and missed, in a file that outlives the process."""
 
 import json
 import os
@@ -32,29 +32,28 @@ class ScheduledRound:
     exit_code: int | None = None
     """None while it runs, and when it was ended from outside."""
     run: str = ""
-    """The stored run it made."""
+    """The name of the run it stored."""
     text: str = ""
-    """What it said last, or why it has no exit code."""
+    """The end of its output, or why it has no exit code."""
 
     @property
     def is_running(self) -> bool:
-        """Whether it has not ended."""
         return self.ended_s is None
 
     @property
     def is_cut_short(self) -> bool:
-        """Whether it is not to blame for its end."""
+        """Whether its end was caused by the server."""
         return self.exit_code is None and self.text in {KILLED, STOPPED}
 
     @property
     def is_work_done(self) -> bool:
-        """Whether it did what it was for: something may be ill, or was not reached, and that was found."""
+        """Whether it worked: it may have found failures or unreached devices."""
         return self.exit_code in {0, 1, 4}
 
 
 @dataclass(frozen=True, slots=True)
 class MissedRounds:
-    """Rounds that were due one after the other, and did not run for one reason."""
+    """Consecutive rounds that were due and did not run, for one reason."""
 
     from_s: Seconds
     to_s: Seconds
@@ -64,53 +63,52 @@ class MissedRounds:
 
 @dataclass(frozen=True, slots=True)
 class Diary:
-    """All that a restart must not lose."""
+    """The state that a restart must keep."""
 
     settled_s: Seconds | None = None
-    """Up to when rounds were run or noted as missed."""
+    """The time up to which rounds were run or recorded as missed."""
     saved_s: Seconds | None = None
-    """The same of backups."""
+    """The same for backups."""
     rounds: tuple[ScheduledRound, ...] = ()
-    """The last ones, the earliest first; before them of each kind the last that ended and that did its work."""
+    """The last rounds, earliest first; before them, for each kind, the last that ended and the last that worked."""
     missed: tuple[MissedRounds, ...] = ()
     rounds_total: Whole = 0
     missed_total: Whole = 0
     failed_total: Whole = 0
-    """Rounds that could not do their work."""
+    """Rounds that did not work."""
     clock: str = ""
-    """What the wall clock did last that it should not."""
+    """The last jump of the wall clock."""
 
     def last(self, kind: str, *, is_ended: bool = False) -> ScheduledRound | None:
-        """Return the newest round of a kind."""
         found = (one for one in reversed(self.rounds) if one.kind == kind and not (is_ended and one.is_running))
         return next(found, None)
 
     def begun(self, one: ScheduledRound) -> "Diary":
-        """Return the diary with a round that begins."""
+        """Add a round that begins."""
         rounds = (*_kept(self.rounds), one)
         if one.kind == "backup":
             return replace(self, rounds=rounds, saved_s=one.begun_s)
         return replace(self, rounds=rounds, settled_s=one.begun_s, rounds_total=self.rounds_total + 1)
 
     def ended(self, one: ScheduledRound) -> "Diary":
-        """Return the diary with the newest round as it ended."""
+        """Replace the newest round by its ended version."""
         failed = self.failed_total + (one.kind == "check" and not one.is_work_done and not one.is_cut_short)
         return replace(self, rounds=(*self.rounds[:-1], one), failed_total=failed)
 
     def without(self, missed: MissedRounds, settled_s: float) -> "Diary":
-        """Return the diary with rounds that did not run."""
+        """Add rounds that did not run."""
         kept = (*self.missed, missed)[-MOST_MISSED:]
         return replace(self, missed=kept, missed_total=self.missed_total + missed.count, settled_s=settled_s)
 
     def taken_up(self, now_s: float) -> "Diary":
-        """Return the diary as a new process takes it up: nothing runs any more."""
+        """Close the round that an earlier process left running."""
         if not self.rounds or not self.rounds[-1].is_running:
             return self
         return self.ended(replace(self.rounds[-1], ended_s=now_s, text=KILLED))
 
 
 def _kept(rounds: tuple[ScheduledRound, ...]) -> tuple[ScheduledRound, ...]:
-    """Return the rounds that are kept when one more begins."""
+    """Return the rounds to keep when one more begins."""
     latest, earlier = rounds[1 - MOST_ROUNDS :], rounds[: 1 - MOST_ROUNDS]
     ended = {one.kind: one for one in rounds if not one.is_running}
     done = {one.kind: one for one in rounds if one.is_work_done}
@@ -126,7 +124,7 @@ class DiaryFile:
     diary: Diary = field(default_factory=Diary)
 
     def read(self) -> str:
-        """Read what an earlier process wrote; return what is wrong with it, and then begin a new one beside it."""
+        """Read the diary; set a damaged one aside, and return what was wrong with it."""
         try:
             self.diary = _diary(json.loads(self.file.read_bytes()))
         except FileNotFoundError:
@@ -135,11 +133,11 @@ class DiaryFile:
             aside = self.file.with_suffix(".damaged")
             with suppress(OSError):
                 self.file.replace(aside)
-            return f"{self.file} cannot be read: a new one is begun without earlier rounds, it is now {aside.name}"
+            return f"{self.file} cannot be read: it is now {aside.name}, and a new one begins without earlier rounds"
         return ""
 
     def write(self, diary: Diary) -> None:
-        """Write the diary in one step. OutputError when that is not possible: it is kept in memory all the same."""
+        """Write the diary in one step; on OutputError it is still kept in memory."""
         self.diary = diary
         text = json.dumps({"format": FORMAT, **asdict(diary)}, indent=1)
         write_private(self.file, text)
@@ -162,7 +160,7 @@ def write_private(file: Path, text: str) -> None:
 
 
 def _diary(plain: Mapping[str, Any]) -> Diary:
-    """Return a diary from plain values; anything unexpected raises."""
+    """Parse a diary; anything unexpected raises."""
     if plain["format"] != FORMAT:
         raise ValueError(plain["format"])
     return TypeAdapter(Diary).validate_python({name: plain[name] for name in Diary.__dataclass_fields__})

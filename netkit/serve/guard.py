@@ -37,17 +37,17 @@ TITLES = {
     415: "Unsupported media type",
     421: "Misdirected request",
     429: "Too many requests",
-    500: "A bug",
-    503: "Not available now",
+    500: "Internal error",
+    503: "Service unavailable",
 }
-UNKNOWN = "give the token: Authorization: Bearer TOKEN"
-NOT_IT = "That is not the token."
-STRANGE = "this server does not go by that name: netkit serve --name tells it"
-LATER = "Too many wrong tokens came from this address: try again in a minute."
+UNKNOWN = "send the token: Authorization: Bearer TOKEN"
+WRONG_TOKEN = "That is not the token."  # noqa: S105 (a message)
+WRONG_HOST = "this server is not known by that name: add it with netkit serve --name"
+LATER = "Too many wrong tokens from this address: try again in a minute."
 
 
 def is_for_programs(request: Request) -> bool:
-    """Whether a program asks, not a person with a browser."""
+    """Whether a path is for programs, not for browsers."""
     return request.url.path.startswith(("/api/", "/metrics"))
 
 
@@ -63,9 +63,9 @@ class Door:
     guesses: Guesses = field(default_factory=Guesses)
 
     def refused(self, request: Request) -> Response | None:
-        """Return why a request is not answered; None when it is."""
+        """Return the answer that refuses a request, or None to let it pass."""
         if not is_own_name(request.headers.get("host", ""), self.names):
-            return _refusal(request, 421, STRANGE)
+            return _refusal(request, 421, WRONG_HOST)
         if request.url.path in OPEN or self._has_session(request):
             return None
         given = _bearer(request)
@@ -84,37 +84,38 @@ class Door:
         return bool(session) and self.token.has_made(session, time.time())
 
     def form(self, request: Request) -> str:
-        """Return what a form for this browser holds; empty for what has no session."""
+        """Return the token of forms for this browser (CSRF); empty without a session."""
         return self.token.form(request.cookies[self.cookie]) if self._has_session(request) else ""
 
     def is_own_form(self, request: Request, given: str) -> bool:
-        """Whether a form was made for the session that sends it, and is sent from a page of this server."""
+        """Check that a form was made for the session that sends it, and comes from a page of this server."""
         wanted = self.form(request)
         is_sent_here = request.headers.get("origin") is not None and _is_from_here(request)
         return bool(wanted) and is_sent_here and hmac.compare_digest(wanted.encode(), given.encode("utf-8", "replace"))
 
     def is_program(self, request: Request) -> bool:
-        """Whether a request has the token itself: a browser's session does not do for what a program may change."""
+        """Check that a request carries the token itself: a browser session is not enough for changes by programs."""
         return self.token.is_it(_bearer(request))
 
     async def login(self, request: Request) -> Response:
-        """Show the form, or let somebody in who knows the token."""
+        """Show the login form, or open a session for the right token."""
         if request.method != "POST":
             return self._form()
-        given = await _given(request)
+        fields = await form_of(request, MOST_FIELDS)
+        given = (fields or {}).get("token", "").strip() or None
         if given is None or not _is_from_here(request):
             return self._form("This form was not sent from this page.", 400)
         if wait_s := self.guesses.wait_s(address_of(request)):
             return self._form(LATER, 429, {"Retry-After": str(int(wait_s) + 1)})
         if not self.token.is_it(given):
             self.guesses.note(address_of(request))
-            return self._form(NOT_IT, 403)
+            return self._form(WRONG_TOKEN, 403)
         answer = RedirectResponse("/", 303)
         self._keep(request, answer, self.token.session(time.time()), SESSION_S)
         return answer
 
     async def logout(self, request: Request) -> Response:
-        """Forget the session of a browser."""
+        """End the session of a browser."""
         answer = RedirectResponse("/login", 303)
         if _is_from_here(request):
             self._keep(request, answer, "", 0)
@@ -137,7 +138,6 @@ class Guard:
     door: Door
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request, or refuse it."""
         if scope["type"] != "http":
             return
 
@@ -158,36 +158,30 @@ def _bearer(request: Request) -> str:
 
 
 def address_of(request: Request) -> str:
-    """Return where a request comes from; behind a proxy, the address of that."""
+    """Return the client's address; behind a proxy, that of the proxy."""
     return request.client.host if request.client is not None else ""
 
 
 def _unknown(request: Request) -> Response:
-    """Return that somebody has to say who they are: to a browser as the form for it."""
+    """Ask for the token: a browser gets the login form."""
     if not is_for_programs(request) and request.method in {"GET", "HEAD"} and not _bearer(request):
         return RedirectResponse("/login", 303)
     return problem(401, UNKNOWN, {"WWW-Authenticate": 'Bearer realm="netkit"'})
 
 
 def _refusal(request: Request, code: int, why: str, headers: dict[str, str] | None = None) -> Response:
-    """Return why a request is not even looked at."""
+    """Refuse a request before anything is read of it."""
     return problem(code, why, headers) if is_for_programs(request) else PlainTextResponse(f"{why}\n", code, headers)
 
 
 def problem(code: int, detail: str, headers: dict[str, str] | None = None) -> Response:
-    """Return why something is not answered, as programs read it."""
+    """Build a problem document (RFC 9457)."""
     body = {"type": "about:blank", "title": TITLES.get(code, "Refused"), "status": code, "detail": detail}
     return Response(json.dumps(body), code, headers, "application/problem+json")
 
 
-async def _given(request: Request) -> str | None:
-    """Return the token of a form; None for what is no such form."""
-    found = await form_of(request, MOST_FIELDS)
-    return (found or {}).get("token", "").strip() or None
-
-
 async def form_of(request: Request, most: int) -> dict[str, str] | None:
-    """Return the fields of a form, each given once; None for what is no such form."""
+    """Return the fields of a form, each given once; None for anything else."""
     body = await body_of(request)
     try:
         found = parse_qs((body or b"").decode("utf-8", "replace"), keep_blank_values=True, max_num_fields=most)
@@ -199,7 +193,7 @@ async def form_of(request: Request, most: int) -> dict[str, str] | None:
 
 
 async def body_of(request: Request) -> bytes | None:
-    """Return what a request sends; None when it is too much, or its client is gone."""
+    """Return the body of a request; None if it is too large or the client has gone."""
     body = b""
     try:
         async for chunk in request.stream():
@@ -212,6 +206,6 @@ async def body_of(request: Request) -> bytes | None:
 
 
 def _is_from_here(request: Request) -> bool:
-    """Whether a form was sent from a page of this server, as far as the browser tells."""
+    """Whether a form was sent from a page of this server, according to the browser's Origin header."""
     origin = request.headers.get("origin")
     return origin is None or urlsplit(origin).netloc == request.headers.get("host", "")

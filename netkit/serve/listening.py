@@ -1,4 +1,4 @@
-"""The HTTP server: how many may connect, how long they may take, and a socket that is bound before anything else."""
+"""The HTTP server: limits on connections and time, and a socket that is bound before anything else runs."""
 
 import asyncio
 import logging
@@ -22,19 +22,18 @@ MOST_CONNECTIONS = 128
 ASK_S = 10.0
 """How long a client may take to send a request."""
 ANSWER_S = 60.0
-"""How long it may take to send the rest of it and to read the answer."""
+"""How long it may take to send the rest and to read the answer."""
 IDLE_S = 15
 MOST_HEAD_BYTES = 16_384
 DRAIN_S = 3
 
 
 class BoundedProtocol(H11Protocol):
-    """A connection that is cut when its client is too slow, or one too many."""
+    """A connection that is closed when its client is too slow, or there are too many."""
 
     _deadline: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Take a connection, or refuse it at once."""
         super().connection_made(transport)
         if len(self.connections) > MOST_CONNECTIONS:
             transport.abort()
@@ -42,13 +41,12 @@ class BoundedProtocol(H11Protocol):
             self._arm(ASK_S)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Forget a connection."""
         if self._deadline is not None:
             self._deadline.cancel()
         super().connection_lost(exc)
 
     def on_response_complete(self) -> None:
-        """Wait for the next request, not for long."""
+        """Wait for the next request, but not for long."""
         super().on_response_complete()
         self._arm(ANSWER_S if self.transport.get_write_buffer_size() else IDLE_S + ASK_S)
 
@@ -58,7 +56,7 @@ class BoundedProtocol(H11Protocol):
         self._deadline = self.loop.call_later(left_s, self._expire, cycle)
 
     def _expire(self, before: object) -> None:
-        """Cut the connection, unless a request came in meanwhile: that has time of its own, once."""
+        """Close the connection, unless a request came in meanwhile: it gets its own time, once."""
         is_answering = self.cycle is not None and not self.cycle.response_complete
         if is_answering and self.cycle is not before:
             self._arm(ANSWER_S, self.cycle)
@@ -67,32 +65,33 @@ class BoundedProtocol(H11Protocol):
 
 
 class Server(uvicorn.Server):
-    """A server that leaves signals to its caller and limits a TLS handshake to the time of a request."""
+    """A server that leaves signals to its caller, and limits TLS handshakes to the time of a request."""
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Listen on sockets that are bound."""
+        """Listen on bound sockets."""
         loop, config = asyncio.get_running_loop(), self.config
         longest_s = ASK_S if config.ssl else None
+
+        def protocol() -> BoundedProtocol:
+            return BoundedProtocol(config, self.server_state, self.lifespan.state)
+
         self.servers = [
             await loop.create_server(
-                self._protocol, sock=one, ssl=config.ssl, backlog=MOST_CONNECTIONS, ssl_handshake_timeout=longest_s
+                protocol, sock=one, ssl=config.ssl, backlog=MOST_CONNECTIONS, ssl_handshake_timeout=longest_s
             )
             for one in sockets or ()
         ]
         self.started = True
 
-    def _protocol(self) -> BoundedProtocol:
-        return BoundedProtocol(self.config, self.server_state, self.lifespan.state)
-
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """Handle none."""
+        """Handle no signals."""
         yield
 
 
 @dataclass(frozen=True, slots=True)
 class ListenAddress:
-    """Where to listen."""
+    """The address to listen on."""
 
     host: str
     port: int
@@ -101,47 +100,48 @@ class ListenAddress:
 
     @property
     def is_loopback(self) -> bool:
-        """Whether only this machine gets there."""
+        """Whether only this machine can connect."""
         return self.host == "localhost" or (is_address(self.host) and ip_address(self.host).is_loopback)
 
     @classmethod
     def of(cls, text: str, certificate: Path | None, key: Path | None) -> "ListenAddress":
-        """Read ADDRESS:PORT."""
+        """Parse ADDRESS:PORT."""
         host, _, port = text.rpartition(":")
         if not host or not port.isdigit() or not int(port) < 65_536:
             raise UsageError(
                 Problem(f"--listen {text!r} is not an address", "use ADDRESS:PORT, such as 127.0.0.1:8400")
             )
         if key is not None and certificate is None:
-            raise UsageError(Problem("--key belongs to a certificate", "give --certificate too"))
+            raise UsageError(Problem("--key needs a certificate", "give --certificate too"))
         return cls(host.strip("[]"), int(port), certificate, key)
 
     def opened(self) -> socket.socket:
-        """Return the socket, bound: a port that is taken is reported before anything runs."""
+        """Bind the socket: a port in use is reported before anything runs."""
         try:
             family = socket.getaddrinfo(self.host, self.port, type=socket.SOCK_STREAM)[0][0]
             found = socket.create_server((self.host, self.port), family=family, backlog=MOST_CONNECTIONS)
         except OSError as error:
-            what = f"{self.host}:{self.port} cannot be listened on: {(error.strerror or str(error)).lower()}"
-            raise UsageError(Problem(what, "end what uses it, or choose another place with --listen")) from None
+            what = f"cannot listen on {self.host}:{self.port}: {(error.strerror or str(error)).lower()}"
+            raise UsageError(Problem(what, "end what uses it, or choose another address with --listen")) from None
         found.setblocking(False)
         return found
 
     def check_certificate(self) -> None:
-        """Refuse a certificate that cannot be used."""
+        """Refuse an unusable certificate."""
         if self.certificate is None:
             return
         try:
             ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(self.certificate, self.key)
         except (OSError, ssl.SSLError) as error:
             what = f"the certificate cannot be used: {error.strerror or error}"
-            raise UsageError(Problem(what, "give PEM files that belong together", file=str(self.certificate))) from None
+            remedy = "give a certificate and its key as PEM files"
+            raise UsageError(Problem(what, remedy, file=str(self.certificate))) from None
 
 
 def server(app: ASGIApp, place: ListenAddress) -> Server:
-    """Return a server that is not running yet."""
+    """Configure the server, without starting it."""
     tls: dict[str, Any] = {"ssl_certfile": place.certificate, "ssl_keyfile": place.key} if place.certificate else {}
-    logging.getLogger("uvicorn").setLevel(logging.ERROR)  # what clients get wrong is not news
+    logging.getLogger("uvicorn").setLevel(logging.ERROR)  # do not log mistakes of clients
     config = uvicorn.Config(
         app,
         http=BoundedProtocol,

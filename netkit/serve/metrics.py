@@ -1,9 +1,8 @@
-"""What Prometheus scrapes: what the newest check saw, and how the schedule goes; what is not known has no sample."""
+"""Metrics for Prometheus: those of the newest check, and of the schedule; an unknown value has no sample."""
 
 from collections.abc import Iterator
 
 from netkit import __version__
-from netkit.serve.diary import Diary
 from netkit.serve.now import Site
 
 OWN = {
@@ -25,19 +24,13 @@ OWN = {
 
 def metrics_text(site: Site) -> str:
     """Return all metrics in the text format of Prometheus."""
-    return site.metrics() + "".join(_lines(site))
-
-
-def _lines(site: Site) -> Iterator[str]:
+    text = site.metrics()
     for family, value in _values(site):
         kind, meaning = OWN[family]
-        yield f"# HELP {family} {meaning}\n# TYPE {family} {kind}\n"
-        yield f"{family}{_labels(family, site.fabric)} {value:.15g}\n"
-
-
-def _labels(family: str, fabric: str) -> str:
-    version = f',version="{__version__}"' if family.endswith("_info") else ""
-    return f'{{fabric="{fabric}"{version}}}'
+        version = f',version="{__version__}"' if family.endswith("_info") else ""
+        text += f"# HELP {family} {meaning}\n# TYPE {family} {kind}\n"
+        text += f'{family}{{fabric="{site.fabric}"{version}}} {value:.15g}\n'
+    return text
 
 
 def _values(site: Site) -> Iterator[tuple[str, float]]:
@@ -49,10 +42,6 @@ def _values(site: Site) -> Iterator[tuple[str, float]]:
     yield "netkit_serve_rounds_total", diary.rounds_total
     yield "netkit_serve_rounds_missed_total", diary.missed_total
     yield "netkit_serve_rounds_failed_total", diary.failed_total
-    yield from _of_rounds(diary)
-
-
-def _of_rounds(diary: Diary) -> Iterator[tuple[str, float]]:
     last = diary.last("check", is_ended=True)
     if last is not None and last.ended_s is not None:
         yield "netkit_serve_round_timestamp_seconds", last.begun_s

@@ -1,6 +1,6 @@
-"""How the fabric stands now: what is open, what could not be looked at, what is deployed.
+"""The current state of the fabric: what is open, what could not be read, what is deployed.
 
-The first page shows it, and the API answers it.
+Both the first page and the API show it.
 """
 
 import hashlib
@@ -28,7 +28,7 @@ from netkit.store.open_cause import OpenCause, OpenNow
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """Everything there is to show."""
+    """Everything the server shows."""
 
     fabric: str
     lab: str
@@ -37,9 +37,9 @@ class Site:
     diary: Callable[[], Diary]
     next_s: Callable[[], float]
     metrics: Callable[[], str]
-    """What the newest check saw, as Prometheus reads it; empty when there is none."""
+    """The metrics of the newest check, for Prometheus; empty before the first."""
     make: Callable[[CheckRun], Awaitable[None]]
-    """Makes the report on a run, when it is not there any more."""
+    """Makes the report on a run again, if it has been removed."""
     started_s: float
     deploys: RecentRuns
     silencer: Silencer
@@ -51,24 +51,23 @@ MOST_UNREACHED = 100
 MOST_WELL = 50
 MOST_DEPLOYS = 5
 STALE_INTERVALS = 2.5
-"""After so many intervals without a look nothing is called well any more; the alert NetkitScheduleStopped agrees."""
+"""Intervals without a check after which the state is unknown; the alert NetkitScheduleStopped uses the same."""
 NOTHING = FabricStatus(OpenNow(), ())
 
 
 @dataclass(frozen=True, slots=True)
 class CurrentState:
-    """What is known of the fabric, and how well."""
+    """What is known of the fabric, and how reliably."""
 
     latest: CheckRun | None
     whole: CheckRun | None
-    """The last run that looked at all the schedule looks at; later ones may have looked at a part."""
+    """The last run that covers everything the schedule covers; later ones may cover a part."""
     status: FabricStatus
     trouble: StoreError | None
     is_stale: bool
 
     @classmethod
     def of(cls, site: Site, now_s: float) -> "CurrentState":
-        """Read what is stored."""
         runs, trouble = site.records.known()
         latest = runs[0] if runs else None
         whole = _whole(runs, site.diary())
@@ -83,7 +82,7 @@ class CurrentState:
 
     @property
     def state(self) -> HealthState:
-        """Return how the fabric stands; what nobody has looked at of late is never well."""
+        """The state of the fabric; it is never healthy without a recent check."""
         open_now = self.status.open_now
         if open_now.counted:
             return max((OF_VERDICT[one.trouble.verdict] for one in open_now.counted), key=list(HealthState).index)
@@ -93,7 +92,6 @@ class CurrentState:
 
     @property
     def text(self) -> str:
-        """Return how the fabric stands, in words."""
         open_now, silenced = self.status.open_now, self.status.open_now.counts["silenced"]
         if self.whole is None:
             return "not known" if self.trouble is not None else "no run yet"
@@ -110,7 +108,7 @@ class CurrentState:
 
 
 def _whole(runs: Sequence[CheckRun], diary: Diary) -> CheckRun | None:
-    """Return the newest run that looked at no less than the last one of the schedule."""
+    """Return the newest run that covers at least as much as the last one of the schedule."""
     named = {one.run for one in diary.rounds if one.kind == "check"}
     scheduled = next((one for one in runs if one.name in named), None)
     if scheduled is None:
@@ -121,7 +119,7 @@ def _whole(runs: Sequence[CheckRun], diary: Diary) -> CheckRun | None:
 
 
 def now(site: Site) -> dict[str, Any]:
-    """Return how the fabric stands."""
+    """Return the current state of the fabric."""
     at_s = time.time()
     look = CurrentState.of(site, at_s)
     open_now, well = look.status.open_now, look.status.well
@@ -145,7 +143,15 @@ def now(site: Site) -> dict[str, Any]:
         "causes_left_out": len(open_now.causes) - len(causes),
         "unreached": unreached,
         "unreached_left_out": len(open_now.unreached) - len(unreached),
-        "well": [_well(one) for one in well[:MOST_WELL]],
+        "well": [
+            {
+                "check": name(one.key.check),
+                "device": name(one.key.device),
+                "place": name(one.key.place),
+                "text": cut(one.text),
+            }
+            for one in well[:MOST_WELL]
+        ],
         "well_left_out": max(0, len(well) - MOST_WELL),
         "deploys": deploys(site),
     }
@@ -155,18 +161,18 @@ def _looked(run: CheckRun | None) -> dict[str, Any] | None:
     if run is None:
         return None
     counts = run.counts
-    told = {"run": run.name, "taken_s": run.taken_s, "devices": run.devices, "checks": len(run.layers)}
-    return {**told, "unreached": counts.unreached, "examined": counts.examined, "skipped": counts.skipped}
+    about = {"run": run.name, "taken_s": run.taken_s, "devices": run.devices, "checks": len(run.layers)}
+    return {**about, "unreached": counts.unreached, "examined": counts.examined, "skipped": counts.skipped}
 
 
 def _unknown(look: CurrentState, diary: Diary) -> Iterator[dict[str, Any]]:
-    """Yield why something, or everything, is not known now."""
+    """Yield the reasons why something is unknown now."""
     if look.trouble is not None:
         yield _reason("store", f"the store cannot be read: {look.trouble}")
     if look.is_stale and look.whole is not None:
-        yield _reason("stale", "the last look at the whole fabric is too old to rely on", look.whole.taken_s)
+        yield _reason("stale", "the last check of the whole fabric is too old to rely on", look.whole.taken_s)
     for one in failed(diary):
-        lines = [f"the {one.kind} could not do its work: {wording.end_of(one)}", *one.text.splitlines()[-10:]]
+        lines = [f"the {one.kind} failed to run: {wording.end_of(one)}", *one.text.splitlines()[-10:]]
         yield _reason("round", "\n".join(lines if one.exit_code is not None else lines[:1]), one.begun_s)
     done_s = next((one.begun_s for one in reversed(diary.rounds) if one.kind == "check" and one.is_work_done), 0.0)
     for gap in reversed(diary.missed):
@@ -175,7 +181,7 @@ def _unknown(look: CurrentState, diary: Diary) -> Iterator[dict[str, Any]]:
 
 
 def failed(diary: Diary) -> Iterator[ScheduledRound]:
-    """Yield the rounds that could not do their work since the last one that could, the latest first."""
+    """Yield the rounds that did not work since the last one that did, latest first."""
     for one in reversed(diary.rounds):
         if one.is_work_done and one.kind == "check":
             return
@@ -188,7 +194,7 @@ def _reason(kind: str, text: str, since_s: float | None = None) -> dict[str, Any
 
 
 def cause(one: OpenCause, look: CurrentState) -> dict[str, Any]:
-    """Return an open cause: what a report says of it, and since when."""
+    """Return an open cause as a report has it, and since when it is open."""
     named = hashlib.sha256(one.keys[0].id.encode("utf-8", "replace")).hexdigest()[:12]
     latest_s = look.latest.taken_s if look.latest is not None else 0.0
     return {
@@ -203,26 +209,21 @@ def cause(one: OpenCause, look: CurrentState) -> dict[str, Any]:
 
 
 def missed(one: CheckState, excused: Mapping[str, Silenced]) -> dict[str, Any]:
-    """Return a device that was not reached, and who silenced that."""
+    """Return an unreached device, and who silenced that."""
     mark = excused.get(one.key.device)
     silenced = "" if mark is None else cut(silence_text(mark))
-    told = {"device": name(one.key.device), "reason": cut(one.text), "silenced": silenced}
-    return {**told, "since_s": one.since_s, "seen_s": one.seen_s}
-
-
-def _well(one: CheckState) -> dict[str, str]:
-    key = one.key
-    return {"check": name(key.check), "device": name(key.device), "place": name(key.place), "text": cut(one.text)}
+    about = {"device": name(one.key.device), "reason": cut(one.text), "silenced": silenced}
+    return {**about, "since_s": one.since_s, "seen_s": one.seen_s}
 
 
 def deploys(site: Site) -> list[dict[str, Any]]:
-    """Return the last deploys, the newest first; what runs now is the first of them."""
+    """Return the last deploys, newest first; a running one comes first."""
     return [_deploy(one) for one in site.deploys.read(MOST_DEPLOYS)]
 
 
 def _deploy(one: RecentRun) -> dict[str, Any]:
     first = one.provenance[0] if one.provenance else None
-    state, text = _came_out(one)
+    state, text = _result(one)
     return {
         "run": one.run,
         "state": state,
@@ -241,14 +242,14 @@ def _deploy(one: RecentRun) -> dict[str, Any]:
     }
 
 
-def _came_out(one: RecentRun) -> tuple[str, str]:
-    """Return the state of a run in one word, and in a few."""
+def _result(one: RecentRun) -> tuple[str, str]:
+    """Return the state of a run as a keyword and as a text."""
     if one.damage:
         return "unknown", f"cannot be read: {one.damage}"
     if one.outcome is None:
         if one.is_running is None:
-            return "unknown", "not finished; whether it still runs cannot be seen from this machine"
-        return ("running", "runs now") if one.is_running else ("unfinished", "not finished, and nothing runs")
+            return "unknown", "not finished; this machine cannot see whether it still runs"
+        return ("running", "running now") if one.is_running else ("unfinished", "not finished, and not running")
     if one.outcome.exit_code == 0:
         return "done", "done"
     return "failed", f"stopped: {one.outcome.stopped}" if one.outcome.stopped else "failed"

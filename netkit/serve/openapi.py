@@ -1,4 +1,4 @@
-"""The API as an OpenAPI document: each path with what it takes and what it answers."""
+"""The API as an OpenAPI document: the parameters and answers of each path."""
 
 import json
 from functools import cache
@@ -25,7 +25,6 @@ RUN_COUNTS = ("devices", "examined", "skipped", "absent", "unreached", "warnings
 
 @cache
 def openapi() -> dict[str, Any]:
-    """Return the document."""
     return {
         "openapi": "3.1.0",
         "info": {
@@ -127,7 +126,7 @@ def _get(operation: str, summary: str, schema: str, *parameters: Schema) -> Sche
 
 
 def _change(method: str, operation: str, summary: str, code: str, *parameters: Schema) -> Schema:
-    """Return what changes something: only with the token itself, and where the server allows it."""
+    """Describe a method that changes something: it needs the token itself, and a server that allows it."""
     codes = (*REFUSED, "403", *(("413", "415") if method == "post" else ()))
     body = {"required": True, "content": {"application/json": {"schema": _ref("SilenceRequest")}}}
     return {
@@ -189,7 +188,7 @@ def _paged(schema: str, **beside: Schema) -> Schema:
 
 def _schemas() -> dict[str, Schema]:
     place = {"check": TEXT, "device": TEXT, "place": TEXT, "verdict": VERDICT, "text": TEXT}
-    told = {
+    details = {
         "remedy": TEXT,
         "layer": TEXT,
         "silenced": TEXT,
@@ -205,7 +204,7 @@ def _schemas() -> dict[str, Schema]:
         "Missed": _object(from_s=TIME, to_s=TIME, count=COUNT, reason=TEXT),
         "Run": _run(),
         "Runs": _paged("Run"),
-        "Finding": _object(**place, **told),
+        "Finding": _object(**place, **details),
         "Findings": _paged("Finding", run=TEXT),
         "State": _object(**place, since_s=TIME, seen_s=TIME),
         "States": _paged("State"),
@@ -236,7 +235,7 @@ def _status() -> Schema:
 
 
 def _now() -> dict[str, Schema]:
-    """Return the schemas of what the first page shows."""
+    """Return the schemas of the first page."""
     state = _ref(f"{OF_REPORT}state")
     unreached = _object(device=TEXT, reason=TEXT, silenced=TEXT, since_s=TIME, seen_s=TIME)
     well = _object(check=TEXT, device=TEXT, place=TEXT, text=TEXT)
@@ -276,7 +275,7 @@ def _now() -> dict[str, Schema]:
 
 
 def _open_cause() -> Schema:
-    """Return the schema of a cause as a report has it, and since when it is open."""
+    """Return the schema of a cause in a report, and since when it is open."""
     cause = _of_report()[f"{OF_REPORT}cause"]
     flag: Schema = {"type": "boolean"}
     return _object(
@@ -336,7 +335,7 @@ def _trends() -> Schema:
 
 @cache
 def _of_report() -> dict[str, Schema]:
-    """Return the schema of a report, its parts beside it under names of their own."""
+    """Return the schema of a report; its parts get names of their own beside it."""
     schema: Schema = json.loads(asset("report.schema.json"))
     parts: dict[str, Schema] = schema.pop("$defs", {})
     schema.pop("$schema", None)
@@ -345,7 +344,7 @@ def _of_report() -> dict[str, Schema]:
 
 
 def _moved(value: Any) -> Any:
-    """Return a schema whose references lead to the components of the document."""
+    """Point the references of a schema to the components of the document."""
     if isinstance(value, list):
         return [_moved(one) for one in value]
     if not isinstance(value, dict):

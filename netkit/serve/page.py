@@ -1,7 +1,7 @@
-"""The pages around reports: how the fabric stands now, all runs, the schedule; and the one to log in."""
+"""The pages around reports: the current state, all runs, the schedule, silences and the login."""
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -14,14 +14,14 @@ from netkit.judge.silence import SilenceState
 from netkit.report.page.frame import asset, digest
 from netkit.report.page.table import cut, name
 from netkit.serve import wording
-from netkit.serve.diary import Diary, MissedRounds, ScheduledRound
+from netkit.serve.diary import MissedRounds, ScheduledRound
 from netkit.serve.now import Site, now
 from netkit.store import CheckRun
 
 RUNS_A_PAGE = 50
 MOST_NOTED = 20
 REFRESH_S = 60
-"""How often a browser without JavaScript loads the first page again; with it, four times as often."""
+"""How often a browser without JavaScript reloads the first page; with it, four times as often."""
 FIELDS = (
     ("check", "Check", "optics.light, a file of checks, or a glob"),
     ("where", "Where", "leaf03 or leaf03:swp5, or a glob"),
@@ -34,9 +34,10 @@ NOTHING = "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancest
 
 
 def overview(site: Site, before: str = "") -> str:
-    """Return the page everything begins at; its list of runs goes on after one of them."""
+    """Render the first page; its list of runs continues after the run `before`."""
     runs, _ = site.records.known()
-    shown = _after(runs, before)
+    names = [one.name for one in runs]
+    shown = runs[names.index(before) + 1 :] if before in names else runs
     return _rendered(
         "overview",
         now=now(site),
@@ -51,8 +52,8 @@ def overview(site: Site, before: str = "") -> str:
     )
 
 
-def silences(site: Site, form: str, given: Mapping[str, str], *, said: str = "", why: str = "") -> str:
-    """Return the page of silences, with forms for a session that may change them."""
+def silences(site: Site, form: str, given: Mapping[str, str], *, output: str = "", why: str = "") -> str:
+    """Render the page of silences, with forms for a session that may change them."""
     trouble, entries = "", tuple[SilenceState, ...]()
     try:
         entries = site.silencer.states()
@@ -66,7 +67,7 @@ def silences(site: Site, form: str, given: Mapping[str, str], *, said: str = "",
         form=form if site.silencer.is_allowed else "",
         given={"kind": "", **dict.fromkeys((key for key, *_ in FIELDS), ""), **given},
         fields=FIELDS,
-        said=cut(said),
+        said=cut(output),
         why=cut(why),
         trouble=cut(trouble),
     )
@@ -74,40 +75,35 @@ def silences(site: Site, form: str, given: Mapping[str, str], *, said: str = "",
 
 def _silence(state: SilenceState) -> dict[str, Any]:
     one = state.silence
-    until = "until it is well" if one.until_s is None else f"until {wording.moment(one.until_s)}"
-    told = {key: cut(getattr(one, key)) for key in ("id", "kind", "about", "by", "why", "ticket")}
-    return {**told, "state": state.state, "findings": state.findings, "until": until}
+    until = "until it passes" if one.until_s is None else f"until {wording.moment(one.until_s)}"
+    texts = {key: cut(getattr(one, key)) for key in ("id", "kind", "about", "by", "why", "ticket")}
+    return {**texts, "state": state.state, "findings": state.findings, "until": until}
 
 
 def login(*, fabric: str, why: str = "") -> str:
-    """Return the page that asks for the token, and why it does so again."""
+    """Render the login page, with the reason why it is shown again."""
     return _rendered("login", fabric=name(fabric), why=why)
 
 
 def notice(title: str, text: str) -> str:
-    """Return a page that says one thing."""
+    """Render a page with one message."""
     return _rendered("notice", title=title, text=cut(text))
 
 
 @cache
 def policy() -> str:
-    """Return the rule by which a browser uses these pages: our style, no script, forms to this server only."""
+    """Return the Content-Security-Policy of these pages: our style, no script, forms to this server only."""
     return NOTHING.replace("form-action 'none'", f"form-action 'self'; img-src data:; style-src {digest(_style())}")
 
 
 @cache
 def refreshing_policy() -> str:
-    """Return the rule for the first page, whose own script asks this server for it again."""
+    """Return the policy of the first page, whose script reloads it from this server."""
     return f"{policy()}; script-src {digest(_read('refresh.js'))}; connect-src 'self'"
 
 
-def _after(runs: Sequence[CheckRun], before: str) -> Sequence[CheckRun]:
-    names = [one.name for one in runs]
-    return runs[names.index(before) + 1 :] if before in names else runs
-
-
 def run_row(run: CheckRun) -> dict[str, Any]:
-    """Return what is said of a run in a line."""
+    """Return the row of a run."""
     return {
         "name": run.name,
         "state": wording.state_of(run).value,
@@ -124,22 +120,18 @@ def run_row(run: CheckRun) -> dict[str, Any]:
 def _schedule(site: Site) -> dict[str, Any]:
     diary = site.diary()
     last = diary.last("check", is_ended=True)
+    backup, saved = "", diary.last("backup", is_ended=True)
+    if site.has_backup:
+        backup = "not yet" if saved is None else f"{wording.moment(saved.begun_s)}: {wording.end_of(saved)}"
     return {
         "every": wording.length(site.agenda.every_s),
         "last": None if last is None else _round(last),
-        "backup": _backup(site, diary),
+        "backup": backup,
         "missed": [_missed(one) for one in reversed(diary.missed[-MOST_NOTED:])],
         "missed_total": diary.missed_total,
         "rounds_total": diary.rounds_total,
         "clock": diary.clock,
     }
-
-
-def _backup(site: Site, diary: Diary) -> str:
-    if not site.has_backup:
-        return ""
-    last = diary.last("backup", is_ended=True)
-    return "not yet" if last is None else f"{wording.moment(last.begun_s)}: {wording.end_of(last)}"
 
 
 def _round(one: ScheduledRound) -> dict[str, str]:

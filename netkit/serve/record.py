@@ -1,4 +1,4 @@
-"""What there is to show: runs from the store, their reports from files, each read again when it is asked for."""
+"""The data to show: runs from the store and their reports from files, read on demand."""
 
 import json
 import threading
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 LATEST = "latest"
 MOST_REPORTS = 100
-"""So many reports are kept as files; older ones are made again when somebody asks for them."""
+"""The number of reports kept as files; older ones are made again on request."""
 READ_S = 60.0
 """How long the older version of a rewritten report stays, for readers that have it open."""
 
@@ -38,7 +38,7 @@ class RunFindings:
 
 @dataclass(frozen=True, slots=True)
 class FabricStatus:
-    """How a fabric stands after a run."""
+    """The state of a fabric after a run."""
 
     open_now: OpenNow
     well: tuple[CheckState, ...]
@@ -52,9 +52,9 @@ class Records:
     where: str
     source: Source
     folder: Path
-    """Where reports are kept, as JSON."""
+    """The folder of reports, as JSON."""
     links: tuple[Link, ...] = ()
-    """Where the pages of reports lead to."""
+    """The links on the pages of reports."""
     _runs: tuple[CheckRun, ...] = ()
     _found: dict[str, RunFindings] = field(default_factory=dict)
     _pages: dict[str, str] = field(default_factory=dict)
@@ -62,12 +62,11 @@ class Records:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def newest(self) -> CheckRun | None:
-        """Return the newest run."""
         with self._opened() as store:
             return next(iter(store.runs(self.source, 1)), None)
 
     def runs(self) -> tuple[CheckRun, ...]:
-        """Return all runs, the newest first; they are fetched again when there is a newer one."""
+        """Return all runs, newest first; fetched again only if there is a newer one."""
         with self._lock, self._opened() as store:
             newest = store.runs(self.source, 1)
             if newest != self._runs[:1]:
@@ -75,14 +74,14 @@ class Records:
             return self._runs
 
     def known(self) -> tuple[tuple[CheckRun, ...], StoreError | None]:
-        """Return all runs, or those that were there when the store could be read last, and why it cannot be now."""
+        """Return all runs, or if the store cannot be read, those known before and the error."""
         try:
             return self.runs(), None
         except StoreError as error:
             return self._runs, error
 
     def run(self, name: str) -> CheckRun | None:
-        """Return a run by its name, or the latest; its report may be there when the store is not."""
+        """Find a run by its name, or the latest; a report may exist while the store is unreachable."""
         runs, trouble = self.known()
         found = next((one for one in runs if name in {one.name, LATEST}), None)
         if found is None and trouble is not None:
@@ -90,12 +89,12 @@ class Records:
         return found
 
     def states(self) -> tuple[CheckState, ...]:
-        """Return how each check stands at each place it ever found something at."""
+        """Return the state of each check at each place where it ever found something."""
         with self._opened() as store:
             return store.latest_states(self.source)
 
     def status(self, run: CheckRun) -> FabricStatus:
-        """Return what is open after a run, and what is healthy again with it; that of one run is kept."""
+        """Return what is open after a run, and what passes again with it; cached for one run."""
         with self._lock:
             if run.name not in self._status:
                 with self._opened() as store:
@@ -106,12 +105,12 @@ class Records:
             return self._status[run.name]
 
     def silences(self) -> Mapping[str, KnownSilence]:
-        """Return what the last run knew of silences and acknowledgements, by name."""
+        """Return the silences and acknowledgements of the last run, by name."""
         with self._opened() as store:
             return store.silences(self.source)
 
     def found(self, run: CheckRun) -> RunFindings:
-        """Return what a run found; that of one run is kept."""
+        """Return the findings of a run; cached for one run."""
         with self._lock:
             if run.name not in self._found:
                 with self._opened() as store:
@@ -120,11 +119,11 @@ class Records:
             return self._found[run.name]
 
     def file(self, run: CheckRun) -> Path:
-        """Return where the report on a run is, or is to be."""
+        """Return the path of the report on a run."""
         return self.folder / f"{run.name}.json"
 
     def adopt(self, run: CheckRun, draft: Path) -> bool:
-        """Keep a report that is already there, if it is on this run; return whether it is."""
+        """Keep an existing report if it is about this run; return whether it is."""
         try:
             is_of_run: bool = json.loads(draft.read_bytes())["run"] == run.name
         except (OSError, ValueError, LookupError, TypeError):
@@ -134,22 +133,21 @@ class Records:
         return is_of_run
 
     def report(self, run: CheckRun) -> dict[str, Any]:
-        """Return the report on a run as plain values."""
         data: dict[str, Any] = json.loads(self.file(run).read_bytes())
         return data
 
     def page(self, run: CheckRun) -> str:
-        """Return the report on a run as HTML; that of one run is kept."""
+        """Return the report on a run as HTML; cached for one run."""
         with self._lock:
             if run.name not in self._pages:
                 self._pages = {run.name: framed(self.report(run), self.links)}
             return self._pages[run.name]
 
     def prune(self) -> None:
-        """Remove the reports on the oldest runs, by the time their names begin with, but those made just now."""
+        """Remove the reports on the oldest runs, by the time in their names, except those just made."""
         files = sorted(self.folder.glob("*.json"), key=lambda file: file.name, reverse=True)
         for file in files[MOST_REPORTS:]:
-            with suppress(OSError):  # one that stays does no harm
+            with suppress(OSError):  # a file that stays does no harm
                 if abs(time.time() - file.stat().st_mtime) > READ_S:
                     file.unlink()
 
@@ -158,5 +156,5 @@ class Records:
 
 
 def unhealthy(states: Sequence[CheckState]) -> Iterator[CheckState]:
-    """Yield what is not well, the worst first."""
+    """Yield the bad states, worst first."""
     yield from sorted((one for one in states if one.verdict), key=lambda one: (-one.verdict, one.key))

@@ -7,6 +7,7 @@ import asyncio
 import os
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Protocol
@@ -34,19 +35,17 @@ class Agenda:
         return int((at_s - self.offset_s) // self.every_s)
 
     def begins_s(self, slot: int) -> float:
-        """Return when a round is due."""
         return slot * self.every_s + self.offset_s
 
     def next_s(self, now_s: float) -> float:
-        """Return when the next round is due."""
         return self.begins_s(self.slot(now_s) + 1)
 
     def is_due(self, settled_s: float | None, now_s: float) -> bool:
-        """Whether a round is due that is not settled; a clock that went back makes one due, too."""
+        """Whether an unsettled round is due; a clock set back makes one due, too."""
         return settled_s is None or self.slot(settled_s) != self.slot(now_s)
 
     def missed(self, settled_s: float | None, now_s: float, *, has_current: bool) -> range:
-        """Return the rounds that were due since what is settled; with or without the one that is due now."""
+        """Return the rounds that were due since the settled time, with or without the current one."""
         if settled_s is None:
             return range(0)
         return range(self.slot(settled_s) + 1, self.slot(now_s) + has_current)
@@ -58,13 +57,13 @@ def nightly() -> Agenda:
 
 
 def jump_s(wall_s: float, steady_s: float, offset_s: float) -> float:
-    """Return by how much the wall clock was set since its offset to a steady one was taken; 0 for a drift."""
+    """Return by how much the wall clock was set since its offset to the monotonic clock was taken; 0 for drift."""
     moved_s = wall_s - steady_s - offset_s
     return moved_s if abs(moved_s) > JUMP_S else 0.0
 
 
 LOOK_S = 20.0
-"""How often the wall clock is compared with a steady one while nothing is due."""
+"""How often the wall clock is compared with the monotonic clock while nothing is due."""
 DOWN = "netkit serve did not run"
 BUSY = "the {kind} before was still running"
 SLEPT = "the machine slept or was too busy"
@@ -82,17 +81,17 @@ class RoundCommands(Protocol):
         """Return the command of a backup."""
 
     async def finish(self, one: ScheduledRound, held: tuple[int, ...], stop: asyncio.Event) -> ScheduledRound:
-        """Do what belongs to a check that has ended; return it with the run it made."""
+        """Complete a check that has ended; return it with the name of its run."""
 
 
 @dataclass(slots=True)
 class WallClock:
-    """The wall clock, watched by one that nobody sets and that goes on while a machine sleeps."""
+    """The wall clock, compared with a monotonic one that also counts while the machine sleeps."""
 
     offset_s: float = field(default_factory=lambda: time.time() - time.clock_gettime(time.CLOCK_BOOTTIME))
 
     def jumped_s(self) -> float:
-        """Return by how much the wall clock was set since this was last asked."""
+        """Return by how much the wall clock was set since the last call."""
         steady_s = time.clock_gettime(time.CLOCK_BOOTTIME)
         jumped_s = jump_s(time.time(), steady_s, self.offset_s)
         self.offset_s = time.time() - steady_s
@@ -114,21 +113,23 @@ class Schedule:
 
     @property
     def diary(self) -> Diary:
-        """Return what was done and missed."""
         return self.book.diary
 
     @property
     def next_s(self) -> float:
-        """Return when the next round is due."""
         return self.agenda.next_s(time.time())
 
     async def run(self) -> None:
-        """Run rounds until it is stopped."""
-        self._take_up(time.time())
+        # A round that an earlier process left unfinished is due again while its interval lasts.
+        diary = self.diary.taken_up(time.time())
+        if diary is not self.diary:
+            self._write(self._reopened(diary))
         self._miss(time.time(), DOWN, has_current=False)
         while not self.stop.is_set():
             if not await self.turn():
-                await self._wait()
+                left_s = min(self.next_s - time.time(), LOOK_S)
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(self.stop.wait(), max(left_s, 0.05))
 
     async def turn(self) -> bool:
         """Run what is due; return whether anything was."""
@@ -141,24 +142,16 @@ class Schedule:
             return await self._locked("backup")
         return False
 
-    async def _wait(self) -> None:
-        left_s = min(self.next_s - time.time(), LOOK_S)
-        try:
-            await asyncio.wait_for(self.stop.wait(), max(left_s, 0.05))
-        except TimeoutError:
-            return
-
     def _watch_clock(self) -> float:
-        """Move what is settled along when the wall clock was set: rounds it skipped were never due."""
+        """Shift the settled time after a jump of the clock: rounds it skipped were never due."""
         jumped_s = self.clock.jumped_s()
         if jumped_s:
-            way = "forward" if jumped_s > 0 else "back"
-            told = f"the clock was set {way} by {abs(jumped_s):.0f} s"
-            diary = self.diary
-            self._write(
-                replace(diary, clock=told, settled_s=None if diary.settled_s is None else diary.settled_s + jumped_s)
-            )
-            self.tell(f"{told}\n".encode())
+            direction = "forward" if jumped_s > 0 else "back"
+            text = f"the clock was set {direction} by {abs(jumped_s):.0f} s"
+            settled_s = self.diary.settled_s
+            settled_s = None if settled_s is None else settled_s + jumped_s
+            self._write(replace(self.diary, clock=text, settled_s=settled_s))
+            self.tell(f"{text}\n".encode())
         return jumped_s
 
     async def _locked(self, kind: str) -> bool:
@@ -185,23 +178,16 @@ class Schedule:
         try:
             command = await asyncio.to_thread(self.work.check if kind == "check" else self.work.backup)
             ended = await child.run(replace(command, held=held), self.stop, self.tell)
-        except OSError as error:  # no memory, no processes, no program, no disk: tried again next time
+        except OSError as error:  # no memory, processes, program or disk: the next round tries again
             ended = child.Ended(None, f"cannot be started: {error.strerror or error}")
         begun_s = one.begun_s + self._watch_clock()
-        one = replace(one, begun_s=begun_s, ended_s=time.time(), exit_code=ended.exit_code, text=ended.said)
+        one = replace(one, begun_s=begun_s, ended_s=time.time(), exit_code=ended.exit_code, text=ended.output)
         self._write(self.diary.ended(one))
         if self.stop.is_set():
             self._write(self._reopened(self.diary))
         elif kind == "check":
             one = await self.work.finish(one, held, self.stop)
             self._write(replace(self.diary, rounds=(*self.diary.rounds[:-1], one)))
-
-    def _take_up(self, now_s: float) -> None:
-        """Go on where an earlier process ended: a round it did not end is due again while its time lasts."""
-        before = self.diary
-        diary = before.taken_up(now_s)
-        if diary is not before:
-            self._write(self._reopened(diary))
 
     def _reopened(self, diary: Diary) -> Diary:
         """Return the diary with its newest round due again."""
@@ -211,7 +197,7 @@ class Schedule:
         return replace(diary, settled_s=self.agenda.begins_s(slot) - 1)
 
     def _miss(self, now_s: float, reason: str, *, has_current: bool) -> None:
-        """Note rounds that were due and did not run."""
+        """Record rounds that were due and did not run."""
         found = self.agenda.missed(self.diary.settled_s, now_s, has_current=has_current)
         if found and not self.stop.is_set():
             first_s, last_s = self.agenda.begins_s(found[0]), self.agenda.begins_s(found[-1])
@@ -220,5 +206,5 @@ class Schedule:
     def _write(self, diary: Diary) -> None:
         try:
             self.book.write(diary)
-        except OutputError as error:  # a full disk: rounds go on, and the diary is written once there is room
+        except OutputError as error:  # full disk: rounds continue, and the diary is written once there is room
             self.tell(f"error: {error}\n".encode())

@@ -1,4 +1,4 @@
-"""The token that lets people and programs read, sessions derived from it, and protection against guessing it."""
+"""The token that grants read access, sessions derived from it, and protection against guessing."""
 
 import hashlib
 import hmac
@@ -23,7 +23,7 @@ MOST_ADDRESSES = 1024
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """The secret that lets people and programs read."""
+    """The secret that grants read access."""
 
     text: str
 
@@ -31,23 +31,23 @@ class Token:
         return "Token()"
 
     def is_it(self, given: str) -> bool:
-        """Whether a text is the token; takes as long for every wrong one."""
+        """Compare a text with the token in constant time."""
         return hmac.compare_digest(_digest(given), _digest(self.text))
 
     def session(self, now_s: float) -> str:
-        """Return what a browser keeps instead of the token; nobody can make one without it."""
+        """Return a session cookie; it cannot be made without the token."""
         head = f"{int(now_s) + SESSION_S}.{secrets.token_hex(8)}"
         return f"{head}.{self._mark(head)}"
 
     def has_made(self, session: str, now_s: float) -> bool:
-        """Whether a session was made with this token, and is not over."""
+        """Whether a session was made with this token, and has not expired."""
         head, _, mark = session.rpartition(".")
         if not hmac.compare_digest(_digest(mark), _digest(self._mark(head))):
             return False
         return now_s < int(head.partition(".")[0])
 
     def form(self, session: str) -> str:
-        """Return what a form holds that was made for a session; no other page can know it."""
+        """Return the token of forms in a session (CSRF); no other page can know it."""
         return hmac.new(self.text.encode(), f"netkit form {session}".encode(), hashlib.sha256).hexdigest()
 
     def _mark(self, head: str) -> str:
@@ -60,18 +60,18 @@ def _digest(text: str) -> bytes:
 
 @dataclass(slots=True)
 class Guesses:
-    """How often each address gave a wrong token of late; too often, and it has to wait."""
+    """Recent wrong tokens by address; after too many, an address has to wait."""
 
     clock: Callable[[], float] = time.monotonic
     wrong: OrderedDict[str, list[float]] = field(default_factory=OrderedDict)
 
     def wait_s(self, address: str) -> float:
-        """Return how long an address has to wait until it may try again."""
+        """Return how long an address has to wait before it may try again."""
         recent = [at_s for at_s in self.wrong.get(address, ()) if self.clock() - at_s < WRONG_S]
         return 0.0 if len(recent) < MOST_WRONG else WRONG_S - (self.clock() - recent[0])
 
     def note(self, address: str) -> None:
-        """Note a wrong token; addresses that were not heard of for longest are forgotten first."""
+        """Record a wrong token; the addresses unused for longest are dropped first."""
         self.wrong[address] = [*self.wrong.get(address, ())[-(MOST_WRONG - 1) :], self.clock()]
         self.wrong.move_to_end(address)
         while len(self.wrong) > MOST_ADDRESSES:
@@ -79,9 +79,9 @@ class Guesses:
 
 
 def is_own_name(host: str, names: Collection[str]) -> bool:
-    """Whether a Host header means this server: an address, or one of its names, whatever the port.
+    """Whether a Host header means this server: an address, or one of its names, on any port.
 
-    This guards against DNS rebinding: a foreign name that resolves to this address.
+    Guards against DNS rebinding: a foreign name that resolves to this address.
     """
     name = host.rpartition(":")[0] if host.rpartition(":")[2].isdigit() else host
     if name.startswith("[") and name.endswith("]"):
@@ -90,7 +90,7 @@ def is_own_name(host: str, names: Collection[str]) -> bool:
 
 
 def is_address(text: str) -> bool:
-    """Whether a text is an address, not a name."""
+    """Whether a text is an IP address."""
     try:
         ipaddress.ip_address(text)
     except ValueError:
@@ -103,7 +103,7 @@ MADE = "token"
 
 
 def token_of(file: Path | None, folder: Path) -> tuple[Token, str]:
-    """Return the token, and where it is to be found."""
+    """Return the token, and where it comes from."""
     if file is not None:
         return _checked(_read(file), str(file)), str(file)
     if value := os.environ.get(VARIABLE, ""):
@@ -124,6 +124,6 @@ def _read(file: Path) -> str:
 
 def _checked(value: str, where: str) -> Token:
     if len(value) < SHORTEST_TOKEN or not value.isascii() or not value.isprintable() or " " in value:
-        what = f"{where}: a token has at least {SHORTEST_TOKEN} letters, digits and signs, and no blank"
-        raise UsageError(Problem(what, "openssl rand -base64 32 makes a good one"))
+        what = f"{where}: a token has at least {SHORTEST_TOKEN} printable ASCII characters, and no space"
+        raise UsageError(Problem(what, "make one with openssl rand -base64 32"))
     return Token(value)

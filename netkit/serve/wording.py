@@ -1,4 +1,4 @@
-"""Runs, rounds and times in words."""
+"""Runs, rounds and times as text."""
 
 import time
 
@@ -13,51 +13,51 @@ STATES = {
     HealthState.UNKNOWN: "nothing could be judged",
 }
 ENDS = {
-    0: "all is well",
-    1: "something fails",
+    0: "all checks pass",
+    1: "a check fails",
     3: "it could not run",
     4: "a device was not reached",
-    5: "another check kept its results in this store",
+    5: "another check was running in this store",
     70: "a defect of netkit",
 }
 MINUTE_S, HOUR_S, DAY_S = 60, 3600, 86_400
 
 
 def state_of(run: CheckRun) -> HealthState:
-    """Return how a fabric stood; what nobody judged, or only in part, is never well."""
+    """Return the state of the fabric in a run; never healthy if nothing, or only a part, was judged."""
     counts = run.counts
     if not counts.examined:
         return HealthState.UNKNOWN
-    told = (
+    states = (
         (counts.errors, HealthState.ERROR),
         (counts.failures, HealthState.FAIL),
         (counts.warnings, HealthState.WARN),
     )
-    bad = next((state for number, state in told if number), None)
+    bad = next((state for number, state in states if number), None)
     return bad or (HealthState.UNREACHED if counts.unreached else HealthState.PASS)
 
 
 def verdict_of(run: CheckRun) -> str:
-    """Return how a run came out."""
+    """Describe the result of a run."""
     counts, state = run.counts, state_of(run)
     if state in STATES:
         return STATES[state] + (f" but for {counts.silenced} silenced" if counts.silenced else "")
-    told = (
+    words = (
         (counts.errors, "error"),
         (counts.failures, "fail"),
         (counts.warnings, "warn"),
         (counts.silenced, "silenced"),
     )
-    return ", ".join(f"{number} {word}" for number, word in told if number)
+    return ", ".join(f"{number} {word}" for number, word in words if number)
 
 
 def reached_of(run: CheckRun) -> str:
-    """Return how many devices were reached."""
+    """Describe how many devices were reached."""
     return f"{run.devices - run.counts.unreached} of {counted(run.devices, 'device')}"
 
 
 def end_of(one: ScheduledRound) -> str:
-    """Return how a round ended."""
+    """Describe how a round ended."""
     if one.is_running:
         return "running"
     if one.exit_code is None:
@@ -68,17 +68,17 @@ def end_of(one: ScheduledRound) -> str:
 
 
 def moment(at_s: float) -> str:
-    """Return a time as people read it everywhere alike."""
+    """Format a time for people, in UTC."""
     return time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(at_s))
 
 
 def stamp(at_s: float) -> str:
-    """Return a time as programs read it."""
+    """Format a time for programs."""
     return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(at_s))
 
 
 def length(span_s: float) -> str:
-    """Return how long something takes."""
+    """Format a duration."""
     for unit_s, letter in ((DAY_S, "d"), (HOUR_S, "h"), (MINUTE_S, "min")):
         if span_s >= unit_s and span_s % unit_s == 0:
             return f"{span_s / unit_s:.0f} {letter}"
@@ -86,12 +86,12 @@ def length(span_s: float) -> str:
 
 
 def ago(at_s: float, now_s: float) -> str:
-    """Return how long ago something was."""
+    """Format a time relative to now."""
     return f"{rough(now_s - at_s)} ago" if now_s >= at_s else f"in {rough(at_s - now_s)}"
 
 
 def rough(span_s: float) -> str:
-    """Return a length of time in its largest unit."""
+    """Format a duration in its largest unit."""
     for unit_s, letter in ((DAY_S, "d"), (HOUR_S, "h"), (MINUTE_S, "min")):
         if span_s >= 2 * unit_s:
             return f"{span_s / unit_s:.0f} {letter}"

@@ -1,1 +1,1 @@
-"""Stage: counters → a live view. Feeds deliver samples as they come; what is drawn of them is a pure function."""
+"""Counters → a live view: feeds deliver samples as they come, and pure functions draw them."""

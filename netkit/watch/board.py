@@ -1,4 +1,4 @@
-"""The state of every watched port over time: rates from samples, history, and what is wrong now."""
+"""The state of every watched port over time: rates from samples, history, and severity."""
 
 import threading
 from collections import deque
@@ -38,21 +38,21 @@ from netkit.watch.port_severity import (
 )
 
 MOST_AGES = 8
-"""Places that were missing for so many samples are forgotten."""
+"""The number of samples after which a missing place is dropped."""
 
 
 class Meter:
-    """Remembers the last count at each place. A sample need not tell all: a stream tells what it has."""
+    """Keeps the last count of each place. A sample may be partial: a stream delivers pieces."""
 
     def __init__(self) -> None:
         self._last: dict[str, Ages] = {}
         self._before: Counters = {}
-        """The sample before: whether others fell with a count says why it fell."""
+        """The sample before: whether other counts fell too tells a reset from a wrap."""
         self._buffers: dict[str, Buffer] = {}
         self._boot = ""
 
     def peaks(self, sample: Sample) -> Mapping[str, Peaks]:
-        """Return how full queues were since the samples before; to be asked before the rates of the same sample."""
+        """Return the peaks of queues since the samples before; call it before `rates` of the same sample."""
         if sample.boot != self._boot:
             self._buffers.clear()
         found = peaks(self._buffers, sample.buffers)
@@ -60,9 +60,9 @@ class Meter:
         return found
 
     def rates(self, sample: Sample) -> Rates:
-        """Return what was added since the samples before; what cannot be said is a delta without a value."""
+        """Return what was added since the samples before; an unknown rate is a delta without a value."""
         if sample.boot != self._boot:
-            self._last.clear()  # it restarted, so that nothing before can be compared with
+            self._last.clear()  # it restarted: earlier counts are not comparable
             self._boot = sample.boot
             self._before = {}
         rates = {
@@ -88,7 +88,7 @@ class Meter:
 
 
 def _shared(known: Counts, counts: Counts) -> tuple[Counts, Counts, Counts]:
-    """Return what both tell, as it was and as it is, and what only the earlier one tells; mostly they tell the same."""
+    """Return the places in both samples, earlier and later, and those only in the earlier one."""
     if known.keys() == counts.keys():
         return known, counts, {}
     both = known.keys() & counts.keys()
@@ -97,25 +97,25 @@ def _shared(known: Counts, counts: Counts) -> tuple[Counts, Counts, Counts]:
 
 
 KEPT = 64
-"""Intervals: a minute at one a second."""
+"""Intervals: a minute at one per second."""
 LEAST_SHARE = 0.3
-"""An interval counts in a column it fills by so much: each column that was measured at all has one that does."""
+"""The share of a column that an interval has to fill to count in it: every measured column has such an interval."""
 NOTHING = PortReading()
 
 
 class Point(NamedTuple):
-    """One interval: a rate holds for all of it, not only for its end."""
+    """One interval; its rates apply to all of it."""
 
     from_s: float
     to_s: float
     reading: PortReading
     severity: Severity = Severity()
-    """How bad it is."""
+
     pauses: PauseSummary = NO_PAUSES
 
 
 class Track:
-    """A bounded history."""
+    """The bounded history of a port."""
 
     def __init__(self) -> None:
         self._points: deque[Point] = deque(maxlen=KEPT)
@@ -125,7 +125,7 @@ class Track:
         """The last peaks of each of its queues."""
 
     def add(self, point: Point, rates: Rates, levels: Mapping[str, Peaks] | None = None) -> None:
-        """Remember an interval. A stream may tell one piece by piece; those are one."""
+        """Add an interval. A stream may deliver one in pieces; they are merged."""
         last = self._points[-1] if self._points else None
         if last is not None and _is_same(last, point):
             told = (
@@ -138,28 +138,28 @@ class Track:
             )
         else:
             if last is not None and point.to_s <= last.to_s:
-                self._points.clear()  # the clock was set back: nobody can tell what was when
+                self._points.clear()  # the clock was set back: the order is unknown
             self._points.append(point)
         self.rates = {**self.rates, **rates}
         self.levels = {**self.levels, **(levels or {})}
 
     @property
     def latest(self) -> PortReading:
-        """Return the last interval."""
+        """The last interval."""
         return self._points[-1].reading if self._points else NOTHING
 
     @property
     def end_s(self) -> float | None:
-        """Return when the last interval ended."""
+        """The end of the last interval."""
         return self._points[-1].to_s if self._points else None
 
     def since(self, from_s: float) -> tuple[Point, ...]:
-        """Return the intervals that end after a moment."""
-        kept = tuple(self._points)  # at one stroke: others may add meanwhile
+        """Return the intervals that end after a time."""
+        kept = tuple(self._points)  # a copy: other threads may add meanwhile
         return tuple(point for point in kept if point.to_s > from_s)
 
     def worst(self, from_s: float) -> tuple[Severity, PauseSummary]:
-        """Return how bad the worst interval was that ended after a moment, and what they all had to do with pauses."""
+        """Return the worst severity of the intervals that end after a time, and all their pauses together."""
         worst, pauses = Severity(), NO_PAUSES
         for point in reversed(tuple(self._points)):
             if point.to_s <= from_s:
@@ -169,7 +169,7 @@ class Track:
         return worst, pauses
 
     def peaks(self, quantity: str, end_s: float, columns: int, step_s: float) -> Sequence[float | None]:
-        """Return the highest value in each of so many steps up to a moment; None where nothing was measured."""
+        """Return the highest value in each step up to a time; None where nothing was measured."""
         found: list[float | None] = [None] * columns
         first_s = end_s - columns * step_s
         for point in self.since(first_s):
@@ -183,7 +183,7 @@ class Track:
 
 
 def _is_same(last: Point, point: Point) -> bool:
-    """Whether two intervals are for the better part one."""
+    """Whether two intervals overlap by more than half."""
     common_s = min(last.to_s, point.to_s) - max(last.from_s, point.from_s)
     return common_s > min(last.to_s - last.from_s, point.to_s - point.from_s) / 2
 
@@ -197,7 +197,7 @@ def _either(one: PauseSummary, other: PauseSummary) -> PauseSummary:
 
 
 def _columns(point: Point, first_s: float, columns: int, step_s: float) -> Sequence[int]:
-    """Return the columns an interval counts in."""
+    """Return the columns in which an interval counts."""
     begin, end = (point.from_s - first_s) / step_s, (point.to_s - first_s) / step_s
     candidates = range(max(0, int(begin)), min(columns, int(end) + 1))
     least = min(LEAST_SHARE, (end - begin) / 2)
@@ -205,15 +205,15 @@ def _columns(point: Point, first_s: float, columns: int, step_s: float) -> Seque
 
 
 OVERDUE_INTERVALS = 2.5
-"""Times the interval of a device after which what it told last is no longer shown as what is."""
+"""Intervals without a sample after which the last one is no longer shown as current."""
 STEP_S = 1.0
 HOLD_S = 10.0
-"""What was wrong keeps its place for so long, so that rows do not jump with each second."""
+"""How long a port keeps its severity, so that rows do not jump every second."""
 
 
 @dataclass(frozen=True, slots=True)
 class Outline:
-    """What is watched: the same in a record as it was live."""
+    """What is watched; a record stores it, too."""
 
     fabric: str
     wires: tuple[Wire, ...]
@@ -224,47 +224,46 @@ class Outline:
 
     @property
     def devices(self) -> tuple[str, ...]:
-        """Return the devices."""
         return tuple(dict.fromkeys(wire.device for wire in self.wires))
 
 
 class Row(NamedTuple):
-    """A port at a moment."""
+    """A port at one time."""
 
     wire: Wire
     severity: Severity
     reading: PortReading
     track: Track
     end_s: float
-    """Where its history ends: with its last interval, or where one is overdue."""
+    """The end of its history: the last interval, or the time of an overdue one."""
     rates: Rates
-    """Those of its places now; none once an interval is overdue."""
+    """The current rates of its places; empty once an interval is overdue."""
     levels: Mapping[str, Peaks]
-    """How full its queues were, by place."""
+    """The peaks of its queues, by place."""
 
     def peaks(self, quantity: str, columns: int) -> Sequence[float | None]:
-        """Return the highest value of each of the last seconds; None where nothing was measured."""
+        """Return the highest value in each of the last seconds; None where nothing was measured."""
         return self.track.peaks(quantity, self.end_s, columns, STEP_S)
 
 
 class Health(NamedTuple):
-    """A device at a moment."""
+    """A device at one time."""
 
     device: str
     condition: Condition
     silent_s: float | None
-    """For how long it has reported nothing; None when it never reported."""
+    """The time since its last sample; None if there was none."""
     samples: int
     is_overdue: bool
 
 
 class BoardView(NamedTuple):
-    """A moment, ready to be drawn."""
+    """The board at one time, ready to be drawn."""
 
     outline: Outline
     clock: str
     rows: tuple[Row, ...]
-    """What is wrong first."""
+    """The worst first."""
     health: tuple[Health, ...]
 
 
@@ -278,7 +277,7 @@ class _Device:
 
 
 class Board:
-    """Takes what feeds deliver. Its memory does not grow with time."""
+    """Collects what feeds deliver, in bounded memory."""
 
     def __init__(self, outline: Outline) -> None:
         self.outline = outline
@@ -290,7 +289,7 @@ class Board:
         self._lock = threading.Lock()
 
     def deliver(self, device: str, sample: Sample, heard_s: float) -> None:
-        """Take counters that came at a moment."""
+        """Add the counters of a device, received at `heard_s`."""
         with self._lock:
             known = self._devices.get(device)
             if known is None:
@@ -312,13 +311,12 @@ class Board:
             track.add(Point(at_s - max(spans), at_s, told, severity, pauses), rates, levels)
 
     def report(self, device: str, condition: Condition) -> None:
-        """Take note of how it goes with a device."""
+        """Record the condition of a device."""
         with self._lock:
             if device in self._devices:
                 self._devices[device].condition = condition
 
     def health(self, now_s: float) -> Mapping[str, Health]:
-        """Return how it goes with each device."""
         with self._lock:
             return {name: self._health(name, device, now_s) for name, device in self._devices.items()}
 
@@ -330,11 +328,11 @@ class Board:
         return Health(name, device.condition, silent_s, device.samples, is_overdue)
 
     def view(self, now_s: float, clock: str = "") -> BoardView:
-        """Return all that can be drawn of a moment."""
+        """Return everything needed to draw the board at one time."""
         return BoardView(self.outline, clock, self.rows(now_s), tuple(self.health(now_s).values()))
 
     def rows(self, now_s: float) -> tuple[Row, ...]:
-        """Return every port, what is wrong first; equals in the order of their names."""
+        """Return all ports, the worst first; equals sorted by name."""
         health = self.health(now_s)
         with self._lock:
             found = list(self._rows(health))
@@ -354,7 +352,7 @@ class Board:
             yield Row(wire, severities[wire], now, track, end_s, rates, levels)
 
     def _end_s(self, health: Health) -> float:
-        """Return where the history of a device ends: with its last sample, or where one is overdue."""
+        """Return the end of a device's history: its last sample, or the time of an overdue one."""
         late_s = (health.silent_s or 0.0) if health.is_overdue else 0.0
         return self._devices[health.device].at_s + late_s
 

@@ -32,7 +32,7 @@ PRIORITIES = range(8)
 
 
 def detail(view: BoardView, row: Row, width: int, glyphs: Glyphs) -> Iterator[Line]:
-    """Yield all there is to say about a port."""
+    """Yield all details of a port."""
     wire, limits = row.wire, view.outline.limits
     ends = f"{wire.device} {wire.port} {glyphs.arrow} {wire.peer} {wire.peer_port}"
     yield (
@@ -51,15 +51,14 @@ def detail(view: BoardView, row: Row, width: int, glyphs: Glyphs) -> Iterator[Li
         yield Span(f" {fit(title, NAME)}{text:>{NUMBER}}  "), Span(bars.text, style)
     lossless = frozenset(view.outline.lossless)
     lines = [_priority(row, number, glyphs, is_lossless=number in lossless) for number in PRIORITIES]
-    told = [line for line in lines if line]
-    if told:
+    if any(lines):
         yield ()
         yield (Span(HEAD, "title"),)
-        yield from told
+        yield from filter(None, lines)
 
 
 def _priority(row: Row, number: int, glyphs: Glyphs, *, is_lossless: bool) -> Line:
-    """Return a priority, or the queue of that number; nothing when the device reports nothing about it."""
+    """Return the line of a priority and its queue; empty if the device reports nothing about it."""
 
     def rate(name: str) -> float | None:
         places: Mapping[str, Delta] = row.rates.get(name, {})
@@ -75,7 +74,7 @@ def _priority(row: Row, number: int, glyphs: Glyphs, *, is_lossless: bool) -> Li
     absent = glyphs.absent
     text = (
         f" {number} {'lossless' if is_lossless else '':8}"
-        f" {percent(_part(held), absent):>6} {percent(_part(holds), absent):>7}"
+        f" {percent(_fraction(held), absent):>6} {percent(_fraction(holds), absent):>7}"
         f" {short(None if octets is None else octets * 8, absent):>7}"
         f" {short(marks, absent):>6} {short(loss, absent):>6}"
         f" {short(level.queue_bytes, absent):>6} {short(level.headroom_bytes, absent):>6}"
@@ -84,5 +83,5 @@ def _priority(row: Row, number: int, glyphs: Glyphs, *, is_lossless: bool) -> Li
     return (Span(text, "bad" if is_bad else "warn" if held or holds or marks else ""),)
 
 
-def _part(us_per_s: float | None) -> float | None:
+def _fraction(us_per_s: float | None) -> float | None:
     return None if us_per_s is None else min(1.0, us_per_s / 1e6)

@@ -1,4 +1,4 @@
-"""What a watch polls and streams from devices: connections kept open, counters read, values streamed."""
+"""Feeds of samples: connections kept open, counters polled or streamed."""
 
 import threading
 import time
@@ -20,65 +20,64 @@ from netkit.platforms.view import Reply, View, Viewer, ViewSubject
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """How it goes with a device."""
+    """The condition of a device's feed."""
 
     state: Literal["connecting", "live", "slow", "gone"] = "connecting"
     why: str = ""
     every_s: float = 1.0
-    """How often it is asked, as it is able to answer."""
+    """The polling interval, adapted to how fast the device answers."""
     again_s: float = 0.0
-    """For one that is gone: after how many seconds it is tried again."""
+    """If it is gone: seconds until the next attempt."""
 
 
 class Listener(Protocol):
-    """Receives samples and conditions. Called from the threads of the feeds."""
+    """Receives samples and conditions, from the threads of the feeds."""
 
     def deliver(self, device: str, sample: Sample) -> None:
-        """Take counters of a device."""
+        """Receive counters of a device."""
 
     def report(self, device: str, condition: Condition) -> None:
-        """Take note of how it goes with a device."""
+        """Receive the condition of a device."""
 
 
 class Feed(Protocol):
-    """What brings samples of one device, or of several."""
+    """Delivers samples of one or more devices."""
 
     def start(self, listener: Listener) -> None:
-        """Begin, in threads of its own; return at once."""
+        """Start threads, and return at once."""
 
     def stop(self) -> None:
-        """End, and hang up; what is being asked ends too."""
+        """Stop, and close the connections; pending requests end."""
 
 
 FIRST_WAIT_S, LONGEST_WAIT_S = 1.0, 15.0
-GREETING = threading.BoundedSemaphore(32)
-"""So many log in at a time: a login costs more than many answers."""
+LOGINS = threading.BoundedSemaphore(32)
+"""Limits logins at a time: a login costs more than many answers."""
 HANG_UP_S = 2.0
 
 
 LONGEST_QUEUE_S = 3.0
-"""After so long a device logs in all the same: those before it may hang."""
+"""The longest wait for a login slot: devices before may hang."""
 
 
 @contextmanager
-def _greeting() -> Iterator[None]:
-    """Wait for a turn to log in."""
-    has_turn = GREETING.acquire(timeout=LONGEST_QUEUE_S)
+def _login_slot() -> Iterator[None]:
+    has_slot = LOGINS.acquire(timeout=LONGEST_QUEUE_S)
     try:
         yield
     finally:
-        if has_turn:
-            GREETING.release()
+        if has_slot:
+            LOGINS.release()
 
 
 class Opened(Protocol):
-    """What can be opened and hung up on."""
+    """A connection."""
 
     def open(self) -> None:
         """Connect."""
 
     def close(self) -> None:
-        """Hang up; what is being asked ends."""
+        """Close; pending requests end."""
 
 
 Line = TypeVar("Line", bound=Opened)
@@ -86,11 +85,11 @@ LineTaken_contra = TypeVar("LineTaken_contra", bound=Opened, contravariant=True)
 
 
 class NoAnswerError(Exception):
-    """A device is connected, and tells no counters."""
+    """A device is connected, but returns no counters."""
 
 
 class Talk(Protocol[LineTaken_contra]):
-    """What is done over a connection: it brings samples until it is told to stop, or fails."""
+    """The exchange over a connection: it delivers samples until it is stopped or fails."""
 
     device: str
 
@@ -99,7 +98,7 @@ class Talk(Protocol[LineTaken_contra]):
 
 
 class ReconnectingFeed(Generic[Line]):
-    """The feed of one device. Whatever happens on it happens in its own thread."""
+    """The feed of one device, in its own thread; it reconnects after every failure."""
 
     def __init__(self, talk: Talk[Line], connect: Callable[[], Line]) -> None:
         self._talk, self._connect = talk, connect
@@ -109,25 +108,21 @@ class ReconnectingFeed(Generic[Line]):
         self._thread: threading.Thread | None = None
 
     def start(self, listener: Listener) -> None:
-        """Begin; returns at once."""
         name = f"watch {self._talk.device}"
-        self._thread = threading.Thread(target=self._run, args=(_Heard(listener, self._well),), name=name, daemon=True)
+        self._thread = threading.Thread(target=self._run, args=(listener,), name=name, daemon=True)
         self._thread.start()
 
     def stop(self) -> None:
-        """End, and hang up; what is being asked ends too."""
+        """Stop, and close the connection; a pending request ends."""
         self._stopped.set()
         if self._line is not None:
             with suppress(Exception):
                 self._line.close()
 
     def join(self, timeout_s: float = HANG_UP_S) -> None:
-        """Wait until the thread has ended, but not for ever."""
+        """Wait for the thread to end, but not forever."""
         if self._thread is not None:
             self._thread.join(timeout_s)
-
-    def _well(self) -> None:
-        self._wait_s = FIRST_WAIT_S
 
     def _run(self, listener: Listener) -> None:
         device = self._talk.device
@@ -139,7 +134,7 @@ class ReconnectingFeed(Generic[Line]):
                 self._lost(listener, why)
             except NoAnswerError as error:
                 self._lost(listener, str(error))
-            except Exception as error:  # of one device; the others are none the worse for it
+            except Exception as error:  # must not affect other devices
                 self._lost(listener, f"reading it failed: {type(error).__name__}: {error}")
 
     def _lost(self, listener: Listener, why: str) -> None:
@@ -150,38 +145,38 @@ class ReconnectingFeed(Generic[Line]):
         self._wait_s = min(LONGEST_WAIT_S, self._wait_s * 2)
 
     def _once(self, listener: Listener) -> None:
-        """Connect, and talk for as long as it stands."""
+        """Connect, and talk as long as the connection lasts."""
+
+        def reset_wait() -> None:
+            self._wait_s = FIRST_WAIT_S
+
         line = self._line = self._connect()
         try:
             listener.report(self._talk.device, Condition())
-            with _greeting():
+            with _login_slot():
                 if self._stopped.is_set():
                     return
                 line.open()
-            self._talk.over(line, listener, self._stopped)
+            self._talk.over(line, _Delivered(listener, reset_wait), self._stopped)
         finally:
             with suppress(Exception):
                 line.close()
 
 
-class _Heard:
-    """The listener, and whoever wants to know that a device is healthy again."""
+class _Delivered:
+    """A listener that also calls a function for each sample."""
 
-    def __init__(self, listener: Listener, well: Callable[[], None]) -> None:
-        self._listener, self._well = listener, well
+    def __init__(self, listener: Listener, on_sample: Callable[[], None]) -> None:
+        self.report = listener.report
+        self._listener, self._on_sample = listener, on_sample
 
     def deliver(self, device: str, sample: Sample) -> None:
-        """Pass on counters of a device."""
-        self._well()
+        self._on_sample()
         self._listener.deliver(device, sample)
-
-    def report(self, device: str, condition: Condition) -> None:
-        """Pass on how it goes with a device."""
-        self._listener.report(device, condition)
 
 
 Rates = Mapping[str, Mapping[str, Delta]]
-"""Counter → place → what it added."""
+"""Counter → place → what was added."""
 PER_PORT = (
     *("rx_bytes", "tx_bytes", "rx_drops", "tx_drops", "rx_errors", "tx_errors", "link_downs", "carrier_changes"),
     *("port_rx_pause", "port_tx_pause", "port_buffer_drops", "ecn_marked", "ecn_received", "fec_uncorrectable"),
@@ -192,7 +187,7 @@ PER_PRIORITY = (
     *("queue_tx_bytes", "queue_drops", "queue_ecn_marked"),
 )
 WATCHED = frozenset((*PER_PORT, *PER_PRIORITY))
-"""The counters that are shown; a record holds no others."""
+"""The counters to show; a record holds no others."""
 DAMAGE = ("rx_errors", "tx_errors", "fec_uncorrectable", "icrc_errors", "packet_seq_err", "local_ack_timeout")
 
 
@@ -202,34 +197,34 @@ class PortReading(NamedTuple):
     rx_bps: float | None = None
     tx_bps: float | None = None
     pause_in: float | None = None
-    """The part of the time the other end held it up; of its lossless priorities the worst."""
+    """The fraction of time it was paused by the other end; the worst of its lossless priorities."""
     pause_out: float | None = None
-    """The part of the time it held up the other end."""
+    """The fraction of time it paused the other end."""
     pauses_in: float | None = None
-    """Pause frames received a second."""
+    """Pause frames received per second."""
     pauses_out: float | None = None
     marks: float | None = None
-    """Packets marked with CE a second; at a NIC, those that arrived so."""
+    """Packets marked with CE per second; at a NIC, marked packets received."""
     loss: float | None = None
-    """Packets of the lossless class lost a second."""
+    """Packets lost in the lossless class per second."""
     drops: float | None = None
-    """Other packets thrown away a second."""
+    """Other packets dropped per second."""
     errors: float | None = None
-    """Packets damaged, beyond repair, or retransmitted a second."""
+    """Packets damaged, uncorrectable or retransmitted per second."""
     flaps: float | None = None
-    """Times its link went down a second."""
+    """Link-down events per second."""
     queue_bytes: float | None = None
-    """The longest a lossless queue was since the look before."""
+    """The peak length of a lossless queue since the last sample."""
     queue_share: float | None = None
-    """The same as a part of the length from which packets are marked."""
+    """The same as a fraction of the length at which ECN marking starts."""
     headroom_bytes: float | None = None
-    """The most of its headroom that a lossless priority used since the look before."""
+    """The peak headroom that a lossless priority used since the last sample."""
     headroom_share: float | None = None
-    """The same as a part of that headroom."""
+    """The same as a fraction of that headroom."""
 
 
 def by_port(rates: Rates) -> Mapping[str, Rates]:
-    """Return rates sorted by the ports they belong to, each at its own places."""
+    """Group rates by port."""
     found: dict[str, dict[str, dict[str, Delta]]] = {}
     for name, places in rates.items():
         is_numbered = COUNTERS[name].scope != "port"
@@ -241,7 +236,7 @@ def by_port(rates: Rates) -> Mapping[str, Rates]:
 
 @dataclass(frozen=True, slots=True)
 class Peaks:
-    """How full a queue was between two looks, and how much of its headroom was used."""
+    """The peak length of a queue between two samples, and the peak use of its headroom."""
 
     queue_bytes: int | None = None
     headroom_bytes: int | None = None
@@ -251,16 +246,16 @@ NO_PEAKS = Peaks()
 
 
 def peaks(before: Mapping[str, Buffer], now: Mapping[str, Buffer]) -> Mapping[str, Peaks]:
-    """Return the peaks at each place between two looks.
+    """Return the peaks at each place between two samples.
 
-    A queue whose watermark stands still was at least as long as it was found at the looks; of headroom only the
-    watermark is known.
+    If the watermark of a queue did not change, its peak is the longer of the lengths at both samples; of headroom only
+    the watermark is known.
     """
     return {place: _peaks(before.get(place), level) for place, level in now.items()}
 
 
 def peaks_by_port(found: Mapping[str, Peaks]) -> Mapping[str, Mapping[str, Peaks]]:
-    """Return peaks sorted by the ports they belong to, each at its own place."""
+    """Group peaks by port and place."""
     by_ports: dict[str, dict[str, Peaks]] = {}
     for at, level in found.items():
         by_ports.setdefault(_parts(at)[0], {})[at] = level
@@ -276,7 +271,7 @@ def _peaks(first: Buffer | None, last: Buffer) -> Peaks:
 def with_peaks(
     reading: PortReading, found: Iterable[Peaks], ecn_min_bytes: int | None, headroom_bytes: int | None
 ) -> PortReading:
-    """Return a reading with the highest of some peaks, and with their share of what they are held against."""
+    """Add the highest of some peaks to a reading, and their share of the ECN minimum and of the headroom."""
     found = tuple(found)
     queue = max((one.queue_bytes for one in found if one.queue_bytes is not None), default=None)
     headroom = max((one.headroom_bytes for one in found if one.headroom_bytes is not None), default=None)
@@ -289,7 +284,7 @@ def with_peaks(
 
 
 def reading(rates: Rates, lossless: frozenset[int]) -> PortReading:
-    """Return what the counters of one port say."""
+    """Compute the reading of one port from its rates."""
 
     def total(*names: str, wanted: Callable[[str], bool] = lambda _place: True) -> float | None:
         return _sum(delta for name in names for place, delta in rates.get(name, {}).items() if wanted(place))
@@ -336,14 +331,14 @@ def _times(value: float | None, factor: float) -> float | None:
 
 
 LONGEST_REST_S = 5.0
-"""A device rests as long as it took to answer, up to this."""
+"""A device rests for as long as it took to answer, up to this."""
 EASE = 0.5
-"""How quickly it is asked more often again once it answers quicker."""
+"""How fast the polling interval shrinks again once a device answers faster."""
 NOTICEABLE = 1.2
 
 
 class Poll:
-    """What is asked of one device, by the views of it that count and cost little."""
+    """Polls one device with its cheap views that count."""
 
     def __init__(self, device: str, views: Sequence[View], interval_s: float = 1.0) -> None:
         self.device = device
@@ -354,61 +349,58 @@ class Poll:
         self._interval_s = self._every_s = interval_s
 
     def over(self, line: Viewer, listener: Listener, stopped: threading.Event) -> None:
-        """Ask until told to stop."""
         while not stopped.is_set():
             began_s = time.monotonic()
             replies = dict(zip(self._commands, line.ask(self._commands), strict=True))
             if stopped.is_set():
                 return  # some answers were cut off
             self._pace(time.monotonic() - began_s)
-            self._tell(replies, listener)
+            self._deliver(replies, listener)
             stopped.wait(max(0.0, began_s + self._every_s - time.monotonic()))
 
-    def _tell(self, replies: dict[str, Reply], listener: Listener) -> None:
+    def _deliver(self, replies: dict[str, Reply], listener: Listener) -> None:
         why = next((reply.failure for reply in replies.values() if reply.failure), "")
         found = sample(self._views, replies, Readings())
         if found is None:
-            raise NoAnswerError(why or "what it answers cannot be read")
+            raise NoAnswerError(why or "its answers cannot be parsed")
         is_slow = self._every_s > NOTICEABLE * self._interval_s
         listener.report(self.device, Condition("slow" if is_slow else "live", why, round(self._every_s, 1)))
         counters = {name: counts for name, counts in found.counters.items() if name in WATCHED}
         listener.deliver(self.device, Sample(found.at_s, counters, found.boot, found.buffers))
 
     def _pace(self, took_s: float) -> None:
-        """Ask less often what takes long to answer, at once; and more often again, bit by bit."""
+        """Adapt the interval: longer at once when answers take long, shorter step by step."""
         wanted_s = max(self._interval_s, took_s + min(took_s, LONGEST_REST_S))
         easing_s = self._every_s + EASE * (wanted_s - self._every_s)
         self._every_s = wanted_s if wanted_s > self._every_s else max(wanted_s, easing_s)
 
 
 SHORTEST_S = 1.0
-"""SONiC takes no shorter interval, and a condition says what is true."""
+"""SONiC accepts no shorter interval."""
 
 
 class Streamer(Protocol):
-    """A connection over which a device can be listened to."""
+    """A connection that streams."""
 
     def open(self) -> None:
         """Connect."""
 
     def close(self) -> None:
-        """Hang up; every stream ends."""
+        """Close; every stream ends."""
 
     def stream(
         self, subject: ViewSubject, interval_s: float, deliver: Callable[[Sample], None], stop: threading.Event
     ) -> None:
-        """Deliver a sample of the counters each interval, until told to stop; AccessError when the stream ends."""
+        """Deliver a sample each interval until told to stop; AccessError when the stream ends."""
 
 
 class StreamFeed:
-    """What is listened to of one device."""
+    """Streams the counters of one device."""
 
     def __init__(self, subject: ViewSubject, interval_s: float = 1.0) -> None:
         self.device, self._subject, self._interval_s = subject.device, subject, max(interval_s, SHORTEST_S)
 
     def over(self, line: Streamer, listener: Listener, stopped: threading.Event) -> None:
-        """Listen until told to stop."""
-
         def deliver(sample: Sample) -> None:
             counters = {name: counts for name, counts in sample.counters.items() if name in WATCHED}
             listener.report(self.device, Condition("live", every_s=self._interval_s))

@@ -1,4 +1,4 @@
-"""A whole screen at a moment; pure, so that a record drawn again looks the same."""
+"""A whole screen at one time; pure, so that a replayed record looks the same."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -7,7 +7,7 @@ from netkit.watch.board import BoardView, Health, Row
 from netkit.watch.detail import detail
 from netkit.watch.port_severity import WORDS, Level
 from netkit.watch.rails import rails
-from netkit.watch.span import Glyphs, Line, Span, clean, cut
+from netkit.watch.span import Glyphs, Line, Span, Style, clean, cut
 from netkit.watch.table import table
 from netkit.watch.view_state import ViewState, key, shown, style_of
 
@@ -18,7 +18,7 @@ TOO_SMALL = "the terminal is too small"
 
 
 def frame(view: BoardView, look: ViewState, width: int, height: int, glyphs: Glyphs) -> list[Line]:
-    """Return at most so many lines, each of at most so many cells."""
+    """Return at most `height` lines of at most `width` cells."""
     if height < LEAST_HEIGHT or width < LEAST_WIDTH:
         return [cut((Span(TOO_SMALL),), width)][:height]
     rows = shown(view, look)
@@ -30,7 +30,7 @@ def frame(view: BoardView, look: ViewState, width: int, height: int, glyphs: Gly
 
 
 def unbounded(view: BoardView, look: ViewState, width: int, glyphs: Glyphs) -> list[Line]:
-    """Return a screen as high as it takes and without its keys, for a file or a pipe."""
+    """Return a screen as high as it needs, without the line of keys, for a file or a pipe."""
     height = len(view.rows) + MOST_HEAD + 30
     lines = frame(view, look, width, height, glyphs)[:-1]
     while lines and not lines[-1]:
@@ -58,12 +58,12 @@ def _title(view: BoardView, look: ViewState) -> Line:
     if look.wanted or look.is_typing:
         spans.append(Span(f"  /{clean(look.wanted)}{'_' if look.is_typing else ''}", "warn"))
     if look.is_paused:
-        spans.append(Span("  stopped here: p goes on", "chosen"))
+        spans.append(Span("  paused: p continues", "chosen"))
     return tuple(spans)
 
 
 def _summary(rows: Sequence[Row], look: ViewState) -> Line:
-    """Return how many ports have what is wrong."""
+    """Return the number of ports by problem."""
     counts = Counter(WORDS[row.severity.level] for row in rows if style_of(row.severity.level))
     styles = {WORDS[row.severity.level]: style_of(row.severity.level) for row in reversed(rows)}
     spans = [Span(f" {len(rows)} {'ports match' if look.wanted else 'ports'}:")]
@@ -77,46 +77,45 @@ def _summary(rows: Sequence[Row], look: ViewState) -> Line:
 
 
 def _conditions(health: Sequence[Health], glyphs: Glyphs) -> Iterator[Line]:
-    """Yield what to know about devices: each that reports nothing, then those that are asked less often than wanted."""
+    """Yield the devices without samples, then those that are polled less often than wanted."""
     odd = sorted((one for one in health if _weight(one)), key=lambda one: (-_weight(one), one.device))
     room = MOST_CONDITIONS if len(odd) <= MOST_CONDITIONS else MOST_CONDITIONS - 1
     for one in odd[:room]:
-        yield Span(f" {clean(one.device)}", "bold"), Span(f"  {_said(one)}", "bad" if _weight(one) > 1 else "warn")
+        style: Style = "bad" if _weight(one) > 1 else "warn"
+        yield Span(f" {clean(one.device)}", "bold"), Span(f"  {_condition_text(one)}", style)
     if len(odd) > room:
         names = ", ".join(clean(one.device) for one in odd[room:])
         yield (Span(f" {glyphs.more} and {len(odd) - room} more: {names}", "warn"),)
-    yield from _listed(" connecting: ", (clean(one.device) for one in health if _is_beginning(one)))
+    yield from _listed(" connecting: ", (clean(one.device) for one in health if _is_connecting(one)))
     slow = (one for one in health if one.condition.state == "slow" and not one.is_overdue)
     paces = (f"{clean(one.device)} {one.condition.every_s:.1f} s" for one in slow)
-    yield from _listed(" asked less often, as they can answer: ", paces)
+    yield from _listed(" polled less often, slow to answer: ", paces)
 
 
 def _listed(title: str, names: Iterable[str]) -> Iterator[Line]:
-    told = ", ".join(names)
-    if told:
-        yield (Span(f"{title}{told}", "warn"),)
+    if text := ", ".join(names):
+        yield (Span(f"{title}{text}", "warn"),)
 
 
-def _is_beginning(one: Health) -> bool:
+def _is_connecting(one: Health) -> bool:
     return one.condition.state == "connecting" and one.is_overdue
 
 
 def _weight(one: Health) -> int:
-    """Return how much a line of its own is worth; 0 when it is none."""
+    """Return the importance of a line of its own; 0 for none."""
     if one.condition.state == "gone":
         return 3
-    if one.is_overdue and not _is_beginning(one):
+    if one.is_overdue and not _is_connecting(one):
         return 2
     return int(bool(one.condition.why))
 
 
-def _said(one: Health) -> str:
+def _condition_text(one: Health) -> str:
     condition = one.condition
     if condition.state == "gone":
-        return f"gone, tried again after {condition.again_s:.0f} s: {clean(condition.why)}"
+        return f"gone, retried after {condition.again_s:.0f} s: {clean(condition.why)}"
     if one.is_overdue:
-        since = f"for {one.silent_s:.0f} s" if one.silent_s is not None else "yet"
-        return f"has reported nothing {since}"
+        return "no sample yet" if one.silent_s is None else f"no sample for {one.silent_s:.0f} s"
     return clean(condition.why)
 
 

@@ -1,4 +1,4 @@
-"""How bad a port is, by its rates, and whether another port is the source of its pauses. Pure."""
+"""How bad a port is, by its rates, and whether it is the source of pauses."""
 
 import math
 import re
@@ -31,7 +31,7 @@ class Wire(NamedTuple):
 
     @property
     def label(self) -> str:
-        """Return all that a filter looks for."""
+        """The text that a filter searches."""
         return f"{self.device}:{self.port} {self.peer}:{self.peer_port} {self.group} {self.kind}".lower()
 
 
@@ -61,19 +61,19 @@ def _of_host(host: Host, speeds: dict[tuple[str, str], int]) -> Iterator[Wire]:
 
 
 BUSY = 0.8
-"""The use of a port from which it is worth a word."""
+"""The utilisation from which a port counts as busy."""
 STEPS = 8
-"""Steps of use that make a difference to the order."""
+"""Steps of utilisation in the sort order."""
 
 
 class Level(IntEnum):
-    """What may be wrong, from the least."""
+    """What is wrong with a port, from the least."""
 
     UNKNOWN = 0
     QUIET = 1
     BUSY = 2
     QUEUES = 3
-    """A queue was longer than what ECN starts at, for whatever short a time."""
+    """A queue was longer than the ECN minimum, however briefly."""
     MARKS = 4
     DROPS = 5
     SLIGHTLY_PAUSED = 6
@@ -84,9 +84,9 @@ class Level(IntEnum):
     PAUSED = 10
     PAUSING = 11
     FLAPS = 12
-    """Pauses come from elsewhere mostly; a link that goes down is what is wrong with this very port."""
+    """Worse than pauses, which mostly come from elsewhere: a flapping link is a fault of this very port."""
     SOURCE = 13
-    """It pauses others, and nothing pauses it: where pauses come from."""
+    """It pauses others, and nothing pauses it: the origin of pauses."""
     LOSES = 14
 
 
@@ -116,7 +116,7 @@ SLIGHT = (
 
 @dataclass(frozen=True, slots=True)
 class PauseLimits:
-    """From when on pauses and used headroom are worth a word, and pauses are bad; as the checks have it."""
+    """From when pauses and used headroom are shown, and from when pauses are severe; the limits of the checks."""
 
     pause_fraction_warn: float = 0.01
     pause_fraction_fail: float = 0.05
@@ -126,26 +126,26 @@ class PauseLimits:
 
 
 class Severity(NamedTuple):
-    """How bad a port is: the level, and how much of it in steps of two."""
+    """The level, and how much of it in steps of two."""
 
     level: Level = Level.UNKNOWN
     step: int = 0
 
 
 class PauseSummary(NamedTuple):
-    """What a port has to do with pauses, whatever else is worse about it."""
+    """A port's part in pauses, whatever else is worse about it."""
 
     is_held: bool = False
-    """The other end holds it up, if only a bit."""
+    """The other end pauses it, if only slightly."""
     source: Severity = Severity()
-    """How bad it is, should pauses begin there; no level where it does not hold up the other end."""
+    """Its severity if pauses begin there; no level if it does not pause the other end."""
 
 
 NO_PAUSES = PauseSummary()
 
 
 def sources(lately: Mapping[Wire, tuple[Severity, PauseSummary]]) -> Mapping[Wire, Severity]:
-    """Return severities in which a port that pauses others says so when pauses begin there: nothing pauses it."""
+    """Raise the severity of ports where pauses begin: they pause others, and nothing pauses them."""
     held = {_chip(wire) for wire, (_, pauses) in lately.items() if pauses.is_held}
     return {
         wire: one if pauses is NO_PAUSES or _chip(wire) in held else max(one, pauses.source)
@@ -154,12 +154,12 @@ def sources(lately: Mapping[Wire, tuple[Severity, PauseSummary]]) -> Mapping[Wir
 
 
 def _chip(wire: Wire) -> tuple[str, str]:
-    """Return what passes pauses on: all of a switch, but of a host each NIC by itself."""
+    """Return the unit that passes pauses on: a whole switch, but each NIC of a host by itself."""
     return wire.device, wire.port if wire.kind == "nic" else ""
 
 
 def judged(reading: PortReading, speed_gbps: float, limits: PauseLimits) -> Severity:
-    """Return how bad one interval is."""
+    """Return the severity of one interval."""
     if all(value is None for value in reading):
         return Severity()
     return max(_severities(reading, speed_gbps, limits))
@@ -192,7 +192,7 @@ def _severities(reading: PortReading, speed_gbps: float, limits: PauseLimits) ->
 
 
 def pauses_of(reading: PortReading, limits: PauseLimits) -> PauseSummary:
-    """Return what one interval has to do with pauses."""
+    """Return the part of one interval in pauses."""
     is_held = max(_pause_shares(reading.pause_in, reading.pauses_in, limits)) >= 1
     _, sent = _pause_shares(reading.pause_out, reading.pauses_out, limits)
     if not is_held and sent < 1:
@@ -201,7 +201,7 @@ def pauses_of(reading: PortReading, limits: PauseLimits) -> PauseSummary:
 
 
 def _pause_shares(held: float | None, rate: float | None, limits: PauseLimits) -> tuple[float, float]:
-    """Return pauses as parts of both limits: by time where that is reported, by rate elsewhere."""
+    """Return pauses relative to both limits: by time where that is reported, else by rate."""
     if held is not None:
         return _share(held, limits.pause_fraction_warn), _share(held, limits.pause_fraction_fail)
     return _share(rate or 0.0, limits.pause_rate_warn), _share(rate or 0.0, limits.pause_rate_fail)
@@ -216,15 +216,15 @@ def _step(value: float) -> int:
 
 
 def use(reading: PortReading, speed_gbps: float) -> float:
-    """Return the part of its speed a port moves in the busier direction."""
+    """Return the utilisation in the busier direction."""
     return max(reading.rx_bps or 0.0, reading.tx_bps or 0.0) / (speed_gbps * 1e9) if speed_gbps else 0.0
 
 
 def natural(text: str) -> tuple[tuple[int, str], ...]:
-    """Return a key by which swp2 comes before swp10."""
+    """Return a sort key that puts swp2 before swp10."""
     return tuple((int(part), "") if part.isdecimal() else (-1, part) for part in re.split(r"([0-9]+)", text))
 
 
 Counts = Mapping[str, int]
 Ages = tuple[tuple[float, Counts], ...]
-"""When places were reported last, and what; the latest first."""
+"""The last reports of places, with their times, latest first."""

@@ -14,20 +14,20 @@ WORST = 30
 
 
 class PortGroup(NamedTuple):
-    """A rail, or a tier, at a moment."""
+    """A rail or a tier at one time."""
 
     name: str
     rows: tuple[Row, ...]
-    """What is wrong first."""
+    """The worst first."""
 
     @property
     def from_hosts_bps(self) -> float | None:
-        """Return what its hosts send: as their leaves receive it, or without those, as the hosts tell it."""
+        """What its hosts send: as counted by the leaves, or without them by the hosts."""
         return _sum(self._host_ports("rx_bps")) if self._has_leaf else _sum(self._nics("tx_bps"))
 
     @property
     def to_hosts_bps(self) -> float | None:
-        """Return what its hosts receive."""
+        """What its hosts receive."""
         return _sum(self._host_ports("tx_bps")) if self._has_leaf else _sum(self._nics("rx_bps"))
 
     @property
@@ -41,23 +41,22 @@ class PortGroup(NamedTuple):
         return (getattr(row.reading, name) for row in self.rows if row.wire.kind == "nic")
 
     def total(self, name: str) -> float | None:
-        """Return a quantity of all its ports together."""
+        """Return the sum of a quantity over all ports."""
         return _sum(getattr(row.reading, name) for row in self.rows)
 
     def highest(self, name: str) -> float | None:
-        """Return a quantity of the port that has most of it."""
+        """Return the highest value of a quantity."""
         known = [value for row in self.rows if (value := getattr(row.reading, name)) is not None]
         return max(known) if known else None
 
 
 def groups(rows: Sequence[Row]) -> tuple[PortGroup, ...]:
-    """Return rails in their order, then the tiers."""
+    """Return the rails in order, then the tiers."""
     names = sorted({row.wire.group for row in rows}, key=lambda name: (not name.startswith("rail "), natural(name)))
     return tuple(PortGroup(name, tuple(row for row in rows if row.wire.group == name)) for name in names)
 
 
 def rails(view: BoardView, rows: Sequence[Row], width: int, height: int, glyphs: Glyphs) -> Iterator[Line]:
-    """Yield the head and the rows that fit."""
     yield (Span(HEAD, "title"),)
     for group in groups(rows)[: max(0, height - 1)]:
         yield _line(view, group, width, glyphs)

@@ -1,6 +1,6 @@
-"""A record of what was watched: a line of JSON for each sample, written as it comes and only ever added to.
+"""A record of a watch: a line of JSON per sample, appended as it comes.
 
-Whatever ends the writing, what was written can be read: a last line that is cut off is left out, compressed or not.
+However writing ends, the file can be read: a last line that is cut off is ignored, compressed or not.
 """
 
 import gzip
@@ -28,12 +28,12 @@ GZIP = 16 + zlib.MAX_WBITS
 MAGIC = b"\x1f\x8b"
 MOST = 1 << 64
 LATEST_S = 253402214400.0
-"""The last day that a clock can tell."""
+"""The last day of the year 9999."""
 STATES = frozenset({"connecting", "live", "slow", "gone"})
 LEVELS = ("used_bytes", "peak_bytes", "headroom_peak_bytes")
 """What a record holds of a buffer, in this order."""
 BAD = (ValueError, LookupError, TypeError, AttributeError, RecursionError, OverflowError)
-"""What reading something else than a record comes to."""
+"""What parsing anything but a record may raise."""
 
 
 class RecordError(NetkitError):
@@ -41,7 +41,7 @@ class RecordError(NetkitError):
 
 
 class RecordedEvent(NamedTuple):
-    """Something that came from a device, and when."""
+    """A sample or a condition, and when it was received."""
 
     heard_s: float
     device: str
@@ -49,19 +49,19 @@ class RecordedEvent(NamedTuple):
 
 
 class Record:
-    """The file while it is written."""
+    """A record that is being written."""
 
     def __init__(self, path: Path, outline: Outline) -> None:
         self._path = path
         try:
-            self._file: IO[bytes] = path.open("xb")  # one that is there stays as it is
+            self._file: IO[bytes] = path.open("xb")  # never overwrites
         except OSError as error:
             raise self._error(error) from None
         self._squeezed = gzip.GzipFile("", "ab", fileobj=self._file, mtime=0) if path.suffix == ".gz" else None
         self._write({"netkit_watch": FORMAT, **asdict(outline), "wires": [list(wire) for wire in outline.wires]})
 
     def add(self, event: RecordedEvent) -> None:
-        """Write an event, so that it is there whatever comes next."""
+        """Write an event and flush it."""
         head = {"heard_s": round(event.heard_s, 6), "device": event.device}
         if isinstance(event.what, Condition):
             self._write(head | {"condition": asdict(event.what)})
@@ -83,7 +83,6 @@ class Record:
             raise self._error(error) from None
 
     def close(self) -> None:
-        """End the file."""
         try:
             if self._squeezed:
                 self._squeezed.close()
@@ -94,12 +93,12 @@ class Record:
     def _error(self, error: OSError) -> RecordError:
         file = str(self._path)
         if isinstance(error, FileExistsError):
-            return RecordError(Problem("is there already", "no record is written over: name another", file=file))
+            return RecordError(Problem("exists already", "records are not overwritten: name another file", file=file))
         return RecordError(Problem(f"cannot be written: {error.strerror}", "check its folder and the disk", file=file))
 
 
 def read(path: Path) -> tuple[Outline, Iterator[RecordedEvent]]:
-    """Return what was watched, and what came, as it is read."""
+    """Return what was watched, and an iterator over the events."""
     try:
         lines = _lines(path, path.open("rb"))
         first = next(lines, b"")
@@ -113,14 +112,14 @@ def read(path: Path) -> tuple[Outline, Iterator[RecordedEvent]]:
 
 
 def _lines(path: Path, file: IO[bytes]) -> Iterator[bytes]:
-    """Yield whole lines; what is cut off at the end is none."""
+    """Yield complete lines."""
     rest = b""
     with file:
         for chunk in _chunks(path, file):
             *whole, rest = (rest + chunk).split(b"\n")
             yield from whole
             if len(rest) > LONGEST_LINE_BYTES:
-                raise RecordError(Problem("has a line without end", file=str(path)))
+                raise RecordError(Problem("has a line that is too long", file=str(path)))
 
 
 def _chunks(path: Path, file: IO[bytes]) -> Iterator[bytes]:
@@ -130,7 +129,7 @@ def _chunks(path: Path, file: IO[bytes]) -> Iterator[bytes]:
         try:
             yield squeezed.decompress(first) if squeezed else first
         except zlib.error:
-            raise RecordError(Problem("is damaged: what follows cannot be unpacked", file=str(path))) from None
+            raise RecordError(Problem("is damaged: the rest cannot be decompressed", file=str(path))) from None
         first = file.read(CHUNK_BYTES)
 
 
@@ -148,8 +147,8 @@ def _outline(head: Any, path: Path) -> Outline:
     )
 
 
-def _wire(told: Any) -> Wire:
-    device, port, kind, group, speed_gbps, peer, peer_port, *limits = told
+def _wire(fields: Any) -> Wire:
+    device, port, kind, group, speed_gbps, peer, peer_port, *limits = fields
     ecn_min_bytes, headroom_bytes = limits or (None, None)  # records of older releases have none
     return Wire(
         *(str(device), str(port), kind, str(group), _amount(speed_gbps), str(peer), str(peer_port)),
@@ -165,22 +164,22 @@ def _events(lines: Iterator[bytes], path: Path) -> Iterator[RecordedEvent]:
             raise RecordError(Problem("cannot be read", file=str(path), line=number)) from None
 
 
-def _event(told: Any) -> RecordedEvent:
-    heard_s, device = _amount(told["heard_s"]), str(told["device"])
-    if "condition" in told:
-        return RecordedEvent(heard_s, device, _condition(**told["condition"]))
+def _event(entry: Any) -> RecordedEvent:
+    heard_s, device = _amount(entry["heard_s"]), str(entry["device"])
+    if "condition" in entry:
+        return RecordedEvent(heard_s, device, _condition(**entry["condition"]))
     counters = {
         name: {_place(name, place): _count(count) for place, count in places.items()}
-        for name, places in told["counters"].items()
+        for name, places in entry["counters"].items()
         if name in WATCHED
     }
     buffers = {
         "/".join(map(str, parts(place))): Buffer(
             **{name: _size(size) for name, size in zip(LEVELS, sizes, strict=True)}
         )
-        for place, sizes in told.get("buffers", {}).items()
+        for place, sizes in entry.get("buffers", {}).items()
     }
-    return RecordedEvent(heard_s, device, Sample(_amount(told["at_s"]), counters, str(told.get("boot", "")), buffers))
+    return RecordedEvent(heard_s, device, Sample(_amount(entry["at_s"]), counters, str(entry.get("boot", "")), buffers))
 
 
 def _condition(state: Any, why: Any, every_s: Any, again_s: Any) -> Condition:
@@ -189,27 +188,27 @@ def _condition(state: Any, why: Any, every_s: Any, again_s: Any) -> Condition:
     return Condition(state, str(why), _amount(every_s), _amount(again_s))
 
 
-def _amount(told: Any) -> float:
-    """Return a time or another amount that can be drawn."""
-    found = float(told)
+def _amount(value: Any) -> float:
+    """Parse a time or another finite amount."""
+    found = float(value)
     if not (math.isfinite(found) and 0 <= found < LATEST_S):
-        raise ValueError(told)
+        raise ValueError(value)
     return found
 
 
-def _count(told: Any) -> int:
-    found = int(told)
+def _count(value: Any) -> int:
+    found = int(value)
     if not 0 <= found < MOST:
-        raise ValueError(told)
+        raise ValueError(value)
     return found
 
 
-def _size(told: Any) -> int | None:
-    return None if told is None else _count(told)
+def _size(value: Any) -> int | None:
+    return None if value is None else _count(value)
 
 
 def _place(name: str, place: str) -> str:
-    """Return a place; one of a priority or a queue ends in its number."""
+    """Validate a place; that of a priority or a queue ends in its number."""
     if COUNTERS[name].scope != "port":
         parts(place)
     return place

@@ -1,4 +1,4 @@
-"""A watch session: feeds that deliver to a board, live or from a record, and the clock it runs by."""
+"""A watch session: feeds that deliver to a board, live or from a record, and its clock."""
 
 import threading
 import time
@@ -17,25 +17,24 @@ HANGING_UP = 32
 
 
 class Desk:
-    """The listener of live feeds: tells the board, and the record in the same order."""
+    """The listener of live feeds: passes events to the board, and to the record in the same order."""
 
     def __init__(self, board: Board, record: Record | None = None, clock: Callable[[], float] = time.time) -> None:
         self._board, self._record, self._clock = board, record, clock
-        self._told: dict[str, Condition] = {}
+        self._conditions: dict[str, Condition] = {}
         self._lock = threading.Lock()
         self.failure: NetkitError | None = None
-        """Why the record is not written any more."""
+        """Why the record is no longer written."""
 
     def deliver(self, device: str, sample: Sample) -> None:
-        """Take counters of a device."""
         self._take(RecordedEvent(self._clock(), device, sample))
 
     def report(self, device: str, condition: Condition) -> None:
-        """Take note of how it goes with a device, when that is something else than before."""
+        """Pass on a condition that has changed."""
         with self._lock:
-            if self._told.get(device) == condition:
+            if self._conditions.get(device) == condition:
                 return
-            self._told[device] = condition
+            self._conditions[device] = condition
         self._take(RecordedEvent(self._clock(), device, condition))
 
     def _take(self, event: RecordedEvent) -> None:
@@ -49,7 +48,7 @@ class Desk:
 
 
 def take(board: Board, event: RecordedEvent) -> None:
-    """Give an event to a board."""
+    """Pass an event to a board."""
     if isinstance(event.what, Sample):
         board.deliver(event.device, event.what, event.heard_s)
     else:
@@ -58,7 +57,7 @@ def take(board: Board, event: RecordedEvent) -> None:
 
 @contextmanager
 def running(feeds: Sequence[Feed], listener: Listener) -> Iterator[None]:
-    """Run feeds for the length of a block, and hang up on all at once at its end."""
+    """Run feeds for the length of a block, and close all at once at its end."""
     try:
         for feed in feeds:
             feed.start(listener)
@@ -71,7 +70,7 @@ def running(feeds: Sequence[Feed], listener: Listener) -> Iterator[None]:
 
 
 class Replay:
-    """A record as it was, quicker or slower; its clock is the time it was recorded at."""
+    """A record played back, faster or slower; its clock is the time of recording."""
 
     def __init__(self, board: Board, events: Iterable[RecordedEvent], speed: float = 1.0) -> None:
         self._board, self._events, self._speed = board, iter(events), speed
@@ -82,16 +81,16 @@ class Replay:
 
     @property
     def is_over(self) -> bool:
-        """Whether all was delivered."""
+        """Whether all events were delivered."""
         return self._next is None
 
     def now_s(self) -> float:
-        """Return the time of the record; it ends with the last event."""
+        """Return the time in the record; it stops at the last event."""
         elapsed_s = (time.monotonic() - self._started_s) * self._speed
         return self._last_s if self.is_over else self.began_s + elapsed_s
 
     def advance(self, until_s: float) -> None:
-        """Deliver what came until a moment of the record."""
+        """Deliver the events up to a time in the record."""
         while self._next is not None and self._next.heard_s <= until_s:
             take(self._board, self._next)
             self._last_s = max(self._last_s, self._next.heard_s)

@@ -1,4 +1,4 @@
-"""Text in cells of a terminal: cut, padded, and without anything that could move its cursor."""
+"""Text in cells of a terminal: cut, padded, and without control characters."""
 
 import unicodedata
 from collections.abc import Iterable, Sequence
@@ -10,7 +10,7 @@ WIDE = "WF"
 
 
 class Span(NamedTuple):
-    """Text of one look."""
+    """Text in one style."""
 
     text: str
     style: Style = ""
@@ -21,10 +21,10 @@ Line = tuple[Span, ...]
 
 @dataclass(frozen=True, slots=True)
 class Glyphs:
-    """What can be drawn with."""
+    """The characters to draw with."""
 
     bars: str
-    """From none to full; what was not measured is a blank."""
+    """From none to full; a blank means not measured."""
     absent: str
     chosen: str
     more: str
@@ -37,7 +37,7 @@ ASCII = Glyphs("_.:-=+*#", "-", ">", "~", "to", "up/down")
 
 
 def glyphs_for(encoding: str | None) -> Glyphs:
-    """Return what an encoding can say."""
+    """Return the glyphs that an encoding supports."""
     try:
         "".join((UNICODE.bars, UNICODE.absent, UNICODE.chosen, UNICODE.more, UNICODE.arrow)).encode(encoding or "ascii")
     except (UnicodeError, LookupError):
@@ -46,26 +46,26 @@ def glyphs_for(encoding: str | None) -> Glyphs:
 
 
 def clean(text: str) -> str:
-    """Return text of which each character takes one cell and none does anything."""
-    return "".join(map(_shown, text))
+    """Replace characters that do not take exactly one cell."""
+    if text.isascii() and text.isprintable():
+        return text
+    return "".join(char if _has_one_cell(char) else "?" for char in text)
 
 
-def _shown(char: str) -> str:
-    if char.isascii():
-        return char if char.isprintable() else "?"
-    is_odd = unicodedata.combining(char) or unicodedata.east_asian_width(char) in WIDE or not char.isprintable()
-    return "?" if is_odd else char
+def _has_one_cell(char: str) -> bool:
+    is_wide = unicodedata.combining(char) or unicodedata.east_asian_width(char) in WIDE
+    return char.isprintable() and (char.isascii() or not is_wide)
 
 
 def fit(text: str, width: int, *, is_right: bool = False, more: str = "…") -> str:
-    """Return text in exactly so many cells."""
+    """Cut or pad text to exactly `width` cells."""
     if len(text) > width:
         return text[: max(0, width - len(more))] + more[:width]
     return text.rjust(width) if is_right else text.ljust(width)
 
 
 def cut(line: Iterable[Span], width: int) -> Line:
-    """Return what of a line fits."""
+    """Cut a line to `width` cells."""
     found: list[Span] = []
     for span in line:
         if width <= 0:
@@ -76,7 +76,7 @@ def cut(line: Iterable[Span], width: int) -> Line:
 
 
 def plain(lines: Sequence[Line]) -> str:
-    """Return lines without their looks."""
+    """Join lines as text without styles."""
     return "".join("".join(span.text for span in line).rstrip() + "\n" for line in lines)
 
 
@@ -84,7 +84,7 @@ PREFIXES = ("", "k", "M", "G", "T", "P")
 
 
 def short(value: float | None, absent: str) -> str:
-    """Return a number in at most five cells: `0`, `0.3`, `42`, `1.25k`, `380G`."""
+    """Format a number in at most five cells: `0`, `0.3`, `42`, `1.25k`, `380G`."""
     if value is None:
         return absent
     if 0 < value < 0.95:
@@ -97,7 +97,7 @@ def short(value: float | None, absent: str) -> str:
 
 
 def percent(value: float | None, absent: str) -> str:
-    """Return a part of the whole in at most five cells."""
+    """Format a fraction in at most five cells."""
     if value is None:
         return absent
     if 0 < value < 0.001:
@@ -106,7 +106,7 @@ def percent(value: float | None, absent: str) -> str:
 
 
 def sparkline(values: Sequence[float | None], top: float, glyphs: Glyphs) -> str:
-    """Return a history; none and little look different, and what was not measured is a gap."""
+    """Draw a history; a small value differs from none, and a gap means not measured."""
     return "".join(" " if value is None else _bar(value, top, glyphs.bars) for value in values)
 
 

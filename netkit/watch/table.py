@@ -1,23 +1,23 @@
-"""The view of ports: one row each, in as many columns as there is room for."""
+"""The view of ports: one row each, with as many columns as fit."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from netkit.watch.board import BoardView, Row
 from netkit.watch.feed import PortReading
-from netkit.watch.port_severity import WORDS, Level, PauseLimits, judged
+from netkit.watch.port_severity import WORDS, PauseLimits, judged
 from netkit.watch.span import Glyphs, Line, Span, Style, clean, fit, percent, short
 from netkit.watch.view_state import Key, key, of_traffic, of_trouble, style_of
 
 WHAT = 7
 LONGEST_NAME, LEAST_NAME = 26, 12
 ROOM_FOR_PEER, ROOM_FOR_MORE, ROOM_FOR_PEAKS, ROOM_FOR_BOTH = 104, 124, 140, 150
-"""Widths from which there are more columns."""
+"""Widths from which more columns are shown."""
 LONGEST_HISTORY = 60
 
 
 class Column(NamedTuple):
-    """A number of each port."""
+    """A number shown for each port."""
 
     title: str
     width: int
@@ -41,7 +41,7 @@ def _judged(*names: str) -> Callable[[Row, PauseLimits], Style]:
 
 
 def pause(held: float | None, rate: float | None, absent: str) -> str:
-    """Return pauses as a part of the time where that is reported, and else as frames a second."""
+    """Format pauses as a fraction of time if that is reported, else as frames per second."""
     return f"{short(rate, absent)}/s" if held is None and rate is not None else percent(held, absent)
 
 
@@ -90,18 +90,18 @@ PEAKS = (
 
 
 class TableLayout(NamedTuple):
-    """Which columns there are, and how wide."""
+    """The columns and their widths."""
 
     name: int
     peer: int
     columns: tuple[Column, ...]
     history: int
     has_both: bool
-    """Whether traffic has a history of its own, beside that of what is wrong."""
+    """Whether traffic has a history of its own, beside that of the problem."""
 
 
 def layout(rows: Sequence[Row], width: int) -> TableLayout:
-    """Return what there is room for."""
+    """Return the layout for a width."""
     name = _width(f"{row.wire.device} {row.wire.port}" for row in rows)
     peer = _width(f"{row.wire.peer} {row.wire.peer_port}" for row in rows) if width >= ROOM_FOR_PEER else 0
     columns = ALWAYS + (ROOMY if width >= ROOM_FOR_MORE else ()) + (PEAKS if width >= ROOM_FOR_PEAKS else ())
@@ -119,7 +119,7 @@ def _width(names: Iterator[str]) -> int:
 def table(
     view: BoardView, rows: Sequence[Row], chosen: Key | None, width: int, height: int, glyphs: Glyphs
 ) -> Iterator[Line]:
-    """Yield the head and the rows that fit, the chosen one among them."""
+    """Yield the head and the rows of the page that holds the chosen one."""
     frame = layout(rows, width)
     yield _head(frame, glyphs)
     for row in visible(rows, chosen, height - 1):
@@ -127,7 +127,7 @@ def table(
 
 
 def visible(rows: Sequence[Row], chosen: Key | None, height: int) -> Sequence[Row]:
-    """Return the rows of the page the chosen one is on."""
+    """Return the rows of the page that holds the chosen one."""
     at = next((index for index, row in enumerate(rows) if key(row) == chosen), 0)
     first = at - at % height if height > 0 else 0
     return rows[first : first + max(0, height)]
@@ -158,8 +158,3 @@ def _line(row: Row, frame: TableLayout, limits: PauseLimits, glyphs: Glyphs, *, 
         spans.append(of_trouble(row, frame.history, limits, glyphs))
         spans += [Span(" "), of_traffic(row, frame.history, glyphs)] if frame.has_both else []
     return tuple(spans)
-
-
-def worst(rows: Sequence[Row]) -> Level:
-    """Return the worst level of some rows."""
-    return max((row.severity.level for row in rows), default=Level.UNKNOWN)

@@ -1,4 +1,4 @@
-"""What a user has chosen to see; keys change it."""
+"""What the user has chosen to see; keys change it."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -17,26 +17,25 @@ LONGEST_FILTER = 60
 
 @dataclass(frozen=True, slots=True)
 class ViewState:
-    """The view."""
+    """The view: mode, sort order, filter and chosen port."""
 
     is_rails: bool = False
     is_detail: bool = False
     is_paused: bool = False
     is_typing: bool = False
-    """Whether keys go into the filter."""
+    """Keys go into the filter."""
     sort: Sort = "wrong"
     wanted: str = ""
-    """Only ports whose names hold each of these words."""
+    """The filter: ports that match each of its words."""
     chosen: Key | None = None
 
 
 def key(row: Row) -> Key:
-    """Return by what a row is known."""
     return row.wire.device, row.wire.port
 
 
 def shown(view: BoardView, look: ViewState) -> tuple[Row, ...]:
-    """Return the rows a view has, in its order."""
+    """Return the rows of a view, in its order."""
     words = look.wanted.lower().split()
     rows = (row for row in view.rows if all(word in row.wire.label for word in words))
     if look.sort == "name":
@@ -47,7 +46,7 @@ def shown(view: BoardView, look: ViewState) -> tuple[Row, ...]:
 
 
 def pressed(look: ViewState, name: str, rows: Sequence[Row], page: int = 10) -> ViewState:
-    """Return the view after a key: a character, or the name of one that is none."""
+    """Return the view after a key: a character, or the name of a special key."""
     if look.is_typing:
         return _typed(look, name)
     if look.is_detail and name in {"enter", "escape", "backspace"}:
@@ -109,7 +108,7 @@ FRAMES = {"pause_in": "pauses_in", "pause_out": "pauses_out"}
 
 
 def of_trouble(row: Row, columns: int, limits: PauseLimits, glyphs: Glyphs) -> Span:
-    """Return the history of what is wrong with a port; of its traffic when nothing is."""
+    """Return the history of a port's problem; of its traffic if there is none."""
     quantity = OF_LEVEL.get(row.severity.level)
     if quantity is None:
         return of_traffic(row, columns, glyphs)
@@ -117,7 +116,7 @@ def of_trouble(row: Row, columns: int, limits: PauseLimits, glyphs: Glyphs) -> S
 
 
 def of_quantity(row: Row, quantity: str, columns: int, limits: PauseLimits, glyphs: Glyphs) -> Span:
-    """Return the history of a quantity; its highest value is a full bar, but for pauses that are little."""
+    """Return the history of a quantity; a full bar is its highest value, or at least the limit of pauses."""
     peaks = row.peaks(quantity, columns)
     if quantity in FRAMES and all(value is None for value in peaks):
         quantity = FRAMES[quantity]
@@ -127,21 +126,18 @@ def of_quantity(row: Row, quantity: str, columns: int, limits: PauseLimits, glyp
 
 
 def of_traffic(row: Row, columns: int, glyphs: Glyphs) -> Span:
-    """Return how much of its speed a port moved, in the busier direction."""
+    """Return the history of utilisation in the busier direction."""
     received, sent = row.peaks("rx_bps", columns), row.peaks("tx_bps", columns)
-    both = [_higher(one, other) for one, other in zip(received, sent, strict=True)]
+    pairs = [[value for value in pair if value is not None] for pair in zip(received, sent, strict=True)]
+    both = [max(pair, default=None) for pair in pairs]
     return Span(sparkline(both, row.wire.speed_gbps * 1e9 or highest(both), glyphs), "good")
 
 
 def highest(values: Sequence[float | None]) -> float:
-    """Return the highest of those that were measured."""
+    """Return the highest measured value."""
     return max((value for value in values if value is not None), default=0.0)
 
 
-def _higher(one: float | None, other: float | None) -> float | None:
-    return other if one is None else one if other is None else max(one, other)
-
-
 def style_of(level: Level) -> Style:
-    """Return how a level looks."""
+    """Return the style of a level."""
     return "bad" if level in SEVERE else "warn" if level in SLIGHT else ""
