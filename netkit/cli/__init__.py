@@ -7,21 +7,17 @@ from netkit.terminal.ctrl_c import INTERRUPTED, CtrlC
 
 
 def main() -> None:
-    """Run netkit; an interrupt that comes while it is still being imported ends it quietly too."""
+    """Run netkit; also ends quietly on an interrupt during its imports."""
     with CtrlC() as ctrl_c:
         try:
-            _run(ctrl_c)
+            try:
+                importlib.import_module("netkit.cli.app").main()
+            except Exception as error:  # a traceback is of no use to the user
+                if ctrl_c.is_heard:
+                    raise
+                sys.exit(importlib.import_module("netkit.cli.defect").report(error))
         except (KeyboardInterrupt, Exception) as error:
             if not ctrl_c.is_heard and not isinstance(error, KeyboardInterrupt):
                 raise
             sys.stderr.write("interrupted\n")
             sys.exit(INTERRUPTED)
-
-
-def _run(ctrl_c: CtrlC) -> None:
-    try:
-        importlib.import_module("netkit.cli.app").main()
-    except Exception as error:  # whatever it is, the user has no use for a traceback
-        if ctrl_c.is_heard:
-            raise
-        sys.exit(importlib.import_module("netkit.cli.defect").tell(error))

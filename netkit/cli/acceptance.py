@@ -9,7 +9,7 @@ from netkit.design import Host
 from netkit.design.select import Device, select
 from netkit.errors import Problem, UsageError
 from netkit.observe.measure import Bench
-from netkit.observe.trial_plan import TOOLS, TrialPlan, trial_plan
+from netkit.observe.trial_plan import TOOLS, trial_plan
 from netkit.platforms.linux.acceptance.command import COLLECTIVE_S, SLACK_S
 from netkit.platforms.linux.acceptance.nccl_tests import TOOL as COLLECTIVES
 from netkit.project.fleet import fleet, patient_viewer
@@ -25,7 +25,7 @@ UNREACHED, FAILED = 4, 1
 def emit(kind: str, folder: Path, *, out: Path | None, limit: str, image: str) -> None:
     """Write a job that tests the hosts of a fabric."""
     if kind not in TEMPLATES:
-        raise UsageError(Problem(f"no kind of job {kind!r}", f"use {' or '.join(TEMPLATES)}"))
+        raise UsageError(Problem(f"unknown kind of job {kind!r}", f"use {' or '.join(TEMPLATES)}"))
     project = open_project(folder)
     warn(project)
     hosts = several(select(project.fabric, limit))
@@ -38,7 +38,7 @@ def emit(kind: str, folder: Path, *, out: Path | None, limit: str, image: str) -
 
 
 def several(devices: Sequence[Device]) -> tuple[Host, ...]:
-    """Return the hosts among devices; a test of the network needs two."""
+    """Select the hosts; a test of the network needs at least two."""
     hosts = tuple(device for device in devices if isinstance(device, Host) and device.nics)
     if len(hosts) < 2:
         raise UsageError(Problem("a test of the network needs two hosts or more", "choose more with --limit"))
@@ -48,10 +48,10 @@ def several(devices: Sequence[Device]) -> tuple[Host, ...]:
 def run(
     folder: Path, *, out: Path, limit: str, lab: str, tools: Sequence[str], seconds: int, dry: bool, yes: bool
 ) -> int:
-    """Measure the hosts of a fabric after showing how; return 4 when one could not be reached, 1 when nothing ran."""
+    """Show the test plan and run it; return 4 if a host was not reached, 1 if nothing ran."""
     unknown = [tool for tool in tools if tool not in TOOLS]
     if unknown:
-        raise UsageError(Problem(f"no tool {unknown[0]!r}", f"use {', '.join(TOOLS)}"))
+        raise UsageError(Problem(f"unknown tool {unknown[0]!r}", f"use {', '.join(TOOLS)}"))
     project = open_project(folder, lab)
     warn(project)
     hosts = several(select(project.fabric, limit))
@@ -59,9 +59,15 @@ def run(
     limit_s = max(seconds, COLLECTIVE_S if COLLECTIVES in wanted else 0) + 2 * SLACK_S
     with Bench([host.name for host in hosts], lambda name: patient_viewer(reached, name, limit_s)) as bench:
         plan = trial_plan(project.fabric, hosts, bench.programs(), wanted, seconds)
-        _show(plan, bench)
+        for name, failure in bench.failures.items():
+            sys.stdout.write(f"not reached: {name}: {failure}\n")
+        for reason in plan.absent:
+            sys.stdout.write(f"absent: {reason}\n")
         if not plan.rounds:
             return FAILED
+        for one in plan.rounds:
+            sys.stdout.write(f"{one.seconds:5} s at most  {one.title}\n")
+        sys.stdout.write(f"{plan.seconds:5} s at most in all\n")
         if dry or not is_agreed("Run them? Jobs that run meanwhile are slowed down.", yes=yes):
             return 0
         with counter("measuring", len(plan.rounds)) as count:
@@ -69,14 +75,3 @@ def run(
             write_named(out, absent + bench.measure(plan.rounds, count))
         sys.stdout.write(f"{out}: judge it with netkit check acceptance --results {out}\n")
         return UNREACHED if bench.failures else 0
-
-
-def _show(plan: TrialPlan, bench: Bench) -> None:
-    for name, failure in bench.failures.items():
-        sys.stdout.write(f"not reached: {name}: {failure}\n")
-    for reason in plan.absent:
-        sys.stdout.write(f"absent: {reason}\n")
-    for one in plan.rounds:
-        sys.stdout.write(f"{one.seconds:5} s at most  {one.title}\n")
-    if plan.rounds:
-        sys.stdout.write(f"{plan.seconds:5} s at most in all\n")

@@ -1,4 +1,4 @@
-"""Commands and their options. Each runs in a module of its own, imported only then, so that `--help` stays quick."""
+"""Commands and their options. Each runs in its own module, imported on demand, so that `--help` stays fast."""
 
 import errno
 import gc
@@ -13,7 +13,7 @@ from typing import Annotated, Any
 import typer
 
 from netkit import __version__
-from netkit.cli.defect import tell_of_threads
+from netkit.cli.defect import report_threads
 from netkit.cli.verbs import acceptance, change, intent, lab, silence, state
 from netkit.cli.verbs.diagnose import diagnose
 from netkit.cli.verbs.serve import serve
@@ -32,16 +32,16 @@ app = typer.Typer(
 
 USAGE_ERROR = 3
 UNREAD = 128 + signal.SIGPIPE
-"""As a shell says it of programs that end by that signal: no verdict, since nobody heard it."""
+"""The code a shell reports for SIGPIPE: not a verdict, since nobody read the output."""
 LAST_STREAM = 2
 ALONE = ("--lab", "--resume", "--store")
 """Options that may be given without a value."""
 RENAMED = {"--name": "--lab NAME", "-f": "--fabric DIR"}
-"""Spellings that are gone, and what is written instead."""
+"""Removed spellings, and their replacements."""
 OUTPUT_FAULTS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF, errno.EROFS, errno.EAGAIN)
-"""What writing to standard output may fail with; errors of files name their file."""
+"""Errors of writing to standard output; those of files carry a file name."""
 USAGE_FAULTS: type[Exception] = typer.BadParameter.__mro__[2]
-"""Every usage error of the command line library; where the class lives depends on its version."""
+"""The base class of usage errors in the command line library; its module depends on the version."""
 
 
 VERBS = (
@@ -69,7 +69,7 @@ for command in (
     *app.registered_commands,
     *(command for group in (silence.verbs, acceptance.verbs, lab.verbs) for command in group.registered_commands),
 ):
-    command.short_help = command.callback.__doc__ if command.callback else None  # what is given is not cut
+    command.short_help = command.callback.__doc__ if command.callback else None  # given, so that it is not cut
 
 
 def _version(is_asked: bool) -> None:
@@ -88,18 +88,18 @@ def _everywhere(
 
 
 def main() -> None:
-    """Run the command line; every failure is a few plain lines and an exit code."""
+    """Run the command line; every failure ends with a few plain lines and an exit code."""
     _open_streams()
-    tell_of_threads()
-    gc.disable()  # a fabric is built once and kept: collecting it in between only costs time
+    report_threads()
+    gc.disable()  # a fabric is built once and kept: collections would only cost time
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="replace")  # a terminal that knows no arrow shows a question mark
+            stream.reconfigure(errors="replace")  # characters that the terminal lacks become question marks
     sys.exit(_guarded(sys.argv[1:]))
 
 
 def _open_streams() -> None:
-    """Put nothing in place of streams that were closed, so that no file takes their numbers: cron may start so."""
+    """Open /dev/null for closed standard streams, as cron may leave them, so that no file gets their numbers."""
     while (number := os.open(os.devnull, os.O_RDWR)) <= LAST_STREAM:
         os.set_inheritable(number, True)
     os.close(number)
@@ -136,13 +136,13 @@ def _guarded(arguments: list[str]) -> int:
         reason = (error.strerror or str(error)).lower()
         say(sys.stderr, f"error: {error.filename or 'the output'}: {reason}; make room or check permissions\n")
         return USAGE_ERROR
-    if result == INTERRUPTED:  # the command line library may catch an interrupt first, and ends without a word
+    if result == INTERRUPTED:  # the library may catch an interrupt first, and ends without a message
         say(sys.stderr, "interrupted\n")
     return result if isinstance(result, int) else 0
 
 
 def _ended(command: Any, arguments: list[str]) -> Any:
-    """Run a verb and return what it ended with; the library ends without a word when any pipe breaks."""
+    """Run a verb and return its result; raise BrokenPipeError, which the library turns into a silent exit."""
     try:
         return command.main(arguments, prog_name="netkit", standalone_mode=False)
     except SystemExit as end:
@@ -152,7 +152,7 @@ def _ended(command: Any, arguments: list[str]) -> Any:
 
 
 def _unread() -> list[int]:
-    """Return the numbers of those streams of netkit that nobody reads any more, as after `netkit … | head`."""
+    """Return the output streams that nobody reads any more, as after `netkit … | head`."""
     streams = select.poll()
     for stream in (sys.stdout, sys.stderr):
         streams.register(stream, 0)
@@ -160,7 +160,7 @@ def _unread() -> list[int]:
 
 
 def _spelled_out(arguments: list[str]) -> list[str]:
-    """Return arguments as the library takes them: options that stand alone with a value, another's command apart."""
+    """Adapt arguments for the library: give valueless options a value, and separate a command for a node."""
     if arguments[:1] == ["lab"]:
         return _set_apart(arguments) if arguments[1:2] in (["exec"], ["ssh"]) else arguments
     following = [*arguments, "-"][1:]
@@ -171,7 +171,7 @@ def _spelled_out(arguments: list[str]) -> list[str]:
 
 
 def _set_apart(arguments: list[str]) -> list[str]:
-    """Put `--` before what shall run on a node, where the user has not: after the device and our own options."""
+    """Insert `--` before the command to run on a node, behind the device and our own options."""
     at, has_device = 2, False
     while at < len(arguments):
         word = arguments[at]
@@ -189,7 +189,7 @@ def _set_apart(arguments: list[str]) -> list[str]:
 
 
 def _plain(error: Exception) -> str:
-    """Return a usage error in one line."""
+    """Format a usage error in one line."""
     if new := RENAMED.get(getattr(error, "option_name", "")):
         return f"{getattr(error, 'option_name', '')} is now {new}"
     text = error.format_message() if hasattr(error, "format_message") else str(error)

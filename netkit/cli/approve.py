@@ -33,21 +33,20 @@ def run(
     lab: str,
     yes: bool,
 ) -> int:
-    """Show a plan, and sign that it may be deployed."""
+    """Show a plan, and sign an approval to deploy it."""
     project = open_project(folder, lab)
     warn(project)
     settings = policy.load(project.folder).approval or ApprovalSettings()
     hours = settings.valid_hours if valid_hours is None else valid_hours
     if not 0 < hours <= settings.valid_hours:
-        raise UsageError(
-            Problem(f"--valid-hours {hours:g} is not within what holds", f"use up to {settings.valid_hours:g}")
-        )
+        remedy = f"use more than 0 and at most {settings.valid_hours:g}"
+        raise UsageError(Problem(f"--valid-hours {hours:g} is out of range", remedy))
     signers = signers_file(project, settings)
     signing = _key(folder, key)
     name = approver or approval.principal_of(signing, signers)
     if not name:
-        remedy = f"see that {signers} lists it, or give your name in it with --as"
-        raise UsageError(Problem(f"whose key {signing} is cannot be known", remedy))
+        remedy = f"add the key to {signers}, or give your name in it with --as"
+        raise UsageError(Problem(f"the owner of the key {signing} is unknown", remedy))
     planned = plan_of_file(project, file)
     plan = planned.plan
     if not plan.changed:
@@ -56,15 +55,15 @@ def run(
         files = planned.intended.get(device.name, {})
         found = compared(Running(dict(files), device.version), Task(device, files)).comparison
         if not device.not_read and found.running_digest != device.intended_digest:
-            what = f"{device.name}: what is intended in {folder} is not what the plan was made for"
+            what = f"{device.name}: the intent in {folder} differs from the one the plan was made for"
             raise PlanError(Problem(what, "check out the commit of the plan, or make the plan again"))
     sys.stdout.write(text(plan))
     question = f"Approve this for {counted(len(plan.changed), 'device')} of {plan.fabric} as {name}?"
     if not is_agreed(question, yes=yes):
         sys.stderr.write("nothing was approved\n")
         return DECLINED
-    said = approval.statement(plan, project.lab, name, time.time(), hours)
-    whole = said + approval.sign(said, signing, NAMESPACE)
+    statement = approval.statement(plan, project.lab, name, time.time(), hours)
+    whole = statement + approval.sign(statement, signing, NAMESPACE)
     given = approval.verified(
         whole, plan, project.lab, settings=settings, signers=signers, deployer=None, now_s=time.time()
     )
@@ -76,11 +75,11 @@ def run(
 
 
 def _key(folder: Path, key: Path | None) -> Path:
-    """Return the key to sign with: the one git signs with, when none is named."""
+    """Return the key to sign with: by default the one git signs with."""
     if key is not None:
         return key
     known = configured(folder, "user.signingkey")
     path = Path(known).expanduser()
     if not known or not path.is_file():
-        raise UsageError(Problem("no key is named to sign with", "give --key FILE, or set git's user.signingkey"))
+        raise UsageError(Problem("no key to sign with", "give --key FILE, or set git's user.signingkey"))
     return path

@@ -1,7 +1,7 @@
-"""`netkit backup`: what devices run, without secrets, in one file each that changes only when the device does."""
+"""`netkit backup`: running configurations without secrets, one file per device that changes only with the device."""
 
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 
 from netkit.cli.fabric import open_project, warn
@@ -20,28 +20,34 @@ SUFFIX = ".conf"
 
 
 def run(folder: Path, out: Path, *, limit: str, lab: str) -> int:
-    """Save what devices run; return 4 when not all of them could be read."""
+    """Save running configurations; return 4 if a device could not be read."""
     from netkit.project.fleet import fleet  # noqa: PLC0415 (what connects is slow to import)
     from netkit.project.reading import read  # noqa: PLC0415
 
     project = open_project(folder, lab)
     warn(project)
     devices = {device.name: device for device in select(project.fabric, limit)}
-    _make(out)
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise OutputError(Problem(f"{out} cannot be created: {error.strerror}", "name another folder")) from None
     found = read(fleet(project), tuple(devices), project.feedback)
     texts, missed = _texts(devices, found, intended(project, tuple(devices.values())))
     changed = [name for name, text in texts.items() if write_whole(out / f"{name}{SUFFIX}", text)]
-    strange = sorted(file.stem for file in out.glob(f"*{SUFFIX}") if project.fabric.device(file.stem) is None)
-    sys.stdout.write("".join(f"{line}\n" for line in _said(project.fabric.name, len(texts), changed, strange)))
+    news = f"{counted(len(changed), 'file')} changed: {listed(changed)}" if changed else "nothing changed"
+    sys.stdout.write(f"{project.fabric.name}: {counted(len(texts), 'device')} saved, {news}\n")
+    others = sorted(file.stem for file in out.glob(f"*{SUFFIX}") if project.fabric.device(file.stem) is None)
+    if others:
+        sys.stdout.write(f"not of this fabric, and left as they are: {listed(others)}\n")
     for name, reason in missed.items():
-        sys.stderr.write(f"not saved: {name}: {reason}; what was saved before stays\n")
+        sys.stderr.write(f"not saved: {name}: {reason}; its earlier backup stays\n")
     return UNREACHED if missed else 0
 
 
 def _texts(
     devices: Mapping[str, Device], found: Mapping[str, Running | Unreachable], wanted: Mapping[str, Files]
 ) -> tuple[dict[str, str], dict[str, str]]:
-    """Return the text to save of each device, and of which there is none, and why."""
+    """Return the text to save for each device, and the reason for each without one."""
     texts, missed = {}, {}
     for name, one in found.items():
         if isinstance(one, Unreachable):
@@ -51,22 +57,8 @@ def _texts(
         try:
             model = MODELS[device.platform]
             files = without_secrets(model, one.files, wanted[name])
-        except ConfigError as error:  # what cannot be read cannot be freed of secrets
-            missed[name] = f"what it says it runs cannot be read: {error.problems[0]}"
+        except ConfigError as error:  # secrets can only be removed from what can be parsed
+            missed[name] = f"its running configuration cannot be parsed: {error.problems[0]}"
         else:
             texts[name] = joined(files)
     return texts, missed
-
-
-def _said(fabric: str, count: int, changed: Sequence[str], strange: Sequence[str]) -> Iterator[str]:
-    news = f"{counted(len(changed), 'file')} changed: {listed(changed)}" if changed else "nothing changed"
-    yield f"{fabric}: {counted(count, 'device')} saved, {news}"
-    if strange:
-        yield f"not of this fabric, and left as they are: {listed(strange)}"
-
-
-def _make(folder: Path) -> None:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise OutputError(Problem(f"{folder} cannot be made: {error.strerror}", "name another folder")) from None

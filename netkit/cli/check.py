@@ -3,7 +3,6 @@
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from netkit.cli.fabric import open_project, warn
@@ -46,45 +45,44 @@ LISTS = ("text", "json")
 REPORTS = (".html", ".json")
 
 
-def run(asked: CheckRequest) -> int:
-    """Judge the fabric; return 4 when a device could not be reached, 1 when a check failed or nothing was judged."""
-    storing = Storing.of(asked.store, asked.since, asked.keep)
-    if asked.has_changes_only:
+def run(request: CheckRequest) -> int:
+    """Judge the fabric; return 4 if a device could not be reached, 1 if a check failed or nothing was judged."""
+    storing = Storing.of(request.store, request.since, request.keep)
+    if request.has_changes_only:
         QUIET.set()
-    _refuse(asked, storing)
-    checking = _checking(asked)
+    _refuse(request, storing)
+    checking = _checking(request)
     known = checking.project.checks()
-    checks = catalog.select(known, asked.names)
-    if asked.lists:
-        _list(checks, asked.output)
+    checks = catalog.select(known, request.names)
+    if request.lists:
+        if request.output == "json":
+            write_json([_entry(check) for check in checks])
+        else:
+            sys.stdout.write(columns((check.name, check.layer, check.title) for check in checks))
         return 0
-    notifying = _notifying(asked, checking.project)
+    notifying = _notifying(request, checking.project)
     with past(storing, checking.project) as earlier:
         silenced = silencing(checking.project, earlier, known)
-        deadline = _deadline(asked, storing)
-        scene = _scene(asked, replace(checking, deadline=deadline), checks, earlier)
+        deadline = _deadline(request, storing)
+        checking = replace(checking, deadline=deadline)
+        with deadline:
+            scene = checking.context(checks, earlier, request.results, _measuring(request, checking))
         judged = judged_of(scene, checks, deadline.judging(), silenced)
-        failure = _failure(lambda: _tell(asked, scene, judged))
-        extent = extent_of(scene, judged, has_all_checks=not asked.names)
-        tell = notifying.tell(scene, judged, extent) if notifying is not None else None
-        before = earlier.open_now() if asked.has_changes_only else OpenNow()
-        saved = earlier.save(scene, judged, checking.project.intent, tell, extent)
-        failure = failure or _failure(lambda: _tell_changes(asked, judged, before, earlier, saved.ends))
+        failure = _failure(lambda: _print(request, scene, judged))
+        extent = extent_of(scene, judged, has_all_checks=not request.names)
+        decide = notifying.tell(scene, judged, extent) if notifying is not None else None
+        before = earlier.open_now() if request.has_changes_only else OpenNow()
+        saved = earlier.save(scene, judged, checking.project.intent, decide, extent)
+        failure = failure or _failure(lambda: _print_changes(request, judged, before, earlier, saved.ends))
         if notifying is not None:
             earlier.deliver(notifying)
-        if asked.report_file is not None:
-            _report(asked.report_file, scene, judged, earlier)
+        if request.report_file is not None:
+            from netkit.cli.report import judged_report  # noqa: PLC0415 (most runs write no report)
+
+            write_whole(request.report_file, judged_report(request.report_file, scene, judged, earlier))
         if failure is not None:
             raise failure
     return judged.exit_code
-
-
-def _list(checks: Sequence[Check], output: str) -> None:
-    """List checks; with all that there is to know of them for machines."""
-    if output == "json":
-        write_json([_entry(check) for check in checks])
-    else:
-        sys.stdout.write(columns((check.name, check.layer, check.title) for check in checks))
 
 
 def _entry(check: Check) -> dict[str, object]:
@@ -93,95 +91,80 @@ def _entry(check: Check) -> dict[str, object]:
     return {**named, "on": about, "needs": check.needs, "has_window": check.has_window}
 
 
-def _deadline(asked: CheckRequest, storing: Storing) -> Deadline:
-    return Deadline(asked.deadline, 0.0 if storing.has_since else asked.window_s)
+def _deadline(request: CheckRequest, storing: Storing) -> Deadline:
+    return Deadline(request.deadline, 0.0 if storing.has_since else request.window_s)
 
 
-def _scene(asked: CheckRequest, checking: Checking, checks: Sequence[Check], earlier: Past) -> CheckContext:
-    """Have hosts measure and look at the fabric before the deadline; measuring leaves half of the time."""
-    with checking.deadline:
-        measuring = _measuring(asked, checking, checking.deadline)
-        return checking.context(checks, earlier, asked.results, measuring)
-
-
-def _measuring(asked: CheckRequest, checking: Checking, deadline: Deadline) -> Callable[[], tuple[Trial, ...]]:
-    if not asked.has_rdma:
+def _measuring(request: CheckRequest, checking: Checking) -> Callable[[], tuple[Trial, ...]]:
+    """Return what measures between hosts, within half of the time."""
+    if not request.has_rdma:
         return tuple
-    # Here, since most runs measure nothing.
-    from netkit.project.rdma import measured  # noqa: PLC0415
+    from netkit.project.rdma import measured  # noqa: PLC0415 (most runs measure nothing)
 
-    return lambda: measured(checking, deadline.half())
-
-
-def _report(file: Path, scene: CheckContext, judged: Judged, earlier: Past) -> None:
-    # Here, since most runs write no report.
-    from netkit.cli.report import judged_report  # noqa: PLC0415
-
-    write_whole(file, judged_report(file, scene, judged, earlier))
+    return lambda: measured(checking, checking.deadline.half())
 
 
-def _notifying(asked: CheckRequest, project: Project) -> "Notifying | None":
-    if not asked.is_notifying:
+def _notifying(request: CheckRequest, project: Project) -> "Notifying | None":
+    if not request.is_notifying:
         return None
-    # Here, since it loads the database library, and most runs notify nobody.
-    from netkit.project.notifying import Notifying  # noqa: PLC0415
+    from netkit.project.notifying import Notifying  # noqa: PLC0415 (it loads the database library)
 
     return Notifying.of(project)
 
 
-def _refuse(asked: CheckRequest, storing: Storing) -> None:
-    _deadline(asked, storing)  # one that cannot be is refused before anything is measured
-    if asked.output not in FORMATS:
-        raise UsageError(Problem(f"no output format {asked.output!r}", f"use one of {', '.join(FORMATS)}"))
-    if asked.lists and asked.output not in LISTS:
-        raise UsageError(Problem(f"--list is no judgement to show as {asked.output}", f"use {' or '.join(LISTS)}"))
-    check_profile(asked.profile)
-    if asked.report_file is not None and asked.report_file.suffix not in REPORTS:
-        what = f"--report {asked.report_file} is neither a page nor data"
-        raise UsageError(Problem(what, f"end its name with {' or '.join(REPORTS)}"))
-    if asked.is_notifying and not storing.where:
+def _refuse(request: CheckRequest, storing: Storing) -> None:
+    _deadline(request, storing)  # an invalid one is refused before anything is measured
+    if request.output not in FORMATS:
+        raise UsageError(Problem(f"unknown format {request.output!r}", f"use one of {', '.join(FORMATS)}"))
+    if request.lists and request.output not in LISTS:
+        raise UsageError(Problem(f"--list cannot be printed as {request.output}", f"use {' or '.join(LISTS)}"))
+    check_profile(request.profile)
+    if request.report_file is not None and request.report_file.suffix not in REPORTS:
+        what = f"--report {request.report_file} has an unknown suffix"
+        raise UsageError(Problem(what, f"end the name with {' or '.join(REPORTS)}"))
+    if request.is_notifying and not storing.where:
         raise UsageError(Problem("--notify reports changes since the last stored run", "give --store"))
-    if asked.has_changes_only and not storing.where:
+    if request.has_changes_only and not storing.where:
         raise UsageError(Problem("--changes compares with the last stored run", "give --store"))
-    if asked.has_changes_only and asked.output not in CHANGES:
-        raise UsageError(Problem(f"--changes are not shown as {asked.output}", f"use {' or '.join(CHANGES)}"))
+    if request.has_changes_only and request.output not in CHANGES:
+        raise UsageError(Problem(f"--changes cannot be printed as {request.output}", f"use {' or '.join(CHANGES)}"))
 
 
-def _checking(asked: CheckRequest) -> Checking:
-    project = open_project(asked.folder, asked.lab)
+def _checking(request: CheckRequest) -> Checking:
+    project = open_project(request.folder, request.lab)
     warn(project)
     return Checking.of(
         project,
-        limit=asked.limit,
-        window_s=asked.window_s,
-        snapshot=asked.snapshot,
-        is_light=asked.profile == "light",
-        source=asked.source,
+        limit=request.limit,
+        window_s=request.window_s,
+        snapshot=request.snapshot,
+        is_light=request.profile == "light",
+        source=request.source,
     )
 
 
-def _tell(asked: CheckRequest, scene: CheckContext, judged: Judged) -> None:
-    """Say what was found, before it is stored: a store that fails takes nothing from who looks on."""
-    if not asked.has_changes_only:
-        sys.stdout.write(FORMATS[asked.output](judged))
-    if asked.metrics_file is not None:
-        write_whole(asked.metrics_file, metrics(scene, judged))
+def _print(request: CheckRequest, scene: CheckContext, judged: Judged) -> None:
+    """Print the result before it is saved, so that a failing store does not hide it."""
+    if not request.has_changes_only:
+        sys.stdout.write(FORMATS[request.output](judged))
+    if request.metrics_file is not None:
+        write_whole(request.metrics_file, metrics(scene, judged))
 
 
-def _tell_changes(
-    asked: CheckRequest, judged: Judged, before: OpenNow, earlier: Past, ends: Sequence[SilenceEnd]
+def _print_changes(
+    request: CheckRequest, judged: Judged, before: OpenNow, earlier: Past, ends: Sequence[SilenceEnd]
 ) -> None:
-    if asked.has_changes_only:
+    if request.has_changes_only:
         after = earlier.open_now()
-        told = Changes(judged.fabric, cause_changes(before, after), after.counts, ends)
-        sys.stdout.write(CHANGES[asked.output](told))
-    sys.stdout.flush()  # who reads it need not wait for receivers
+        changes = Changes(judged.fabric, cause_changes(before, after), after.counts, ends)
+        sys.stdout.write(CHANGES[request.output](changes))
+    sys.stdout.flush()  # do not make the reader wait for receivers
 
 
-def _failure(say: Callable[[], None]) -> Exception | None:
-    """Say something, and return why it could not be said: a run is stored and its news are sent all the same."""
+def _failure(write: Callable[[], None]) -> Exception | None:
+    """Print something, and return the error if that fails: the run is saved and notified in any case."""
     try:
-        say()
+        write()
     except (OSError, NetkitError) as failure:
         return failure
     return None

@@ -22,8 +22,11 @@ HEAD = ("RUN", "TAKEN", "WINDOW", "DEVICES", "EXAMINED", "RESULT")
 
 
 def run(folder: Path, name: str, *, lab: str, store: str, output: str) -> None:
-    """List the stored runs of checks on a fabric, or print one of them again."""
-    _check(output, name)
+    """List the stored runs of checks on a fabric, or print one of them."""
+    if not name:
+        check_format(output)
+    elif output not in FORMATS:
+        raise UsageError(Problem(f"unknown format {output!r}", f"use one of {', '.join(FORMATS)}"))
     source = source_of(open_project(folder, lab))
     with open_store(place_of(store or "."), is_new_allowed=False) as opened:
         found = opened.runs(source)
@@ -36,35 +39,28 @@ def run(folder: Path, name: str, *, lab: str, store: str, output: str) -> None:
     elif found:
         sys.stdout.write(columns(rows(found), HEAD))
     else:
-        sys.stdout.write(f"no run of checks on {source.fabric} is stored\n")
-
-
-def _check(output: str, name: str) -> None:
-    if not name:
-        check_format(output)
-    elif output not in FORMATS:
-        raise UsageError(Problem(f"no output format {output!r}", f"use one of {', '.join(FORMATS)}"))
+        sys.stdout.write(f"no stored run of checks on {source.fabric}\n")
 
 
 def chosen(runs: Sequence[CheckRun], name: str) -> CheckRun:
-    """Return a run by its name, the beginning of it, or `last`."""
+    """Find a run by its name, the beginning of it, or `last`."""
     found = [one for one in runs if one.name.startswith(name)] if name != LAST else list(runs[:1])
     if len(found) == 1:
         return found[0]
     if found:
-        raise UsageError(Problem(f"{len(found)} runs begin with {name!r}", "use more of the name"))
-    raise UsageError(Problem(f"no run {name!r} is stored", "netkit history --checks lists them, with --lab of a lab"))
+        raise UsageError(Problem(f"{len(found)} runs begin with {name!r}", "give more of the name"))
+    raise UsageError(Problem(f"no stored run {name!r}", "netkit history --checks lists them, with --lab of a lab"))
 
 
 def judged_again(run: CheckRun, judgement: Judgement) -> Judged:
-    """Return a stored run as it was shown."""
+    """Rebuild the result of a stored run as it was printed."""
     return Judged(
         run.source.fabric, run.devices, run.window_s, run.taken_s, judgement, run.layers, exit_code=run.exit_code
     )
 
 
 def rows(runs: Iterable[CheckRun]) -> Iterator[tuple[object, ...]]:
-    """Yield what is said of each run in a line."""
+    """Yield a table row for each run."""
     for one in runs:
         taken = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(one.taken_s))
         reached = f"{one.devices - one.counts.unreached} of {one.devices}"
@@ -73,8 +69,8 @@ def rows(runs: Iterable[CheckRun]) -> Iterator[tuple[object, ...]]:
 
 def _result(run: CheckRun) -> str:
     counts = run.counts
-    told = ((counts.errors, "error"), (counts.failures, "fail"), (counts.warnings, "warn"))
-    bad = ", ".join(f"{number} {word}" for number, word in told if number)
+    words = ((counts.errors, "error"), (counts.failures, "fail"), (counts.warnings, "warn"))
+    bad = ", ".join(f"{number} {word}" for number, word in words if number)
     if not counts.examined:
         return "nothing could be judged"
     silenced = f"{counts.silenced} silenced" if counts.silenced else ""
@@ -85,11 +81,11 @@ def _result(run: CheckRun) -> str:
 
 
 def _entry(run: CheckRun) -> dict[str, object]:
-    told = ("taken_s", "window_s", "devices", "exit_code", "intent", "version")
+    names = ("taken_s", "window_s", "devices", "exit_code", "intent", "version")
     return {
         "run": run.name,
         **asdict(run.source),
-        **{name: getattr(run, name) for name in told},
+        **{name: getattr(run, name) for name in names},
         "verdict": run.verdict.word,
         **asdict(run.counts),
         "checks": list(run.layers),

@@ -35,57 +35,57 @@ FORMATS: Mapping[str, Callable[[Comparison], str]] = {
 TAKEN = frozenset({"folder", "compared", "names", "limit", "lab", "output", "store"})
 WORSE = 1
 FEWEST = 64
-"""Fewer devices are judged sooner than a process starts."""
+"""Below this number of devices, starting a process takes longer than judging."""
 
 
-def run(asked: CheckRequest) -> int:
-    """Compare two states of a fabric; return 1 when anything is worse in the later one."""
-    _refuse(asked)
-    project = open_project(asked.folder, asked.lab)
+def run(request: CheckRequest) -> int:
+    """Compare two states of a fabric; return 1 if the later one is worse anywhere."""
+    _refuse(request)
+    project = open_project(request.folder, request.lab)
     warn(project)
-    checking, fabric = Checking.of(project, limit=asked.limit), project.fabric
-    checks = catalog.select(checking.project.checks(), asked.names)
-    first, second = asked.compared or ("", "")
-    with _side(first, asked, checking, checks) as early, _side(second, asked, checking, checks) as late:
+    checking, fabric = Checking.of(project, limit=request.limit), project.fabric
+    checks = catalog.select(checking.project.checks(), request.names)
+    first, second = request.compared or ("", "")
+    with _side(first, request, checking, checks) as early, _side(second, request, checking, checks) as late:
         (after, new), (before, old) = late(), early()
     if not before.devices & after.devices:
         what = f"{before.name} and {after.name} have no device in common"
-        raise CheckError(Problem(what, "compare two that look at the same devices"))
-    found = _facts(asked, checks, old, new)
+        raise CheckError(Problem(what, "compare two that cover the same devices"))
+    found = _facts(request, checks, old, new)
     peers = {(one.device, one.port): one.peer for one in fabric.links()}
     peers |= {(one.peer, one.peer_port): one.device for one in fabric.links()}
     cable = CheckContext(fabric, Snapshot(fabric.name, 0.0, {})).cable
     changes, rest = attached(causes(before, after, peers), found.found, cable)
     notes = tuple(_notes(before, after))
     result = Comparison(fabric.name, before, after, changes, rest, found.uncompared, notes)
-    sys.stdout.write(FORMATS[asked.output](result))
+    sys.stdout.write(FORMATS[request.output](result))
     return WORSE if result.is_worse else 0
 
 
-def _refuse(asked: CheckRequest) -> None:
-    """Refuse options that ask a device, or write what one run saw."""
-    if asked.output not in FORMATS:
-        raise UsageError(Problem(f"no output format {asked.output!r} of a comparison", f"use {', '.join(FORMATS)}"))
-    usual = CheckRequest(asked.folder)
-    other = [one.name for one in fields(asked) if one.name not in TAKEN]
-    if any(getattr(asked, name) != getattr(usual, name) for name in other):
-        what = "--compare reads two snapshots or stored runs, and asks no device"
-        raise UsageError(Problem(what, "give it NAMES, --limit, --format, and --store and --lab of stored runs"))
+def _refuse(request: CheckRequest) -> None:
+    """Refuse options that read a device, or write the result of a single run."""
+    if request.output not in FORMATS:
+        raise UsageError(Problem(f"unknown format {request.output!r} of a comparison", f"use {', '.join(FORMATS)}"))
+    usual = CheckRequest(request.folder)
+    other = [one.name for one in fields(request) if one.name not in TAKEN]
+    if any(getattr(request, name) != getattr(usual, name) for name in other):
+        what = "--compare reads two snapshots or stored runs, and no device"
+        raise UsageError(Problem(what, "combine it with NAMES, --limit, --format, --store and --lab only"))
 
 
 @contextmanager
 def _side(
-    name: str, asked: CheckRequest, checking: Checking, checks: Sequence[Check]
+    name: str, request: CheckRequest, checking: Checking, checks: Sequence[Check]
 ) -> Iterator[Callable[[], tuple[Side, CheckContext | None]]]:
-    """Yield what returns one of both states: a file that is judged now, or a stored run as it was judged."""
+    """Yield a function that returns one state: a snapshot that is judged now, or a stored run as it was judged."""
     file = Path(name)
     if not file.exists() and "/" not in name and file.suffix not in {".json", ".gz"}:
-        found = _stored(name, asked, checking, checks)
+        found = _stored(name, request, checking, checks)
         yield lambda: (found, None)
         return
     scene = replace(checking, snapshot=file).scene()
     scene = replace(scene, names=frozenset(scene.devices) & scene.snapshot.devices.keys())
-    if name == (asked.compared or ("",))[0] and len(scene.devices) >= FEWEST and len(os.sched_getaffinity(0)) > 1:
+    if name == (request.compared or ("",))[0] and len(scene.devices) >= FEWEST and len(os.sched_getaffinity(0)) > 1:
         with _judged_beside(scene, checks) as judged:
             yield lambda: (_of(name, judged(), scene), scene)
         return
@@ -94,7 +94,7 @@ def _side(
 
 @contextmanager
 def _judged_beside(scene: CheckContext, checks: Sequence[Check]) -> Iterator[Callable[[], Judged]]:
-    """Judge in a process of its own while this one goes on; only the judgement is sent, the facts are here."""
+    """Judge in a child process; only the judgement is sent back, the facts are in this process already."""
     processes = multiprocessing.get_context("fork")
     receiver, sender = processes.Pipe(duplex=False)
     worker = processes.Process(target=_judge, args=(scene, checks, sender), daemon=True)
@@ -105,9 +105,8 @@ def _judged_beside(scene: CheckContext, checks: Sequence[Check]) -> Iterator[Cal
         try:
             found: Judged = receiver.recv()
         except EOFError:
-            raise CheckError(
-                Problem("the process that judged the first state died", "is there enough memory?")
-            ) from None
+            what = "the process that judged the first state died"
+            raise CheckError(Problem(what, "check for lack of memory")) from None
         return found
 
     try:
@@ -119,7 +118,7 @@ def _judged_beside(scene: CheckContext, checks: Sequence[Check]) -> Iterator[Cal
 
 
 def _judge(scene: CheckContext, checks: Sequence[Check], sender: Connection) -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the process that asked ends this one
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent ends this process
     sender.send(judged_of(scene, checks))
 
 
@@ -128,9 +127,9 @@ def _of(name: str, judged: Judged, scene: CheckContext | None) -> Side:
     return Side(name, judged.taken_s, judged.window_s, judged.judgement, judged.layers, snapshot)
 
 
-def _stored(name: str, asked: CheckRequest, checking: Checking, checks: Sequence[Check]) -> Side:
+def _stored(name: str, request: CheckRequest, checking: Checking, checks: Sequence[Check]) -> Side:
     source = source_of(checking.project)
-    with open_store(place_of(asked.store or "."), is_new_allowed=False) as store:
+    with open_store(place_of(request.store or "."), is_new_allowed=False) as store:
         one = chosen(store.runs(source), name)
         judged = judged_again(one, store.judgement(one))
     names, wanted = {device.name for device in checking.devices}, {check.name for check in checks}
@@ -143,23 +142,23 @@ def _stored(name: str, asked: CheckRequest, checking: Checking, checks: Sequence
 
 
 def _facts(
-    asked: CheckRequest, checks: Sequence[Check], old: CheckContext | None, new: CheckContext | None
+    request: CheckRequest, checks: Sequence[Check], old: CheckContext | None, new: CheckContext | None
 ) -> Differences:
-    """Return what is different in the facts: of chosen checks, in those that they need."""
+    """Compare the facts; with check names, only those that these checks need."""
     if old is None or new is None:
         return Differences((), ())
     seen = {*old.snapshot.devices, *new.snapshot.devices}
-    names = [device.name for device in select(new.fabric, asked.limit) if device.name in seen]
-    if not asked.limit:
+    names = [device.name for device in select(new.fabric, request.limit) if device.name in seen]
+    if not request.limit:
         names += sorted(seen - set(new.fabric.names))
-    kinds = {kind for check in checks for kind in check.needs} if asked.names else set(KINDS)
+    kinds = {kind for check in checks for kind in check.needs} if request.names else set(KINDS)
     return differences(old.snapshot, new.snapshot, names, kinds, new.limits.light_trend_db)
 
 
 def _notes(before: Side, after: Side) -> Iterator[str]:
     if after.taken_s < before.taken_s:
-        yield f"{after.name} was taken earlier than {before.name}: exchange them to see what happened"
+        yield f"{after.name} was taken earlier than {before.name}: swap them to see what happened"
     if before.snapshot is None or after.snapshot is None:
         yield "a stored run keeps findings and no facts: only causes are compared"
     elif not before.window_s or not after.window_s:
-        yield "no rates are compared: that takes two samples of counters in both snapshots"
+        yield "rates are not compared: that takes two samples of counters in both snapshots"

@@ -1,4 +1,4 @@
-"""The last resort: an unexpected error is a defect of netkit, reported in plain lines, its traceback in a file."""
+"""Report an unexpected error as a defect of netkit: a few plain lines, and the traceback in a file."""
 
 import os
 import sys
@@ -13,57 +13,50 @@ from netkit.errors import Problem
 
 DEFECT = os.EX_SOFTWARE
 LONGEST = 200
-ADVICE = "please report it with what netkit diagnose prints"
+ADVICE = "please report it with the output of netkit diagnose"
 PACKAGE = Path(__file__).parents[1]
 
 
-def tell(error: BaseException) -> int:
-    """Print what happened, where the traceback is and what to do; return the exit code."""
-    lines = (f"error: {Problem(f'a defect of netkit: {_said(error)}{_place(error)}')}", _kept(error), ADVICE)
+def report(error: BaseException) -> int:
+    """Print the error, where the traceback is and what to do; return the exit code."""
+    lines = (f"error: {Problem(f'a defect of netkit: {_message(error)}{_place(error)}')}", _save(error), ADVICE)
     with suppress(OSError, ValueError):  # standard error may be closed
         sys.stderr.write("".join(f"{line}\n" for line in lines))
     return DEFECT
 
 
-def tell_of_threads() -> None:
-    """Report what ends a thread of this process in the same way, each defect once."""
-    told: set[str] = set()
+def report_threads() -> None:
+    """Report unexpected errors in threads of this process in the same way, each once."""
+    reported: set[str] = set()
     here = os.getpid()
 
-    def ended(ending: threading.ExceptHookArgs) -> None:
+    def handle(ending: threading.ExceptHookArgs) -> None:
         error = ending.exc_value
-        if os.getpid() != here or error is None or isinstance(error, SystemExit):  # a lab keeps a log of its own
+        if os.getpid() != here or error is None or isinstance(error, SystemExit):  # a lab has its own log
             threading.__excepthook__(ending)
-        elif _place(error) not in told:
-            told.add(_place(error))
-            tell(error)
+        elif _place(error) not in reported:
+            reported.add(_place(error))
+            report(error)
 
-    threading.excepthook = ended
+    threading.excepthook = handle
 
 
-def _said(error: BaseException) -> str:
-    """Return an error in one line."""
+def _message(error: BaseException) -> str:
     text = type(error).__name__
-    with suppress(Exception):  # of an error that cannot even be printed, its kind
+    with suppress(Exception):  # the type alone if the error cannot be printed
         text = " ".join(f"{text}: {error}".split())
     return text if len(text) <= LONGEST else f"{text[:LONGEST]}…"
 
 
 def _place(error: BaseException) -> str:
-    """Return the innermost line of netkit an error came through."""
+    """Return the innermost line of netkit in the traceback."""
     frames = traceback.extract_tb(error.__traceback__)
-    places = [
-        f" ({Path(frame.filename).relative_to(PACKAGE.parent)}:{frame.lineno})" for frame in frames if _is_ours(frame)
-    ]
-    return places[-1] if places else ""
+    ours = [frame for frame in frames if Path(frame.filename).is_relative_to(PACKAGE)]
+    return f" ({Path(ours[-1].filename).relative_to(PACKAGE.parent)}:{ours[-1].lineno})" if ours else ""
 
 
-def _is_ours(frame: traceback.FrameSummary) -> bool:
-    return Path(frame.filename).is_relative_to(PACKAGE)
-
-
-def _kept(error: BaseException) -> str:
-    """Write the traceback where only the user can read it, and say where."""
+def _save(error: BaseException) -> str:
+    """Write the traceback to a file that only the user can read, and return a line that names it."""
     text = f"netkit {__version__}, Python {sys.version}\n{''.join(traceback.format_exception(error))}"
     name = ""
     try:
@@ -73,5 +66,5 @@ def _kept(error: BaseException) -> str:
     except OSError as full:
         with suppress(OSError):
             Path(name).unlink()
-        return f"its traceback could not be kept: {(full.strerror or str(full)).lower()}"
-    return f"its traceback is in {name}, for your eyes only: see that it names nothing secret before you pass it on"
+        return f"its traceback could not be saved: {(full.strerror or str(full)).lower()}"
+    return f"its traceback is in {name}: check it for secrets before you pass it on"

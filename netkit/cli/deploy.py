@@ -21,49 +21,49 @@ NEWEST = "."
 """`--resume` without a name."""
 
 
-def run(asked: DeployRequest) -> int:
-    """Deploy a plan: the one of a file, or one made now; or finish a run that was interrupted."""
-    digest = None if asked.approved is None else given_digest(asked.approved)
-    options, file = options_of(asked), asked.file
-    if asked.resume and (file or asked.is_dry or asked.limit or digest or asked.approval):
-        remedy = "it goes on with its own plan, devices and options"
+def run(request: DeployRequest) -> int:
+    """Deploy a plan from a file or one made now, or finish an interrupted run."""
+    digest = None if request.approved is None else given_digest(request.approved)
+    options, file = options_of(request), request.file
+    if request.resume and (file or request.is_dry or request.limit or digest or request.approval):
+        remedy = "the run continues with its own plan, devices and options"
         what = "--resume takes no plan, no --limit, no --approved, no --approval and no --dry-run"
         raise UsageError(Problem(what, remedy))
-    project = open_project(asked.folder, asked.lab)
-    files = {"plan_file": file, "approval_file": asked.approval, "key": asked.key}
-    deploying = Deploying.of(project, asked.reason, asked.skip_hook, **files)
-    if asked.resume:
-        return _resume(asked, deploying, asked.resume)
+    project = open_project(request.folder, request.lab)
+    files = {"plan_file": file, "approval_file": request.approval, "key": request.key}
+    deploying = Deploying.of(project, request.reason, request.skip_hook, **files)
+    if request.resume:
+        return _resume(request, deploying, request.resume)
     warn(project)
-    whole = planned = plan_of_file(project, file) if file else from_devices(project, asked.limit, deploying.devices)
-    is_part = bool(file and asked.limit and whole.plan.has_routing)
-    if is_part:  # its order is not that of the whole, and takes what all devices run
-        planned = from_devices(project, asked.limit, deploying.devices)
-        _refuse_moved(planned.plan, whole.plan)
+    whole = planned = plan_of_file(project, file) if file else from_devices(project, request.limit, deploying.devices)
+    is_part = bool(file and request.limit and whole.plan.has_routing)
+    if is_part:  # the order of a part is its own, and depends on what all devices run
+        planned = from_devices(project, request.limit, deploying.devices)
+        _refuse_changed(planned.plan, whole.plan)
     if digest and file is None and (done := finished(planned.plan, deploying.runs, digest)):
-        say(sys.stdout if asked.output == "text" else sys.stderr, f"nothing to change; {digest} was {done}\n")
+        say(sys.stdout if request.output == "text" else sys.stderr, f"nothing to change; {digest} was {done}\n")
         return 0
     if digest:
         refuse_unapproved(whole.plan, digest)
     if file and not is_part:
-        options = deploying.limited(options, asked.limit, planned.plan)
-    return _roll_out(asked, deploying, planned, whole.plan, options)
+        options = deploying.limited(options, request.limit, planned.plan)
+    return _roll_out(request, deploying, planned, whole.plan, options)
 
 
-def _roll_out(asked: DeployRequest, deploying: Deploying, planned: Planned, whole: Plan, options: Options) -> int:
-    """Show a plan, ask, and deploy it, or try it without writing anything. `whole` is what was approved."""
+def _roll_out(request: DeployRequest, deploying: Deploying, planned: Planned, whole: Plan, options: Options) -> int:
+    """Show a plan, ask, and deploy or rehearse it; `whole` is the approved plan."""
     plan = planned.plan
-    show(asked, deploying.project.fabric, plan, options)
-    if asked.is_dry:
+    show(request, deploying.project.fabric, plan, options)
+    if request.is_dry:
         if plan.changed:
             deploying.control.begun("deploy", whole)
-        return report_outcome(asked, deploying.rehearse(planned, options))
+        return report_outcome(request, deploying.rehearse(planned, options))
     if not plan.changed:
         deploy.refuse_unsettled(deploying.runs)
         return 0 if plan.is_complete else UNREACHED
     deploying.refuse(plan, planned.intended, options)
     begun = deploying.control.begun("deploy", whole)
-    if not agreed(asked, plan, options, "Deploy to"):
+    if not agreed(request, plan, options, "Deploy to"):
         return DECLINED
     journal = Journal.new(deploying.runs)
     provenance = deploying.control.permitted(begun, whole, journal.run, options)
@@ -71,18 +71,18 @@ def _roll_out(asked: DeployRequest, deploying: Deploying, planned: Planned, whol
     def work(on_event: EventHandler, is_stopping: Interrupt) -> Outcome:
         return deploying.apply(planned, options, journal, provenance, on_event, is_stopping)
 
-    return watched(asked, deploying, journal, changing(plan, options), work, has_way_back=True)
+    return watched(request, deploying, journal, changing(plan, options), work, has_way_back=True)
 
 
-def _refuse_moved(now: Plan, planned: Plan) -> None:
-    """Raise PlanError when a part of a plan is not what it was: an order of that part needs all devices read again."""
+def _refuse_changed(now: Plan, planned: Plan) -> None:
+    """Raise PlanError if a part of a plan differs from the plan in the file."""
     for device in now.changed:
         was = planned.device(device.name)
         if was is None or was.changes != device.changes:
             raise PlanError(Problem(f"{device.name}: changed since the plan was made", "make the plan again"))
 
 
-def _resume(asked: DeployRequest, deploying: Deploying, name: str) -> int:
+def _resume(request: DeployRequest, deploying: Deploying, name: str) -> int:
     runs = deploying.runs
     journal = unfinished_run(runs) if name == NEWEST else found_run(runs, name)
     orders = journal.orders()
@@ -95,4 +95,4 @@ def _resume(asked: DeployRequest, deploying: Deploying, name: str) -> int:
 
     ended = {entry.device for entry in journal.entries() if entry.step == Phase.END}
     total = changing(orders.plan, orders.options) - len(ended)
-    return watched(asked, deploying, journal, total, work, has_way_back=True)
+    return watched(request, deploying, journal, total, work, has_way_back=True)

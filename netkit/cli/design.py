@@ -18,14 +18,11 @@ from netkit.terminal.text import check_format, write_csv, write_json
 
 
 def run(folder: Path, *, cabling: bool, addresses: bool, explain: str, view: str, output: str, limit: str) -> None:
-    """Show one part of the design."""
     check_format(output)
     if limit and not (cabling or addresses):
-        raise UsageError(
-            Problem("--limit belongs to --cabling and --addresses", "add one of them, or leave --limit out")
-        )
+        raise UsageError(Problem("--limit applies to --cabling and --addresses", "add one of them, or drop --limit"))
     if cabling + addresses + bool(explain) + bool(view) > 1:
-        raise UsageError(Problem("--cabling, --addresses, --explain and --view show different things", "choose one"))
+        raise UsageError(Problem("--cabling, --addresses, --explain and --view exclude each other", "choose one"))
     project = open_project(folder)
     if cabling:
         _cabling(project, output, limit)

@@ -1,6 +1,6 @@
-"""`netkit diagnose`: what a bug report needs, and nothing that must not leave the house.
+"""`netkit diagnose`: what a bug report needs, and nothing confidential.
 
-Settings appear by name and a fabric by its numbers: no value, address, device name or path is included.
+Settings appear by name, and a fabric by counts: no value, address, device name or path is included.
 """
 
 import json
@@ -12,7 +12,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from importlib import metadata
 from pathlib import Path
 
@@ -36,10 +36,13 @@ Section = Mapping[str, str]
 
 
 def run(folder: Path | None, *, out: Path | None, output: str) -> None:
-    """Print the diagnosis, or write it to a file."""
     check_format(output)
     found = diagnosis(folder)
-    text = json.dumps(found, indent=1, ensure_ascii=False) + "\n" if output == "json" else _text(found)
+    if output == "json":
+        text = json.dumps(found, indent=1, ensure_ascii=False) + "\n"
+    else:
+        tables = {title: [(f"  {name}", value) for name, value in section.items()] for title, section in found.items()}
+        text = "\n".join(f"{title}\n{columns(rows)}" for title, rows in tables.items())
     if out is None:
         sys.stdout.write(text)
         return
@@ -48,27 +51,16 @@ def run(folder: Path | None, *, out: Path | None, output: str) -> None:
 
 
 def diagnosis(folder: Path | None) -> dict[str, Section]:
-    """Return everything by section."""
+    origin = "installed" if (Path(__file__).parents[1] / "shipped").is_dir() else "a checkout"
+    variables = sorted(name for name in os.environ if name.startswith(OURS) or name in OF_OTHERS)
     sections: dict[str, Section] = {
-        "netkit": {"version": __version__, "python": platform.python_version(), "from": _origin()},
+        "netkit": {"version": __version__, "python": platform.python_version(), "from": origin},
         "machine": dict(_machine()),
         "packages": dict(_packages()),
         "lab": dict(_lab()),
-        "environment": dict.fromkeys(_set_names(os.environ), "set"),
+        "environment": dict.fromkeys(variables, "set"),
     }
     return sections if folder is None else {**sections, **_of_fabric(folder)}
-
-
-def _text(found: Mapping[str, Section]) -> str:
-    return "\n".join(f"{title}\n{columns(_indented(section))}" for title, section in found.items())
-
-
-def _indented(section: Section) -> Iterator[tuple[str, str]]:
-    return ((f"  {name}", value) for name, value in section.items())
-
-
-def _origin() -> str:
-    return "installed" if (Path(__file__).parents[1] / "shipped").is_dir() else "a checkout"
 
 
 def _machine() -> Iterator[tuple[str, str]]:
@@ -88,38 +80,30 @@ def _distribution() -> str:
 
 
 def _packages() -> Iterator[tuple[str, str]]:
-    """Yield what netkit depends on, with the version that is there."""
+    """Yield the dependencies of netkit and their installed versions."""
     try:
         required = metadata.requires("netkit-fabric") or []
     except metadata.PackageNotFoundError:
-        yield "netkit", "runs from a folder: pip does not know it"
+        yield "netkit", "runs from a folder, not installed by pip"
         return
     for line in sorted(set(required), key=str.lower):
         name = re.split(r"[^\w.-]", line, maxsplit=1)[0]
         try:
             yield name, metadata.version(name)
         except metadata.PackageNotFoundError:
-            yield name, "not there, and only needed for an extra" if "extra ==" in line else "missing"
+            yield name, "not installed, and only needed for an extra" if "extra ==" in line else "missing"
 
 
 def _lab() -> Iterator[tuple[str, str]]:
-    yield "can run here", _lab_problem() or "yes"
-    yield "labs", str(len(all_labs()))
-    yield from _versions(sorted({*personality.TOOLS.values(), *personality.PROGRAMS.values()}))
-
-
-def _lab_problem() -> str:
     try:
         personality.check()
+        yield "can run here", "yes"
     except LabError as error:
-        return str(error)
-    return ""
-
-
-def _versions(packages: Iterable[str]) -> Iterator[tuple[str, str]]:
-    """Yield the Debian packages a lab runs, with their versions; nothing on other systems."""
-    if not shutil.which("dpkg-query"):
+        yield "can run here", str(error)
+    yield "labs", str(len(all_labs()))
+    if not shutil.which("dpkg-query"):  # not Debian
         return
+    packages = sorted({*personality.TOOLS.values(), *personality.PROGRAMS.values()})
     words = ["dpkg-query", "-W", "-f", "${Package} ${db:Status-Abbrev} ${Version}\n", *packages]
     done = subprocess.run(  # noqa: S603 (a fixed list of words)
         words, env=without_secrets(), capture_output=True, text=True, check=False
@@ -127,10 +111,6 @@ def _versions(packages: Iterable[str]) -> Iterator[tuple[str, str]]:
     found = {line.split()[0]: line.split()[2] for line in done.stdout.splitlines() if line.split()[1:2] == ["ii"]}
     for package in packages:
         yield package, found.get(package, "missing")
-
-
-def _set_names(environment: Mapping[str, str]) -> list[str]:
-    return sorted(name for name in environment if name.startswith(OURS) or name in OF_OTHERS)
 
 
 def _of_fabric(folder: Path) -> dict[str, Section]:

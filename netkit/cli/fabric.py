@@ -1,4 +1,4 @@
-"""A fabric as a verb opens it: progress and notes go to the terminal, warnings of the design too."""
+"""Open a fabric for a verb: progress, notes and warnings of the design go to the terminal."""
 
 import sys
 from contextlib import AbstractContextManager
@@ -15,21 +15,20 @@ class TerminalFeedback(Feedback):
     """Shows progress and notes on standard error."""
 
     def progress(self, title: str, total: int) -> AbstractContextManager[Count]:
-        """Show a bar, or lines where output is piped."""
+        """Show a bar, or lines if output is piped."""
         return counter(title, total)
 
     def note(self, line: str) -> None:
-        """Write a line."""
         say(sys.stderr, f"{line}\n")
 
 
 def open_project(folder: Path, lab: str = "") -> Project:
-    """Open a fabric, or a lab of it."""
+    """Open a fabric, or a lab of it, with feedback on the terminal."""
     return Project.open(folder, lab=lab, feedback=TerminalFeedback())
 
 
 def warn(project: Project, *, notes: bool = False) -> None:
-    """Print the warnings of the design, and on request what is merely worth knowing."""
+    """Print the warnings of the design, and optionally its notes."""
     wanted = [note for note in project.fabric.notes if notes or note.severity == "warning"]
     located = [project.loaded.places.locate(note) for note in wanted]
     for note in located:

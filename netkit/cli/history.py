@@ -15,10 +15,10 @@ from netkit.terminal.text import check_format, write_json
 
 
 def run(folder: Path, name: str, *, limit: str, lab: str, output: str) -> None:
-    """List the runs on a fabric, or print all about one."""
+    """List the runs on a fabric, or print one of them."""
     check_format(output)
     if limit and not name:
-        raise UsageError(Problem("--limit is for the diffs of one run", "name the run, or last"))
+        raise UsageError(Problem("--limit selects diffs of one run", "name the run, or last"))
     project = open_project(folder, lab)
     fabric, runs = project.fabric, runs_folder(project.fabric.name, project.lab)
     if name:
@@ -42,7 +42,7 @@ def run(folder: Path, name: str, *, limit: str, lab: str, output: str) -> None:
 
 
 def _selected(journal: Journal, fabric: Fabric, limit: str) -> Container[str]:
-    """Return the devices of a run that an expression selects; a name may be one that the fabric has no more."""
+    """Select devices of a run; a name may belong to a device the fabric no longer has."""
     if journal.orders().plan.device(limit) is not None:
         return {limit}
     return {device.name for device in select(fabric, limit)}

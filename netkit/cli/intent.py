@@ -1,15 +1,14 @@
 """`netkit init`, `netkit validate` and `netkit schema`."""
 
 import importlib
+import operator
 import os
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 from netkit import design
 from netkit.cli.fabric import open_project, warn
-from netkit.design import Fabric
 from netkit.errors import IntentError, NetkitError, Problem, UsageError
 from netkit.hardware import Catalog
 from netkit.intent import Intent, document, scaffold
@@ -20,23 +19,19 @@ from netkit.terminal.text import check_format, write_json
 
 
 def init(folder: Path, *, leaves: int, spines: int, hosts: int, units: int, platform: str, model: str) -> None:
-    """Prove that a fabric of the size is valid, and only then write its folder."""
+    """Write the folder of a new fabric, once its design has proved valid."""
     catalog = Catalog()
     size = Size(leaves=leaves, spines=spines, hosts_per_unit=hosts, units=units, platform=platform, model=model)
     text = scaffold.text(folder, size, catalog)
-    fabric = _designed(text, catalog)
-    file = scaffold.write(folder, text)
-    sys.stdout.write(f"{file}: {len(fabric.switches)} switches, {len(fabric.hosts)} hosts\n")
-    sys.stdout.write(f"next: netkit design --fabric {folder}, then netkit render --fabric {folder} --out out\n")
-
-
-def _designed(text: str, catalog: Catalog) -> Fabric:
     try:
-        return design.build(Intent.model_validate(document.parse(text, "fabric.yaml").value), catalog)
+        fabric = design.build(Intent.model_validate(document.parse(text, "fabric.yaml").value), catalog)
     except NetkitError as error:
         remedy = "change --units, --hosts-per-unit, --spines, --leaves, --platform or --model"
         messages = dict.fromkeys(problem.message for problem in error.problems)
-        raise UsageError(Problem(f"no such fabric can be built: {message}", remedy) for message in messages) from None
+        raise UsageError(Problem(f"cannot build this fabric: {message}", remedy) for message in messages) from None
+    file = scaffold.write(folder, text)
+    sys.stdout.write(f"{file}: {len(fabric.switches)} switches, {len(fabric.hosts)} hosts\n")
+    sys.stdout.write(f"next: netkit design --fabric {folder}, then netkit render --fabric {folder} --out out\n")
 
 
 SILENCES = "silences.yaml"
@@ -50,7 +45,7 @@ SETTINGS = {
 
 
 def validate(folder: Path, output: str) -> None:
-    """Check everything up to the design, and the settings beside the intent."""
+    """Check the intent, the design and the settings beside the intent."""
     check_format(output)
     try:
         project = _validated(folder)
@@ -69,7 +64,7 @@ def validate(folder: Path, output: str) -> None:
 
 
 def _validated(folder: Path) -> Project:
-    """Open a fabric, or report the problems of its intent, its design and its settings together."""
+    """Open a fabric; report problems of its intent, design and settings together."""
     try:
         project = open_project(folder)
     except NetkitError as error:
@@ -78,19 +73,19 @@ def _validated(folder: Path) -> Project:
     if problems := tuple(_of_settings(folder)):
         raise IntentError(problems)
     if os.access(project.folder / SILENCES, os.F_OK):
-        # Here, since few fabrics have the file, and all checks are loaded to compare it with.
+        # Imported here: few fabrics have the file, and this loads all checks.
         judging = importlib.import_module("netkit.project.judging")
         judging.loaded(project, judging.known_of(project))
     return project
 
 
 def _of_settings(folder: Path) -> Iterator[Problem]:
-    """Yield what is wrong with the settings beside the intent; each file is optional."""
+    """Yield the problems of the settings beside the intent; each file is optional."""
     home = folder if folder.is_dir() else folder.parent
     for name, module in SETTINGS.items():
         if os.access(home / name, os.F_OK):
             try:
-                importlib.import_module(module).load(home)  # here, since few fabrics have the file
+                importlib.import_module(module).load(home)  # imported here, since few fabrics have the file
             except NetkitError as error:
                 yield from error.problems
 
@@ -100,48 +95,24 @@ def _problem_entry(problem: object) -> dict[str, object]:
     return {name: getattr(problem, name) for name in names}
 
 
-Plain = dict[str, Any]
+SCHEMAS = {
+    "fabric": "",
+    "access": "netkit.access.settings:AccessSettings.model_json_schema",
+    "deploy": "netkit.deploy.policy:DeployPolicy.model_json_schema",
+    "notify": "netkit.notify.settings:NotifySettings.model_json_schema",
+    "silences": "netkit.silence.entry:schema",
+}
+"""File → the function that returns its schema, imported on demand."""
 
 
 def print_schema(name: str) -> None:
-    """Print the JSON Schema of a file of a fabric's folder."""
+    """Print the JSON Schema of a file in a fabric's folder."""
     if name not in SCHEMAS:
         raise UsageError(Problem(f"no schema of {name!r}", f"use one of {', '.join(SCHEMAS)}"))
-    write_json(SCHEMAS[name]())
-
-
-def _access() -> Plain:
-    from netkit.access.settings import AccessSettings  # noqa: PLC0415 (the schema of the intent does without)
-
-    return _whole("access", AccessSettings.model_json_schema())
-
-
-def _deploy() -> Plain:
-    from netkit.deploy.policy import DeployPolicy  # noqa: PLC0415 (the schema of the intent does without)
-
-    return _whole("deploy", DeployPolicy.model_json_schema())
-
-
-def _notify() -> Plain:
-    from netkit.notify.settings import NotifySettings  # noqa: PLC0415 (the schema of the intent does without)
-
-    return _whole("notify", NotifySettings.model_json_schema())
-
-
-def _silences() -> Plain:
-    from netkit.silence.entry import schema  # noqa: PLC0415 (the schema of the intent does without)
-
-    return _whole("silences", schema())
-
-
-def _whole(name: str, schema: Plain) -> Plain:
-    return {"$schema": DIALECT, "$comment": f"written by `netkit schema {name}`", **schema, "title": f"netkit {name}"}
-
-
-SCHEMAS: Mapping[str, Callable[[], Plain]] = {
-    "fabric": json_schema,
-    "access": _access,
-    "deploy": _deploy,
-    "notify": _notify,
-    "silences": _silences,
-}
+    if name == "fabric":
+        write_json(json_schema())
+        return
+    module, _, attribute = SCHEMAS[name].partition(":")
+    schema = operator.attrgetter(attribute)(importlib.import_module(module))()
+    head = {"$schema": DIALECT, "$comment": f"written by `netkit schema {name}`"}
+    write_json({**head, **schema, "title": f"netkit {name}"})

@@ -1,9 +1,9 @@
-"""The verbs of `netkit lab` on labs that run: status, commands on nodes, faults and traffic."""
+"""The verbs of `netkit lab` on running labs: status, commands on nodes, faults and traffic."""
 
 import os
 import sys
 import textwrap
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,15 +14,16 @@ from netkit.lab.faults import CATALOG
 from netkit.lab.folder import LOG, LabFolder, all_labs, ask_keeper, lab_folder, only_one
 from netkit.lab.system import netlink
 from netkit.lab.system.namespace_holder import ENVIRONMENT, OWN
+from netkit.report.table import columns
 
 OWN_TERMINAL = ("TERM", "COLUMNS", "LINES")
-"""What a node may know of the environment it is entered from."""
+"""Variables that a shell on a node inherits."""
 START = "netkit lab up --fabric DIR"
 SHOWN = 6
 
 
 def down(name: str, folder: Path | None, *, everything: bool) -> None:
-    """End a lab, or all of them; nothing of it stays behind."""
+    """End a lab, or all of them, without leaving anything behind."""
     with only_one():
         chosen = all_labs() if everything else (_chosen(name, folder, all_labs()),)
         for lab in chosen:
@@ -33,7 +34,6 @@ def down(name: str, folder: Path | None, *, everything: bool) -> None:
 
 
 def status(name: str, folder: Path | None) -> int:
-    """List the labs, or the devices of one."""
     if not name and folder is None:
         labs = all_labs()
         for lab in labs:
@@ -46,28 +46,21 @@ def status(name: str, folder: Path | None) -> int:
             sys.stdout.write("no lab runs\n")
         return 0
     lab = running(name, folder)
-    for line in _table(ask_keeper(lab, "status")["devices"]):
-        sys.stdout.write(line + "\n")
+    devices = ask_keeper(lab, "status")["devices"]
+    rows = ((d["name"], d["personality"], f"{d['address']}:{d['port']}", d["state"]) for d in devices)
+    sys.stdout.write(columns(rows, ("device", "personality", "address", "state")))
     return 0
 
 
-def _table(devices: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    rows = [("device", "personality", "address", "state")]
-    rows += [(d["name"], d["personality"], f"{d['address']}:{d['port']}", d["state"]) for d in devices]
-    widths = [max(len(row[column]) for row in rows) for column in range(3)]
-    for row in rows:
-        yield "  ".join([*(cell.ljust(width) for cell, width in zip(row[:3], widths, strict=True)), row[3]])
-
-
 def check(name: str, folder: Path | None) -> int:
-    """Prove that the fabric is what its design says, with a ping between every two NICs."""
+    """Check sessions and routes, and ping between every two NICs that the design connects."""
     answer = ask_keeper(running(name, folder), "check")
     for shortfall in answer["shortfalls"]:
         sys.stderr.write(f"error: {shortfall}\n")
     if answer["shortfalls"]:
         return 1
-    end = "none passes across, as designed" if answer["is_blocked"] else f"{answer['across']} across"
-    sys.stdout.write(f"every host reaches every other: {answer['own']} trips on their own rail, {end}\n")
+    across = "none across, as designed" if answer["is_blocked"] else f"{answer['across']} across"
+    sys.stdout.write(f"every host reaches every other: {answer['own']} pings on their own rail, {across}\n")
     return 0
 
 
@@ -84,17 +77,17 @@ def execute(name: str, folder: Path | None, device: str, command: Sequence[str])
 
 
 def ssh(name: str, folder: Path | None, device: str, command: Sequence[str]) -> None:
-    """Log in to a node the way every tool does."""
+    """Log in to a node over SSH."""
     lab = running(name, folder)
     device_record(lab, device)
     _become(["ssh", "-F", str(lab.ssh_config), device, *command], dict(os.environ))
 
 
 def logs(name: str, folder: Path | None, device: str) -> None:
-    """Print the log of a node, or of the keeper."""
+    """Print the log of a node, or of the lab's keeper process."""
     lab = _chosen(name, folder, all_labs())
     if not lab.path.exists():
-        raise _none(lab)
+        raise LabError(Problem(f"the lab {lab.name} does not exist", START))
     file = lab.path / (f"{device}.log" if device else LOG)
     if device:
         device_record(lab, device)
@@ -102,7 +95,7 @@ def logs(name: str, folder: Path | None, device: str) -> None:
 
 
 def restart(name: str, folder: Path | None, device: str) -> None:
-    """Cut the power of a node and boot it from what it had saved."""
+    """Power-cycle a node: it boots from its saved configuration."""
     lab = running(name, folder)
     device_record(lab, device)
     answer = ask_keeper(lab, "restart", device=device)
@@ -118,7 +111,7 @@ def _become(words: Sequence[str], environment: Mapping[str, str]) -> None:
 
 
 def _chosen(name: str, folder: Path | None, labs: Sequence[LabFolder]) -> LabFolder:
-    """Return the lab that is meant: by name, by its fabric, or the only one there is of some."""
+    """Select a lab: by name, by its fabric, or the only one."""
     if name:
         return lab_folder(name)
     if folder is not None:
@@ -127,27 +120,23 @@ def _chosen(name: str, folder: Path | None, labs: Sequence[LabFolder]) -> LabFol
         return labs[0]
     names = ", ".join(lab.name for lab in labs)
     raise LabError(
-        Problem(f"several labs are here: {names}", "choose one with --lab") if labs else Problem("no lab runs", START)
+        Problem(f"several labs exist: {names}", "choose one with --lab") if labs else Problem("no lab runs", START)
     )
 
 
 def running(name: str, folder: Path | None) -> LabFolder:
-    """Return the lab that is meant; it must run."""
+    """Select a lab that runs."""
     lab = _chosen(name, folder, [one for one in all_labs() if one.is_alive])
     if not lab.is_alive:
-        raise _none(lab)
+        raise LabError(Problem(f"the lab {lab.name} does not run", START))
     return lab
 
 
-def _none(lab: LabFolder) -> LabError:
-    return LabError(Problem(f"no lab {lab.name} runs", START))
-
-
 def device_record(lab: LabFolder, device: str) -> Mapping[str, Any]:
-    """Return what is written down of a device of a lab."""
+    """Return what the lab has recorded about a device."""
     devices: Mapping[str, Mapping[str, Any]] = lab.record().get("devices", {})
     if not devices:
-        raise LabError(Problem(f"the lab {lab.name} is not up yet", "netkit lab up waits until it is"))
+        raise LabError(Problem(f"the lab {lab.name} is still booting", "netkit lab up waits until it is up"))
     if device not in devices:
         known = ", ".join(list(devices)[:SHOWN]) + (" …" if len(devices) > SHOWN else "")
         raise LabError(Problem(f"the lab {lab.name} has no device {device!r}", f"it has {known}"))
@@ -159,17 +148,16 @@ LOADS = {"on": True, "off": False}
 
 
 def break_(name: str, folder: Path | None, fault: str, place: str, options: Sequence[str]) -> None:
-    """Make a fault."""
     if not fault or not place:
         raise UsageError(
-            Problem("what shall break, and where?", "netkit lab break FAULT DEVICE[:PORT]; --list explains")
+            Problem("a fault and a place are required", "netkit lab break FAULT DEVICE[:PORT]; --list explains faults")
         )
     ask_keeper(running(name, folder), "break", fault=fault, place=place, options=list(options))
     sys.stdout.write(f"{fault} at {place}\n")
 
 
 def list_faults(name: str, folder: Path | None) -> None:
-    """Explain every fault, and say which are active in a lab when one runs."""
+    """Explain every fault, and list those active in a running lab."""
     for kind in CATALOG.values():
         sys.stdout.write(f"{kind.name}  ({', '.join(kind.targets)}; acted out by: {kind.maker})\n")
         sys.stdout.write(textwrap.fill(kind.text, TEXT_WIDTH, initial_indent="  ", subsequent_indent="  ") + "\n")
@@ -177,44 +165,40 @@ def list_faults(name: str, folder: Path | None) -> None:
             sys.stdout.write(f"    {option.name}={option.default}  {option.meaning}\n")
     if any(lab.is_alive for lab in all_labs()) and (name or folder or len(all_labs()) == 1):
         for fault in ask_keeper(running(name, folder), "faults")["faults"]:
-            sys.stdout.write(
-                f"active: {fault['name']} at {fault['device']}{':' * bool(fault['port'])}{fault['port']}\n"
-            )
+            sys.stdout.write(f"active: {_fault_text(fault)}\n")
 
 
 def heal(name: str, folder: Path | None, fault: str, place: str, *, everything: bool) -> None:
-    """End faults."""
     lab = running(name, folder)
     active = ask_keeper(lab, "faults")["faults"]
     places = sorted({one["device"] for one in active}) if everything else [place]
     if not everything and not place:
-        raise UsageError(Problem("what shall heal?", "netkit lab heal DEVICE[:PORT] [FAULT], or --all"))
+        raise UsageError(Problem("a place is required", "netkit lab heal DEVICE[:PORT] [FAULT], or --all"))
     healed = [one for where in places for one in ask_keeper(lab, "heal", fault=fault, place=where)["healed"]]
     for one in healed:
-        sys.stdout.write(f"{_shown(one)} is healed\n")
+        sys.stdout.write(f"{_fault_text(one)} is healed\n")
     if not healed:
         sys.stdout.write("nothing to heal\n")
 
 
-def _shown(fault: Mapping[str, Any]) -> str:
+def _fault_text(fault: Mapping[str, Any]) -> str:
     place = f"{fault['device']}:{fault['port']}" if fault["port"] else fault["device"]
     return f"{fault['name']} at {place}"
 
 
 def incast(name: str, folder: Path | None, place: str, senders: int, seconds: float) -> None:
-    """Make congestion at one NIC: real packets, CE marks and CNPs."""
+    """Cause congestion at one NIC: real packets, CE marks and CNPs."""
     flows = ask_keeper(running(name, folder), "incast", place=place, senders=senders, seconds=seconds)["flows"]
     sys.stdout.write(f"{len(flows)} NICs send to {place} at line rate for {seconds:g} s\n")
 
 
 def calm(name: str, folder: Path | None) -> None:
-    """End congestion."""
     stopped = ask_keeper(running(name, folder), "calm")["stopped"]
     sys.stdout.write(f"{len(stopped)} flows stopped\n")
 
 
 def load(name: str, folder: Path | None, state: str) -> None:
-    """Let the modelled job run or rest."""
+    """Switch the modelled job on or off."""
     if state not in LOADS:
         raise UsageError(Problem(f"{state!r} is neither on nor off", "netkit lab load on|off"))
     ask_keeper(running(name, folder), "load", is_on=LOADS[state])

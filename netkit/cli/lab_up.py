@@ -22,7 +22,7 @@ WIDTH = 30
 
 
 def up(folder: Path, name: str, *, bare: bool, configs: Path | None, patience_s: float) -> int:
-    """Boot a fabric, or say that it runs already; show how far it is."""
+    """Boot a fabric, or report that it runs already; show the progress."""
     project = open_project(folder)
     warn(project)
     personality.check()
@@ -34,41 +34,36 @@ def up(folder: Path, name: str, *, bare: bool, configs: Path | None, patience_s:
                 files = {} if bare else _files(project, configs)
                 start(lab, project, LabJob(project.fabric, files, lab, str(folder.absolute()), patience_s))
             else:
-                _recognise(lab, folder)
+                known = lab.record().get("fabric")
+                if known and Path(known).resolve() != folder.resolve():
+                    what = f"the lab {lab.name} already runs the fabric in {known}"
+                    raise LabError(Problem(what, "choose another name with --lab"))
         await_birth(lab)
     try:
         return _follow(lab, project, is_new=is_new)
     except KeyboardInterrupt:
-        sys.stderr.write(f"\n{lab.name} goes on without you: netkit lab up waits again, netkit lab down ends it\n")
+        sys.stderr.write(f"\n{lab.name} keeps booting: netkit lab up waits for it, netkit lab down ends it\n")
         raise
 
 
-def _recognise(lab: LabFolder, folder: Path) -> None:
-    """Refuse to take another fabric's lab for the one that is asked for."""
-    known = lab.record().get("fabric")
-    if known and Path(known).resolve() != folder.resolve():
-        raise LabError(Problem(f"the lab {lab.name} runs already, from {known}", "choose another name with --lab"))
-
-
 def _files(project: Project, configs: Path | None) -> Mapping[str, Mapping[str, str]]:
-    """Return what the devices begin with: rendered now, or a folder that was rendered before."""
+    """Return the files to boot with: rendered now, or from a folder that was rendered before."""
     if configs is None:
         devices: tuple[Switch | Host, ...] = (*project.fabric.switches, *project.fabric.hosts)
         made = render(project.fabric, devices, Engine(project.template_folders))
         return {one.device: one.files for one in made}
-    found = {name: _read(configs / name) for name in project.fabric.names}
-    missing = [name for name, files in found.items() if not files]
+    found: dict[str, dict[str, str]] = {}
+    for name in project.fabric.names:
+        files = (file for file in sorted((configs / name).glob("*")) if file.is_file())
+        found[name] = {file.name: file.read_text(encoding="utf-8") for file in files}
+    missing = [name for name in found if not found[name]]
     if missing:
         raise UsageError(Problem(f"{configs} has no files of {missing[0]}", "netkit render --out writes such a folder"))
     return found
 
 
-def _read(folder: Path) -> Mapping[str, str]:
-    return {file.name: file.read_text(encoding="utf-8") for file in sorted(folder.glob("*")) if file.is_file()}
-
-
 def _follow(lab: LabFolder, project: Project, *, is_new: bool) -> int:
-    """Follow the keeper until the lab is up, and say what is missing."""
+    """Follow the keeper until the lab is up, and report what is missing."""
     progress = ask_keeper(lab, "progress" if is_new else "again")
     shown = ""
     while True:
@@ -82,7 +77,7 @@ def _follow(lab: LabFolder, project: Project, *, is_new: bool) -> int:
         progress = ask_keeper(lab, "progress")
     for device, port, what in progress["shortfalls"]:
         sys.stderr.write(f"error: {placed(project, device, f'{port}: {what}' if port else what)}\n")
-    for device, what in progress.get("notes", ()):  # a keeper of an earlier netkit has none
+    for device, what in progress.get("notes", ()):  # missing from the keeper of an earlier netkit
         sys.stderr.write(f"note: {device}: {what}\n")
     state = "is up" if is_new else "runs already, as it was booted"
     sys.stdout.write(f"{lab.name} {state}: {len(project.fabric.names)} devices on {progress['block']}.0.0/16\n")
@@ -90,7 +85,7 @@ def _follow(lab: LabFolder, project: Project, *, is_new: bool) -> int:
 
 
 def _show(progress: Mapping[str, Any], shown: str) -> str:
-    """Draw how far it is: one moving line on a terminal, one line for each step elsewhere."""
+    """Draw the progress: a bar on a terminal, a line for each step elsewhere."""
     step, done, total = progress["step"], progress["done"], max(progress["total"], 1)
     if sys.stderr.isatty():
         bar = "━" * (WIDTH * done // total)
@@ -107,7 +102,7 @@ def _show(progress: Mapping[str, Any], shown: str) -> str:
 
 
 def of_device(project: Project, name: str) -> IntentPath:
-    """Return the path of the entry that decides most about a device: its override, its unit, or its tier."""
+    """Return the path of the entry that decides most about a device: its override, unit, or tier."""
     if name in project.intent.overrides:
         return ("overrides", name)
     device = project.fabric.device(name)
@@ -121,5 +116,5 @@ def of_device(project: Project, name: str) -> IntentPath:
 
 
 def placed(project: Project, name: str, what: str) -> Problem:
-    """Return a problem with a device at its line of intent."""
+    """Locate a problem of a device at its line of the intent."""
     return project.loaded.places.locate(Problem(f"{name}: {what}", path=of_device(project, name)))

@@ -1,4 +1,4 @@
-"""`netkit check --new NAME`: a check of the user's own, with its test, to start from."""
+"""`netkit check --new NAME`: write a check and its test to start from."""
 
 import re
 import sys
@@ -55,9 +55,16 @@ def test_a_device_knows_its_name(hostname: str, verdict: Verdict) -> None:
 
 
 def run(folder: Path, name: str) -> None:
-    """Write a check and its test into the user's own folder of checks; what is there already stays."""
+    """Write a check and its test into the user's own folder of checks; refuse to overwrite."""
     stem = name.replace("-", "_")
-    _refuse(name, stem)
+    if not NAME.fullmatch(stem):
+        what = f"{name!r} is not a valid name for a check"
+        raise UsageError(Problem(what, "use lower-case letters, digits and dashes"))
+    if stem.startswith(catalog.NO_CHECKS):
+        raise UsageError(Problem(f"a file {stem}.py is not read as a check", "choose another name"))
+    if (catalog.shipped_checks() / f"{stem}.py").exists():
+        what = f"netkit has checks in {stem}.py, and your file would replace them all"
+        raise UsageError(Problem(what, "choose another name"))
     checks = intent.load(folder).folder / CHECKS
     files = {checks / f"{stem}.py": CHECK, checks / f"test_{stem}.py": TEST}
     taken = [file for file in files if file.exists()]
@@ -70,14 +77,3 @@ def run(folder: Path, name: str) -> None:
         )
         sys.stdout.write(f"{file}\n")
     sys.stdout.write(f"next: pytest {checks}, then netkit check {stem.replace('_', '-')} --fabric {folder}\n")
-
-
-def _refuse(name: str, stem: str) -> None:
-    """Refuse a name under which the check would not be found, or would take the place of netkit's own."""
-    if not NAME.fullmatch(stem):
-        raise UsageError(Problem(f"{name!r} is no name for a check", "use a word of small letters, digits and dashes"))
-    if stem.startswith(catalog.NO_CHECKS):
-        raise UsageError(Problem(f"a file {stem}.py is taken for no check", "choose another name"))
-    if (catalog.shipped_checks() / f"{stem}.py").exists():
-        what = f"netkit has checks in {stem}.py, and yours would take the place of them all"
-        raise UsageError(Problem(what, "choose another name"))

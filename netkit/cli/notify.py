@@ -1,4 +1,4 @@
-"""`netkit notify`: the receivers, what is queued for them, and whether they can be reached."""
+"""`netkit notify`: the receivers, their queued messages, and whether they can be reached."""
 
 import secrets
 import sys
@@ -13,7 +13,6 @@ from netkit.project.notifying import Notifying
 from netkit.project.past import place_of, source_of
 from netkit.report.plan_view import counted, shown
 from netkit.report.table import columns
-from netkit.store import Source
 from netkit.store.outbox import WaitingMessages
 from netkit.store.store import open_store
 
@@ -22,41 +21,37 @@ HEAD = ("RECEIVER", "KIND", "FROM", "CHECKS", "DEVICES", "WAITING")
 
 
 def run(folder: Path, action: str, *, lab: str, store: str) -> int:
-    """List the receivers, or send each a sample; return 1 when one fails."""
+    """List the receivers, or send each a sample; return 1 if one fails."""
     if action not in ACTIONS:
-        raise UsageError(Problem(f"no action {action!r}", f"use one of {', '.join(ACTIONS)}"))
+        raise UsageError(Problem(f"unknown action {action!r}", f"use one of {', '.join(ACTIONS)}"))
     project = open_project(folder, lab)
     notifying = Notifying.of(project)
     if action == "test":
-        failures = [_tried(sender) for sender in notifying.senders]
+        failures = [_fails(sender) for sender in notifying.senders]
         return int(any(failures))
-    waiting = _waiting(place_of(store), source_of(project))
+    waiting: dict[str, WaitingMessages] = {}
+    if where := place_of(store):
+        with open_store(where, is_new_allowed=False) as opened:
+            waiting = {one.receiver: one for one in opened.outbox_of(source_of(project)).waiting()}
     sys.stdout.write(columns(_rows(notifying, waiting), HEAD))
     return 0
 
 
-def _tried(sender: Sender) -> bool:
-    """Send a sample, and say how that went; return whether it failed."""
+def _fails(sender: Sender) -> bool:
+    """Send a sample, and report the result; return whether it failed."""
     name = sender.receiver.name
     try:
         sender.send(f"test-{secrets.token_hex(6)}", (sample(sender, time.time()),))
-    except Exception as error:  # the others are to be tried all the same
+    except Exception as error:  # go on to the other receivers
         sys.stdout.write(shown(f"{name}: {complaint(error)}") + "\n")
         return True
     sys.stdout.write(f"{name}: has the sample\n")
     return False
 
 
-def _waiting(where: str, source: Source) -> dict[str, WaitingMessages]:
-    if not where:
-        return {}
-    with open_store(where, is_new_allowed=False) as store:
-        return {one.receiver: one for one in store.outbox_of(source).waiting()}
-
-
 def _rows(notifying: Notifying, waiting: dict[str, WaitingMessages]) -> Iterator[tuple[object, ...]]:
     for sender in notifying.senders:
         one = sender.receiver
-        told = waiting.get(one.name)
-        left = f"news of {counted(told.rounds, 'round')}, tried {told.attempts} times" if told else "-"
+        queued = waiting.get(one.name)
+        left = f"{counted(queued.rounds, 'round')}, tried {queued.attempts} times" if queued else "-"
         yield one.name, one.kind, one.minimum, " ".join(one.checks), " ".join(one.devices), left

@@ -29,74 +29,69 @@ UNREACHED, PENDING = 4, 2
 REVISION = "git:"
 
 
-def run(asked: PlanRequest) -> int:
-    """Show what would change; return 4 when a device could not be read, 2 on request when something would."""
-    if asked.output not in FORMATS:
-        raise UsageError(Problem(f"no output format {asked.output!r}", f"use one of {', '.join(FORMATS)}"))
-    if asked.lab and asked.running is not None:
-        raise UsageError(Problem("--lab and --running are two places to read from", "choose one"))
-    if asked.has_proof and not (asked.against.startswith(REVISION) and not asked.limit):
-        raise UsageError(Problem("--prove rolls a whole change", "use it with --against git:REVISION, without --limit"))
-    if asked.against:
-        return _against(asked)
-    project = open_project(asked.folder, asked.lab)
+def run(request: PlanRequest) -> int:
+    """Print the plan; return 4 if a device could not be read, with --detailed-exitcode 2 if there are changes."""
+    if request.output not in FORMATS:
+        raise UsageError(Problem(f"unknown format {request.output!r}", f"use one of {', '.join(FORMATS)}"))
+    if request.lab and request.running is not None:
+        raise UsageError(Problem("--lab and --running exclude each other", "drop one of the options"))
+    if request.has_proof and not (request.against.startswith(REVISION) and not request.limit):
+        what = "--prove tests a whole change against a revision"
+        raise UsageError(Problem(what, "use it with --against git:REVISION, without --limit"))
+    if request.against:
+        return _against(request)
+    project = open_project(request.folder, request.lab)
     warn(project)
-    found = _live(project, asked.limit, asked.running)
-    if asked.out is not None:
-        write_named(asked.out, planning.write(found))
-    sys.stdout.write(FORMATS[asked.output](found))
-    return exit_code(found, detailed=asked.is_detailed)
+    found = _live(project, request.limit, request.running)
+    if request.out is not None:
+        write_named(request.out, planning.write(found))
+    sys.stdout.write(FORMATS[request.output](found))
+    return exit_code(found, detailed=request.is_detailed)
 
 
-def _against(asked: PlanRequest) -> int:
-    """Show a plan as a pull request wants to see it: against a revision, or against what devices run."""
-    _refuse_against(asked.against, has_devices=bool(asked.lab) or asked.running is not None or asked.out is not None)
-    project, aside = open_project(asked.folder, asked.lab), NO_PROOF
-    if asked.against == RUNNING:
+def _against(request: PlanRequest) -> int:
+    """Print a plan for a pull request: against a revision, or against what devices run."""
+    if request.against != RUNNING and not request.against.startswith(REVISION):
+        raise UsageError(Problem(f"--against {request.against!r} is unknown", "use --against git:REVISION or running"))
+    if request.against != RUNNING and (request.lab or request.running is not None or request.out is not None):
+        what = "a comparison with a revision reads no device, and its plan cannot be deployed"
+        raise UsageError(Problem(what, "drop --lab, --running and --out"))
+    project, aside = open_project(request.folder, request.lab), NO_PROOF
+    if request.against == RUNNING:
         warn(project)
-        shift = of_running(_live(project, asked.limit, asked.running))
+        shift = of_running(_live(project, request.limit, request.running))
     else:
-        with at_revision(project, asked.against.removeprefix(REVISION)) as (base, shown):
-            shift = between(base, project, asked.limit, shown)
-            aside = _proven(base, project, shift, asked) if asked.has_proof else NO_PROOF
+        with at_revision(project, request.against.removeprefix(REVISION)) as (base, shown):
+            shift = between(base, project, request.limit, shown)
+            aside = _proven(base, project, shift, request) if request.has_proof else NO_PROOF
     annotate(shift.warnings)
-    if asked.out is not None:
-        write_named(asked.out, planning.write(shift.plan))
-    sys.stdout.write(SHIFT_FORMATS[asked.output](shift, aside))
-    code = aside.exit_code or exit_code(shift.plan, detailed=asked.is_detailed)
-    return code or (PENDING if asked.is_detailed and not shift.is_nothing else 0)
+    if request.out is not None:
+        write_named(request.out, planning.write(shift.plan))
+    sys.stdout.write(SHIFT_FORMATS[request.output](shift, aside))
+    code = aside.exit_code or exit_code(shift.plan, detailed=request.is_detailed)
+    return code or (PENDING if request.is_detailed and not shift.is_nothing else 0)
 
 
-def _refuse_against(against: str, *, has_devices: bool) -> None:
-    if against != RUNNING and not against.startswith(REVISION):
-        raise UsageError(Problem(f"--against {against!r} says neither", "use --against git:REVISION or running"))
-    if against != RUNNING and has_devices:
-        what = "a revision is compared with no device, and its plan cannot be deployed"
-        raise UsageError(Problem(what, "leave out --lab, --running and --out"))
-
-
-def _proven(base: Project, project: Project, shift: IntentDiff, asked: PlanRequest) -> ProofNotes:
-    from netkit.project import proving  # noqa: PLC0415 (what boots a lab and deploys is slow to import)
+def _proven(base: Project, project: Project, shift: IntentDiff, request: PlanRequest) -> ProofNotes:
+    from netkit.project import proving  # noqa: PLC0415 (slow to import)
     from netkit.prove import proof_text  # noqa: PLC0415 (see above)
     from netkit.terminal.display import display  # noqa: PLC0415 (see above)
 
     return proof_text.aside(
-        proving.prove(base, project, shift, proving.Wish(asked.most_devices, asked.within_s), display)
+        proving.prove(base, project, shift, proving.Wish(request.most_devices, request.within_s), display)
     )
 
 
 def _live(project: Project, limit: str, running: Path | None) -> Plan:
-    return _of_devices(project, limit) if running is None else from_files(project, limit, running)
-
-
-def _of_devices(project: Project, limit: str) -> Plan:
-    from netkit.project.fleet import fleet  # noqa: PLC0415 (what connects is slow to import, and files need none of it)
+    if running is not None:
+        return from_files(project, limit, running)
+    from netkit.project.fleet import fleet  # noqa: PLC0415 (slow to import, and files do not need it)
 
     return from_devices(project, limit, fleet(project)).plan
 
 
 def exit_code(plan: Plan, *, detailed: bool) -> int:
-    """Return what a plan ends with: what nobody could read weighs more than what is to be done."""
+    """Compute the exit code; an incomplete plan outweighs pending changes."""
     if not plan.is_complete:
         return UNREACHED
     return PENDING if detailed and plan.changed else 0

@@ -7,7 +7,6 @@ from typing import Any
 
 from netkit.errors import Problem, UsageError
 from netkit.platforms import FEATURES, HOSTS, PLATFORMS, Platform
-from netkit.platforms.change import Rule
 from netkit.platforms.compare import MODELS
 from netkit.report.table import columns
 from netkit.terminal.text import check_format, write_json
@@ -16,16 +15,16 @@ HOSTS_TITLE = "GPU hosts"
 
 
 def run(name: str, output: str) -> None:
-    """Show what each platform can express, or all that is known about one."""
+    """Print what each platform supports, or everything about one."""
     check_format(output)
     if name and name not in MODELS:
         close = difflib.get_close_matches(name, MODELS, 1)
         remedy = f"did you mean {close[0]}?" if close else f"use one of {', '.join(MODELS)}"
-        raise UsageError(Problem(f"no platform {name!r}", remedy))
+        raise UsageError(Problem(f"unknown platform {name!r}", remedy))
     if output == "json":
         write_json(_details_entry(name) if name else {one: _entry(PLATFORMS[one]) for one in PLATFORMS})
     elif name:
-        sys.stdout.write(_details(name))
+        sys.stdout.write("\n".join(_sections(name)))
     else:
         _table()
 
@@ -42,11 +41,7 @@ def _table() -> None:
             note = platform.capabilities[feature].note
             if note:
                 sys.stdout.write(f"  {feature}: {note}\n")
-    sys.stdout.write(f"\n`netkit platforms NAME` shows what changes cost; NAME may also be {HOSTS}: {HOSTS_TITLE}\n")
-
-
-def _details(name: str) -> str:
-    return "\n".join(_sections(name))
+    sys.stdout.write(f"\n`netkit platforms NAME` prints the risks of changes; NAME may be {HOSTS} for {HOSTS_TITLE}\n")
 
 
 def _sections(name: str) -> Iterator[str]:
@@ -60,16 +55,13 @@ def _sections(name: str) -> Iterator[str]:
         if platform.ignored:
             yield "Keys of the intent that have no effect, always or on some models and versions:\n"
             yield columns((ignored.key, ignored.note) for ignored in platform.ignored)
-    yield "What a change costs beside itself, or why it takes another way:\n"
+    yield "Side effects of a change, or why it is applied differently:\n"
     yield columns((one.what, one.effect) for one in MODELS[name].constraints)
-    yield "What a change puts at risk; the first line that fits holds:\n"
-    rows = ((_place(rule), rule.risk.word, rule.note, rule.source) for rule in MODELS[name].risks.rules)
+    yield "Risk of a change; the first matching line applies:\n"
+    rules = MODELS[name].risks.rules
+    places = (" ".join(rule.path) + ("" if rule.when == "any" else f" ({rule.when})") for rule in rules)
+    rows = ((place, rule.risk.word, rule.note, rule.source) for place, rule in zip(places, rules, strict=True))
     yield columns(rows, ("WHERE", "RISK", "WHY", "SOURCE"))
-
-
-def _place(rule: Rule) -> str:
-    """Return where a rule holds, and of which changes."""
-    return " ".join(rule.path) + ("" if rule.when == "any" else f" ({rule.when})")
 
 
 def _entry(platform: Platform) -> dict[str, Any]:

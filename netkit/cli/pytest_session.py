@@ -1,4 +1,4 @@
-"""The fabric of a session of pytest: designed once, looked at once, and all checks that were chosen run once."""
+"""The fabric of a pytest session: designed, read and judged once."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
@@ -18,20 +18,24 @@ LONGEST_S = 86_400
 
 
 class CheckSession:
-    """What the tests of a session ask."""
+    """What the tests of a session share."""
 
     def __init__(self, option: Mapping[str, object], *, is_one_of_many: bool) -> None:
         snapshot, results = str(option["netkit_snapshot"]), option["netkit_results"]
         self._storing = Storing.of(str(option["netkit_store"]), str(option["netkit_since"]), KEEP)
         if self._storing.where and is_one_of_many:
-            what = "a run that is stored is one run, and several processes would each make one"
-            raise UsageError(Problem(what, "leave out -n, or the store"))
+            what = "a session is stored as one run, and several processes would each store one"
+            raise UsageError(Problem(what, "drop -n, or the store"))
+        window_s = float(str(option["netkit_window"]))
+        if not 0 <= window_s <= LONGEST_S:
+            what = f"--netkit-window {window_s:g} is out of range"
+            raise UsageError(Problem(what, f"give seconds, 0 to {LONGEST_S}"))
         project = open_project(Path(str(option["netkit_fabric"])), str(option["netkit_lab"]))
         warn(project)
         self._checking = Checking.of(
             project,
             limit=str(option["netkit_limit"]),
-            window_s=_window_s(float(str(option["netkit_window"]))),
+            window_s=window_s,
             snapshot=Path(snapshot) if snapshot else None,
             source=str(option["netkit_source"]),
         )
@@ -45,32 +49,27 @@ class CheckSession:
         self._found: Mapping[tuple[str, str], CheckResult] = {}
 
     def checks_of(self, file: Path) -> Iterable[Check]:
-        """Return the checks in a file."""
         return catalog.of_file(file)
 
     def devices_of(self, check: Check) -> Iterable[str]:
-        """Return the devices a check is about, or `fabric`."""
+        """Return the devices a check applies to, or `fabric`."""
         return subjects(check, self._checking.devices)
 
     def choose(self, checks: Iterable[Check]) -> None:
-        """Note which checks are to run; what none of them needs is not asked for."""
+        """Record which checks will run: only the facts they need are read."""
         self._checks = tuple({check.name: check for check in checks}.values())
 
     def result(self, check: Check, device: str) -> CheckResult:
-        """Return what a check says about a device."""
-        if self._judged is None:
-            self._judge_once()
-        return self._found[check.name, device]
-
-    def _judge_once(self) -> None:
-        """Judge; what failed once is not tried for each test."""
-        if self._failure is not None:
+        """Return the result of a check on a device."""
+        if self._failure is not None:  # do not try again for each test
             raise self._failure
-        try:
-            self._judge()
-        except NetkitError as error:
-            self._failure = error
-            raise
+        if self._judged is None:
+            try:
+                self._judge()
+            except NetkitError as error:
+                self._failure = error
+                raise
+        return self._found[check.name, device]
 
     def _judge(self) -> None:
         known = {*self._checking.project.checks(), *(check.name for check in self._checks)}
@@ -82,13 +81,7 @@ class CheckSession:
         self._scene, self._judged = scene, judged
 
     def end(self) -> None:
-        """Keep the run, where there is a store."""
+        """Save the run if there is a store."""
         with self._open:
             if self._scene is not None and self._judged is not None:
                 self._past.save(self._scene, self._judged, self._checking.project.intent)
-
-
-def _window_s(given_s: float) -> float:
-    if not 0 <= given_s <= LONGEST_S:
-        raise UsageError(Problem(f"--netkit-window {given_s:g} is no time", f"give seconds, 0 to {LONGEST_S}"))
-    return given_s

@@ -1,11 +1,10 @@
 """`netkit render`."""
 
 import sys
-from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from netkit.cli.fabric import open_project, warn
-from netkit.design.select import Device, select
+from netkit.design.select import select
 from netkit.errors import Problem, UsageError
 from netkit.platforms import HOSTS, PLATFORMS
 from netkit.project.rendering import bounded, each_in_time
@@ -14,12 +13,12 @@ from netkit.terminal.progress import progress
 
 
 def run(folder: Path, out: Path, *, limit: str, platform: str, ztp: bool) -> None:
-    """Render the chosen devices into a folder."""
+    """Render the selected devices into a folder."""
     if platform and platform not in {*PLATFORMS, HOSTS}:
-        raise UsageError(Problem(f"no platform {platform!r}", f"use one of {', '.join(PLATFORMS)} or {HOSTS}"))
+        raise UsageError(Problem(f"unknown platform {platform!r}", f"use one of {', '.join(PLATFORMS)} or {HOSTS}"))
     project = open_project(folder)
     warn(project)
-    devices = tuple(_on_platform(select(project.fabric, limit), platform))
+    devices = tuple(device for device in select(project.fabric, limit) if platform in {"", device.platform})
     if not devices:
         raise UsageError(Problem("no device is left to render", "check --limit and --platform"))
     rendered = render(project.fabric, devices, Engine(project.template_folders), ztp=ztp, extra=True)
@@ -33,9 +32,3 @@ def run(folder: Path, out: Path, *, limit: str, platform: str, ztp: bool) -> Non
     total = len(done.changed) + done.unchanged
     noun = "device" if len(devices) == 1 else "devices"
     sys.stdout.write(f"{total} files of {len(devices)} {noun} in {out}: {', '.join(parts)}\n")
-
-
-def _on_platform(devices: Iterable[Device], platform: str) -> Iterator[Device]:
-    for device in devices:
-        if platform in {"", device.platform}:
-            yield device

@@ -1,4 +1,4 @@
-"""`netkit report`, and the report that `netkit check --report` writes."""
+"""`netkit report`, and the report of `netkit check --report`."""
 
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -19,7 +19,7 @@ from netkit.project.past import LAST, Past, StoredPast, Storing, digest, place_o
 from netkit.report.judgement_view import Judged, headline
 from netkit.report.page import NO_TRENDS, Reported, Tally, Trends, page, page_json, trend
 from netkit.report.page.frame import asset
-from netkit.store import CheckRun, Source
+from netkit.store import CheckRun
 from netkit.store.measurement import StoredHistory
 from netkit.terminal.whole_file import write_named
 
@@ -29,103 +29,97 @@ if TYPE_CHECKING:
 
 FORMATS: Mapping[str, Callable[[Reported], str]] = {"html": page, "json": page_json}
 SCHEMA = "schema"
-CHANGED = "The intent has changed since this run: the picture shows the fabric as it is intended now."
+CHANGED = "The intent has changed since this run: the drawing shows the fabric as it is intended now."
 
 
-def run(asked: ReportRequest) -> int:
-    """Write a report; end as `netkit check` does."""
-    if asked.output == SCHEMA:
+def run(request: ReportRequest) -> int:
+    """Write a report; the exit code is that of `netkit check`."""
+    if request.output == SCHEMA:
         sys.stdout.write(asset("report.schema.json"))
         return 0
-    if asked.output not in FORMATS:
-        raise UsageError(Problem(f"no output format {asked.output!r}", f"use one of {', '.join((*FORMATS, SCHEMA))}"))
-    where = place_of(asked.store or ("." if asked.run else ""))
-    _refuse(asked, where)
+    if request.output not in FORMATS:
+        raise UsageError(Problem(f"unknown format {request.output!r}", f"use one of {', '.join((*FORMATS, SCHEMA))}"))
+    where = place_of(request.store or ("." if request.run else ""))
+    _refuse(request, where)
     with _opened(where) as opened:
-        reported = _stored(asked, opened) if asked.run and opened is not None else _seen(asked, opened)
-    _write(FORMATS[asked.output](reported), reported, asked.out)
+        reported = _stored(request, opened) if request.run and opened is not None else _judge(request, opened)
+    text = FORMATS[request.output](reported)
+    if request.out is None:
+        sys.stdout.write(text)
+    else:
+        write_named(request.out, text)
+        sys.stdout.write(f"{request.out}: {headline(reported.judged)}\n")
     return reported.judged.exit_code
 
 
-def _refuse(asked: ReportRequest, store: str) -> None:
-    """Refuse what contradicts itself."""
-    check_profile(asked.profile)
-    if asked.since not in {"", LAST}:
-        raise UsageError(Problem(f"no run {asked.since!r} to judge counters since", f"use --since {LAST}"))
-    if asked.since and not store:
+def _refuse(request: ReportRequest, store: str) -> None:
+    """Refuse options that contradict each other."""
+    check_profile(request.profile)
+    if request.since not in {"", LAST}:
+        raise UsageError(Problem(f"--since {request.since!r} is not supported", f"use --since {LAST}"))
+    if request.since and not store:
         raise UsageError(Problem("--since last needs a store", "give --store too"))
-    given: dict[str, object] = {"--from": asked.snapshot, "--limit": asked.limit, "--check": asked.names}
-    given |= {"--source": asked.source, "--results": asked.results, "--since": asked.since}
-    if wrong := [name for name, value in given.items() if asked.run and value]:
-        what = f"{wrong[0]} has no meaning for a stored run"
-        raise UsageError(Problem(what, "leave it away, or leave the run away to look at the devices now"))
+    given: dict[str, object] = {"--from": request.snapshot, "--limit": request.limit, "--check": request.names}
+    given |= {"--source": request.source, "--results": request.results, "--since": request.since}
+    if wrong := [name for name, value in given.items() if request.run and value]:
+        what = f"{wrong[0]} does not apply to a stored run"
+        raise UsageError(Problem(what, "drop it, or drop the run to read the devices now"))
 
 
 @contextmanager
 def _opened(where: str) -> Iterator["Store | None"]:
-    """Open the store, if there is to be one; it is only read."""
+    """Open the store for reading, if one is set."""
     if not where:
         yield None
         return
-    # Here, since it loads the database library, and most reports have no store.
-    from netkit.store.store import open_store  # noqa: PLC0415
+    from netkit.store.store import open_store  # noqa: PLC0415 (it loads the database library)
 
     with open_store(where, is_new_allowed=False) as store:
         yield store
 
 
-def _seen(asked: ReportRequest, store: "Store | None") -> Reported:
-    """Return what checks say of the devices now, or in a snapshot."""
-    project = open_project(asked.folder, asked.lab)
+def _judge(request: ReportRequest, store: "Store | None") -> Reported:
+    """Judge the devices now, or a snapshot."""
+    project = open_project(request.folder, request.lab)
     warn(project)
     checking = Checking.of(
         project,
-        limit=asked.limit,
-        window_s=asked.window_s,
-        snapshot=asked.snapshot,
-        is_light=asked.profile == "light",
-        source=asked.source,
+        limit=request.limit,
+        window_s=request.window_s,
+        snapshot=request.snapshot,
+        is_light=request.profile == "light",
+        source=request.source,
     )
     known = checking.project.checks()
-    checks = catalog.select(known, asked.names)
-    past = NO_PAST if store is None else StoredPast(store, checking.project, Storing(has_since=bool(asked.since)))
+    checks = catalog.select(known, request.names)
+    past = NO_PAST if store is None else StoredPast(store, checking.project, Storing(has_since=bool(request.since)))
     silenced = silencing(checking.project, past, known)
-    scene = checking.context(checks, past, asked.results)
+    scene = checking.context(checks, past, request.results)
     judged = judged_of(scene, checks, silenced=silenced)
-    trends = NO_TRENDS if store is None else _trends(store, source_of(checking.project), judged, scene)
+    trends = NO_TRENDS
+    if store is not None:
+        readings = trend.UpToNow(scene.history, scene.snapshot)
+        runs = store.runs(source_of(checking.project), MOST_RUNS)
+        trends = Trends(tallies(runs), trend.series(judged.judgement, readings))
     return Reported(judged, scene.fabric, scene, trends=trends)
 
 
-def _trends(store: "Store", source: Source, judged: Judged, scene: CheckContext) -> Trends:
-    """Return how earlier runs went, and what they and this one have measured."""
-    readings = trend.UpToNow(scene.history, scene.snapshot)
-    return Trends(tallies(store.runs(source, MOST_RUNS)), trend.series(judged.judgement, readings))
-
-
-def _stored(asked: ReportRequest, store: "Store") -> Reported:
-    """Return what a stored run said."""
-    project = open_project(asked.folder, asked.lab)
+def _stored(request: ReportRequest, store: "Store") -> Reported:
+    """Report on a stored run."""
+    project = open_project(request.folder, request.lab)
     runs = store.runs(source_of(project))
-    one = chosen(runs, asked.run)
+    one = chosen(runs, request.run)
     judged = judged_again(one, store.judgement(one))
     notes = () if one.intent == digest(project.intent) else (CHANGED,)
     trends = trends_of(store, one, judged.judgement)
     return Reported(judged, project.fabric, None, one.counts.absent, one.name, trends, notes)
 
 
-def _write(text: str, reported: Reported, out: Path | None) -> None:
-    if out is None:
-        sys.stdout.write(text)
-        return
-    write_named(out, text)
-    sys.stdout.write(f"{out}: {headline(reported.judged)}\n")
-
-
 MOST_RUNS = 200
 
 
 def trends_of(store: "Store", run: CheckRun, judgement: Judgement) -> Trends:
-    """Return how runs went up to a stored one, and what they and it have measured."""
+    """Return the runs up to a stored one, and the measurements of it and the earlier ones."""
     source = run.source
     known = [one for one in store.runs(source) if one.taken_s <= run.taken_s]
     just_after = Snapshot(source.fabric, run.taken_s + 1, {})
@@ -134,7 +128,7 @@ def trends_of(store: "Store", run: CheckRun, judgement: Judgement) -> Trends:
 
 
 def tallies(runs: Sequence[CheckRun]) -> tuple[Tally, ...]:
-    """Return how runs came out, the earliest first."""
+    """Summarise runs, the earliest first."""
     return tuple(
         Tally(
             one.name,
@@ -154,7 +148,7 @@ FILES: Mapping[str, Callable[[Reported], str]] = {".html": page, ".json": page_j
 
 
 def judged_report(file: Path, scene: CheckContext, judged: Judged, earlier: Past) -> str:
-    """Return the report as the name of its file says; with trends when the run is kept in a store."""
+    """Return the report in the format of the file's suffix, with trends if the run is saved in a store."""
     if earlier.kept is None:
         return FILES[file.suffix](Reported(judged, scene.fabric, scene))
     store, run = earlier.kept

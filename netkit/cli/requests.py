@@ -1,6 +1,6 @@
-"""What a user asks of a verb, as given: the command line fills it in, the verb's module reads it.
+"""The options of each verb as one typed value: the command line fills it in, the verb's module reads it.
 
-This is imported for every command, so it imports nothing that is slow.
+This is imported for every command, so it imports nothing slow.
 """
 
 import shlex
@@ -46,7 +46,7 @@ class ReportRequest:
 
     folder: Path
     run: str = ""
-    """A stored run; empty: look now, or at a snapshot."""
+    """A stored run; empty: read the devices, or a snapshot."""
     names: tuple[str, ...] = ()
     limit: str = ""
     lab: str = ""
@@ -97,7 +97,7 @@ class PlanRequest:
 
 @dataclass(frozen=True, slots=True)
 class RolloutRequest:
-    """What netkit deploy and netkit rollback have in common."""
+    """Options that netkit deploy and netkit rollback share."""
 
     folder: Path
     lab: str = ""
@@ -106,7 +106,7 @@ class RolloutRequest:
     output: str = "text"
     reason: str = ""
     skip_hook: str | None = None
-    """Why the hook is not asked; None when it is."""
+    """The reason for skipping the hook; None when it is asked."""
     max_fail: int = 0
     disruptive: bool = False
     busy: bool = False
@@ -119,7 +119,7 @@ class RolloutRequest:
     on_failure: str = "stop"
 
     def again(self, verb: str) -> str:
-        """Return a command on the same fabric or lab, to be typed."""
+        """Return a command line on the same fabric or lab, for the user to type."""
         lab = "" if not self.lab else " --lab" if self.lab == "." else f" --lab={self.lab}"
         return f"netkit {verb} --fabric {shlex.quote(str(self.folder))}{lab}"
 
@@ -144,6 +144,5 @@ class RollbackRequest(RolloutRequest):
 
 
 def check_profile(name: str) -> None:
-    """Refuse a profile that does not exist."""
     if name not in PROFILES:
-        raise UsageError(Problem(f"no profile {name!r}", f"use {' or '.join(PROFILES)}"))
+        raise UsageError(Problem(f"unknown profile {name!r}", f"use {' or '.join(PROFILES)}"))

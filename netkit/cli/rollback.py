@@ -14,19 +14,19 @@ from netkit.terminal.interrupt import Interrupt
 from netkit.terminal.text import is_agreed, say
 
 
-def run(asked: RollbackRequest) -> int:
-    """Take back what a run changed, with the same care; one that was cut off is ended first."""
-    options = options_of(asked)
-    deploying = Deploying.of(open_project(asked.folder, asked.lab), asked.reason, asked.skip_hook)
-    undone = found_run(deploying.runs, asked.run)
-    if undone.outcome() is None and not _ended(asked, deploying, undone):
+def run(request: RollbackRequest) -> int:
+    """Undo what a run changed, with the same care; one that was cut off is ended first."""
+    options = options_of(request)
+    deploying = Deploying.of(open_project(request.folder, request.lab), request.reason, request.skip_hook)
+    undone = found_run(deploying.runs, request.run)
+    if undone.outcome() is None and not _ended(request, deploying, undone):
         return DECLINED
-    back, options = deploying.plan_rollback(undone, options, asked.limit)
+    back, options = deploying.plan_rollback(undone, options, request.limit)
     plan, before, _ = back
-    show(asked, deploying.project.fabric, plan, options)
+    show(request, deploying.project.fabric, plan, options)
     deploying.refuse(plan, before, options)
     begun = deploying.control.begun("rollback", plan, undone.run)
-    if not agreed(asked, plan, options, f"Take back run {undone.run} on"):
+    if not agreed(request, plan, options, f"Roll back run {undone.run} on"):
         return DECLINED
     journal = Journal.new(deploying.runs)
     provenance = deploying.control.permitted(begun, plan, journal.run, options)
@@ -34,15 +34,15 @@ def run(asked: RollbackRequest) -> int:
     def work(on_event: EventHandler, is_stopping: Interrupt) -> Outcome:
         return deploying.undo(undone, options, journal, back, provenance, on_event, is_stopping)
 
-    return watched(asked, deploying, journal, changing(plan, options), work)
+    return watched(request, deploying, journal, changing(plan, options), work)
 
 
-def _ended(asked: RollbackRequest, deploying: Deploying, undone: Journal) -> bool:
-    """End a run that has not finished; False when the user does not want that."""
+def _ended(request: RollbackRequest, deploying: Deploying, undone: Journal) -> bool:
+    """End an unfinished run; False if the user declines."""
     orders = undone.orders()
     begun = deploying.control.begun("rollback", orders.plan, undone.run)
-    say(sys.stderr, f"run {undone.run} has not finished; netkit deploy --resume {undone.run} would go on with it\n")
-    if not is_agreed("End it here, and take back what waits to be confirmed?", yes=asked.yes):
+    say(sys.stderr, f"run {undone.run} has not finished; netkit deploy --resume {undone.run} would continue it\n")
+    if not is_agreed("End it here, and revert what waits for confirmation?", yes=request.yes):
         say(sys.stderr, "nothing was changed\n")
         return False
     provenance = deploying.control.permitted(begun, orders.plan, undone.run, orders.options)

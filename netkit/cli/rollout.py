@@ -1,4 +1,4 @@
-"""What every command that changes devices shares: showing, asking, watching, and telling how it came out."""
+"""Shared by the commands that change devices: show, ask, run, and report the outcome."""
 
 import sys
 from collections.abc import Callable
@@ -25,32 +25,32 @@ FEW_LINES = 10
 STAGES = {"": "", "both": ", accept and announce both", "finish": ", only the new"}
 
 
-def options_of(asked: RolloutRequest) -> Options:
-    """Return how a run goes about it; UsageError for what the options cannot mean."""
-    check_format(asked.output)
-    if asked.on_failure not in ("stop", "rollback"):
-        raise UsageError(Problem(f"--on-failure {asked.on_failure!r} is not known", "stop or rollback"))
-    if asked.skip_hook is not None and not asked.skip_hook.strip():
-        raise UsageError(Problem("--skip-hook says nothing", "give the reason: it is kept with the run"))
+def options_of(request: RolloutRequest) -> Options:
+    """Validate the options of a run."""
+    check_format(request.output)
+    if request.on_failure not in ("stop", "rollback"):
+        raise UsageError(Problem(f"--on-failure {request.on_failure!r} is unknown", "use stop or rollback"))
+    if request.skip_hook is not None and not request.skip_hook.strip():
+        raise UsageError(Problem("--skip-hook is empty", "give the reason: it is kept with the run"))
     return Options(
-        is_disruptive_allowed=asked.disruptive,
-        is_busy_allowed=asked.busy,
-        has_canary=asked.has_canary,
-        has_drain=asked.has_drain,
-        is_together=asked.together,
-        parallel=asked.parallel,
-        max_fail=asked.max_fail,
-        revert_s=asked.revert_s,
-        watch_s=asked.watch_s,
-        on_failure="rollback" if asked.on_failure == "rollback" else "stop",
+        is_disruptive_allowed=request.disruptive,
+        is_busy_allowed=request.busy,
+        has_canary=request.has_canary,
+        has_drain=request.has_drain,
+        is_together=request.together,
+        parallel=request.parallel,
+        max_fail=request.max_fail,
+        revert_s=request.revert_s,
+        watch_s=request.watch_s,
+        on_failure="rollback" if request.on_failure == "rollback" else "stop",
     )
 
 
-def show(asked: RolloutRequest, fabric: Fabric, plan: Plan, options: Options) -> None:
-    """Show what would be done and in what order: in short with --yes, on standard error with JSON output."""
-    stream = sys.stdout if asked.output == "text" else sys.stderr
+def show(request: RolloutRequest, fabric: Fabric, plan: Plan, options: Options) -> None:
+    """Print the plan and its waves: in short with --yes, on standard error with JSON output."""
+    stream = sys.stdout if request.output == "text" else sys.stderr
     part = _within(plan, options.limit)
-    say(stream, text(part, most_lines=FEW_LINES) if asked.yes else text(part))
+    say(stream, text(part, most_lines=FEW_LINES) if request.yes else text(part))
     waves = deploy.waves(plan, fabric, options)
     lines = [
         f"wave {wave.number}{', canary' * wave.is_canary}: {listed(wave.devices)}{STAGES[wave.stage]}\n"
@@ -60,7 +60,7 @@ def show(asked: RolloutRequest, fabric: Fabric, plan: Plan, options: Options) ->
 
 
 def _within(plan: Plan, limit: tuple[str, ...] | None) -> Plan:
-    """Return the part of a plan that a limit leaves: nobody says yes to the rest."""
+    """Return the part of a plan that a limit selects, which is what the user confirms."""
     if limit is None:
         return plan
     groups = (tuple(name for name in names if name in limit) for names in plan.groups)
@@ -72,23 +72,23 @@ def _within(plan: Plan, limit: tuple[str, ...] | None) -> Plan:
     )
 
 
-def agreed(asked: RolloutRequest, plan: Plan, options: Options, verb: str) -> bool:
-    """Return whether the user says yes to a plan."""
+def agreed(request: RolloutRequest, plan: Plan, options: Options, verb: str) -> bool:
+    """Ask the user to confirm a plan."""
     names = [device.name for device in plan.changed if options.limit is None or device.name in options.limit]
-    if is_agreed(f"{verb} {counted(len(names), 'device')} of {plan.fabric}?", yes=asked.yes):
+    if is_agreed(f"{verb} {counted(len(names), 'device')} of {plan.fabric}?", yes=request.yes):
         return True
     say(sys.stderr, "nothing was changed\n")
     return False
 
 
 def changing(plan: Plan, options: Options) -> int:
-    """Return how many changes of devices a plan makes: two where a device changes in two stages."""
+    """Count the changes of devices: two for a device that changes in two stages."""
     names = [device.name for device in plan.changed] + [bridge.device for bridge in plan.bridges]
     return sum(options.limit is None or name in options.limit for name in names)
 
 
 def watched(
-    asked: RolloutRequest,
+    request: RolloutRequest,
     deploying: Deploying,
     journal: Journal,
     total: int,
@@ -96,45 +96,47 @@ def watched(
     *,
     has_way_back: bool = False,
 ) -> int:
-    """Do the work before the user's eyes, and report how it came out; a failed run may be taken back by itself."""
-    go_on = asked.again(f"deploy --resume {journal.run}")
+    """Run the work with a live display, and report the outcome; a failed run may be rolled back automatically."""
+    go_on = request.again(f"deploy --resume {journal.run}")
     with deploying.locked(journal):
         say(sys.stderr, f"run {journal.run}\n")
-        with Interrupt(go_on, asked.revert_s) as is_stopping, display(total, is_stopping) as on_event:
+        with Interrupt(go_on, request.revert_s) as is_stopping, display(total, is_stopping) as on_event:
             outcome = work(on_event, is_stopping)
         go_on = go_on if journal.outcome() is None else ""
         if has_way_back and not go_on and journal.is_to_be_undone():
-            outcome, go_on = _taken_back(asked, deploying, journal, outcome)
-    report_outcome(asked, outcome)
+            outcome, go_on = _taken_back(request, deploying, journal, outcome)
+    report_outcome(request, outcome)
     can_go_back = outcome.rollback is None and any(device.result is DeviceResult.DONE for device in outcome.devices)
     if go_on:
-        say(sys.stderr, f"to go on: {go_on}\n")
+        say(sys.stderr, f"to continue: {go_on}\n")
         can_go_back = has_way_back
     if can_go_back:
-        say(sys.stderr, f"to take it back: {asked.again(f'rollback {journal.run}')}\n")
+        say(sys.stderr, f"to roll back: {request.again(f'rollback {journal.run}')}\n")
     return outcome.exit_code
 
 
-def _taken_back(asked: RolloutRequest, deploying: Deploying, failed: Journal, outcome: Outcome) -> tuple[Outcome, str]:
-    """Take a failed run back; return how both came out, and what to type where that is not finished."""
+def _taken_back(
+    request: RolloutRequest, deploying: Deploying, failed: Journal, outcome: Outcome
+) -> tuple[Outcome, str]:
+    """Roll back a failed run; return the outcome, and the command to continue an unfinished rollback."""
     journal = Journal.new(failed.folder.parent)
-    go_on = asked.again(f"deploy --resume {journal.run}")
-    say(sys.stderr, f"{outcome.stopped}: run {journal.run} takes back what was done\n")
+    go_on = request.again(f"deploy --resume {journal.run}")
+    say(sys.stderr, f"{outcome.stopped}: run {journal.run} rolls back what was done\n")
     total = sum(bool(one.wave) and one.state is not ConfigState.AS_BEFORE for one in outcome.devices)
     try:
-        with Interrupt(go_on, asked.revert_s) as is_stopping, display(total, is_stopping) as on_event:
+        with Interrupt(go_on, request.revert_s) as is_stopping, display(total, is_stopping) as on_event:
             found = deploying.undo_failed(failed, journal, on_event, is_stopping)
     except DeployError as error:
         for problem in error.problems:
-            say(sys.stderr, f"not taken back: {problem}\n")
+            say(sys.stderr, f"not rolled back: {problem}\n")
         return outcome, ""
     return replace(outcome, rollback=found), "" if journal.outcome() is not None else go_on
 
 
-def report_outcome(asked: RolloutRequest, outcome: Outcome) -> int:
-    """Write how it came out, and return the exit code."""
+def report_outcome(request: RolloutRequest, outcome: Outcome) -> int:
+    """Print the outcome, and return the exit code."""
     texts = [outcome_text(outcome)]
     if outcome.rollback is not None:
-        texts += [f"run {outcome.rollback.run} took it back:\n", outcome_text(outcome.rollback)]
-    say(sys.stdout, "".join(texts) if asked.output == "text" else deploy.model.write(outcome))
+        texts += [f"run {outcome.rollback.run} rolled it back:\n", outcome_text(outcome.rollback)]
+    say(sys.stdout, "".join(texts) if request.output == "text" else deploy.model.write(outcome))
     return outcome.exit_code

@@ -1,4 +1,4 @@
-"""Runs a command in the module that holds it, imported only then, so that `--help` stays quick."""
+"""Runs a command in its module, imported on demand, so that `--help` stays fast."""
 
 import importlib
 from typing import Any
@@ -7,7 +7,7 @@ import typer
 
 
 def run(command: str, *arguments: Any, verb: str = "run", **options: Any) -> None:
-    """Run a function of a command's module; what it returns, when anything, is the exit code."""
+    """Call a function of a command's module; a return value is the exit code."""
     code = getattr(importlib.import_module(f"netkit.cli.{command}"), verb)(*arguments, **options)
     if code:
         raise typer.Exit(code)

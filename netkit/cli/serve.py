@@ -1,4 +1,4 @@
-"""`netkit serve`: the schedule and the web server in one process, which does no work itself but has children do it."""
+"""`netkit serve`: the schedule and the web server in one process, which leaves all work to child processes."""
 
 import asyncio
 import gc
@@ -45,20 +45,20 @@ from netkit.terminal.text import say
 SHORTEST_ROUND_S = 600.0
 REPORT_S = 300.0
 PATIENCE_S = 40.0
-"""How long a request waits for its report: less than its connection has."""
+"""How long a request waits for its report: less than the timeout of its connection."""
 MOST_ASKED = 16
-"""So many reports wait to be made at most."""
+"""The limit of reports that wait to be made."""
 LINKS = (("Open now", "/"), ("Runs", "/#runs"), ("Schedule", "/#schedule"))
 
 
 @dataclass(slots=True)
 class Children:
-    """The commands of rounds, and what to do with what they leave."""
+    """The commands of rounds, and the handling of their results."""
 
     asked: ServeRequest
     records: Records
     folder: Path
-    """Where checks leave what they saw."""
+    """Where checks leave metrics and reports."""
     environment: dict[str, str]
     stop: asyncio.Event = field(default_factory=asyncio.Event)
     _before: str = ""
@@ -67,29 +67,27 @@ class Children:
 
     @property
     def metrics(self) -> Path:
-        """Return where the metrics of the newest check are."""
+        """The metrics of the newest check."""
         return self.folder / "metrics.prom"
 
     @property
     def draft(self) -> Path:
-        """Return where a check leaves its report."""
+        """Where a check leaves its report."""
         return self.folder / "report.json"
 
     def check(self) -> child.Command:
-        """Return the command of a check."""
         newest = self._newest()
         self._before = "" if newest is None else newest.name
         longest_s = max(2.0 * self.asked.every_s, SHORTEST_ROUND_S)
-        if newest is None or not self.records.adopt(newest, self.draft):  # of a check that outlived its server
+        if newest is None or not self.records.adopt(newest, self.draft):  # left by a check that outlived its server
             self.draft.unlink(missing_ok=True)
         return child.Command(self.asked.check(self.metrics, self.draft), self.environment, longest_s)
 
     def backup(self) -> child.Command:
-        """Return the command of a backup."""
         return child.Command(self.asked.saving(), self.environment, 3600.0)
 
     async def finish(self, one: ScheduledRound, held: tuple[int, ...], stop: asyncio.Event) -> ScheduledRound:
-        """Keep the report on the run that a check has stored; return the check with its name."""
+        """Attach the report to the run that a check has stored; return the check with the run's name."""
         try:
             newest = next(iter(await asyncio.to_thread(self.records.runs)), None)
             if newest is None or newest.name == self._before or not one.is_work_done:
@@ -102,7 +100,7 @@ class Children:
         return replace(one, run=newest.name)
 
     async def make(self, run: CheckRun) -> None:
-        """Make a report that somebody asks for; one that takes long is said to, and made all the same."""
+        """Make a requested report; raise OutputError if it takes too long, and finish it all the same."""
         if run.name not in self._asked and len(self._asked) < MOST_ASKED:
             made = self._asked[run.name] = asyncio.ensure_future(self._make(run))
             made.add_done_callback(lambda _: self._asked.pop(run.name, None))
@@ -110,14 +108,14 @@ class Children:
             done, _ = await asyncio.wait({self._asked[run.name]}, timeout=PATIENCE_S)
             if done:
                 return done.pop().result()
-        raise OutputError(Problem(f"the report on {run.name} takes long to make", "ask again in a minute"))
+        raise OutputError(Problem(f"the report on {run.name} is still being made", "ask again in a minute"))
 
     async def ended(self) -> None:
-        """Wait for reports that are being made; when everything is to stop, they do."""
+        """Wait for reports in progress; they stop when the server does."""
         await asyncio.gather(*self._asked.values(), return_exceptions=True)
 
     async def _make(self, run: CheckRun) -> None:
-        """Make a report, one after the other."""
+        """Make one report at a time."""
         async with self._making:
             if not self.stop.is_set() and not self.records.file(run).exists():
                 await self._report(run, (), self.stop)
@@ -130,7 +128,9 @@ class Children:
         except OSError as error:  # no memory, no processes
             ended = child.Ended(None, error.strerror or str(error))
         if not self.records.file(run).exists():
-            raise OutputError(Problem(f"the report on {run.name} could not be made: {ended.said or 'no word why'}"))
+            raise OutputError(
+                Problem(f"the report on {run.name} could not be made: {ended.output or 'no reason given'}")
+            )
 
     def _newest(self) -> CheckRun | None:
         try:
@@ -139,40 +139,41 @@ class Children:
             return None
 
 
-def run(asked: ServeRequest, *, has_openapi: bool = False) -> int:
+def run(request: ServeRequest, *, has_openapi: bool = False) -> int:
     """Serve until stopped."""
     if has_openapi:
         sys.stdout.write(json.dumps(openapi(), indent=1) + "\n")
         return 0
     gc.enable()  # this process is to last
-    every_s = asked.every_s
-    asked.refuse()
-    chosen_source(asked.source)
-    place = ListenAddress.of(asked.listen, asked.certificate, asked.key)
+    every_s = request.every_s
+    request.refuse()
+    chosen_source(request.source)
+    place = ListenAddress.of(request.listen, request.certificate, request.key)
     place.check_certificate()
-    loaded = intent.load(asked.folder)  # not designed: that is the rounds' work, and takes memory for good
+    loaded = intent.load(request.folder)  # not designed: the rounds do that, and this process would keep the memory
     fabric = loaded.intent.name
-    source = Source(fabric, fabric if asked.lab == OF_THE_FABRIC else asked.lab)
-    if asked.is_notifying:
-        _check_receivers(loaded.folder, source)
+    source = Source(fabric, fabric if request.lab == OF_THE_FABRIC else request.lab)
+    if request.is_notifying:
+        # Bad receivers are refused here, not in a round.
+        senders(settings.load(loaded.folder), source, SecretStore(access.load(loaded.folder).secrets))
     folder = _folder(fabric, source)
-    token, where = token_of(asked.token_file, folder)
+    token, where = token_of(request.token_file, folder)
     lock = take_lock(folder / "server.lock")
     if lock is None:
         raise UsageError(Problem(f"another netkit serve already serves {fabric}", "end that one first"))
-    records = _records(asked, source, folder)
+    store = place_of(request.store or ".")
+    if store == usual_file():
+        make_folder(Path(store).parent)
+    with open_store(store):  # creates it, and fails now if it cannot be read
+        pass
+    records = Records(store, source, folder / "reports", LINKS)
     with place.opened() as listening:
         _greet(place, where, fabric)
-        return asyncio.run(_serve(asked, every_s, place, listening, records, token, folder))
-
-
-def _check_receivers(folder: Path, source: Source) -> None:
-    """Refuse receivers that cannot be notified at the start, not in a round."""
-    senders(settings.load(folder), source, SecretStore(access.load(folder).secrets))
+        return asyncio.run(_serve(request, every_s, place, listening, records, token, folder))
 
 
 def _folder(fabric: str, source: Source) -> Path:
-    """Return where the server keeps what a restart must not lose, readable by its owner only."""
+    """Return the server's private folder for state that a restart must keep."""
     above = state_folder() / UNSAFE.sub("_", fabric)
     found = above / "labs" / UNSAFE.sub("_", source.lab) / "serve" if source.lab else above / "serve"
     try:
@@ -180,18 +181,8 @@ def _folder(fabric: str, source: Source) -> Path:
         make_folder(found)
         make_folder(found / "reports")
     except OSError as error:
-        raise OutputError(Problem(f"{found} cannot be made: {error.strerror}", "set NETKIT_STATE_DIR")) from None
+        raise OutputError(Problem(f"{found} cannot be created: {error.strerror}", "set NETKIT_STATE_DIR")) from None
     return found
-
-
-def _records(asked: ServeRequest, source: Source, folder: Path) -> Records:
-    """Return the records, of a store that is there and readable from now on."""
-    where = place_of(asked.store or ".")
-    if where == usual_file():
-        make_folder(Path(where).parent)
-    with open_store(where):
-        pass
-    return Records(where, source, folder / "reports", LINKS)
 
 
 def _greet(place: ListenAddress, where: str, fabric: str) -> None:
@@ -199,10 +190,8 @@ def _greet(place: ListenAddress, where: str, fabric: str) -> None:
     host = f"[{place.host}]" if ":" in place.host else place.host
     say(sys.stdout, f"{fabric}: {scheme}://{host}:{place.port}/, the token is in {where}\n")
     if not place.is_loopback and place.certificate is None:
-        warning = (
-            "everybody on the way can read the token: give --certificate and --key, or put a proxy with TLS before"
-        )
-        say(sys.stderr, f"warning: {warning}\n")
+        remedy = "give --certificate and --key, or put a TLS proxy in front"
+        say(sys.stderr, f"warning: without TLS the network path can read the token: {remedy}\n")
 
 
 async def _serve(
@@ -214,34 +203,24 @@ async def _serve(
     token: Token,
     folder: Path,
 ) -> int:
-    children = Children(asked, records, folder, _environment(records.where))
-    schedule = _schedule(asked, every_s, children, folder)
+    # The URL of the store may hold a password, so children get it by the environment; their output is kept.
+    environment = {name: value for name, value in os.environ.items() if name != TOKEN}
+    environment |= {STORE: records.where, "NETKIT_PROGRESS": "off"}
+    children = Children(asked, records, folder, environment)
+    diary = DiaryFile(folder / "diary.json")
+    if problem := diary.read():
+        say(sys.stderr, f"warning: {problem}\n")
+    has_backup, lock = asked.backup is not None, folder / "round.lock"
+    schedule = Schedule(Agenda(float(every_s)), diary, children, lock, children.stop, _pass_on, has_backup)
     site = _site(asked, children, schedule)
     names = {"localhost", socket.gethostname().lower(), socket.getfqdn().lower(), *map(str.lower, asked.names)}
     door = Door(token, site.fabric, names, f"netkit_{place.port}", is_tls=place.certificate is not None)
     web = server(app(site, door), place)
-    _end_on_signals(children.stop)
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, children.stop.set)
     await _until_stopped(web, schedule, listening)
     await children.ended()
     return 0
-
-
-def _environment(store: str) -> dict[str, str]:
-    """Return what children find their store by, which may hold a password; what they say is kept, without progress."""
-    return {
-        **{name: value for name, value in os.environ.items() if name != TOKEN},
-        STORE: store,
-        "NETKIT_PROGRESS": "off",
-    }
-
-
-def _schedule(asked: ServeRequest, every_s: int, children: Children, folder: Path) -> Schedule:
-    book = DiaryFile(folder / "diary.json")
-    if problem := book.read():
-        say(sys.stderr, f"warning: {problem}\n")
-    has_backup = asked.backup is not None
-    agenda = Agenda(float(every_s))
-    return Schedule(agenda, book, children, folder / "round.lock", children.stop, _pass_on, has_backup)
 
 
 def _site(asked: ServeRequest, children: Children, schedule: Schedule) -> Site:
@@ -277,18 +256,12 @@ def _text(file: Path) -> str:
         return ""
 
 
-def _pass_on(said: bytes) -> None:
-    say(sys.stdout, said.decode("utf-8", "replace"))
-
-
-def _end_on_signals(stop: asyncio.Event) -> None:
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, stop.set)
+def _pass_on(output: bytes) -> None:
+    say(sys.stdout, output.decode("utf-8", "replace"))
 
 
 async def _until_stopped(web: Server, schedule: Schedule, listening: socket.socket) -> None:
-    """Run server and schedule until one is stopped; then end the other."""
+    """Run server and schedule until one of them stops; then stop the other."""
     rounds = asyncio.ensure_future(schedule.run())
     pages = asyncio.ensure_future(web.serve(sockets=[listening]))
     stops = asyncio.ensure_future(schedule.stop.wait())

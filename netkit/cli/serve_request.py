@@ -1,4 +1,4 @@
-"""What a user asks of `netkit serve`, as given, and the command lines of the child processes that follow from it."""
+"""The options of `netkit serve`, and the command lines of its child processes."""
 
 import re
 import sys
@@ -33,16 +33,15 @@ class ServeRequest:
     source: str = ""
     is_notifying: bool = False
     allows_silences: bool = False
-    """Whether anyone with the token may add and end silences."""
+    """Let anyone with the token add and end silences."""
     snapshot: Path | None = None
-    """Judge this again and again instead of devices: for trials of the server itself."""
+    """Judge this in each round instead of devices: for trials of the server itself."""
 
     @property
     def every_s(self) -> int:
-        """Return the interval in seconds."""
         found = EVERY.fullmatch(self.every)
         if found is None:
-            what = f"--every {self.every!r} is no time"
+            what = f"--every {self.every!r} is not a duration"
             raise UsageError(Problem(what, "use seconds, minutes, hours or days, such as 30s, 15m, 1h or 1d"))
         return int(found["number"]) * UNITS_S[found["unit"]]
 
@@ -50,33 +49,33 @@ class ServeRequest:
         """Refuse at the start what every round would refuse."""
         check_profile(self.profile)
         if self.snapshot is not None and self.lab:
-            raise UsageError(Problem("the lab and a snapshot are two places to read from", "choose one"))
+            raise UsageError(Problem("facts come either from the lab or from a snapshot", "drop one of the options"))
         if self.snapshot is not None and not self.snapshot.exists():
             raise UsageError(Problem(f"there is no snapshot {self.snapshot}", "netkit snapshot writes one"))
         if self.backup is not None and not (self.backup.is_dir() or self.backup.absolute().parent.is_dir()):
-            raise UsageError(Problem(f"there is no folder {self.backup.parent} for --backup", "make it first"))
+            raise UsageError(Problem(f"there is no folder {self.backup.parent} for --backup", "create it first"))
 
     def check(self, metrics: Path, report: Path) -> list[str]:
-        """Return the command line of a check that leaves metrics and a report."""
-        found = [*_netkit("check"), *self._of_fabric(), "--store", "--since=last", "--changes"]
-        found += [
-            f"--metrics={metrics}",
-            f"--report={report}",
-            f"--window={self.window_s}",
-            f"--profile={self.profile}",
-        ]
-        return [*found, *self._read(), *self._bounds()]
+        words = [*_netkit("check"), *self._of_fabric(), "--store", "--since=last", "--changes"]
+        words += [f"--metrics={metrics}", f"--report={report}"]
+        words += [f"--window={self.window_s}", f"--profile={self.profile}"]
+        if self.source:
+            words.append(f"--source={self.source}")
+        if self.snapshot is not None:
+            words.append(f"--from={self.snapshot}")
+        if self.is_notifying:
+            words.append("--notify")
+        if self.every_s >= SHORTEST_BOUNDED_S:  # end in time for the next check
+            words.append(f"--deadline={min(self.every_s * 4 // 5, LONGEST_S)}s")
+        return words
 
     def saving(self) -> list[str]:
-        """Return the command line of a backup."""
         return [*_netkit("backup"), *self._of_fabric(), f"--out={self.backup}"]
 
     def report(self, run: str, out: Path) -> list[str]:
-        """Return the command line of the report on a run."""
         return [*_netkit("report"), run, *self._of_fabric(), "--store", "--format=json", f"--out={out}"]
 
     def silencing(self, words: Sequence[str]) -> list[str]:
-        """Return the command line of `netkit silence` with some arguments."""
         verb, *rest = words
         lab = () if not self.lab or verb == "end" else (f"--lab={self.lab}",)
         return [*_netkit("silence"), verb, f"--fabric={self.folder}", *lab, *rest]
@@ -85,19 +84,6 @@ class ServeRequest:
         yield f"--fabric={self.folder}"
         if self.lab:
             yield f"--lab={self.lab}"
-
-    def _bounds(self) -> Iterator[str]:
-        """Yield what has a check end in time for the next one."""
-        if self.is_notifying:
-            yield "--notify"
-        if self.every_s >= SHORTEST_BOUNDED_S:
-            yield f"--deadline={min(self.every_s * 4 // 5, LONGEST_S)}s"
-
-    def _read(self) -> Iterator[str]:
-        if self.source:
-            yield f"--source={self.source}"
-        if self.snapshot is not None:
-            yield f"--from={self.snapshot}"
 
 
 def _netkit(verb: str) -> tuple[str, ...]:

@@ -3,7 +3,7 @@
 import re
 import sys
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -33,7 +33,7 @@ LENGTH = re.compile(r"(?P<number>[1-9]\d{0,3})(?P<unit>[mhdw])")
 UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 HEAD = ("ID", "KIND", "STATE", "CHECK", "WHERE", "UNTIL", "BY", "WHY", "TICKET")
 MOST = 100
-"""So many findings are acknowledged at once."""
+"""The limit of findings to acknowledge at once."""
 Values = dict[str, edit.Plain]
 
 
@@ -54,9 +54,9 @@ def add(
     project = open_project(folder, lab)
     values: Values = {"check": _parts(name), "where": _parts(subject)}
     values |= {"from": _time("--from", begin)} if begin else {}
-    values |= {"until": _time("--until", until), **_said(project, by, reason, ticket)}
+    values |= {"until": _time("--until", until), **_provenance(project, by, reason, ticket)}
     values |= {"everything": True} if everything else {}
-    _tell("added", edit.add(project.folder, "silences", values, known_of(project), time.time()))
+    _report("added", edit.add(project.folder, "silences", values, known_of(project), time.time()))
 
 
 def ack(
@@ -72,63 +72,57 @@ def ack(
     lab: str,
     store: str,
 ) -> None:
-    """Acknowledge what the last stored run found, or with a verdict whatever is no worse."""
+    """Acknowledge what the last stored run found, or with `verdict` anything up to that verdict."""
     project = open_project(folder, lab)
     source = source_of(project)
     if verdict not in {"", "warn", "fail"}:
-        raise UsageError(Problem(f"no verdict {verdict!r}", "use warn or fail"))
+        raise UsageError(Problem(f"unknown verdict {verdict!r}", "use warn or fail"))
     faults = (
         [{"check": name, "where": subject, "verdict": verdict}] if verdict else _found(name, subject, source, store)
     )
     ends: Values = {"until": _time("--until", until)} if until else {}
-    said = {"from": stamp(datetime.now(UTC)), **ends, **_said(project, by, reason, ticket)}
+    values = {"from": stamp(datetime.now(UTC)), **ends, **_provenance(project, by, reason, ticket)}
     known = known_of(project)
     for fault in faults:
-        _tell("added", edit.add(project.folder, "acknowledgements", {**fault, **said}, known, time.time()))
+        _report("added", edit.add(project.folder, "acknowledgements", {**fault, **values}, known, time.time()))
 
 
 def show(folder: Path, *, lab: str, store: str, output: str) -> None:
-    """List what is silenced, and how each entry stands."""
+    """List the silences and their states."""
     check_format(output)
     project = open_project(folder, lab)
     source = source_of(project)
     silences = load(project.folder)
     check(silences, known_of(project), time.time())
     found = silences.of_lab(source.lab)
-    nothing = Judgement((), ())
-    standing = states(found, nothing, time.time(), _healed(found, source, store), is_whole=False)
+    ended: frozenset[str] = frozenset()
+    with suppress(NetkitError), open_store(place_of(store or "."), is_new_allowed=False) as opened:
+        ended = healed(opened.silences(source), found)
+    current = states(found, Judgement((), ()), time.time(), ended, is_whole=False)
     if output == "json":
-        write_json([{**silence_document(one), "findings": None} for one in standing])
-    elif standing:
-        sys.stdout.write(columns([_row(one.silence, one.state) for one in standing], HEAD))
+        write_json([{**silence_document(one), "findings": None} for one in current])
+    elif current:
+        sys.stdout.write(columns([_row(one.silence, one.state) for one in current], HEAD))
     else:
         others = len(silences.found.entries)  # found is empty
-        whom = "the fabric itself or other labs" if source.lab else "labs, which --lab lists"
-        beside = f"; {others} in {silences.file} for {whom}" if others else ""
+        owners = "the fabric itself or other labs" if source.lab else "labs, which --lab lists"
+        beside = f"; {others} in {silences.file} for {owners}" if others else ""
         sys.stdout.write(f"nothing of {project.fabric.name} is silenced{beside}\n")
 
 
 def end(folder: Path, name: str) -> None:
-    """End a silence or an acknowledgement."""
     home = open_project(folder).loaded.folder
-    _tell("ended", edit.end(home, name))
+    _report("ended", edit.end(home, name))
 
 
 def _row(one: Silence, state: str) -> tuple[str, ...]:
-    until = "it is well" if one.until_s is None else moment(one.until_s)
+    until = "it passes" if one.until_s is None else moment(one.until_s)
     return (one.id, one.kind, state, *one.about.split(" on ", 1), until, one.by, one.why, one.ticket)
 
 
-def _healed(found: Iterable[Silence], source: Source, store: str) -> frozenset[str]:
-    """Return the acknowledgements that have ended, where a store knows."""
-    with suppress(NetkitError), open_store(place_of(store or "."), is_new_allowed=False) as opened:
-        return healed(opened.silences(source), found)
-    return frozenset()
-
-
-def _tell(what: str, entry: AnyEntry) -> None:
+def _report(what: str, entry: AnyEntry) -> None:
     one = entry.silence()
-    until = "until it is well" if one.until_s is None else f"until {moment(one.until_s)}"
+    until = "until it passes" if one.until_s is None else f"until {moment(one.until_s)}"
     sys.stdout.write(f"{one.id}: {what}: {one.kind} of {one.about} {until}\n")
 
 
@@ -137,14 +131,14 @@ def _parts(text: str) -> edit.Plain:
     return text if len(found) < 2 else found
 
 
-def _said(project: Project, by: str, reason: str, ticket: str) -> Values:
+def _provenance(project: Project, by: str, reason: str, ticket: str) -> Values:
     values: Values = {"by": by or who(), "why": reason}
     values |= {"ticket": ticket} if ticket else {}
     return values | ({"lab": project.lab} if project.lab else {})
 
 
 def _time(option: str, text: str) -> str:
-    """Return a time as the file holds it: that which is given, or so long from now."""
+    """Parse an absolute time or a duration from now, and format it for the file."""
     found = LENGTH.fullmatch(text)
     if found is not None:
         return stamp(datetime.now(UTC) + timedelta(**{UNITS[found["unit"]]: int(found["number"])}))
@@ -159,28 +153,28 @@ def _time(option: str, text: str) -> str:
 
 
 def stamp(at: datetime) -> str:
-    """Return a time as the file holds it."""
+    """Format a time for the file."""
     return at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def _found(name: str, subject: str, source: Source, store: str) -> list[Values]:
-    """Return what the last stored run found there, each to be acknowledged by itself."""
-    remedy = "keep a run with netkit check --store, or say how bad it may be with --verdict warn or fail"
+    """Return the findings of the last stored run, each as its own acknowledgement."""
+    remedy = "store a run with netkit check --store, or set the worst accepted verdict with --verdict warn or fail"
     with open_store(place_of(store or "."), is_new_allowed=False) as opened:
         run = next(iter(opened.runs(source, 1)), None)
         if run is None:
-            raise UsageError(Problem(f"no run of checks on {source.fabric} is stored", remedy))
+            raise UsageError(Problem(f"no stored run of checks on {source.fabric}", remedy))
         judgement = opened.judgement(run)
     found = list(faults(judgement, name, Subject.of(subject), run.layers))
     if not found:
-        raise UsageError(Problem(f"the last run, {run.name}, found nothing wrong by {name} on {subject}", remedy))
+        raise UsageError(Problem(f"the last run, {run.name}, has no failure of {name} on {subject}", remedy))
     if len(found) > MOST:
         raise UsageError(Problem(f"{len(found)} findings are too many to acknowledge", "name a place, or silence them"))
     return found
 
 
 def faults(judgement: Judgement, name: str, subject: Subject, layers: Layers) -> Iterator[Values]:
-    """Yield what is wrong by checks at places, as an acknowledgement names it."""
+    """Yield the failures of checks at places, in the form of acknowledgements."""
     named = heads(judgement.findings, layers)
     groups: dict[tuple[str, str], list[Finding]] = {}
     for one in judgement.findings:

@@ -27,7 +27,7 @@ def run(
     light: bool,
     source: str,
 ) -> int:
-    """Save what the devices are like; return 4 when one could not be reached."""
+    """Save the facts of devices; return 4 if one could not be reached."""
     check_place(out)
     project = open_project(folder, lab)
     warn(project)
@@ -38,7 +38,7 @@ def run(
 
 
 def tell(found: Snapshot, out: Path) -> int:
-    """Say what was saved; return 4 when a device could not be reached."""
+    """Report what was saved; return 4 if a device could not be reached."""
     missed = [one for one in found.devices.values() if one.failure]
     sys.stdout.write(f"{out}: {counted(len(found.devices) - len(missed), 'device')} of {found.fabric}\n")
     for one in missed:
@@ -47,13 +47,13 @@ def tell(found: Snapshot, out: Path) -> int:
 
 
 def check_place(out: Path) -> None:
-    """Refuse a file that cannot be written before any device is asked, which may take minutes."""
+    """Refuse an unwritable file before any device is read, which may take minutes."""
     if out.is_dir() or not os.access(out.parent, os.W_OK):
-        reason = "it is a folder" if out.is_dir() else f"nothing can be written to {out.parent}"
+        reason = "it is a folder" if out.is_dir() else f"{out.parent} is not writable"
         raise OutputError(Problem(f"{out} cannot be written: {reason}", "name another file with -o"))
 
 
 def save(found: Snapshot, out: Path) -> None:
-    """Write a snapshot, all of it or nothing; what leads to a pipe or a device stays what it is."""
+    """Write a snapshot completely or not at all; pipes and devices are written in place."""
     data = serial.dump(found)
     write_named(out, gzip.compress(data, mtime=0) if out.suffix == ".gz" else data)

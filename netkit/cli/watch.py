@@ -9,7 +9,7 @@ import shutil
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -35,7 +35,7 @@ from netkit.watch.span import glyphs_for, plain
 from netkit.watch.view_state import ViewState, shown
 
 STREAMS = "gnmi"
-"""The source through which devices stream counters."""
+"""The source of facts that streams counters."""
 Listen = Callable[[ViewSubject, float, Callable[[Sample], None], threading.Event], None]
 UNREACHED = 4
 FORMATS = ("text", "json")
@@ -43,53 +43,53 @@ LENGTH = re.compile(r"(?P<number>[1-9]\d{0,5})(?P<unit>[smh]?)")
 UNITS = {"": 1, "s": 1, "m": 60, "h": 3600}
 FOR_EVER_S = float("inf")
 SETTLED_SAMPLES = 2
-"""So many samples make the first rates."""
+"""Samples that the first rates need."""
 LONGEST_ONCE_S = 20.0
 NAP_S = 0.1
 WIDTH = 120
 """Columns where there is no terminal."""
 
 
-def length_of(asked: WatchRequest) -> float:
-    """Return how long to watch; for ever by default."""
-    found = LENGTH.fullmatch(asked.length)
-    if asked.length and found is None:
-        raise UsageError(Problem(f"--for {asked.length!r} is no length of time", "write it like 10s, 5m or 1h"))
+def length_of(request: WatchRequest) -> float:
+    """Return how long to watch; infinite by default."""
+    found = LENGTH.fullmatch(request.length)
+    if request.length and found is None:
+        raise UsageError(Problem(f"--for {request.length!r} is not a duration", "write it like 10s, 5m or 1h"))
     return int(found["number"]) * UNITS[found["unit"]] if found else FOR_EVER_S
 
 
-def run(asked: WatchRequest) -> int:
-    """Watch counters as asked; return 4 when no device answered."""
-    _refuse(asked)
-    gc.enable()  # this runs for hours, and what fails on the way leaves circles behind
-    if asked.replay is not None:
-        return _replayed(asked, asked.replay)
-    return _live(asked)
+def run(request: WatchRequest) -> int:
+    """Watch counters; return 4 if no device answered."""
+    _refuse(request)
+    gc.enable()  # this runs for hours, and failures leave reference cycles
+    if request.replay is not None:
+        return _replayed(request, request.replay)
+    return _live(request)
 
 
-def _refuse(asked: WatchRequest) -> None:
-    if asked.output not in FORMATS:
-        raise UsageError(Problem(f"no output format {asked.output!r}", f"use one of {', '.join(FORMATS)}"))
-    if asked.replay is not None and (asked.record is not None or asked.limit or asked.lab or asked.source):
-        what = "--replay shows a record as it was: no --record, --limit, --lab or --source beside it"
-        raise UsageError(Problem(what, "leave them out; / filters"))
-    if asked.replay is None and asked.folder is None:
-        raise UsageError(Problem("which fabric?", "give --fabric, or a record with --replay"))
-    is_short = asked.is_once or length_of(asked) < FOR_EVER_S
-    if asked.output == "json" and not is_short:
-        raise UsageError(Problem("--format json is for a watch that ends", "give --for 10s or --once"))
+def _refuse(request: WatchRequest) -> None:
+    if request.output not in FORMATS:
+        raise UsageError(Problem(f"unknown format {request.output!r}", f"use one of {', '.join(FORMATS)}"))
+    if request.replay is not None and (request.record is not None or request.limit or request.lab or request.source):
+        what = "--replay shows a whole record: --record, --limit, --lab and --source do not apply"
+        raise UsageError(Problem(what, "drop them; press / to filter"))
+    if request.replay is None and request.folder is None:
+        raise UsageError(Problem("no fabric is given", "give --fabric, or a record with --replay"))
+    is_short = request.is_once or length_of(request) < FOR_EVER_S
+    if request.output == "json" and not is_short:
+        raise UsageError(Problem("--format json needs a watch that ends", "give --for 10s or --once"))
     if not is_short and not screen.is_possible():
-        raise UsageError(Problem("this is no terminal to draw on", "give --for 10s or --once"))
+        raise UsageError(Problem("the output is not a terminal", "give --for 10s or --once"))
 
 
-def _live(asked: WatchRequest) -> int:
-    outline, feeds = _of_fabric(asked)
-    record = Record(asked.record, outline) if asked.record is not None else None
+def _live(request: WatchRequest) -> int:
+    outline, feeds = _of_fabric(request)
+    record = Record(request.record, outline) if request.record is not None else None
     board = Board(outline)
     desk = Desk(board, record)
     try:
         with running(feeds, desk):
-            _shown(asked, board, time.time, lambda: _has_ended(asked, board, desk))
+            _shown(request, board, time.time, lambda: _has_ended(request, board, desk))
     finally:
         if record is not None:
             record.close()
@@ -98,13 +98,13 @@ def _live(asked: WatchRequest) -> int:
     return exit_code(board)
 
 
-def _of_fabric(asked: WatchRequest) -> tuple[Outline, Sequence[Feed]]:
-    """Return what is watched, and the feeds of its devices."""
-    project = open_project(asked.folder or Path(), asked.lab)
+def _of_fabric(request: WatchRequest) -> tuple[Outline, Sequence[Feed]]:
+    """Return the ports to watch, and the feeds of their devices."""
+    project = open_project(request.folder or Path(), request.lab)
     warn(project)
     fabric, limits = project.fabric, project.intent.thresholds
-    reached = fleet(project, source=asked.source)
-    devices = select(fabric, asked.limit)
+    reached = fleet(project, source=request.source)
+    devices = select(fabric, request.limit)
     outline = Outline(
         fabric.name,
         wires(fabric, devices),
@@ -113,15 +113,15 @@ def _of_fabric(asked: WatchRequest) -> tuple[Outline, Sequence[Feed]]:
             *(limits.pause_fraction_warn, limits.pause_fraction_fail, limits.pause_rate_warn, limits.pause_rate_fail),
             limits.headroom_warn_percent,
         ),
-        asked.interval_s,
+        request.interval_s,
         reached.lab,
     )
 
-    return outline, [_feed(fabric, device, reached, asked.interval_s) for device in devices]
+    return outline, [_feed(fabric, device, reached, request.interval_s) for device in devices]
 
 
 def _feed(fabric: Fabric, device: Device, reached: Fleet, interval_s: float) -> Feed:
-    """Return what brings the samples of a device: a stream where its source has one, else polling."""
+    """Return the feed of a device: a stream if its source has one, else polling."""
     source = reached.origin(device.platform).source
     if source == STREAMS:
         importlib.import_module("netkit.platforms.gnmi.driver").require_library(device.name)
@@ -133,7 +133,7 @@ def _feed(fabric: Fabric, device: Device, reached: Fleet, interval_s: float) -> 
 
 
 class OnlyStreaming:
-    """A connection of which nothing but listening is left."""
+    """A connection reduced to streaming."""
 
     def __init__(self, viewer: Any) -> None:
         self.open: Callable[[], None] = viewer.open
@@ -141,64 +141,65 @@ class OnlyStreaming:
         self.stream: Listen = viewer.stream
 
 
-def _has_ended(asked: WatchRequest, board: Board, desk: Desk) -> bool:
-    """Whether there is no more to wait for: the record cannot be written, or one frame is all that was asked for."""
+def _has_ended(request: WatchRequest, board: Board, desk: Desk) -> bool:
+    """Report whether to stop: the record cannot be written, or a single frame is complete."""
     if desk.failure is not None:
         return True
-    if not asked.is_once:
+    if not request.is_once:
         return False
     health = board.health(time.time()).values()
     return all(one.samples >= SETTLED_SAMPLES or one.condition.state == "gone" for one in health)
 
 
-def _replayed(asked: WatchRequest, path: Path) -> int:
+def _replayed(request: WatchRequest, path: Path) -> int:
     outline, events = read(path)
     board = Board(outline)
-    is_drawn = not asked.is_once and length_of(asked) == FOR_EVER_S
-    replay = Replay(board, events, asked.speed)
+    is_drawn = not request.is_once and length_of(request) == FOR_EVER_S
+    replay = Replay(board, events, request.speed)
     if is_drawn:
-        screen.show(board, lambda: _advanced(replay), lambda: False, FOR_EVER_S)
+
+        def advance() -> float:
+            now_s = replay.now_s()
+            replay.advance(now_s)
+            return now_s
+
+        screen.show(board, advance, lambda: False, FOR_EVER_S)
         return exit_code(board)
-    until_s = FOR_EVER_S if asked.is_once else replay.began_s + length_of(asked)
+    until_s = FOR_EVER_S if request.is_once else replay.began_s + length_of(request)
     replay.advance(until_s)
-    _print(asked, board, replay.now_s() if replay.is_over else until_s)
+    _print(request, board, replay.now_s() if replay.is_over else until_s)
     return exit_code(board)
 
 
-def _advanced(replay: Replay) -> float:
-    now_s = replay.now_s()
-    replay.advance(now_s)
-    return now_s
-
-
-def _shown(asked: WatchRequest, board: Board, now_s: Callable[[], float], has_ended: Callable[[], bool]) -> None:
-    """Draw until the user has seen enough, or let the time pass and print what was seen."""
-    length_s = min(length_of(asked), LONGEST_ONCE_S if asked.is_once else FOR_EVER_S)
-    if length_s == FOR_EVER_S or (screen.is_possible() and not asked.is_once and asked.output == "text"):
+def _shown(request: WatchRequest, board: Board, now_s: Callable[[], float], has_ended: Callable[[], bool]) -> None:
+    """Draw until the user quits, or wait and print the result."""
+    length_s = min(length_of(request), LONGEST_ONCE_S if request.is_once else FOR_EVER_S)
+    if length_s == FOR_EVER_S or (screen.is_possible() and not request.is_once and request.output == "text"):
         screen.show(board, now_s, has_ended, length_s)
         return
     ends_s = time.monotonic() + length_s
     while time.monotonic() < ends_s and not has_ended():
         time.sleep(NAP_S)
-    _print(asked, board, now_s())
+    _print(request, board, now_s())
 
 
-def _print(asked: WatchRequest, board: Board, now_s: float) -> None:
-    if asked.output == "json":
+def _print(request: WatchRequest, board: Board, now_s: float) -> None:
+    if request.output == "json":
         sys.stdout.write(json.dumps(result(board, now_s), indent=1) + "\n")
         return
-    width = shutil.get_terminal_size((WIDTH, 24)).columns if sys.stdout.isatty() or os.environ.get("COLUMNS") else WIDTH
+    has_width = sys.stdout.isatty() or os.environ.get("COLUMNS")
+    width = shutil.get_terminal_size((WIDTH, 24)).columns if has_width else WIDTH
     scene = board.view(now_s, screen.clock(now_s))
     sys.stdout.write(plain(unbounded(scene, ViewState(), width, glyphs_for(sys.stdout.encoding))))
 
 
 def exit_code(board: Board) -> int:
-    """Return what a watch ends with: 4 when no device answered."""
+    """Return 4 if no device answered, else 0."""
     return 0 if any(one.samples for one in board.health(0).values()) else UNREACHED
 
 
 def result(board: Board, now_s: float) -> Mapping[str, Any]:
-    """Return devices and ports, what is wrong first; what is not known is null."""
+    """Return devices and ports, the worst first; unknown values are null."""
     scene = board.view(now_s)
     return {
         "fabric": scene.outline.fabric,
@@ -215,15 +216,14 @@ def _device(one: Health) -> Mapping[str, Any]:
 
 
 def _port(row: Row) -> Mapping[str, Any]:
-    points = row.track.since(0)
+    highest: dict[str, float | None] = {}
+    for name in PortReading._fields:
+        values = (getattr(point.reading, name) for point in row.track.since(0))
+        highest[name] = max((value for value in values if value is not None), default=None)
     return {
         **row.wire._asdict(),
         "what": WORDS[row.severity.level],
         "level": row.severity.level.name.lower(),
         "last": row.reading._asdict(),
-        "highest": {name: _highest(getattr(point.reading, name) for point in points) for name in PortReading._fields},
+        "highest": highest,
     }
-
-
-def _highest(values: Iterable[float | None]) -> float | None:
-    return max((value for value in values if value is not None), default=None)

@@ -1,1 +1,1 @@
-"""What a verb says and how it is spoken to: text, progress, live screens, questions, Ctrl-C."""
+"""The terminal: text, progress, live screens, questions, Ctrl-C."""

@@ -1,4 +1,4 @@
-"""Problems where a pull request shows them: at their line, in the words GitHub Actions reads from a log."""
+"""Problems at their line in a pull request, as workflow commands of GitHub Actions."""
 
 import os
 import sys
@@ -14,22 +14,22 @@ IN_PROPERTIES = {**IN_VALUES, ":": "%3A", ",": "%2C"}
 
 
 def annotate(problems: Iterable[Problem]) -> None:
-    """Say problems that have a place once more for GitHub Actions; elsewhere, nothing."""
+    """Print problems that have a file as annotations, if this runs in GitHub Actions."""
     if os.environ.get("GITHUB_ACTIONS") != "true":
         return
+    workspace = os.environ.get("GITHUB_WORKSPACE", "")
+    root = Path(workspace).resolve() if workspace else None
     for problem in problems:
-        if problem.file:
-            sys.stderr.write(f"{command(replace(problem, file=_as_github_calls_it(problem.file)))}\n")
-
-
-def _as_github_calls_it(file: str) -> str:
-    """Return a file as the repository calls it, wherever in it netkit is run."""
-    path, root = Path(file).resolve(), os.environ.get("GITHUB_WORKSPACE", "")
-    return str(path.relative_to(Path(root).resolve())) if root and path.is_relative_to(Path(root).resolve()) else file
+        if not problem.file:
+            continue
+        path, file = Path(problem.file).resolve(), problem.file
+        if root is not None and path.is_relative_to(root):
+            file = str(path.relative_to(root))
+        sys.stderr.write(f"{command(replace(problem, file=file))}\n")
 
 
 def command(problem: Problem) -> str:
-    """Return the workflow command that puts a problem at its line."""
+    """Return the workflow command that attaches a problem to its line."""
     text = f"{problem.message}; {problem.remedy}" if problem.remedy else problem.message
     line = f",line={problem.line}" if problem.line else ""
     level = LEVELS.get(problem.severity, "warning")

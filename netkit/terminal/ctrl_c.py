@@ -1,4 +1,4 @@
-"""Ctrl-C: it ends a verb by an exception wherever it comes, and whatever becomes of the exception there."""
+"""Ctrl-C ends a verb by an exception, wherever it comes and even if that exception is lost."""
 
 import signal
 import sys
@@ -13,20 +13,19 @@ AGAIN_S = 0.05
 
 
 class CtrlC:
-    """Hears Ctrl-C for the length of a block, unless somebody else does: nohup has it ignored."""
+    """Handles Ctrl-C during a block, unless it is ignored, as under nohup."""
 
     is_heard = False
-    """Whether an error may have been an interrupt: a class that is being made turns one into its own."""
+    """Whether an error may stem from an interrupt: class creation wraps one in an error of its own."""
 
     def __enter__(self) -> Self:
-        """Begin to hear."""
         if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
             signal.signal(signal.SIGINT, self._heard)
             sys.unraisablehook = self._lost
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Nothing is left to say: another one ends at once, without a word."""
+        """Restore the default: another Ctrl-C ends the process at once."""
         if signal.getsignal(signal.SIGINT) == self._heard:
             signal.signal(signal.SIGINT, signal.SIG_DFL)
 
@@ -35,7 +34,7 @@ class CtrlC:
         raise Interrupted
 
     def _lost(self, lost: "sys.UnraisableHookArgs") -> None:
-        """Raise once more what came while Python was where nothing can be raised, as in a weak reference's end."""
+        """Raise the signal again if it came where Python cannot raise, as in a weak reference's callback."""
         if lost.exc_type is Interrupted:
             threading.Timer(AGAIN_S, signal.raise_signal, (signal.SIGINT,)).start()
         else:

@@ -1,4 +1,4 @@
-"""What a deploy shows while it runs: a live table on a terminal, plain lines elsewhere."""
+"""The progress of a deploy: a live table on a terminal, plain lines elsewhere."""
 
 import sys
 import threading
@@ -22,25 +22,25 @@ if TYPE_CHECKING:
 
 MOST_ROWS = 24
 WORDS = {
-    Phase.PREFLIGHT: "looking",
+    Phase.PREFLIGHT: "reading",
     Phase.DRAIN: "draining",
     Phase.LOAD: "loading",
     Phase.COMMIT: "applying",
     Phase.CONNECT: "reconnecting",
     Phase.VERIFY: "verifying",
-    Phase.GATE: "asking for its health",
+    Phase.GATE: "checking its health",
     Phase.CONFIRM: "confirming",
     Phase.UNDRAIN: "ending the drain",
     Phase.WATCH: "watching its traffic",
     Phase.SETTLE: "finding out what it runs",
-    Phase.ROLLBACK: "taking back",
+    Phase.ROLLBACK: "rolling back",
     Phase.END: "done",
 }
 
 
 @contextmanager
 def display(total: int, is_stopping: Callable[[], bool]) -> Iterator[EventHandler]:
-    """Yield what a deploy tells its events to; `is_stopping` says whether the user has asked it to end."""
+    """Yield a receiver of deploy events; `is_stopping` reports whether the user has asked to stop."""
     if not sys.stderr.isatty():
         written = Lines(total)
         with lines(written.now):
@@ -58,7 +58,7 @@ def display(total: int, is_stopping: Callable[[], bool]) -> Iterator[EventHandle
 
 
 class Lines:
-    """A line for each wave that begins and each device that ends."""
+    """Prints a line for each wave that begins and each device that ends."""
 
     def __init__(self, total: int) -> None:
         self._total, self._ended, self._wave = total, 0, -1
@@ -67,11 +67,11 @@ class Lines:
         self._lock = threading.Lock()
 
     def __call__(self, event: DeployEvent) -> None:
-        """Show an event, when it is worth a line."""
+        """Print an event that is worth a line."""
         with self._lock:
             if event.wave != self._wave and event.phase is Phase.PREFLIGHT:
                 self._wave = event.wave
-                what = f"wave {event.wave} of {event.waves}" if event.wave else "looking at every device first"
+                what = f"wave {event.wave} of {event.waves}" if event.wave else "reading every device first"
                 say(sys.stderr, f"{event.at_s:6.1f} s  {what}\n")
             self._phases[event.device] = event.phase
             if event.outcome is not None:
@@ -83,8 +83,8 @@ class Lines:
         """Return how many devices are in which phase."""
         with self._lock:
             phases = Counter(WORDS[phase] for phase in self._phases.values())
-        said = ", ".join(f"{number} {word}" for word, number in phases.items()) or "waiting"
-        return f"{time.monotonic() - self._began_s:6.1f} s  {said}"
+        counts = ", ".join(f"{number} {word}" for word, number in phases.items()) or "waiting"
+        return f"{time.monotonic() - self._began_s:6.1f} s  {counts}"
 
 
 def _line(event: DeployEvent, outcome: DeviceOutcome, number: int, total: int) -> str:
@@ -100,7 +100,7 @@ class DisplayRow:
 
 
 class LiveTable:
-    """Waves, devices, phase and time, redrawn a few times a second."""
+    """Waves, devices, phases and times, redrawn a few times a second."""
 
     def __init__(self, total: int, is_stopping: Callable[[], bool] = bool) -> None:
         self.ended: list[str] = []
@@ -111,7 +111,6 @@ class LiveTable:
         self._lock = threading.Lock()
 
     def __call__(self, event: DeployEvent) -> None:
-        """Take note of an event."""
         with self._lock:
             self._wave, self._waves = event.wave, event.waves
             if event.outcome is not None:
@@ -119,12 +118,11 @@ class LiveTable:
                 self._failed += event.outcome.is_failure
                 self.ended.append(_line(event, event.outcome, len(self.ended) + 1, self._total).rstrip("\n"))
             elif event.phase is Phase.PREFLIGHT and event.wave == 0:
-                self._rows.pop(event.device, None)  # it only gets looked at, and says nothing when that is over
+                self._rows.pop(event.device, None)  # preflight only: no event reports its end
             else:
                 self._rows[event.device] = DisplayRow(event.phase, time.monotonic())
 
     def __rich__(self) -> "Group":
-        """Return the table as it is now."""
         from rich.console import Group  # noqa: PLC0415 (see above)
         from rich.table import Table  # noqa: PLC0415
         from rich.text import Text  # noqa: PLC0415
@@ -132,7 +130,7 @@ class LiveTable:
         now_s = time.monotonic()
         with self._lock:
             rows, ended = dict(self._rows), list(self.ended)
-            step = f"wave {self._wave} of {self._waves}" if self._wave else "looking at every device first"
+            step = f"wave {self._wave} of {self._waves}" if self._wave else "reading every device first"
             head = (
                 f"{step}   {len(ended)} of {self._total} ended, {self._failed} failed   {now_s - self._began_s:.0f} s"
             )

@@ -14,13 +14,13 @@ Item = TypeVar("Item")
 PATIENCE_S = 1.0
 LINE_S = 2.0
 QUIET = threading.Event()
-"""Set where nobody waits: what cron starts mails whatever is written."""
+"""Set for runs without an audience: cron mails whatever is printed."""
 WIDTH = 30
 
 
 @contextmanager
 def progress(title: str, total: int) -> Iterator[Callable[[Iterable[Item]], Iterator[Item]]]:
-    """Yield a function that counts what passes through it, and shows how far it has come."""
+    """Yield a function that counts the items passing through it, and show the progress."""
     with counter(title, total) as count:
 
         def shown(items: Iterable[Item]) -> Iterator[Item]:
@@ -33,7 +33,7 @@ def progress(title: str, total: int) -> Iterator[Callable[[Iterable[Item]], Iter
 
 @contextmanager
 def counter(title: str, total: int) -> Iterator[Callable[[], None]]:
-    """Yield a function that is called for each thing done, from any thread."""
+    """Yield a function to call for each item done, from any thread."""
     started = time.monotonic()
     is_terminal = sys.stderr.isatty()
     lock = threading.Lock()
@@ -60,7 +60,7 @@ def counter(title: str, total: int) -> Iterator[Callable[[], None]]:
 
 @contextmanager
 def lines(line: Callable[[], str]) -> Iterator[None]:
-    """Write how far something is every two seconds, where no terminal shows it."""
+    """Print the progress every two seconds where no terminal shows it."""
     ended = threading.Event()
 
     def write() -> None:

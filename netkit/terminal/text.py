@@ -1,4 +1,4 @@
-"""Plain text: lines whose reader may be gone, aligned columns, CSV, JSON, and a question."""
+"""Plain text: output that survives a closed reader, CSV, JSON, and a question."""
 
 import csv
 import json
@@ -12,7 +12,7 @@ from netkit.errors import Problem, UsageError
 
 
 def say(stream: TextIO, text: str) -> None:
-    """Write; once the reader has closed, nothing more is written there, and only the exit code reports."""
+    """Write a text; once the reader has closed, discard all further output."""
     try:
         stream.write(text)
         stream.flush()
@@ -23,13 +23,12 @@ def say(stream: TextIO, text: str) -> None:
 
 
 class OutputStream:
-    """A stream for what writes by itself: as `say`, it goes on when its reader has closed."""
+    """A stream for libraries that write by themselves: like `say`, it survives a closed reader."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
 
     def write(self, text: str) -> int:
-        """Write a text."""
         say(self._stream, text)
         return len(text)
 
@@ -64,17 +63,17 @@ def _plain(value: object) -> object:
 
 
 def check_format(output: str) -> None:
-    """Refuse an output format netkit does not have."""
+    """Refuse any output format but text and json."""
     if output not in {"text", "json"}:
-        raise UsageError(Problem(f"no output format {output!r}", "use text or json"))
+        raise UsageError(Problem(f"unknown format {output!r}", "use text or json"))
 
 
 def is_agreed(question: str, *, yes: bool) -> bool:
-    """Return whether the user agrees; without a terminal nobody can be asked, and --yes has to say it."""
+    """Ask the user; without a terminal, --yes is required."""
     if yes:
         return True
     if not sys.stdin.isatty():
-        raise UsageError(Problem(f"{question} Nobody is there to ask", "say --yes"))
+        raise UsageError(Problem(f"{question} There is no terminal to ask on", "use --yes"))
     sys.stdout.flush()
     sys.stderr.write(f"{question} [y/N] ")
     sys.stderr.flush()

@@ -1,4 +1,4 @@
-"""Files that others read at any time: the one that was there, or the one that is written now, never a part."""
+"""Files that may be read at any time: a reader sees the old or the new content, never a part."""
 
 import os
 from contextlib import suppress
@@ -8,10 +8,11 @@ from netkit.errors import OutputError, Problem
 
 
 def write_named(file: Path, content: str | bytes) -> None:
-    """Write a file that a user named: in one step, through a link, and into a pipe or a device rather than over it."""
+    """Write a file the user named: atomically and through links; pipes and devices are written, not replaced."""
     data = content.encode() if isinstance(content, str) else content
+    is_stream = file.exists() and not file.is_file() and not file.is_dir()  # a pipe, or a device such as /dev/null
     try:
-        if _is_stream(file):
+        if is_stream:
             file.write_bytes(data)
         else:
             _replace(file.resolve(), data)
@@ -20,17 +21,12 @@ def write_named(file: Path, content: str | bytes) -> None:
 
 
 def write_whole(file: Path, text: str) -> bool:
-    """Write a file only when it says something else; return whether it did."""
-    with suppress(OSError):  # what cannot be read may still be written
+    """Write a file only if its content changes; return whether it did."""
+    with suppress(OSError):  # an unreadable file may still be writable
         if file.is_file() and file.read_bytes() == text.encode():
             return False
     write_named(file, text)
     return True
-
-
-def _is_stream(file: Path) -> bool:
-    """Whether a name leads to a pipe or a device, /dev/null say: putting a file in its place would break others."""
-    return file.exists() and not file.is_file() and not file.is_dir()
 
 
 def _replace(file: Path, data: bytes) -> None:

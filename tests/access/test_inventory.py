@@ -57,7 +57,7 @@ def test_nornir_runs_on_the_fabric_by_the_name_of_the_plugin(fabric: Path) -> No
 
 
 def test_a_lab_that_does_not_run_is_refused(fabric: Path) -> None:
-    with pytest.raises(LabError, match="no lab other runs"):
+    with pytest.raises(LabError, match="the lab other does not run"):
         NetkitInventory(str(fabric), lab="other").load()
 
 

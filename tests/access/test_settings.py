@@ -84,7 +84,7 @@ def test_mistakes_about_snmp_are_told(head: str, snmp: str, why: str, tmp_path: 
         ("{shield: tls}", "gnmi.shield: 'tls'"),
         ("{paths: [interfaces]}", "gnmi.paths: 'interfaces' is no path"),
         ("{paths: ['A:/a', 'B:/b']}", "gnmi.paths: names paths of several databases"),
-        ("{password: word-of-ours}", "gnmi.password: must not be written out here"),
+        ("{password: word-of-ours}", "gnmi.password: must not be written into this file"),
     ],
 )
 def test_mistakes_about_gnmi_are_told(gnmi: str, why: str, tmp_path: Path) -> None:
@@ -112,13 +112,13 @@ def test_a_platform_may_be_looked_at_in_its_own_way(tmp_path: Path) -> None:
     ],
 )
 def test_a_secret_in_the_file_is_refused_and_not_repeated(tmp_path: Path, text: str) -> None:
-    with pytest.raises(AccessError, match="must not be written out here; say where it comes from") as caught:
+    with pytest.raises(AccessError, match="must not be written into this file; say where it comes from") as caught:
         settings.load(written(tmp_path, text))
     assert "word-of-ours" not in str(caught.value)
 
 
 def test_a_transport_a_platform_does_not_speak_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(AccessError, match=r"access\.yaml:1: platforms: eos does not speak ssh; use eapi"):
+    with pytest.raises(AccessError, match=r"access\.yaml:1: platforms: eos does not support ssh; use eapi"):
         settings.load(written(tmp_path, "platforms:\n  eos: {transport: ssh}\n"))
 
 
@@ -160,7 +160,7 @@ def test_what_a_failing_command_prints_is_not_shown(capfd: pytest.CaptureFixture
     with pytest.raises(AccessError) as caught:
         read(SecretSource(command="sh -c 'printf hidden-; echo word; exit 3'"), "the password of ops", "ops")
     assert "hidden-word" not in str(caught.value) + "".join(capfd.readouterr())
-    assert str(caught.value).startswith("the password of ops is not to be had: `sh -c")
+    assert str(caught.value).startswith("the password of ops is not available: `sh -c")
 
 
 def test_a_keyring_is_asked_when_one_is_installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -98,12 +98,12 @@ def test_what_access_yaml_names_is_fetched_once_for_all_devices(tmp_path: Path) 
 
 def test_a_secret_that_is_not_to_be_had_is_named() -> None:
     where = Origin("snmp", settings(snmp={"community": {"env": "NOT_SET"}}).snmp)
-    with pytest.raises(AccessError, match="the SNMP community is not to be had: NOT_SET is not set"):
+    with pytest.raises(AccessError, match="the SNMP community is not available: NOT_SET is not set"):
         credentials("leaf01", SecretStore(), where)
 
 
 def test_without_any_community_or_user_the_remedy_is_told() -> None:
-    with pytest.raises(AccessError, match="leaf01: no SNMP community and no user is known; name a community"):
+    with pytest.raises(AccessError, match="leaf01: no SNMP community or user is configured; name a community"):
         credentials("leaf01", SecretStore(), Origin("snmp"))
 
 

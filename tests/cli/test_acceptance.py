@@ -133,7 +133,7 @@ def test_the_launcher_of_kubernetes_runs_every_step_with_the_settings_of_the_des
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["cron"], "error: no kind of job 'cron'; use slurm or mpijob\n"),
+        (["cron"], "error: unknown kind of job 'cron'; use slurm or mpijob\n"),
         (
             ["slurm", "--limit", "gpu01"],
             "error: a test of the network needs two hosts or more; choose more with --limit\n",

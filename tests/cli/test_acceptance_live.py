@@ -34,7 +34,7 @@ def asked(up: RunningLab, out: Path, *more: str) -> tuple[int, str, str]:
 def test_the_plan_comes_first_and_nothing_runs_unless_somebody_agrees(up: RunningLab, tmp_path: Path) -> None:
     out = tmp_path / "results.txt"
     assert asked(up, out, "--dry-run") == (0, PLAN, "")
-    refused = "error: Run them? Jobs that run meanwhile are slowed down. Nobody is there to ask; say --yes\n"
+    refused = "error: Run them? Jobs that run meanwhile are slowed down. There is no terminal to ask on; use --yes\n"
     assert asked(up, out) == (3, PLAN, refused)
     assert not out.exists()
 

@@ -57,7 +57,7 @@ def test_a_device_that_does_not_answer_keeps_its_backup(lab: RunningLab, tmp_pat
     assert done.returncode == 4
     assert done.stdout == "small: 5 devices saved, nothing changed\n"
     assert done.stderr.startswith("not saved: leaf02: ")
-    assert done.stderr.endswith("; what was saved before stays\n")
+    assert done.stderr.endswith("; its earlier backup stays\n")
     assert (out / "leaf02.conf").read_text(encoding="utf-8") == before
 
 

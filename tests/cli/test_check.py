@@ -72,12 +72,15 @@ def test_a_check_leaves_the_report_that_netkit_report_makes(place: tuple[Path, P
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--format", "xml"], "error: no output format 'xml'; use one of text, json, junit, markdown\n"),
+        (["--format", "xml"], "error: unknown format 'xml'; use one of text, json, junit, markdown\n"),
         (["--profile", "huge"], "error: no profile 'huge'; use light or full\n"),
-        (["--lab"], "error: the lab and a snapshot are two places to read from; choose one\n"),
-        (["--rdma"], "error: --rdma asks hosts to measure, and a snapshot has none; leave one of them away\n"),
-        (["--report", "r.txt"], "error: --report r.txt is neither a page nor data; end its name with .html or .json\n"),
-        (["--list", "--format", "junit"], "error: --list is no judgement to show as junit; use text or json\n"),
+        (["--lab"], "error: facts come either from the lab or from a snapshot; drop one of the options\n"),
+        (["--rdma"], "error: --rdma measures on hosts, so it cannot use a snapshot; drop one of the options\n"),
+        (
+            ["--report", "r.txt"],
+            "error: --report r.txt has an unknown suffix; end the name with .html or .json\n",
+        ),
+        (["--list", "--format", "junit"], "error: --list cannot be printed as junit; use text or json\n"),
         (["nothing"], "error: no check 'nothing'; use one of "),
     ],
 )
@@ -92,7 +95,7 @@ def test_a_snapshot_of_another_fabric_is_refused(place: tuple[Path, Path]) -> No
     _, file = place
     done = run("check", "--fabric", ROOT / "inventory" / "reference", "--from", file)
     assert done.returncode == 3
-    assert "is of the fabric small, not of reference" in done.stderr
+    assert "belongs to the fabric small, not to reference" in done.stderr
 
 
 def pytests(*arguments: str | Path, cwd: Path) -> subprocess.CompletedProcess[str]:
@@ -158,22 +161,22 @@ def test_a_new_check_comes_with_its_test_and_runs(place: tuple[Path, Path], tmp_
         f"error: {fabric}/checks/our_names.py exists; choose another name\n",
     )
     bad = run("check", "--new", "../x", "--fabric", fabric)
-    assert bad.stderr == "error: '../x' is no name for a check; use a word of small letters, digits and dashes\n"
+    assert bad.stderr == "error: '../x' is not a valid name for a check; use lower-case letters, digits and dashes\n"
 
 
 def test_a_deadline_that_is_no_time_is_refused(place: tuple[Path, Path]) -> None:
     fabric, file = place
     done = run("check", "links.up", "--fabric", fabric, "--from", file, "--deadline", "soon")
-    assert_refused(done, "--deadline 'soon' is no time")
+    assert_refused(done, "--deadline 'soon' is not a duration")
 
 
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("", "'' is no name for a check"),
-        ("bgp", "netkit has checks in bgp.py, and yours would take the place of them all"),
-        ("test-links", "a file test_links.py is taken for no check"),
-        ("conftest", "a file conftest.py is taken for no check"),
+        ("", "'' is not a valid name for a check"),
+        ("bgp", "netkit has checks in bgp.py, and your file would replace them all"),
+        ("test-links", "a file test_links.py is not read as a check"),
+        ("conftest", "a file conftest.py is not read as a check"),
     ],
 )
 def test_a_new_check_hides_none_and_is_found(name: str, message: str, tmp_path: Path) -> None:

@@ -28,7 +28,7 @@ def test_a_second_check_ends_at_once_and_says_why(fabric: Path, tmp_path: Path) 
     (tmp_path / "state").mkdir()
     with holding(str(tmp_path / "state" / "store.db")) as other:
         done = check(fabric, seen(BEGAN_S, 5), "load.errors", "--store")
-        what = "another check of small that keeps its run in this store is running"
+        what = "another check of small that uses this store is running"
         assert (done.returncode, done.stdout) == (5, "")
         assert done.stderr == f"error: {what}; nothing was checked; wait for it to finish\n"
         assert check(fabric, seen(BEGAN_S, 5), "load.errors").returncode == 1
@@ -46,7 +46,7 @@ def test_at_the_deadline_devices_are_hung_up_on() -> None:
     with Deadline("1s") as deadline:
         found = collect("ai1", targets[1:], lambda name: deadline.bound(devices[name]), CollectOptions(window_s=0.01))
         late = collect("ai1", targets[:1], lambda name: deadline.bound(devices[name]), CollectOptions())
-    why = "not looked at to the end before the deadline of 1s"
+    why = "not read completely before the deadline of 1s"
     assert (found.snapshot.devices["leaf02"].failure, late.snapshot.devices["leaf01"].failure) == (why, why)
     assert len(found.snapshot.devices["leaf02"].samples) == 1
 
@@ -60,7 +60,7 @@ def test_a_device_that_hangs_leaves_time_for_the_others() -> None:
 @pytest.mark.parametrize("written", ["0m", "10", "1d", "-5m", "soon"])
 def test_a_deadline_that_is_no_time_is_refused(fabric: Path, written: str) -> None:
     assert_refused(
-        run("check", "--fabric", fabric, f"--deadline={written}"), "is no time; use seconds, minutes or hours"
+        run("check", "--fabric", fabric, f"--deadline={written}"), "is not a duration; use seconds, minutes or hours"
     )
 
 

@@ -150,9 +150,9 @@ def test_old_runs_are_dropped(fabric: Path) -> None:
     ("arguments", "message"),
     [
         (["--since=last"], "--since last needs a store; give --store too, or set NETKIT_STORE"),
-        (["--store", "--since=then"], "no run 'then' to judge counters since; use --since last"),
-        (["--store", "--keep=ever"], "--keep 'ever' is no time; use days or hours, such as 90d or 12h"),
-        (["--store=mysql://h/d"], "no store in mysql; use a file, or postgresql://USER@HOST/DATABASE"),
+        (["--store", "--since=then"], "--since 'then' is not supported; use --since last"),
+        (["--store", "--keep=ever"], "--keep 'ever' is not a duration; use days or hours, such as 90d or 12h"),
+        (["--store=mysql://h/d"], "mysql is not supported as a store; use a file, or postgresql://USER@HOST/DATABASE"),
         (["--store=/proc/store.db"], "the store /proc/store.db: unable to open database file; check the path"),
     ],
 )
@@ -163,13 +163,15 @@ def test_what_is_asked_wrongly_is_refused_before_anything_is_judged(
 
 
 def test_history_says_what_it_does_not_find(fabric: Path) -> None:
-    assert_refused(run("history", "--checks", "--fabric", fabric), "no store is there; netkit check --store makes one")
+    assert_refused(
+        run("history", "--checks", "--fabric", fabric), "there is no store; netkit check --store creates one"
+    )
     check(fabric, seen(BEGAN_S, 5), "load.errors", "--store")
     check(fabric, seen(BEGAN_S, 5), "load.errors", "--store")
-    assert_refused(run("history", "--checks", "never", "--fabric", fabric), "no run 'never' is stored")
+    assert_refused(run("history", "--checks", "never", "--fabric", fabric), "no stored run 'never'")
     assert_refused(run("history", "--checks", "2025", "--fabric", fabric), "2 runs begin with '2025'")
     lab = run("history", "--checks", "--fabric", fabric, "--lab")
-    assert (lab.returncode, lab.stdout) == (0, "no run of checks on small is stored\n")
+    assert (lab.returncode, lab.stdout) == (0, "no stored run of checks on small\n")
 
 
 def test_a_store_of_a_newer_netkit_is_refused(fabric: Path) -> None:
@@ -186,7 +188,7 @@ def test_on_a_lab_the_second_run_looks_at_what_came_since_the_first(tmp_path: Pa
     with running(fabric) as lab:
         site = Site(lab, tmp_path)
         first = site.netkit("check", "load.errors", "bgp.sessions", "--store", "--since=last", "--window=1")
-        assert "no earlier run has counters of 6 devices: there they are judged over 1 s\n" in first.stderr
+        assert "no earlier run has counters of 6 devices: they are judged over 1 s\n" in first.stderr
         second = site.netkit("check", "load.errors", "bgp.sessions", "--store", "--since=last", "--format=json")
         assert (second.returncode, second.stderr) == (0, ""), second.stdout
         told = json.loads(second.stdout)

@@ -94,7 +94,7 @@ def test_what_nobody_could_judge_again_has_not_gone(tmp_path: Path) -> None:
     later = with_device(BEFORE, Observation("leaf02", "nvue", failure="connection refused"))
     code, said = compared(tmp_path, later)
     assert code == 1
-    assert "1 cause not known any more" in said.splitlines()[0]
+    assert "1 cause no longer known" in said.splitlines()[0]
     assert "  worse   reached: reached → connection refused, leaf02\n" in said
 
 
@@ -132,13 +132,15 @@ def test_stored_runs_are_compared_by_their_causes(tmp_path: Path) -> None:
     assert "a stored run keeps findings and no facts: only causes are compared" in done.stdout
     mixed = run("check", "--compare", before, "last", "--fabric", fabric, store)
     assert mixed.stdout.splitlines()[0] == done.stdout.splitlines()[0]
-    assert_refused(run("check", "--compare", "last", "2031", "--fabric", fabric, store), "no run '2031' is stored")
+    assert_refused(run("check", "--compare", "last", "2031", "--fabric", fabric, store), "no stored run '2031'")
 
 
 def test_what_cannot_be_compared_is_refused_with_the_reason(tmp_path: Path) -> None:
     fabric, before = checked(tmp_path)
     other = written(tmp_path, "other.json", replace(BEFORE, fabric="large"))
-    assert_refused(run("check", "--compare", before, other, "--fabric", fabric), "is of the fabric large, not of small")
+    assert_refused(
+        run("check", "--compare", before, other, "--fabric", fabric), "belongs to the fabric large, not to small"
+    )
     old = tmp_path / "old.json"
     old.write_text('{"netkit_snapshot": 0}', encoding="utf-8")
     assert_refused(
@@ -155,4 +157,4 @@ def test_what_cannot_be_compared_is_refused_with_the_reason(tmp_path: Path) -> N
         done = run("check", "--compare", before, before, *more, "--fabric", fabric)
         assert_refused(done, "--compare reads two snapshots or stored runs")
     done = run("check", "--compare", before, before, "--format", "junit", "--fabric", fabric)
-    assert_refused(done, "no output format 'junit' of a comparison")
+    assert_refused(done, "unknown format 'junit' of a comparison")

@@ -129,7 +129,7 @@ def test_a_required_reason_must_be_given(office: Office) -> None:
 def test_the_hook_is_asked_after_the_yes_and_before_the_first_write(office: Office) -> None:
     office.policy(hook=office.gate("""echo '{"allow": true, "reason": "window until 06:00"}'"""))
     done = run("deploy", office.plan, "--fabric", office.fabric)
-    assert done.stderr.endswith("Nobody is there to ask; say --yes\n")
+    assert done.stderr.endswith("There is no terminal to ask on; use --yes\n")
     assert office.deploy("--dry-run").returncode == UNREACHED
     assert not (office.folder / "asked").exists()
     done = office.deploy("--reason", "CHG-1")
@@ -161,14 +161,14 @@ def test_a_hook_that_refuses_hangs_dies_or_babbles_stops_the_deploy(office: Offi
     office.policy(hook=office.gate(body, timeout_s=1 if "sleep" in body else 60))
     office.refused(office.deploy(), said, code=1)
     assert office.history() == []
-    office.refused(office.deploy("--skip-hook", "the gate is down"), "the hook must not be skipped by a deploy")
-    assert_refused(run("deploy", "--fabric", office.fabric, "--skip-hook", " "), "--skip-hook says nothing")
+    office.refused(office.deploy("--skip-hook", "the gate is down"), "a deploy must not skip the hook")
+    assert_refused(run("deploy", "--fabric", office.fabric, "--skip-hook", " "), "--skip-hook is empty")
 
 
 def test_a_service_is_asked_with_its_token(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
     with service() as found:
         office.policy(hook={"url": found.url, "token_secret": "CHANGE_GATE"})
-        office.refused(office.deploy(), "the secret CHANGE_GATE is not to be had", code=1)
+        office.refused(office.deploy(), "the secret CHANGE_GATE is not available", code=1)
         monkeypatch.setenv("NETKIT_SECRET_CHANGE_GATE", "a-token")
         assert office.deploy().returncode == UNREACHED
         ((headers, data),) = found.asked
@@ -256,11 +256,14 @@ def known_login() -> str:
 
 
 def test_an_approver_sees_the_plan_and_signs_only_what_the_intent_here_leads_to(office: Office) -> None:
-    assert "is not within what holds; use up to 24" in office.approve("--valid-hours", "25").stderr
+    assert "is out of range; use more than 0 and at most 24" in office.approve("--valid-hours", "25").stderr
     asked = run("approve", office.plan, "--fabric", office.fabric, "--key", office.folder / "bob")
-    assert asked.stderr == f"error: Approve this for 1 device of small as {BOB}? Nobody is there to ask; say --yes\n"
+    assert (
+        asked.stderr
+        == f"error: Approve this for 1 device of small as {BOB}? There is no terminal to ask on; use --yes\n"
+    )
     named = run("approve", office.plan, "--fabric", office.fabric, "--yes")
-    assert_refused(named, "no key is named to sign with; give --key FILE")
+    assert_refused(named, "no key to sign with; give --key FILE")
     strange = office.approve("--as", CAROL)
     assert f"the approval is by {CAROL}, but its key belongs to {BOB}" in strange.stderr
     intent = office.fabric / "fabric.yaml"
@@ -277,7 +280,7 @@ def test_what_is_intended_here_must_be_what_the_plan_was_made_for(office: Office
     values["services"]["snmp"]["location"] = "another row"
     intent.write_text(yaml.safe_dump(values), encoding="utf-8")
     done = office.approve()
-    assert_refused(done, "leaf01: what is intended in", "is not what the plan was made for; check out the commit")
+    assert_refused(done, "leaf01: the intent in", "differs from the one the plan was made for; check out the commit")
 
 
 def test_the_key_git_signs_with_is_the_default(office: Office) -> None:
@@ -303,9 +306,7 @@ def test_a_wrong_policy_is_said_by_validate_and_stops_a_deploy(office: Office) -
 
 
 def test_limit_of_history_is_for_one_run(office: Office) -> None:
-    assert_refused(
-        run("history", "--fabric", office.fabric, "--limit", "leaf01"), "--limit is for the diffs of one run"
-    )
+    assert_refused(run("history", "--fabric", office.fabric, "--limit", "leaf01"), "--limit selects diffs of one run")
     assert office.deploy().returncode == UNREACHED
     shown = run("history", "last", "--fabric", office.fabric, "--limit", "leaf01").stdout
     assert "description: spare → gpu01:rail0" in shown

@@ -87,8 +87,8 @@ def test_without_room_for_the_traceback_the_rest_is_still_told(tmp_path: Path) -
     assert done.returncode == 70
     first, second, third = done.stderr.splitlines()
     assert first.startswith("error: a defect of netkit: KeyError: 'leaf01' (netkit/cli/running.py:")
-    assert second == "its traceback could not be kept: no such file or directory"
-    assert third == "please report it with what netkit diagnose prints"
+    assert second == "its traceback could not be saved: no such file or directory"
+    assert third == "please report it with the output of netkit diagnose"
 
 
 def test_a_disk_that_fills_keeps_no_part_of_the_traceback(tmp_path: Path) -> None:
@@ -98,7 +98,7 @@ def test_a_disk_that_fills_keeps_no_part_of_the_traceback(tmp_path: Path) -> Non
     done = _validate(_lookup, tmp_path, spoil=fill)
     assert (done.returncode, done.stderr.splitlines()[1]) == (
         70,
-        "its traceback could not be kept: no space left on device",
+        "its traceback could not be saved: no space left on device",
     )
     assert list(tmp_path.iterdir()) == []
 

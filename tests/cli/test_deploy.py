@@ -83,7 +83,7 @@ def test_nothing_is_deployed_without_a_yes(scene: Scene, tmp_path: Path) -> None
     nowhere(scene)
     done = deploy(scene, planned(scene, tmp_path / "plan.json"))
     assert done.returncode == 3
-    assert done.stderr == "error: Deploy to 1 device of small? Nobody is there to ask; say --yes\n"
+    assert done.stderr == "error: Deploy to 1 device of small? There is no terminal to ask on; use --yes\n"
     assert "small: 1 of 6 devices changes" in done.stdout
     assert not (tmp_path / "state").exists()
 
@@ -98,7 +98,7 @@ def test_a_change_that_takes_the_only_path_of_hosts_is_refused_before_anybody_is
     assert done.returncode == 3
     assert done.stderr.startswith("error: leaf01: disruptive (port), no other path for hosts gpu01")
     assert "deploy with --disruptive" in done.stderr
-    assert deploy(scene, plan, "--disruptive").stderr.endswith("Nobody is there to ask; say --yes\n")
+    assert deploy(scene, plan, "--disruptive").stderr.endswith("There is no terminal to ask on; use --yes\n")
 
 
 def test_only_what_a_limit_leaves_of_a_plan_is_shown(scene: Scene, tmp_path: Path) -> None:
@@ -120,7 +120,7 @@ def test_an_approval_that_is_no_digest_is_refused(scene: Scene, tmp_path: Path, 
     nowhere(scene)
     plan = planned(scene, tmp_path / "plan.json")
     done = deploy(scene, plan, "--yes", "--approved", given)
-    assert_refused(done, f"{said}; give it the 32 digits of netkit plan --against running")
+    assert_refused(done, f"{said}; give the 32 digits that netkit plan --against running prints")
     assert_refused(deploy(scene, "--resume", "--approved", given), "give it the 32 digits")
 
 
@@ -128,7 +128,7 @@ def test_only_the_plan_that_was_approved_is_deployed(scene: Scene, tmp_path: Pat
     nowhere(scene)
     plan = planned(scene, tmp_path / "plan.json")
     digest = approval(planning.read(plan.read_text(encoding="utf-8"), str(plan)))
-    assert_refused(deploy(scene, plan, "--yes", "--approved", "0" * 32), f"what would change now is {digest}")
+    assert_refused(deploy(scene, plan, "--yes", "--approved", "0" * 32), f"the plan now is {digest}")
     done = deploy(scene, plan, "--dry-run", "--approved", f" {digest.upper()}\n")
     assert done.stdout.startswith("small: 1 of 6 devices changes")
 
@@ -163,18 +163,18 @@ def test_what_was_approved_and_is_deployed_already_is_asked_for_again_in_peace(
     scene.edit("leaf01", "startup.yaml", "spare", "gpu01:rail0")
     saved(scene, monkeypatch)
     ask = ("--yes", "--approved", digest)
-    assert_refused(deploy(scene, *ask), f"the plan that was approved is {digest}")
+    assert_refused(deploy(scene, *ask), f"the approved plan is {digest}")
     ended(plan, DeviceResult.FAILED, 1)
     ended(plan, DeviceResult.DONE, 0, limit=("leaf01",))
-    assert_refused(deploy(scene, *ask), f"the plan that was approved is {digest}")
+    assert_refused(deploy(scene, *ask), f"the approved plan is {digest}")
     told = f"nothing to change; {digest} was deployed by run {ended(plan, DeviceResult.DONE, 0)}\n"
     done = deploy(scene, *ask)
     assert (done.returncode, done.stdout, done.stderr) == (0, told, "")
     done = deploy(scene, *ask, "--format", "json")
     assert (done.returncode, done.stdout, done.stderr) == (0, "", told)
-    assert_refused(deploy(scene, "--yes", "--approved", "0" * 32), f"the plan that was approved is {'0' * 32}")
+    assert_refused(deploy(scene, "--yes", "--approved", "0" * 32), f"the approved plan is {'0' * 32}")
     scene.edit("leaf01", "startup.yaml", "gpu01:rail0", "by hand")
-    assert_refused(deploy(scene, *ask), f"the plan that was approved is {digest}")
+    assert_refused(deploy(scene, *ask), f"the approved plan is {digest}")
 
 
 def test_a_plan_of_another_fabric_is_refused(scene: Scene, tmp_path: Path) -> None:
@@ -182,7 +182,7 @@ def test_a_plan_of_another_fabric_is_refused(scene: Scene, tmp_path: Path) -> No
     plan = planned(scene, tmp_path / "plan.json")
     file = scene.fabric / "fabric.yaml"
     file.write_text(file.read_text(encoding="utf-8").replace("name: small", "name: other"), encoding="utf-8")
-    assert_refused(deploy(scene, plan), "is of fabric small, not other; make the plan again")
+    assert_refused(deploy(scene, plan), "is a plan of fabric small, not of other; make the plan again")
 
 
 def test_a_deploy_to_devices_nobody_reaches_ends_with_4_and_stays_in_the_history(scene: Scene, tmp_path: Path) -> None:
@@ -236,7 +236,7 @@ def test_what_could_not_be_read_is_left_out_or_allowed_for_before_anybody_is_ask
     assert not (tmp_path / "state").exists()
     for options in (("--max-fail", "1"), ("--limit", "leaf*")):
         asked = deploy(scene, plan, *options)
-        assert asked.stderr.endswith("Nobody is there to ask; say --yes\n"), asked.stderr
+        assert asked.stderr.endswith("There is no terminal to ask on; use --yes\n"), asked.stderr
 
 
 def test_a_deploy_goes_on_when_nobody_listens_any_more(scene: Scene, tmp_path: Path) -> None:

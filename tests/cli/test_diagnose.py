@@ -54,4 +54,4 @@ def test_a_file_takes_it_instead_of_the_terminal(tmp_path: Path) -> None:
     assert (done.returncode, done.stdout) == (0, f"{tmp_path}/diagnosis.txt: read it before you pass it on\n")
     assert (tmp_path / "diagnosis.txt").read_text(encoding="utf-8").startswith("netkit\n  version")
     assert_refused(run("diagnose", "-o", tmp_path / "no" / "diagnosis.txt"), "cannot be written")
-    assert_refused(run("diagnose", "--format", "xml"), "no output format")
+    assert_refused(run("diagnose", "--format", "xml"), "unknown format")

@@ -37,11 +37,11 @@ def test_lines_tell_waves_and_ends(capsys: pytest.CaptureFixture[str]) -> None:
     for event in (*EVENTS, END):
         lines(event)
     assert capsys.readouterr().err == (
-        "   0.1 s  looking at every device first\n"
+        "   0.1 s  reading every device first\n"
         "   0.5 s  wave 1 of 2\n"
         "   2.2 s  1/2  leaf01: done\n"
         "   2.5 s  wave 2 of 2\n"
-        "  31.5 s  2/2  leaf02: reverted, runs what it ran before: a session\\x1b[2J is gone\n"
+        "  31.5 s  2/2  leaf02: reverted, runs its earlier configuration: a session\\x1b[2J is gone\n"
     )
 
 

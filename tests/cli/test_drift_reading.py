@@ -37,7 +37,7 @@ def test_a_device_that_makes_no_sense_takes_no_other_with_it(project: Project) -
     plan = compared(project, running(files, spine01="%% no configuration {"), files)
     assert [(one.name, len(one.changes)) for one in plan.devices] == [("leaf01", 0)]
     (missed,) = plan.unreachable
-    assert (missed.name, missed.reason.partition(":")[0]) == ("spine01", "what it says it runs cannot be read")
+    assert (missed.name, missed.reason.partition(":")[0]) == ("spine01", "its running configuration cannot be parsed")
 
 
 def test_what_was_compared_once_is_remembered(project: Project) -> None:

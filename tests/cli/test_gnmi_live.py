@@ -115,7 +115,7 @@ def test_what_the_operator_configured_for_gnmi_is_left_to_him(site: Site) -> Non
 
 def test_a_switch_without_gnmi_says_so(site: Site) -> None:
     code, text = site.netkit("check", "--source", "gnmi", "--limit", "leaf02", "--window", "0", "links.up")
-    assert (code, "leaf02: it offers no gNMI; turn gNMI on" in text) == (4, True), text
+    assert (code, "leaf02: gNMI is not available; turn gNMI on" in text) == (4, True), text
 
 
 def test_a_server_is_trusted_by_its_certificate_and_lets_in_by_password(

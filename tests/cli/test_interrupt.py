@@ -56,9 +56,9 @@ def test_the_second_leaves_and_says_how_to_go_on() -> None:
         )
         assert (done.returncode, done.stdout) == (130, "")
         assert done.stderr.splitlines() == [
-            "interrupted: no other device is begun, those begun end in order; again to leave at once",
-            "left: devices take back by themselves what is not confirmed within 90 s",
-            "to go on: netkit deploy --resume R",
+            "interrupted: no further device starts, running ones finish; press again to leave at once",
+            "left: devices revert by themselves what is not confirmed within 90 s",
+            "to continue: netkit deploy --resume R",
         ]
 
 

@@ -85,7 +85,7 @@ def test_what_still_runs_at_the_end_is_broken_off_and_the_rest_is_not_judged(
     found = told([named("well", _well), named("bad", body), named("late", _well)], Alarm(time.monotonic() + 0.3, WHY))
     (first, *rest) = found["bad[gpu01]"]
     assert first[0] is Verdict.ERROR
-    assert first[1].startswith("the check failed: it was still running when the time was over")
+    assert first[1].startswith("the check failed: it was still running at the deadline")
     assert rest == before
     late = [(Verdict.SKIPPED, WHY)]
     assert found["bad[gpu02]"] == found["late[gpu01]"] == found["late[gpu02]"] == late
@@ -116,5 +116,5 @@ def test_ctrl_c_says_which_check_was_running(capsys: pytest.CaptureFixture[str])
 
     with pytest.raises(KeyboardInterrupt):
         judged_of(SCENE, [named("well", _well), named("hangs", interrupted)])
-    assert capsys.readouterr().err == "hangs[gpu01] was being judged\n"
+    assert capsys.readouterr().err == "interrupted in hangs[gpu01]\n"
     assert sys.stdout is not sys.stderr

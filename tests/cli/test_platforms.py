@@ -31,5 +31,5 @@ def test_every_model_has_limits() -> None:
 
 
 def test_unknown_platform_is_refused_with_a_guess() -> None:
-    assert_refused(run("platforms", "nvu"), "no platform 'nvu'; did you mean nvue?")
-    assert_refused(run("platforms", "junos"), "no platform 'junos'; use one of nvue, sonic, eos, frr, linux")
+    assert_refused(run("platforms", "nvu"), "unknown platform 'nvu'; did you mean nvue?")
+    assert_refused(run("platforms", "junos"), "unknown platform 'junos'; use one of nvue, sonic, eos, frr, linux")

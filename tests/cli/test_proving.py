@@ -53,7 +53,7 @@ def test_a_proof_is_of_a_whole_change_of_the_repository(changed: Repository) -> 
         changed.plan("--prove", base="running"),
         run("plan", "--fabric", changed.fabric, "--prove"),
     ):
-        assert_refused(done, "--prove rolls a whole change")
+        assert_refused(done, "--prove tests a whole change against a revision")
 
 
 def test_a_machine_that_cannot_run_labs_is_told_in_the_comment(changed: Repository) -> None:
@@ -71,7 +71,7 @@ def test_a_machine_that_runs_full_is_told_in_the_comment(changed: Repository) ->
     words = ("plan", "--fabric", changed.fabric, "--against", "git:HEAD", "--prove", "--format", "markdown")
     done = run(*words, before=_full)
     assert done.returncode == 3
-    said = "⚠ **Not proven: this machine could not carry the proof: "
+    said = "⚠ **Not proven: this machine could not run the proof: "
     assert done.stdout.splitlines()[2].startswith(said)
     assert "No space left on device" in done.stdout
 
@@ -88,7 +88,7 @@ def test_signals_that_are_ignored_stay_ignored_while_a_lab_runs(tmp_path: Path) 
 
 
 def test_a_lab_that_is_not_up_in_time_is_not_waited_for(tmp_path: Path) -> None:
-    with pytest.raises(LabError, match="--prove-within gives it more"):
+    with pytest.raises(LabError, match="allow more with --prove-within"):
         shortfalls(LabFolder(tmp_path), print, time.monotonic())
 
 

@@ -59,11 +59,11 @@ def test_without_a_store_no_run_is_kept(fabric: Path) -> None:
     ("arguments", "said"),
     [
         (("--netkit-since=last",), "--since last needs a store"),
-        (("--netkit-store", "--netkit-since=yesterday"), "no run 'yesterday' to judge counters since"),
-        (("--netkit-store", "-n2"), "a run that is stored is one run"),
-        (("--netkit-source=snmp", "--netkit-snapshot=x"), "what a snapshot was taken through is settled"),
-        (("--netkit-window=-1", "--netkit-lab"), "--netkit-window -1 is no time"),
-        (("--netkit-window=nan", "--netkit-lab"), "--netkit-window nan is no time"),
+        (("--netkit-store", "--netkit-since=yesterday"), "--since 'yesterday' is not supported"),
+        (("--netkit-store", "-n2"), "a session is stored as one run"),
+        (("--netkit-source=snmp", "--netkit-snapshot=x"), "a snapshot already fixes the source of its facts"),
+        (("--netkit-window=-1", "--netkit-lab"), "--netkit-window -1 is out of range"),
+        (("--netkit-window=nan", "--netkit-lab"), "--netkit-window nan is out of range"),
     ],
 )
 def test_options_that_cannot_be_are_refused_once(fabric: Path, arguments: tuple[str, ...], said: str) -> None:

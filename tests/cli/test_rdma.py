@@ -93,8 +93,8 @@ def test_hosts_that_do_not_answer_are_hung_up_on_in_half_of_the_deadline(fabric:
 def test_rounds_for_which_no_time_is_left_are_counted_and_their_hosts_named(fabric: Path) -> None:
     done = check(fabric, Measuring, "--deadline=10s")
     assert done.returncode == 1
-    assert done.stderr == "RDMA latency: 4 rounds of 4 not begun: no time is left before the deadline\n"
-    assert "not begun: no time was left before the deadline" in done.stdout
+    assert done.stderr == "RDMA latency: 4 rounds of 4 not started: no time is left before the deadline\n"
+    assert "not started: no time was left before the deadline" in done.stdout
 
 
 def test_measuring_leaves_the_window_and_half_of_the_other_time() -> None:

@@ -132,15 +132,15 @@ def test_the_schema_of_the_data_is_printed(places: tuple[Path, Path]) -> None:
 
 def test_what_cannot_be_is_refused_in_a_line(places: tuple[Path, Path], tmp_path: Path) -> None:
     snapshot = places[1]
-    assert_refused(report(places, "--from", snapshot, "--format", "pdf"), "no output format 'pdf'")
-    assert_refused(report(places, "last"), "no store is there")
-    assert_refused(report(places, "--store", "--from", snapshot), "no store is there")
-    assert_refused(report(places, "last", "--from", snapshot), "--from has no meaning for a stored run")
+    assert_refused(report(places, "--from", snapshot, "--format", "pdf"), "unknown format 'pdf'")
+    assert_refused(report(places, "last"), "there is no store")
+    assert_refused(report(places, "--store", "--from", snapshot), "there is no store")
+    assert_refused(report(places, "last", "--from", snapshot), "--from does not apply to a stored run")
     assert_refused(report(places, "--lab", "--from", snapshot), "choose one")
     missing = tmp_path / "nowhere" / "report.html"
     assert_refused(report(places, "--from", snapshot, "-o", missing), "cannot be written", "nowhere")
     run("check", "--fabric", places[0], "--from", snapshot, "--store")
-    assert_refused(report(places, "no-such-run"), "no run 'no-such-run' is stored")
+    assert_refused(report(places, "no-such-run"), "no stored run 'no-such-run'")
 
 
 def test_counters_are_reported_since_the_last_run(places: tuple[Path, Path], tmp_path: Path) -> None:
@@ -153,7 +153,7 @@ def test_counters_are_reported_since_the_last_run(places: tuple[Path, Path], tmp
     assert json.loads(report(places, "--from", later, *only, "--store").stdout)["window_s"] == 0
     assert_refused(report(places, "--from", later, *only, "--since", "last"), "--since last needs a store")
     assert_refused(report(places, "--from", later, *only, "--store", "--since", "monday"), "no run 'monday'")
-    assert_refused(report(places, "last", "--since", "last"), "--since has no meaning for a stored run")
+    assert_refused(report(places, "last", "--since", "last"), "--since does not apply to a stored run")
 
 
 def test_results_of_acceptance_runs_are_reported(places: tuple[Path, Path], tmp_path: Path) -> None:

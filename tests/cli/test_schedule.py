@@ -38,7 +38,7 @@ def test_units_are_written_once(fabric: Path, tmp_path: Path) -> None:
     then = f"next: systemctl daemon-reload && systemctl enable --now {timers}\n"
     assert first.stdout == f"4 units written to {units}\n{then}"
     again = installed(fabric, units, *options)
-    assert again.stdout == f"{units} has them already\n{then}"
+    assert again.stdout == f"{units} is up to date\n{then}"
 
 
 @needs_systemd
@@ -101,7 +101,9 @@ def test_units_of_another_folder_are_never_written_over(fabric: Path, tmp_path: 
     assert installed(first, units).returncode == 0
     said = {file: file.read_text(encoding="utf-8") for file in units.iterdir()}
     done = installed(fabric, units, *backup)
-    assert_refused(done, f"{units}/netkit-check-small.service is of the fabric in {first}, which has the same name")
+    assert_refused(
+        done, f"{units}/netkit-check-small.service belongs to the fabric in {first}, which has the same name"
+    )
     assert "rename one of the fabrics in its fabric.yaml, or remove that unit" in done.stderr
     assert {file: file.read_text(encoding="utf-8") for file in units.iterdir()} == said
     assert installed(first, units, "--every", "1h", *backup).stdout.startswith(f"4 units written to {units}\n")
@@ -110,7 +112,7 @@ def test_units_of_another_folder_are_never_written_over(fabric: Path, tmp_path: 
 @pytest.mark.parametrize("end", ["\n", "\r", "\t"])
 def test_a_path_that_would_break_a_unit_is_refused(fabric: Path, tmp_path: Path, end: str) -> None:
     odd = write_fabric(tmp_path / f"first{end}ExecStart=second", VALUES)
-    assert_refused(run("schedule", "--fabric", odd), "cannot stand in a unit of systemd")
+    assert_refused(run("schedule", "--fabric", odd), "cannot be used in a systemd unit")
     assert_refused(
         run("schedule", "--fabric", fabric, "--backup", tmp_path / f"saved{end}"), "rename it without newlines"
     )

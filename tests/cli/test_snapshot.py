@@ -48,5 +48,5 @@ def test_what_cannot_be_written_leaves_nothing_behind(tmp_path: Path) -> None:
 def test_a_snapshot_whose_differences_are_damaged_is_named(tmp_path: Path) -> None:
     fabric, file = checked(tmp_path)
     file.write_bytes(serial.dump(Snapshot("small", 1.0, {}, plan="x")))
-    message = f"{file}: holds differences from the intent that cannot be read: is not a plan"
+    message = f"{file}: the differences from the intent in it cannot be read: is not a plan"
     assert_refused(run("check", "--from", file, "--fabric", fabric), message)

@@ -20,7 +20,7 @@ def test_a_snapshot_is_not_looked_at_again(tmp_path: Path) -> None:
     fabric, file = checked(tmp_path)
     done = run("check", "--fabric", fabric, "--from", file, "--source", "snmp")
     assert (done.returncode, done.stdout) == (3, "")
-    assert done.stderr == "error: what a snapshot was taken through is settled; leave --source away\n"
+    assert done.stderr == "error: a snapshot already fixes the source of its facts; drop --source\n"
 
 
 def test_without_a_community_and_a_user_each_switch_says_what_to_name(tmp_path: Path) -> None:

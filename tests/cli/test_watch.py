@@ -53,7 +53,7 @@ def test_a_part_of_a_record_is_told_to_programs(file: Path) -> None:
     ("words", "said"),
     [
         (["--once"], "give --fabric, or a record with --replay"),
-        (["--replay", "FILE"], "this is no terminal to draw on; give --for 10s or --once"),
+        (["--replay", "FILE"], "the output is not a terminal; give --for 10s or --once"),
         (["--replay", "FILE", "--once", "--limit", "leaf01"], "leave them out"),
         (["--replay", "FILE", "--for", "soon"], "write it like 10s, 5m or 1h"),
         (["--replay", "FILE", "--format", "json"], "give --for 10s or --once"),
@@ -139,4 +139,4 @@ def test_a_terminal_without_colour_or_arrows_is_enough(file: Path) -> None:
 def test_a_dumb_terminal_is_refused(file: Path) -> None:
     with terminal([*NETKIT, "watch", "--replay", file], TERM="dumb") as shown:
         assert shown.ended() == 3
-        assert "this is no terminal to draw on" in shown.shown
+        assert "the output is not a terminal" in shown.shown

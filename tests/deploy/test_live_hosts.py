@@ -152,7 +152,7 @@ def test_a_host_lost_in_the_middle_goes_back_and_the_other_is_done(up: Bench, si
         assert up.lab.lab("heal", "--all").returncode == 0
     said, complained = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 4, said + complained
-    assert "gpu02: reverted, runs what it ran before" in said
+    assert "gpu02: reverted, runs its earlier configuration" in said
     assert (up.disk("gpu02"), up.kernel("gpu02")) == before["gpu02"]
     assert up.lab.shell("gpu01", "cat /sys/class/net/rail1/mtu") == "4200\n"
 

@@ -32,7 +32,7 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_every_rail_reaches_every_other_host_of_its_rail_and_crosses_as_designed(reference: RunningLab) -> None:
-    assert reference.lab("check").stdout == "every host reaches every other: 720 trips on their own rail, 5040 across\n"
+    assert reference.lab("check").stdout == "every host reaches every other: 720 pings on their own rail, 5040 across\n"
 
 
 def test_all_spines_are_in_the_ecmp_set_of_every_leaf(reference: RunningLab) -> None:

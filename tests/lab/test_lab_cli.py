@@ -39,16 +39,16 @@ def test_help_names_every_verb_and_each_has_help_of_its_own(tmp_path: Path) -> N
 REFUSED = {
     "down": f"no lab runs; {START}",
     "check": f"no lab runs; {START}",
-    "check --lab x": f"no lab x runs; {START}",
-    "status --lab x": f"no lab x runs; {START}",
+    "check --lab x": f"the lab x does not run; {START}",
+    "status --lab x": f"the lab x does not run; {START}",
     "exec leaf01 -- true": f"no lab runs; {START}",
     "ssh leaf01": f"no lab runs; {START}",
-    "exec leaf01 --lab x -- true": f"no lab x runs; {START}",
-    "exec --lab=x leaf01 ls -h --lab": f"no lab x runs; {START}",
+    "exec leaf01 --lab x -- true": f"the lab x does not run; {START}",
+    "exec --lab=x leaf01 ls -h --lab": f"the lab x does not run; {START}",
     "exec leaf01 --name x -- true": "--name is now --lab NAME; see netkit --help",
     "down -f inventory/reference": "-f is now --fabric DIR; see netkit --help",
     "logs": f"no lab runs; {START}",
-    "logs leaf01 --lab x": f"no lab x runs; {START}",
+    "logs leaf01 --lab x": f"the lab x does not run; {START}",
     "restart leaf01": f"no lab runs; {START}",
     "calm": f"no lab runs; {START}",
     "load off": f"no lab runs; {START}",
@@ -56,7 +56,7 @@ REFUSED = {
     "incast gpu01:rail0": f"no lab runs; {START}",
     "heal --all": f"no lab runs; {START}",
     "break dim-optic leaf01:swp1s0": f"no lab runs; {START}",
-    "break": "what shall break, and where?; netkit lab break FAULT DEVICE[:PORT]; --list explains",
+    "break": "a fault and a place are required; netkit lab break FAULT DEVICE[:PORT]; --list explains faults",
     "up": "Missing option '--fabric'; see netkit --help",
     "up --fabric missing": "no fabric folder missing; check --fabric, or start one with `netkit init`",
     "up --fabric inventory/reference --lab ../x": "'../x' is not a valid name for a lab;"
@@ -149,7 +149,7 @@ def test_a_lab_is_found_again_by_its_own_fabric_only_and_enters_nodes_with_nothi
         assert again.stdout == first.stdout.replace("is up", "runs already, as it was booted")
         other = netkit_lab(home, "up", "--lab", "t", "--fabric", "inventory/reference")
         assert other.returncode == 3
-        assert other.stderr == f"error: the lab t runs already, from {small}; choose another name with --lab\n"
+        assert other.stderr == f"error: the lab t already runs the fabric in {small}; choose another name with --lab\n"
         shown = netkit_lab(home, "exec", "leaf01", "--", "env", WORD_OF_OURS="x", TERM="dumb").stdout
         assert "WORD_OF_OURS" not in shown
         assert "TERM=dumb\n" in shown

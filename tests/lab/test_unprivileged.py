@@ -73,7 +73,7 @@ def test_a_user_without_root_runs_a_whole_lab() -> None:
         block = done.stdout.partition(" on ")[2].partition("\n")[0]
         assert done.stdout.splitlines() == [
             f"u is up: 6 devices on {block}",
-            "every host reaches every other: 4 trips on their own rail, 4 across",
+            "every host reaches every other: 4 pings on their own rail, 4 across",
             "leaf01",
             "gpu01",
             "cnp-loss at gpu01:rail0",

@@ -57,7 +57,7 @@ def test_what_a_receiver_missed_is_told_when_it_is_back(site: Site, monkeypatch:
     for is_bad in (True, False, True):
         done = site.check(is_bad=is_bad)
         assert done.returncode == int(is_bad)
-        why = "it cannot be reached: Connection refused; see its address, and whether it runs"
+        why = "it cannot be reached: Connection refused; check its address, and whether it runs"
         assert done.stderr == f"warning: notify: noc was not notified: {why}; the next run tries again\n"
     with web(port) as receiver:
         assert told(site.check(is_bad=True)) == (1, "")
@@ -76,7 +76,8 @@ def test_a_message_whose_answer_was_lost_is_sent_again_under_its_name(
         site.check(is_bad=False)
         done = site.check(is_bad=True)
         assert (
-            "noc was not notified: it answers with status 500; see its own log; the next run tries again" in done.stderr
+            "noc was not notified: it answers with status 500; see the receiver's log; the next run tries again"
+            in done.stderr
         )
         assert told(site.check(is_bad=True)) == (1, "")
     first, second = receiver.got
@@ -94,11 +95,11 @@ def test_a_message_that_is_never_taken_does_not_hold_back_what_comes_after_it(
         site.check(is_bad=False)
         for _ in range(2):
             assert (
-                "it answers with status 413; see its own log; the next run tries again"
+                "it answers with status 413; see the receiver's log; the next run tries again"
                 in site.check(is_bad=True).stderr
             )
         done = site.check(is_bad=False)
-        lost = "noc was not notified of 1 round, which are dropped: it answers with status 413; see its own log"
+        lost = "noc was not notified of 1 round, which are dropped: it answers with status 413; see the receiver's log"
         assert done.stderr == f"warning: notify: {lost}\n"
     assert len({got.data for got in receiver.got}) == 2
     assert receiver.events()[-1] == (STATE, "fail", "pass")
@@ -186,7 +187,7 @@ def test_an_address_that_is_a_secret_is_in_no_complaint(site: Site, monkeypatch:
         assert "hush" not in done.stdout + done.stderr, done.stdout
     monkeypatch.delenv("NETKIT_SECRET_CHAT")
     done = run("notify", "test", "--fabric", site.fabric)
-    assert "the secret CHAT is not to be had; set NETKIT_SECRET_CHAT" in done.stdout
+    assert "the secret CHAT is not available; set NETKIT_SECRET_CHAT" in done.stdout
 
 
 def test_a_receiver_that_does_not_answer_is_not_waited_for(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -248,5 +249,5 @@ def test_a_sample_goes_to_each_receiver(site: Site) -> None:
 
 def test_without_a_store_or_receivers_nothing_is_looked_at(site: Site) -> None:
     assert_refused(run("check", "--fabric", site.fabric, "--notify"), "give --store")
-    assert_refused(site.check(is_bad=False), "notify.yaml: no receiver is named")
+    assert_refused(site.check(is_bad=False), "notify.yaml: does not exist")
     assert not (site.fabric.parent / "state").exists()

@@ -106,8 +106,8 @@ Refusal = tuple[str, Callable[[Path], dict[str, Any]]]
     ("complaint", "password", "more"),
     [
         ("its certificate is not trusted: self-signed certificate; ca_file in", PASSWORD, {}),
-        ("it refuses the login; see user and password_secret", "wrong", {"ca_file": "HERE"}),
-        ("it refuses gone@example.net; see to and sender", PASSWORD, {"ca_file": "HERE", "to": ["gone@example.net"]}),
+        ("it refuses the login; check user and password_secret", "wrong", {"ca_file": "HERE"}),
+        ("it refuses gone@example.net; check to and sender", PASSWORD, {"ca_file": "HERE", "to": ["gone@example.net"]}),
     ],
 )
 def test_what_a_server_refuses_is_told_without_the_password(
@@ -147,7 +147,7 @@ def test_a_server_without_starttls_is_sent_nothing(site: Site) -> None:
     with server(mailbox, port):
         site.write(receiver(port))
         site.check(is_bad=False)
-        assert "mail was not notified: it does not offer what is asked of it" in site.check(is_bad=True).stderr
+        assert "mail was not notified: it does not support STARTTLS or login" in site.check(is_bad=True).stderr
     assert mailbox.got == []
 
 
@@ -162,7 +162,8 @@ def test_a_password_that_mail_cannot_carry_keeps_nothing_from_the_others(
         site.write(receiver(port, **secret), webhook(other.url))
         site.check(is_bad=False)
         done = site.check(is_bad=True)
-    why = "its host, user, password or an address holds what mail cannot carry; write them in ASCII; see notify.yaml"
+    what = "its host, user, password or an address has characters that mail cannot carry"
+    why = f"{what}; write them in ASCII; see notify.yaml"
     assert told(done) == (1, f"warning: notify: mail was not notified: {why}; the next run tries again\n")
     assert len(other.got) == 1
 
@@ -201,7 +202,7 @@ def test_whom_a_server_knows_not_for_good_is_given_up(site: Site, monkeypatch: p
         site.check(is_bad=False)
         for _ in range(2):
             assert (
-                "it refuses gone@example.net; see to and sender; the next run tries again"
+                "it refuses gone@example.net; check to and sender; the next run tries again"
                 in site.check(is_bad=True).stderr
             )
         assert "which are dropped: it refuses gone@example.net" in site.check(is_bad=True).stderr

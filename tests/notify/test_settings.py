@@ -24,18 +24,18 @@ def refused(folder: Path, text: str) -> list[str]:
     ("text", "problem"),
     [
         ("", "1: holds no settings; write `key: value` lines"),
-        ("receivers: []\n", "1: receivers: no receiver is named; list receivers"),
+        ("receivers: []\n", "1: receivers: there is no receiver; list receivers"),
         (
             "recievers: []\n",
             "1: recievers: unknown key 'recievers'; known keys here: flapping, keep_hours, link, receivers",
         ),
         (
             HEAD + "  - name: a\n    kind: pager\n",
-            "2: receivers[0]: has no kind that is known; give kind: one of webhook, slack, alertmanager, email",
+            "2: receivers[0]: has no known kind; give kind: one of webhook, slack, alertmanager, email",
         ),
         (
             HEAD + "  - noc\n",
-            "2: receivers[0]: has no kind that is known; give kind: one of webhook, slack, alertmanager, email",
+            "2: receivers[0]: has no known kind; give kind: one of webhook, slack, alertmanager, email",
         ),
         (HEAD + "  - {name: a, kind: webhook}\n", "2: receivers[0]: needs one address; give url or url_secret"),
         (
@@ -54,7 +54,7 @@ def refused(folder: Path, text: str) -> list[str]:
             HEAD + "  - name: a\n    kind: slack\n    url_secret: hush hush\n",
             (
                 "4: receivers[0].url_secret: is not the name of a secret; "
-                "write a name, as NOC_HOOK of NETKIT_SECRET_NOC_HOOK"
+                "write a name, such as NOC_HOOK for NETKIT_SECRET_NOC_HOOK"
             ),
         ),
         (
@@ -68,7 +68,7 @@ def refused(folder: Path, text: str) -> list[str]:
         (
             HEAD + "  - {name: a, kind: email, host: h, sender: a@b, to: [c@d], user: u, password_secret: P, "
             "security: none}\n",
-            "2: receivers[0]: would send a password openly; use security: starttls or tls",
+            "2: receivers[0]: would send a password unencrypted; use security: starttls or tls",
         ),
         (
             HEAD + "  - &x {name: a, kind: webhook, url: 'http://h'}\n",

@@ -165,7 +165,7 @@ def test_what_was_not_read_is_told_of_running_devices(repository: Repository, tm
     assert done.stdout == (
         "small against running: nothing changes on 9 devices; 1 could not be read\n\n"
         "! gpu01: not compared, because not read: nccl.conf\n\n"
-        f"Not in this plan, because nobody could read them:\n  leaf01: no files in {saved}/leaf01\n"
+        f"Not in this plan, because they could not be read:\n  leaf01: no files in {saved}/leaf01\n"
     )
     comment = repository.plan(*live, "--format", "markdown", base="running").stdout
     assert "- ⚠ gpu01: not compared, because not read: nccl.conf\n" in comment

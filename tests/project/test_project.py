@@ -91,5 +91,5 @@ def test_a_project_of_a_lab_reaches_nothing_else(scene: Scene) -> None:
     project = Project.open(scene.fabric, lab=".")
     assert project.lab == "small"
     for ask in (project.plan, project.snapshot, lambda: project.connect("leaf01")):
-        with pytest.raises(NetkitError, match="no lab small runs"):
+        with pytest.raises(NetkitError, match="the lab small does not run"):
             ask()

@@ -95,7 +95,7 @@ def test_a_submodule_without_the_commit_is_refused(repository: Repository) -> No
     inner = repository.root / "vendor" / "shared"
     shutil.rmtree(inner)
     Repository(inner.parent).git("init", "-q", "shared")
-    assert_refused(repository.plan(), "the submodule vendor/shared has no commit", "git -C vendor/shared fetch")
+    assert_refused(repository.plan(), "the submodule vendor/shared lacks the commit", "git -C vendor/shared fetch")
 
 
 def test_of_a_fabric_that_was_not_there_all_is_new(repository: Repository) -> None:
@@ -103,7 +103,7 @@ def test_of_a_fabric_that_was_not_there_all_is_new(repository: Repository) -> No
     shutil.copytree(repository.fabric, repository.root / "inventory" / "other")
     again = Repository(repository.root)
     done = again.plan("--fabric", str(repository.root / "inventory" / "other"), "--detailed-exitcode")
-    head = f"small against HEAD ({commit}, before it was there): 10 devices are new"
+    head = f"small against HEAD ({commit}, before it existed): 10 devices are new"
     assert (done.returncode, done.stdout.splitlines()[0]) == (2, head)
 
 

@@ -26,7 +26,7 @@ def test_a_run_is_named_by_its_beginning_or_as_the_last(tmp_path: Path) -> None:
     assert found_run(tmp_path, "20260101").run == "20260101T000000-aaaa"
     assert found_run(tmp_path, "20260102T000001-cccc").run == "20260102T000001-cccc"
     assert found_run(tmp_path, "last").run == "20260102T000001-cccc"
-    with pytest.raises(UsageError, match="2 runs begin with '20260102'; use more of the name"):
+    with pytest.raises(UsageError, match="2 runs begin with '20260102'; give more of the name"):
         found_run(tmp_path, "20260102")
     with pytest.raises(UsageError, match=r"no run '\.\./x'"):
         found_run(tmp_path, "../x")

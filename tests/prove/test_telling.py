@@ -23,7 +23,7 @@ PROVEN = Proof(
 )
 PART = Proof(
     failures=("leaf03: 1 of 2 next hops to 10.128.0.0/26", "leaf03 would change again: its second plan is not empty"),
-    notes=("lacking before the change already: leaf01:swp1: session to spine01 is Idle",),
+    notes=("missing before the change already: leaf01:swp1: session to spine01 is Idle",),
     exit_code=1,
     booted=Booted(
         {"leaf": 3, "spine": 32, "host": 1},

@@ -19,8 +19,8 @@ def test_all_done_is_one_line() -> None:
 def test_what_went_wrong_has_a_line_with_what_the_device_runs() -> None:
     assert outcome_text(Outcome("r", "small", (DONE, LOST, *WAITING), "1 failed, 0 may: leaf02")) == (
         "small: 4 devices: 1 done, 1 unreachable, 2 not started\n"
-        "  leaf02: unreachable, what it runs is not known: the line\\nis lost; twice\n"
-        "  not started, they run what they ran before: spine01, spine02\n"
+        "  leaf02: unreachable, its configuration is not known: the line\\nis lost; twice\n"
+        "  not started, running their earlier configuration: spine01, spine02\n"
         "stopped: 1 failed, 0 may: leaf02\n"
     )
 

@@ -185,13 +185,13 @@ def test_queries_filter_and_pages_follow_each_other() -> None:
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        ([("nix", "1")], "no parameter 'nix'"),
+        ([("nix", "1")], "unknown parameter 'nix'"),
         ([("limit", "1"), ("limit", "2")], "given twice"),
-        ([("limit", "501")], "limit is a number from 1 to 500"),
-        ([("limit", "0")], "limit is a number from 1 to 500"),
+        ([("limit", "501")], "limit must be a number from 1 to 500"),
+        ([("limit", "0")], "limit must be a number from 1 to 500"),
         ([("limit", "-1")], "limit is a number"),
         ([("limit", "²")], "limit is a number"),
-        ([("verdict", "bad")], "no verdict 'bad'"),
+        ([("verdict", "bad")], "unknown verdict 'bad'"),
         ([("device", "x" * 201)], "longer than 200"),
     ],
 )

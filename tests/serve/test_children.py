@@ -103,7 +103,7 @@ def test_a_report_that_takes_long_is_said_to_and_is_made_all_the_same(
     async def asked() -> None:
         own = children(records)
         for _ in range(2):
-            with pytest.raises(OutputError, match="takes long to make; ask again"):
+            with pytest.raises(OutputError, match="is still being made; ask again"):
                 await own.make(run)
         records.file(run).write_text("{}", encoding="utf-8")
         await asyncio.to_thread((records.folder.parent / "pipe").write_text, "done")

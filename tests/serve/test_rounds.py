@@ -190,15 +190,15 @@ def test_what_cannot_be_served_is_refused_in_a_line(
     assert_refused(refused(tmp_path / "nowhere"), "no fabric folder")
     for place in ("8400", "127.0.0.1:", "127.0.0.1:99999", "nonsense"):
         assert_refused(run("serve", "--fabric", fabric, "--listen", place), "is not an address")
-    assert_refused(refused(fabric, "--every=5"), "--every '5' is no time")
+    assert_refused(refused(fabric, "--every=5"), "--every '5' is not a duration")
     assert_refused(refused(fabric, "--profile=most"), "no profile 'most'")
     assert_refused(refused(fabric, "--source=hearsay"), "no source of facts 'hearsay'")
     assert_refused(refused(fabric, "--from", tmp_path / "none"), "there is no snapshot")
-    assert_refused(refused(fabric, "--from", places[1], "--lab=x"), "two places to read from")
+    assert_refused(refused(fabric, "--from", places[1], "--lab=x"), "facts come either from the lab or from a snapshot")
     assert_refused(refused(fabric, "--backup", tmp_path / "none" / "saved"), "there is no folder")
     assert_refused(refused(fabric, "--token-file", tmp_path / "none"), "the token cannot be read")
     assert_refused(refused(fabric, "--certificate", tmp_path / "none"), "the certificate cannot be used")
-    assert_refused(refused(fabric, "--key", tmp_path / "none"), "--key belongs to a certificate")
+    assert_refused(refused(fabric, "--key", tmp_path / "none"), "--key needs a certificate")
     monkeypatch.setenv("NETKIT_STATE_DIR", str(fabric / "fabric.yaml"))
     assert_refused(refused(fabric), "cannot be made")
 

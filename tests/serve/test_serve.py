@@ -124,7 +124,7 @@ def test_the_first_page_tells_what_is_open_and_what_is_not_known(server: Running
     assert "BGP to spine01 is Idle" in text
     assert "see whether the link is up and both ends run what is intended: netkit plan" in text
     assert "connection refused" in text
-    assert "the last look at the whole fabric is too old to rely on" in text, "the snapshot is of long ago"
+    assert "the last check of the whole fabric is too old to rely on" in text, "the snapshot is of long ago"
     assert "every 1 d, 1 begun so far" in text
 
 

@@ -75,7 +75,7 @@ def test_a_program_adds_and_ends_silences_with_the_token_and_it_is_logged(open_s
         (400, {**WANTED, "lab": "x"}, "unknown key"),
         (400, "[]", "send an object"),
         (400, "{", "send an object"),
-        (413, json.dumps({**WANTED, "why": "x" * 9000}), "no silence is so long"),
+        (413, json.dumps({**WANTED, "why": "x" * 9000}), "the request is too long"),
     ],
 )
 def test_what_is_wrong_is_refused(open_server: tuple[Running, Path], code: int, given: object, told: str) -> None:

@@ -147,7 +147,7 @@ def test_garbage_is_no_sample(device: Device, heard: Heard, watched: Start, answ
     device.answer = lambda: answer
     watched()
     until(lambda: "gone" in heard.states(), "the garbage is noticed")
-    assert (heard.samples, heard.conditions[1].why) == ([], "what it answers cannot be read")
+    assert (heard.samples, heard.conditions[1].why) == ([], "its answers cannot be parsed")
 
 
 def test_a_fault_of_netkits_own_is_one_devices_alone(device: Device, heard: Heard, watched: Start) -> None:

@@ -89,7 +89,7 @@ def test_lines_are_there_before_the_record_is_closed(tmp_path: Path, name: str) 
 def test_a_file_that_is_there_is_never_written_over(tmp_path: Path) -> None:
     path = tmp_path / "watch.jsonl"
     path.write_text("mine")
-    with pytest.raises(NetkitError, match="is there already"):
+    with pytest.raises(NetkitError, match="exists already"):
         Record(path, OUTLINE)
     assert path.read_text() == "mine"
 

@@ -1,1 +1,1 @@
-"""What the command line offers: each verb with its arguments and options, by when they are used."""
+"""The arguments and options of each verb."""

@@ -1,4 +1,4 @@
-"""The verbs that change devices, and what goes with that."""
+"""The verbs that plan and make changes."""
 
 from pathlib import Path
 from typing import Annotated

@@ -1,4 +1,4 @@
-"""What the shell offers for a word that is being typed; whatever cannot be read offers nothing."""
+"""Shell completion; whatever cannot be read offers nothing."""
 
 from collections.abc import Callable, Iterable
 from contextlib import suppress
@@ -8,7 +8,7 @@ import typer
 
 from netkit.errors import NetkitError
 
-# What is needed is imported by the word that needs it: a shell waits for this at every Tab.
+# Imports are local: a shell waits for this at every Tab.
 # ruff: noqa: PLC0415
 
 

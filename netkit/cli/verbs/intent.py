@@ -1,4 +1,4 @@
-"""The verbs about what is intended: no device is asked."""
+"""The verbs about the intent: no device is read."""
 
 from pathlib import Path
 from typing import Annotated

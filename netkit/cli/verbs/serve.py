@@ -1,4 +1,4 @@
-"""The verb that goes on: checks on a schedule, and their reports on the web."""
+"""`netkit serve`: checks on a schedule, and their reports on the web."""
 
 from pathlib import Path
 from typing import Annotated

@@ -1,4 +1,4 @@
-"""The verbs about what devices are like."""
+"""The verbs about the state of devices."""
 
 from pathlib import Path
 from typing import Annotated
