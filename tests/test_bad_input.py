@@ -290,7 +290,7 @@ USAGE: dict[str, tuple[tuple[str, ...], str]] = {
     ),
     "bad format of platforms": (("platforms", "--format", "xml"), "unknown format 'xml'"),
     "two views": (("design", "--fabric", "inventory/reference", "--cabling", "--addresses"), "choose one"),
-    "limit without a view": (("design", "--fabric", "inventory/reference", "--limit", "leaf01"), "--limit belongs to"),
+    "limit without a view": (("design", "--fabric", "inventory/reference", "--limit", "leaf01"), "--limit applies to"),
     "limit nothing": (("design", "--fabric", "inventory/reference", "--addresses", "--limit", ","), "names nothing"),
     "limit typo": (
         ("design", "--fabric", "inventory/reference", "--addresses", "--limit", "laef01"),
@@ -326,7 +326,7 @@ USAGE: dict[str, tuple[tuple[str, ...], str]] = {
     ),
     "platform typo": (
         ("render", "--fabric", "inventory/reference", "-o", "OUT", "--platform", "nveu"),
-        "no platform 'nveu'",
+        "unknown platform 'nveu'",
     ),
     "platform unused": (
         ("render", "--fabric", "inventory/reference", "-o", "OUT", "--platform", "eos"),
@@ -337,7 +337,7 @@ USAGE: dict[str, tuple[tuple[str, ...], str]] = {
     "explain a host": (("design", "--fabric", "inventory/reference", "--explain", "gpu01:rail0"), "gpu01"),
     "init no number": (("init", "OUT", "--leaves", "many"), "--leaves"),
     "init too many": (("init", "OUT", "--leaves", "99"), "8"),
-    "init too large": (("init", "OUT", "--hosts-per-unit", "500"), "no such fabric can be built"),
+    "init too large": (("init", "OUT", "--hosts-per-unit", "500"), "cannot build this fabric"),
     "init model for another platform": (("init", "OUT", "--platform", "eos", "--model", "SN5600"), "runs Arista EOS"),
     "init no platform": (("init", "OUT", "--platform", "junos"), "no platform 'junos'"),
     "init no model": (("init", "OUT", "--model", "SN56"), "no switch model 'SN56'"),

@@ -48,7 +48,7 @@ REFUSED = {
     "exec leaf01 --name x -- true": "--name is now --lab NAME; see netkit --help",
     "down -f inventory/reference": "-f is now --fabric DIR; see netkit --help",
     "logs": f"no lab runs; {START}",
-    "logs leaf01 --lab x": f"the lab x does not run; {START}",
+    "logs leaf01 --lab x": f"the lab x does not exist; {START}",
     "restart leaf01": f"no lab runs; {START}",
     "calm": f"no lab runs; {START}",
     "load off": f"no lab runs; {START}",

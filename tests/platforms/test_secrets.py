@@ -129,7 +129,7 @@ def test_errors_hide_secrets_in_what_they_say_and_advise() -> None:
 
 
 def test_without_a_source_a_secret_is_not_found() -> None:
-    with pytest.raises(AccessError, match="the secret ONE is not available"):
+    with pytest.raises(AccessError, match="the secret ONE is not found"):
         SecretResolver(None).text("@secret:ONE@")
     assert issubclass(AccessError, NetkitError)
 

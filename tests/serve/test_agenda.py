@@ -66,7 +66,7 @@ def test_a_diary_keeps_totals_and_the_latest_and_comes_back_from_its_file(tmp_pa
 def test_a_damaged_diary_is_begun_anew_with_a_word(tmp_path: Path, text: str) -> None:
     (tmp_path / "diary.json").write_text(text, encoding="utf-8")
     book = DiaryFile(tmp_path / "diary.json")
-    assert "cannot be read: a new one is begun" in book.read()
+    assert "a new one begins without earlier rounds" in book.read()
     assert book.diary == Diary()
     assert (tmp_path / "diary.damaged").read_text(encoding="utf-8") == text
 
@@ -189,8 +189,8 @@ def test_queries_filter_and_pages_follow_each_other() -> None:
         ([("limit", "1"), ("limit", "2")], "given twice"),
         ([("limit", "501")], "limit must be a number from 1 to 500"),
         ([("limit", "0")], "limit must be a number from 1 to 500"),
-        ([("limit", "-1")], "limit is a number"),
-        ([("limit", "²")], "limit is a number"),
+        ([("limit", "-1")], "limit must be a number"),
+        ([("limit", "²")], "limit must be a number"),
         ([("verdict", "bad")], "unknown verdict 'bad'"),
         ([("device", "x" * 201)], "longer than 200"),
     ],
