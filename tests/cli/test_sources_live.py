@@ -116,5 +116,5 @@ def test_secrets_come_from_access_yaml_and_wrong_ones_are_told(
     monkeypatch.setenv("SNMP_AUTH_WORD", "another-word-1")
     refused = site.lab.netkit(*words)
     assert refused.returncode == 4
-    assert "user watcher: the secret of the user's authentication, or its protocol, is wrong" in refused.stdout
+    assert "user watcher: the authentication secret or protocol of the user is wrong" in refused.stdout
     assert "another-word-1" not in refused.stdout + refused.stderr

@@ -161,7 +161,7 @@ def test_an_outdated_approval_is_refused(keys: Keys, plan: Plan) -> None:
     text = approved(keys, plan)
     moved = replace(plan, devices=(replace(plan.changed[0], running_digest="0"), *plan.devices[1:]))
     for other in (moved, replace(plan, fabric="other")):
-        assert f"the approved plan is {digest_of(plan)}" in refused(keys, text, other)
+        assert f"the plan that was approved is {digest_of(plan)}" in refused(keys, text, other)
     riskier = replace(plan, devices=(replace(plan.devices[0], risk=plan.risk.__class__.PORT), *plan.devices[1:]))
     assert "the plan was approved as of risk none, and is of risk port" in refused(keys, text, riskier)
     missed = replace(plan, unreachable=(UnreadDevice("leaf99", "no answer"),))

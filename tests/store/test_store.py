@@ -108,7 +108,7 @@ def test_what_is_too_old_is_dropped_and_nothing_of_others(store: Store) -> None:
 
 
 def test_a_run_that_is_gone_is_said_so(store: Store) -> None:
-    with pytest.raises(StoreError, match="is not kept any more"):
+    with pytest.raises(StoreError, match="is no longer stored"):
         store.judgement(run())
 
 

@@ -128,12 +128,12 @@ def test_ports_nobody_knows_about_are_not_called_well() -> None:
 def test_many_devices_that_are_gone_or_slow_leave_room_for_ports() -> None:
     lines = plain(frame(crowd(), ViewState(), 80, 24, UNICODE)).splitlines()
     assert [line[:40] for line in lines[2:8]] == [
-        " leaf00  gone, retried after 4 s: no",
-        " leaf03  gone, retried after 4 s: no",
-        " leaf06  gone, retried after 4 s: no",
+        " leaf00  gone, retried after 4 s: no rou",
+        " leaf03  gone, retried after 4 s: no rou",
+        " leaf06  gone, retried after 4 s: no rou",
         " … and 17 more: leaf09, leaf12, leaf15, ",
         " connecting: leaf30, leaf31, leaf32, lea",
-        " polled less often, slow to answer: l",
+        " polled less often, slow to answer: leaf",
     ]
     assert lines[8].startswith(" PORT")
 
