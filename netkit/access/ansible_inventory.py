@@ -52,7 +52,6 @@ def connection(endpoint: Endpoint) -> dict[str, object]:
 
 
 def text(found: Mapping[str, object]) -> str:
-    """Format an inventory as YAML."""
     return yaml.dump(dict(found), Dumper=yaml.CSafeDumper, sort_keys=False, width=4096)
 
 

@@ -14,7 +14,6 @@ Place = tuple[str, int]
 
 
 def file_beside(known_hosts: Path) -> Path:
-    """Return the file of certificates."""
     return known_hosts.with_name(FILE)
 
 

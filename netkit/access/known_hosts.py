@@ -70,7 +70,6 @@ def _certificate(endpoint: Endpoint) -> FoundKey:
 
 
 def _place(host: str, port: int) -> str:
-    """Return a host in the notation of known_hosts."""
     return host if port == 22 else f"[{host}]:{port}"
 
 

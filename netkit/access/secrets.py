@@ -56,7 +56,6 @@ class SecretStore:
 
 
 def read(source: SecretSource, what: str, name: str) -> str:
-    """Read a secret from a source."""
     if source.env:
         value = os.environ.get(source.env.replace("{name}", name), "")
         why = f"{source.env} is not set"

@@ -60,7 +60,6 @@ def judged_again(run: CheckRun, judgement: Judgement) -> Judged:
 
 
 def rows(runs: Iterable[CheckRun]) -> Iterator[tuple[object, ...]]:
-    """Yield a table row for each run."""
     for one in runs:
         taken = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(one.taken_s))
         reached = f"{one.devices - one.counts.unreached} of {one.devices}"

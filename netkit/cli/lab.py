@@ -125,7 +125,6 @@ def _chosen(name: str, folder: Path | None, labs: Sequence[LabFolder]) -> LabFol
 
 
 def running(name: str, folder: Path | None) -> LabFolder:
-    """Select a lab that runs."""
     lab = _chosen(name, folder, [one for one in all_labs() if one.is_alive])
     if not lab.is_alive:
         raise LabError(Problem(f"the lab {lab.name} does not run", START))

@@ -60,7 +60,6 @@ class CheckSession:
         self._checks = tuple({check.name: check for check in checks}.values())
 
     def result(self, check: Check, device: str) -> CheckResult:
-        """Return the result of a check on a device."""
         if self._failure is not None:  # do not try again for each test
             raise self._failure
         if self._judged is None:

@@ -105,7 +105,6 @@ def _judge(request: ReportRequest, store: "Store | None") -> Reported:
 
 
 def _stored(request: ReportRequest, store: "Store") -> Reported:
-    """Report on a stored run."""
     project = open_project(request.folder, request.lab)
     runs = store.runs(source_of(project))
     one = chosen(runs, request.run)

@@ -174,7 +174,6 @@ class Journal:
         self._write(JournalEntry(self._clock.wall_s(), Phase.SETTLE, outcome.device, outcome.wave, outcome=outcome))
 
     def end(self, outcome: DeviceOutcome) -> None:
-        """Record the outcome of a device."""
         self._write(JournalEntry(self._clock.wall_s(), Phase.END, outcome.device, outcome.wave, outcome=outcome))
 
     def finish(self, outcome: Outcome) -> None:

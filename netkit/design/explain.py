@@ -35,7 +35,6 @@ def find(fabric: Fabric, place: str) -> tuple[Switch, Port]:
 
 
 def explain(fabric: Fabric, intent: Intent, switch: Switch, port: Port) -> Iterator[Number]:
-    """Yield the numbers of a port."""
     profile, cable = port.profile, port.profile.cable
     yield Number(
         "speed", f"{port.speed_gbps} Gb/s", f"breakout {profile.split.mode} of cage {port.cage}", profile.split.source

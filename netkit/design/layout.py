@@ -139,7 +139,6 @@ def spine_place(hardware: HardwareLookup, pod: int, slot: int) -> int:
 
 
 def core_plane(hardware: HardwareLookup, slot: int) -> int:
-    """Return the core plane of a spine."""
     core = hardware.intent.switches.core
     return (slot - 1) % core.planes if core else 0
 

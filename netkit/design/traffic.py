@@ -52,7 +52,6 @@ class LosslessProfile:
 
     @property
     def classes(self) -> tuple[TrafficClass, ...]:
-        """The classes by priority."""
         return tuple(sorted((self.best_effort, self.roce, self.cnp), key=lambda traffic: traffic.priority))
 
     @property

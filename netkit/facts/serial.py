@@ -25,7 +25,6 @@ ADAPTER = TypeAdapter(Snapshot)
 
 
 def dump(snapshot: Snapshot) -> bytes:
-    """Serialise a snapshot."""
     document = {"netkit_snapshot": FORMAT, **ADAPTER.dump_python(snapshot, mode="json", exclude_defaults=True)}
     try:
         text = _to_json(document)
@@ -50,7 +49,6 @@ def _is_infinite(value: object) -> bool:
 
 
 def load(data: bytes, file: str) -> Snapshot:
-    """Parse a snapshot."""
     try:
         if data.startswith(PACKED):  # a small file may unpack to more than the memory holds
             with gzip.open(io.BytesIO(data)) as stream:

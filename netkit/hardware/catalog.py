@@ -73,7 +73,6 @@ class SwitchModel:
         return next((split for split in self.splits if split.mode == mode), None)
 
     def source(self, key: str) -> str:
-        """Return the source of a value."""
         return self.sources.get(key, "no source")
 
 

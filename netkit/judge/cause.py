@@ -157,7 +157,6 @@ class CauseGroup:
 
     @property
     def findings(self) -> tuple[Finding, ...]:
-        """The cause and its symptoms."""
         return self.head, *self.symptoms
 
     @property
@@ -168,7 +167,6 @@ class CauseGroup:
 
     @property
     def is_silenced(self) -> bool:
-        """Whether everything in it is silenced."""
         return all(one.silenced is not None for one in self.findings)
 
 

@@ -93,7 +93,6 @@ class DeviceContext:
 
     @property
     def window_s(self) -> float:
-        """The length of that window."""
         began_s, ended_s = self.window
         return ended_s - began_s
 

@@ -51,7 +51,6 @@ class Delta(NamedTuple):
 
     @property
     def per_s(self) -> float:
-        """The rate."""
         return self.value / self.seconds if self.seconds > 0 else 0.0
 
 

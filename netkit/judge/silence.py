@@ -108,7 +108,6 @@ class Silence:
         return any(is_meant(check, one) for one in self.checks) and any(one.has(device, place) for one in self.subjects)
 
     def covers(self, finding: Finding, cause: str) -> bool:
-        """Whether it covers a finding that has this cause."""
         if not self.is_about(finding.check, finding.device, finding.place):
             return False
         return self.fault is None or self.fault.is_still(finding, cause)

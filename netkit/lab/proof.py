@@ -228,7 +228,6 @@ class Caller:
 
 
 def parse_ping(name: str, text: str, began_s: float, ended_s: float) -> PingResult:
-    """Parse the output of a ping."""
     sent_s = {0: began_s}
     unsent: Counter[int] = Counter()
     last = 0

@@ -78,7 +78,6 @@ class Sender:
 
 
 def senders(settings: NotifySettings, source: Source, secrets: Secrets) -> tuple[Sender, ...]:
-    """Return the sender of each receiver."""
     return tuple(Sender(receiver, settings, source, secrets) for receiver in settings.receivers)
 
 
@@ -138,7 +137,6 @@ def pause_s(claimed: ClaimedMessage) -> float:
 
 
 def notifications(news: News, receivers: Iterable[AnyReceiver], source: Source) -> Iterator[QueuedNotification]:
-    """Yield the notification for each receiver with news."""
     for receiver in receivers:
         if isinstance(receiver, Alertmanager):
             if found := alert.body(news, receiver, source):

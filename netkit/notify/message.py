@@ -44,12 +44,10 @@ class EventGroup:
 
     @property
     def word(self) -> str:
-        """The state as a word."""
         return word(self.head)
 
     @property
     def change(self) -> str:
-        """The change as a word."""
         return change(self.head)
 
 
@@ -69,7 +67,6 @@ def message_of(id: str, fabric: str, lab: str, bodies: Sequence[Mapping[str, Any
 
 
 def word(event: StateEvent) -> str:
-    """Return the state of an event as a word."""
     if event.kind == "flapping":
         return "flapping"
     if event.silence and event.now is Verdict.PASS:
@@ -133,7 +130,6 @@ def look(message: Message) -> str:
 
 
 def place(group: EventGroup) -> str:
-    """Return the place of a group."""
     if group.is_alike:
         devices = listed(tuple(dict.fromkeys(one.key.device for one in group.events)))
         return f"{counted(len(group.events), 'place')} on {devices}"

@@ -106,7 +106,6 @@ def state_text(state: NotificationState) -> str:
 
 
 def state_of_text(text: str) -> NotificationState:
-    """Decode the state."""
     what = "row of a notified state"
     try:
         plain = json.loads(text)

@@ -34,7 +34,6 @@ class Receiver(AccessModel):
 
     @property
     def least(self) -> Verdict:
-        """The least verdict this receiver is notified of."""
         return Verdict[self.minimum.upper()]
 
     def wants(self, event: StateEvent) -> bool:

@@ -49,7 +49,6 @@ def instead(views: Sequence[View], replies: Replies, readings: Readings) -> tupl
 
 
 def facts(views: Sequence[View], replies: Replies, readings: Readings | None = None) -> Facts:
-    """Combine the facts of all views."""
     known = readings or Readings()
     found = [part for view in views for part in known.parts(view, replies)]
     return Facts(**{kind: _joined([fact for name, fact in found if name == kind]) for kind in KINDS})

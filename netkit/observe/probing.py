@@ -10,7 +10,6 @@ SMALL_BYTES, USUAL_BYTES = 64, 1500
 
 
 def probe_pairs(fabric: Fabric, host: Host) -> tuple[tuple[Nic, Nic], ...]:
-    """List the pairs of NICs a host probes."""
     return tuple((nic, far) for nic in host.nics for far in _far_ends(fabric, host, nic))
 
 

@@ -79,8 +79,6 @@ def sides_of(
     intended: Mapping[str, Files],
     owner: Mapping[str, Files] | None = None,
 ) -> Callable[[str], Sides]:
-    """Return a lookup of the sides of a device."""
-
     def sides(name: str) -> Sides:
         running = devices[name]
         if isinstance(running, Unreachable):

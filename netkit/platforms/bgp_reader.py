@@ -167,7 +167,6 @@ class ClauseDraft:
                     self.unknown.append(line)
 
     def set_community(self, words: Iterable[str], line: str) -> None:
-        """Parse the communities of a `set community`."""
         wanted = {word.lower() for word in words}
         self.has_graceful_shutdown |= bool(wanted & GRACEFUL_SHUTDOWN)
         if wanted - GRACEFUL_SHUTDOWN - ADDITIVE:
@@ -284,7 +283,6 @@ class RouterReader:
         self.leaving = leaving_lists(lines)
 
     def read_route_map(self, line: str, inner: Iterable[tuple[Path, str]]) -> None:
-        """Parse a clause of a route map."""
         words = line.split(" ")
         number = whole_number(words[3]) if len(words) == 4 else None
         if number is None:

@@ -124,7 +124,6 @@ class RiskTable:
     _known: dict[tuple[Path, When], Rule | None] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def rule(self, path: Path, kind: When) -> Rule | None:
-        """Find the rule that applies to a change."""
         key = (path, kind)
         if key not in self._known:
             if len(self._known) > MOST_REMEMBERED:

@@ -116,7 +116,6 @@ def diff(model: ConfigModel, running: Config, intended: Config) -> tuple[Change,
 
 
 def apply(running: Config, changes: Iterable[Change]) -> dict[Path, str]:
-    """Apply changes to a configuration."""
     result = dict(running)
     for change in changes:
         if change.intended is None:

@@ -57,7 +57,6 @@ def named(found: object, *path: str) -> Iterator[tuple[str, Shown]]:
 
 
 def rows(found: object) -> list[Shown]:
-    """Keep the objects of a list."""
     return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
 
 

@@ -166,7 +166,6 @@ def _seconds(uptime: str) -> int:
 
 
 def environment(text: str) -> dict[str, Any]:
-    """Parse the output of ENVIRONMENT."""
     lines = text.splitlines()
     memory = {found["name"]: int(found["kb"]) for found in map(MEMORY.match, lines) if found}
     total = memory.get("MemTotal", 0)

@@ -33,7 +33,6 @@ NAME = re.compile(
 
 @lru_cache(maxsize=10_000)
 def is_secret_name(key: str) -> bool:
-    """Whether the value of a key with this name is a secret."""
     return bool(NAME.search(key))
 
 

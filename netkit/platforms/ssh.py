@@ -110,7 +110,6 @@ class SshLine:
             self._session = session
 
     def close(self) -> None:
-        """Disconnect."""
         session, self._session = self._session, None
         if session:
             session.hang_up()
@@ -380,11 +379,9 @@ class SshShell:
         self.line = SshLine(target)
 
     def open(self) -> None:
-        """Connect."""
         self.line.open()
 
     def close(self) -> None:
-        """Disconnect."""
         self.line.close()
 
     @property

@@ -106,7 +106,6 @@ class _WaveRecorder:
     began: dict[int, tuple[float, dict[str, None]]] = field(default_factory=dict)
 
     def __call__(self, event: DeployEvent) -> None:
-        """Record an event, and show it."""
         if event.wave and event.phase is Phase.PREFLIGHT:
             _, names = self.began.setdefault(event.wave, (time.time(), {}))
             names[event.device] = None

@@ -97,7 +97,6 @@ class _Repository:
 
     @classmethod
     def around(cls, folder: Path) -> "_Repository":
-        """Find the repository of a folder."""
         if not folder.is_dir():
             raise UsageError(Problem(f"{folder} is not a folder", "name the folder of the fabric with --fabric"))
         done = _git(folder, "rev-parse", "--show-toplevel")
@@ -132,7 +131,6 @@ class _Repository:
         return remedy if is_shallow else ""
 
     def inside(self, folder: Path) -> str:
-        """Return the path of a folder in the repository."""
         path = folder.resolve()
         return str(path.relative_to(self.root)) if path.is_relative_to(self.root) else ""
 

@@ -273,7 +273,6 @@ def _unit(leaf: Switch) -> tuple[int, int]:
 
 
 def _above(fabric: Fabric, switch: Switch) -> Iterator[str]:
-    """Yield everything above a switch."""
     for name in dict.fromkeys(port.peer for port in switch.ports if port.role == "up"):
         yield name
         yield from _above(fabric, fabric.switch(name))

@@ -18,7 +18,6 @@ NOTHING_TO_REACH = "there was nothing to reach: no two NICs that are to reach ea
 
 
 def aside(proof: Proof) -> ProofNotes:
-    """Return a proof in each format."""
     return ProofNotes(
         text=text(proof),
         verdict=(verdict(proof),),
@@ -48,7 +47,6 @@ def headline(proof: Proof) -> str:
 
 
 def lines(proof: Proof) -> Iterator[str]:
-    """Yield the proof for a terminal."""
     yield headline(proof)
     yield from (f"  {text}" for text in _failures(proof))
     yield from (f"  {text}" for text in _conditions(proof))
@@ -88,7 +86,6 @@ def details(proof: Proof) -> Iterator[str]:
 
 
 def document(proof: Proof) -> Mapping[str, Any]:
-    """Return the proof for JSON."""
     return {"is_proven": not proof.failures, "verdict": headline(proof), **asdict(proof)}
 
 

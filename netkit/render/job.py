@@ -64,7 +64,6 @@ class AcceptanceJob:
 
 
 def render_job(kind: str, fabric: Fabric, hosts: Sequence[Host], engine: Engine, image: str = IMAGE) -> str:
-    """Render the job that tests hosts."""
     interface = POD_INTERFACE if kind == "mpijob" else hosts[0].management_interface
     return engine.render(TEMPLATES[kind], {"job": job(fabric, hosts, interface, image)}, "")
 

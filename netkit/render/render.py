@@ -54,7 +54,6 @@ def inputs(fabric: Fabric, *, ztp: bool = False) -> Callable[[Switch | Host], It
 
 
 def manifest_head(fabric: Fabric) -> dict[str, Any]:
-    """Build the head of the manifest."""
     return {"netkit": __version__, "fabric": fabric.name, "purpose": fabric.purpose}
 
 

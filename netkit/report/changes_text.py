@@ -89,7 +89,6 @@ def _verdict(one: CauseTransition) -> str:
 
 
 def changes_markdown(found: Changes) -> str:
-    """Format the changes as Markdown."""
     lines = [f"## {plain(_headline(found))}", ""]
     for one in found.causes[:MOST]:
         trouble, head = one.cause.trouble, one.cause.trouble.head
@@ -105,7 +104,6 @@ def changes_markdown(found: Changes) -> str:
 
 
 def changes_json(found: Changes) -> str:
-    """Format all changes as JSON."""
     changed = [
         {
             "change": one.word,

@@ -35,7 +35,6 @@ ROOM = (100, 50, 20, 10, 5, 0)
 
 
 def comparison_text(found: Comparison) -> str:
-    """Format a comparison as plain text."""
     return "\n".join(map(shown, _lines(found))) + "\n"
 
 
@@ -149,7 +148,6 @@ def _markdown(found: Comparison, most: int) -> Iterator[str]:
 
 
 def comparison_json(found: Comparison) -> str:
-    """Format a whole comparison as JSON."""
     document = {
         "fabric": found.fabric,
         "is_worse": found.is_worse,

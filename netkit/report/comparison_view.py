@@ -65,7 +65,6 @@ class Alike:
 
     @property
     def first(self) -> Difference:
-        """The difference that stands for all."""
         return self.members[0]
 
 

@@ -38,7 +38,6 @@ def shown_lines(text: str) -> str:
 
 
 def rows(runs: Iterable[RunSummary]) -> Iterator[tuple[str, ...]]:
-    """Yield a table row for each run."""
     for one in runs:
         by = _provenance_cells(one.provenance[0]) if one.provenance else ("",) * 6
         yield one.run, _when(one.began_s), *by, DAMAGED if one.damage else _result(one.outcome), _devices(one.outcome)

@@ -14,7 +14,6 @@ NOT_XML = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def judgement_json(judged: Judged) -> str:
-    """Format a judgement as JSON."""
     return json.dumps(document(judged), indent=1, allow_nan=False) + "\n"
 
 
@@ -145,7 +144,6 @@ def _case(result: CheckResult) -> Xml.Element:
 
 
 def _verdict(result: CheckResult) -> Verdict:
-    """Return the verdict of a case."""
     return Verdict.SKIPPED if result.silenced and result.open_verdict is Verdict.PASS else result.open_verdict
 
 

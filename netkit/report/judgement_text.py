@@ -24,7 +24,6 @@ MOST_TROUBLES = 50
 
 
 def judgement_text(judged: Judged) -> str:
-    """Format a judgement as plain text."""
     return "\n".join(map(shown, _lines(judged))) + "\n"
 
 

@@ -112,7 +112,6 @@ def trouble_silences(trouble: CauseGroup) -> Iterator[str]:
 
 
 def place_text(finding: Finding) -> str:
-    """Return the place of a finding."""
     return ":".join(part for part in (finding.device, finding.place) if part) or "fabric"
 
 

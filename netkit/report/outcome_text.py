@@ -20,7 +20,6 @@ def outcome_text(outcome: Outcome) -> str:
 
 
 def device_text(device: DeviceOutcome) -> str:
-    """Format the outcome of one device."""
     if device.result in QUIET:
         return f"{device.device}: {device.result}"
     prefix = f"{device.device}: "

@@ -62,7 +62,6 @@ def plain(text: str) -> str:
 
 
 def row(group: GroupView) -> str:
-    """Return the table row of a group."""
     strategy = group.first.way
     cells = (
         listed(group.names),

@@ -74,7 +74,6 @@ def _paths(step: Step) -> str:
 
 
 def text(plan: Plan, *, most_lines: int = MOST_LINES) -> str:
-    """Format a plan, group by group."""
     return "\n".join(map(shown, _lines(plan, most_lines))) + "\n"
 
 

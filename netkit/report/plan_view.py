@@ -30,7 +30,6 @@ class GroupView:
 
 
 def groups(plan: Plan, most_lines: int = MOST_LINES) -> Iterator[GroupView]:
-    """Yield the groups of a plan."""
     by_name = {device.name: device for device in plan.devices}
     for names in plan.groups:
         devices = [by_name[name] for name in names]

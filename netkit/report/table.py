@@ -4,7 +4,6 @@ from collections.abc import Iterable, Sequence
 
 
 def columns(rows: Iterable[Sequence[object]], head: Sequence[str] = ()) -> str:
-    """Format rows as aligned columns."""
     table = [[str(cell) for cell in row] for row in ([head, *rows] if head else rows)]
     if not table:
         return ""

@@ -24,7 +24,6 @@ IN, OUT, CONNECTED, LOOPBACK, VLAN = "IN", "OUT", "CONNECTED", "loopback", "vlan
 
 
 def router_of(fabric: Fabric, switch: Switch) -> Router:
-    """Return the routing of a switch."""
     lists: dict[str, tuple[PrefixListEntry, ...]] = {
         found.name: tuple(
             PrefixListEntry(rule.number, True, _network(rule.prefix), rule.length, rule.length) for rule in found.rules
@@ -62,7 +61,6 @@ def router_of(fabric: Fabric, switch: Switch) -> Router:
 
 
 def host_of(plan: RoutePlan, host: Host) -> HostRoutes:
-    """Return the routing of a host."""
     return HostRoutes(tuple(_rail(plan, nic) for nic in host.nics))
 
 

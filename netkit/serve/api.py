@@ -70,7 +70,6 @@ def causes(site: Site, given: Given) -> dict[str, Any]:
 
 
 def deploys(site: Site, given: Given) -> dict[str, Any]:
-    """List the latest deploys."""
     Query.of(given)
     return {"items": current.deploys(site)}
 
@@ -185,7 +184,6 @@ def device(report: dict[str, Any], wanted: str) -> dict[str, Any]:
 
 
 def trends(report: dict[str, Any]) -> dict[str, Any]:
-    """Return the trends up to a report."""
     return {"run": report["run"], **report["trends"]}
 
 

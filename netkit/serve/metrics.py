@@ -23,7 +23,6 @@ OWN = {
 
 
 def metrics_text(site: Site) -> str:
-    """Return all metrics in the text format of Prometheus."""
     text = site.metrics()
     for family, value in _values(site):
         kind, meaning = OWN[family]

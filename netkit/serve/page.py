@@ -103,7 +103,6 @@ def refreshing_policy() -> str:
 
 
 def run_row(run: CheckRun) -> dict[str, Any]:
-    """Return the row of a run."""
     return {
         "name": run.name,
         "state": wording.state_of(run).value,

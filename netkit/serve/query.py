@@ -61,7 +61,6 @@ class Query:
         return int(text)
 
     def size(self) -> int:
-        """Return the page size."""
         return self.number("limit", USUAL_ITEMS, 1, MOST_ITEMS)
 
     def pinned(self, **chosen: str) -> "Query":

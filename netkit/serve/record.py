@@ -119,7 +119,6 @@ class Records:
             return self._found[run.name]
 
     def file(self, run: CheckRun) -> Path:
-        """Return the path of the report on a run."""
         return self.folder / f"{run.name}.json"
 
     def adopt(self, run: CheckRun, draft: Path) -> bool:

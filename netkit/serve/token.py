@@ -90,7 +90,6 @@ def is_own_name(host: str, names: Collection[str]) -> bool:
 
 
 def is_address(text: str) -> bool:
-    """Whether a text is an IP address."""
     try:
         ipaddress.ip_address(text)
     except ValueError:

@@ -78,7 +78,6 @@ def stamp(at_s: float) -> str:
 
 
 def length(span_s: float) -> str:
-    """Format a duration."""
     for unit_s, letter in ((DAY_S, "d"), (HOUR_S, "h"), (MINUTE_S, "min")):
         if span_s >= unit_s and span_s % unit_s == 0:
             return f"{span_s / unit_s:.0f} {letter}"

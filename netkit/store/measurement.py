@@ -36,7 +36,6 @@ def serials(facts: Facts) -> Mapping[str, str]:
 
 
 def present(facts: Facts) -> Mapping[str, Module]:
-    """Return the modules that are plugged in."""
     modules = {} if isinstance(facts.modules, Absent) else facts.modules
     return {port: module for port, module in modules.items() if module.is_present}
 

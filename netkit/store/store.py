@@ -93,7 +93,6 @@ class Store:
         self.close()
 
     def close(self) -> None:
-        """Close all connections."""
         self._engine.dispose()
 
     def save(
@@ -143,7 +142,6 @@ class Store:
         return tuple(found)
 
     def judgement(self, run: CheckRun) -> Judgement:
-        """Return the judgement of a run."""
         query = select(schema.runs.c.judgement).where(schema.runs.c.name == run.name)
         with reading(self._engine) as connection:
             found = rows(connection, query)

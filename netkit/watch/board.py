@@ -311,7 +311,6 @@ class Board:
             track.add(Point(at_s - max(spans), at_s, told, severity, pauses), rates, levels)
 
     def report(self, device: str, condition: Condition) -> None:
-        """Record the condition of a device."""
         with self._lock:
             if device in self._devices:
                 self._devices[device].condition = condition

@@ -32,7 +32,6 @@ PRIORITIES = range(8)
 
 
 def detail(view: BoardView, row: Row, width: int, glyphs: Glyphs) -> Iterator[Line]:
-    """Yield all details of a port."""
     wire, limits = row.wire, view.outline.limits
     ends = f"{wire.device} {wire.port} {glyphs.arrow} {wire.peer} {wire.peer_port}"
     yield (

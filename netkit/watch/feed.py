@@ -224,7 +224,6 @@ class PortReading(NamedTuple):
 
 
 def by_port(rates: Rates) -> Mapping[str, Rates]:
-    """Group rates by port."""
     found: dict[str, dict[str, dict[str, Delta]]] = {}
     for name, places in rates.items():
         is_numbered = COUNTERS[name].scope != "port"
@@ -255,7 +254,6 @@ def peaks(before: Mapping[str, Buffer], now: Mapping[str, Buffer]) -> Mapping[st
 
 
 def peaks_by_port(found: Mapping[str, Peaks]) -> Mapping[str, Mapping[str, Peaks]]:
-    """Group peaks by port and place."""
     by_ports: dict[str, dict[str, Peaks]] = {}
     for at, level in found.items():
         by_ports.setdefault(_parts(at)[0], {})[at] = level

@@ -159,7 +159,6 @@ def _chip(wire: Wire) -> tuple[str, str]:
 
 
 def judged(reading: PortReading, speed_gbps: float, limits: PauseLimits) -> Severity:
-    """Return the severity of one interval."""
     if all(value is None for value in reading):
         return Severity()
     return max(_severities(reading, speed_gbps, limits))

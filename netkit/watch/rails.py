@@ -27,7 +27,6 @@ class PortGroup(NamedTuple):
 
     @property
     def to_hosts_bps(self) -> float | None:
-        """What its hosts receive."""
         return _sum(self._host_ports("tx_bps")) if self._has_leaf else _sum(self._nics("rx_bps"))
 
     @property

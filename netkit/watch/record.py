@@ -112,7 +112,6 @@ def read(path: Path) -> tuple[Outline, Iterator[RecordedEvent]]:
 
 
 def _lines(path: Path, file: IO[bytes]) -> Iterator[bytes]:
-    """Yield complete lines."""
     rest = b""
     with file:
         for chunk in _chunks(path, file):

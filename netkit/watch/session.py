@@ -48,7 +48,6 @@ class Desk:
 
 
 def take(board: Board, event: RecordedEvent) -> None:
-    """Pass an event to a board."""
     if isinstance(event.what, Sample):
         board.deliver(event.device, event.what, event.heard_s)
     else:

@@ -37,7 +37,6 @@ ASCII = Glyphs("_.:-=+*#", "-", ">", "~", "to", "up/down")
 
 
 def glyphs_for(encoding: str | None) -> Glyphs:
-    """Return the glyphs that an encoding supports."""
     try:
         "".join((UNICODE.bars, UNICODE.absent, UNICODE.chosen, UNICODE.more, UNICODE.arrow)).encode(encoding or "ascii")
     except (UnicodeError, LookupError):
@@ -65,7 +64,6 @@ def fit(text: str, width: int, *, is_right: bool = False, more: str = "…") -> 
 
 
 def cut(line: Iterable[Span], width: int) -> Line:
-    """Cut a line to `width` cells."""
     found: list[Span] = []
     for span in line:
         if width <= 0:

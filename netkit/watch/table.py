@@ -101,7 +101,6 @@ class TableLayout(NamedTuple):
 
 
 def layout(rows: Sequence[Row], width: int) -> TableLayout:
-    """Return the layout for a width."""
     name = _width(f"{row.wire.device} {row.wire.port}" for row in rows)
     peer = _width(f"{row.wire.peer} {row.wire.peer_port}" for row in rows) if width >= ROOM_FOR_PEER else 0
     columns = ALWAYS + (ROOMY if width >= ROOM_FOR_MORE else ()) + (PEAKS if width >= ROOM_FOR_PEAKS else ())

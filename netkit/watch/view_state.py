@@ -35,7 +35,6 @@ def key(row: Row) -> Key:
 
 
 def shown(view: BoardView, look: ViewState) -> tuple[Row, ...]:
-    """Return the rows of a view, in its order."""
     words = look.wanted.lower().split()
     rows = (row for row in view.rows if all(word in row.wire.label for word in words))
     if look.sort == "name":
@@ -134,10 +133,8 @@ def of_traffic(row: Row, columns: int, glyphs: Glyphs) -> Span:
 
 
 def highest(values: Sequence[float | None]) -> float:
-    """Return the highest measured value."""
     return max((value for value in values if value is not None), default=0.0)
 
 
 def style_of(level: Level) -> Style:
-    """Return the style of a level."""
     return "bad" if level in SEVERE else "warn" if level in SLIGHT else ""

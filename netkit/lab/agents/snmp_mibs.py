@@ -185,7 +185,6 @@ class Sensor:
 
 
 def entity_rows(snapshot: SnmpSnapshot) -> Iterator[MibRow]:
-    """Yield entPhysicalTable."""
     yield from _physical(CHASSIS, 0, IS_CHASSIS, -1, ("Chassis", snapshot.switch.model.name))
     is_eos = snapshot.switch.platform == "eos"
     for interface, module in modules(snapshot):
@@ -197,7 +196,6 @@ def entity_rows(snapshot: SnmpSnapshot) -> Iterator[MibRow]:
 
 
 def sensor_rows(snapshot: SnmpSnapshot) -> Iterator[MibRow]:
-    """Yield entPhySensorTable."""
     is_eos = snapshot.switch.platform == "eos"
     for _, sensor in sensors(snapshot):
         precision = unit_precision(sensor.unit, is_eos=is_eos)
@@ -232,7 +230,6 @@ def scaled(unit: SensorUnit, value: float, precision: int) -> int:
 
 
 def sensor_text(sensor: Sensor, *, is_eos: bool) -> str:
-    """Return entPhysicalDescr of a sensor."""
     label = sensor.interface.label
     cage = label.rpartition("/")[0] if is_eos else ""
     place = f"{cage or label}/{sensor.lane}" if sensor.lane else label

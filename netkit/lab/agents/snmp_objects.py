@@ -68,7 +68,6 @@ def octets(oid: Oid, value: bytes) -> MibRow:
 
 
 def truth(oid: Oid, value: bool) -> MibRow:
-    """Return a TruthValue."""
     return MibRow(oid, SmiType.INTEGER, TRUE if value else FALSE)
 
 

@@ -18,7 +18,6 @@ class HungUpError(Exception):
 
 
 def send(line: socket.socket, kind: str, text: str) -> None:
-    """Send one frame."""
     raw = text.encode("utf-8", "surrogateescape")
     try:
         line.sendall(kind.encode() + len(raw).to_bytes(4, "big") + raw)
@@ -62,7 +61,6 @@ class WireCall:
         self._root = root
 
     def out(self, text: str) -> None:
-        """Print."""
         send(self.line, "O", text)
 
     def err(self, text: str) -> None:
@@ -84,7 +82,6 @@ class WireCall:
         return self._root / str(PurePosixPath(self.folder) / path).lstrip("/")
 
     def end(self, exit_code: int) -> None:
-        """Send the exit code."""
         send(self.line, "X", str(exit_code))
 
 

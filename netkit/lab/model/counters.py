@@ -29,7 +29,6 @@ class EndCounters(Generic[Reading]):
         self._bits, self._left, self.is_to_wrap = bits, left, True
 
     def displayed(self, counts: Sequence[int]) -> Sequence[int]:
-        """Return the displayed counters."""
         if self.is_to_wrap:
             start = 2**self._bits - self._left
             self._offsets = tuple(count - start if count else 0 for count in counts)
@@ -208,7 +207,6 @@ class CounterMeter:
         self.headroom_peak = max(self.headroom_peak, flow.headroom_fill)
 
     def at(self, now_s: float) -> Totals:
-        """Return the counters at a moment."""
         past_s = max(now_s - self._since_s, 0.0)
         return Totals._make(total + rate * past_s for total, rate in zip(self._totals, self._rates, strict=True))
 

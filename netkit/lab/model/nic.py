@@ -112,7 +112,6 @@ class NicCounterInputs:
 
 
 def hw_counters(state: NicCounterInputs) -> dict[str, int]:
-    """Return the files of `hw_counters`."""
     traffic = state.traffic
     received, sent = state.in_, state.out
     refused = int(sent.drops)

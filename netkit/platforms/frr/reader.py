@@ -39,11 +39,9 @@ class FrrReader(LinuxGetters, NetworkDriver):  # type: ignore[misc]
         self._version = ""
 
     def open(self) -> None:
-        """Connect."""
         self._line.open()
 
     def close(self) -> None:
-        """Disconnect."""
         self._line.close()
 
     def is_alive(self) -> dict[str, bool]:

@@ -53,11 +53,9 @@ class LinuxDriver:
         self._change = self._strategy = ""
 
     def open(self) -> None:
-        """Connect."""
         self._line.open()
 
     def close(self) -> None:
-        """Disconnect."""
         self._line.close()
 
     def is_alive(self) -> dict[str, bool]:
@@ -178,7 +176,6 @@ class LinuxDriver:
         return self._change
 
     def end_change(self, result: HostResult) -> NetkitError | None:
-        """Record the result of a change, and return its error."""
         self._files, self._strategy = None, result.strategy
         error = self.failure(result)
         if error is not None or not result.is_changed:

@@ -83,7 +83,6 @@ def _listed(node: object) -> object:
 
 
 def read_item(key: str, value: str) -> object:
-    """Rebuild a list item from its key and value."""
     try:
         item = json.loads(key) if key[:1] in QUOTED else None
     except (ValueError, RecursionError):

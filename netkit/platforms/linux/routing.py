@@ -100,7 +100,6 @@ class _Reader:
             self.rail(name).addresses.append(found)
 
     def route(self, name: str, settings: Settings, origin: str) -> None:
-        """Parse a route."""
         prefix, kind, table = network(settings.get("Destination", "")), settings.get("Type", ""), _table(settings)
         if prefix is None or table is None or settings.keys() - KNOWN_ROUTE or kind not in DROPPING | ON_LINK:
             if ":" not in settings.get("Destination", ""):

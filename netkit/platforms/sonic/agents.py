@@ -141,7 +141,6 @@ def gnmi_counters(ports: str, *texts: str, wanted: tuple[str, ...]) -> Facts:
 
 
 def snmp_counters(if_text: str, names_text: str, pfc: str, queues: str, wanted: tuple[str, ...]) -> Facts:
-    """Parse PFC and queue counters; SNMP numbers queues from 1."""
     by_index = snmp.named("sonic", if_text, names_text, wanted)
     found = list(snmp.numbered(table(pfc), by_index, {"tx_pause": 2, "rx_pause": 3}))
     for at, count in table(queues).get(4, {}).items():

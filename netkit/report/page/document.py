@@ -22,7 +22,6 @@ MOST_NOTES = 10
 
 
 def page_json(reported: Reported) -> str:
-    """Format a report as JSON."""
     return json.dumps(document(reported), ensure_ascii=False, allow_nan=False, separators=(",", ":")) + "\n"
 
 

@@ -52,7 +52,6 @@ def identity(place: DesignedPort) -> Row:
 
 
 def rows(seen: DeviceContext, places: Sequence[DesignedPort], lossless: tuple[int, ...]) -> Iterator[Row]:
-    """Yield the facts of each port."""
     counted = counters(seen)
     for place in places:
         found = _of(seen.facts.interfaces, place.name)

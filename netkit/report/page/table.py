@@ -61,7 +61,6 @@ LONGEST_TEXT = 400
 
 
 def name(text: str) -> str:
-    """Cut a name."""
     return cut(text, LONGEST_NAME)
 
 

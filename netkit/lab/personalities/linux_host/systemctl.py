@@ -92,7 +92,6 @@ NO_SUCH_UNIT = 4
 
 
 def properties(units: Units, name: str) -> Mapping[str, str]:
-    """Return the properties of `systemctl show`."""
     state = units.state(name)
     found = {
         "Id": name,

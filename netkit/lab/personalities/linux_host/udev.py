@@ -77,7 +77,6 @@ def _is_known(token: Token) -> bool:
 
 
 def apply(rules: Sequence[Sequence[Token]], device: Device) -> UdevOutcome:
-    """Apply rules to a device."""
     state: dict[str, str] = {}
     runs: list[str] = []
     goto = ""

@@ -236,7 +236,6 @@ class Units:
         self._disabled: set[str] = set()
 
     def power_up(self) -> None:
-        """Forget all units."""
         self._loaded, self._states, self._transient = {}, {}, {}
 
     def start_early(self) -> None:

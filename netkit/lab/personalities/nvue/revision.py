@@ -121,7 +121,6 @@ class RevisionStore:
         return revision
 
     def current(self, user: str) -> NvueRevision | None:
-        """Return the pending revision of a user."""
         return self.revisions.get(self.pending.get(user, 0))
 
     def find(self, name: str, user: str = "") -> NvueRevision | None:

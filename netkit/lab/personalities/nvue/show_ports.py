@@ -94,8 +94,6 @@ def interfaces(context: NvueShowContext) -> Shown:
 
 
 def aspect(name: str) -> Callable[[NvueShowContext], Shown]:
-    """Return the view of one aspect of all ports."""
-
     def view(context: NvueShowContext) -> Shown:
         return {port: PER_PORT[name](context.at(port)) for port in context.ports if port in context.readings}
 

@@ -212,7 +212,6 @@ class NvueSystem:
         return revision, True
 
     def secrets(self) -> dict[str, str]:
-        """Return the secret of each token."""
         trees = [self.store.startup, *(revision.tree for revision in self.store.revisions.values())]
         return dict(known(trees))
 

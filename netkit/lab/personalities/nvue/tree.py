@@ -86,7 +86,6 @@ def addresses(interface: Tree) -> tuple[str, ...]:
 
 
 def nested(path: Sequence[str], value: object) -> object:
-    """Return a tree with a value at a path."""
     for key in reversed(path):
         value = {key: value}
     return value
@@ -160,7 +159,6 @@ HIDDEN = frozenset({"auth-sha", "encrypt-aes"})
 
 
 def token(secret: str) -> str:
-    """Return the token that replaces a secret."""
     return MARK + hashlib.sha256(secret.encode()).hexdigest()[:32]
 
 

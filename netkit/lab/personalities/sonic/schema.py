@@ -167,14 +167,12 @@ class Schema:
 
 
 def branch_of(version: str) -> int:
-    """Return the branch of a release: 202411 for 202411.3."""
     found = re.match(r"[0-9]{6}", version)
     return int(found.group()) if found else FOREVER
 
 
 @cache
 def schema(branch: int) -> Schema:
-    """Load the schema of a branch."""
     data: dict[str, list[dict[str, Any]]] = yaml.safe_load(FILE.read_text(encoding="utf-8"))
     tables = {
         name: tuple(_form(entry, branch) for entry in entries if _is_in(entry, branch))

@@ -248,7 +248,6 @@ class SonicFlash:
 
 
 def write(file: Path, text: str) -> None:
-    """Write a file atomically."""
     draft = file.with_name(f".{file.name}.draft")
     try:
         draft.write_text(text, encoding="utf-8")

@@ -96,7 +96,6 @@ def read(text: str) -> list[dict[str, object]]:
 
 
 def patched(running: View, operations: list[dict[str, object]]) -> Tables:
-    """Return a patched copy of the tables."""
     try:
         result: object = jsonpatch.JsonPatch(operations).apply(ordered(running), in_place=True)
     except (jsonpatch.JsonPatchException, jsonpointer.JsonPointerException, KeyError, TypeError, ValueError) as error:

@@ -102,7 +102,6 @@ def refuse_invalid(tables: Tables, schema: Schema) -> None:
 
 
 def problems(tables: View, schema: Schema) -> list[str]:
-    """Return every problem of the tables."""
     rows = Rows(tables)
     found = [problem for name in tables for problem in _table_problems(tables, name, schema, rows)]
     # Rules across rows parse values, which must be valid first.

@@ -200,7 +200,6 @@ UNREADABLE = Absent(f"{RUNNING} cannot be read")
 
 
 def qos(running: str, status: str, pauses: str, in_use: tuple[str, ...]) -> Facts:
-    """Build QoS by port."""
     found, shown, whole_port = _sections(running), pfc(status), flow_control(pauses)
     if found is None:
         return Facts(qos=UNREADABLE)

@@ -58,7 +58,6 @@ NO_LENGTHS = Absent("EOS shows queue lengths only where the queue monitor is con
 
 
 def views(subject: ViewSubject) -> tuple[View, ...]:
-    """Build the views of a switch."""
     ports, lossless = subject.ports, subject.lossless
     return (
         _view(_system, ("system", "buffers"), interface.VERSION, interface.HOSTNAME),

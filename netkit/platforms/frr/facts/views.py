@@ -79,8 +79,6 @@ NO_MODULE = Absent("ethtool shows no module: virtual ports have none")
 
 
 def views(subject: ViewSubject) -> tuple[View, ...]:
-    """Build the views of a switch."""
-
     def read_interfaces(links: str, files: str, routing: str, fec: str, outages: str) -> Facts:
         found = interfaces(ports(links), files_of(files), routing, _fecs(fec))
         return Facts(interfaces=with_outages(found, of_zebra(outages)))
@@ -143,7 +141,6 @@ UNREADABLE = Absent("ip does not show the links")
 
 
 def ports(links: str) -> dict[str, Shown]:
-    """Select the links that are ports."""
     found = {text(link.get("ifname")): link for link in rows(parsed(links))}
     return {
         name: link

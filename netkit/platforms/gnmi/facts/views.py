@@ -47,7 +47,6 @@ def counters(*texts: str, platform: str, wanted: tuple[str, ...]) -> Facts:
 
 
 def interfaces(text: str) -> Facts:
-    """Parse openconfig-interfaces."""
     found: dict[str, dict[str, object]] = {}
     for update in read(text):
         for path, value in leaves(update):

@@ -119,7 +119,6 @@ IPERF3 = "iperf3"
 
 
 def of_iperf3(found: Mapping[str, Any]) -> Trial:
-    """Parse the JSON of iperf3."""
     start, end = member(found, "start"), member(found, "end")
     test = member(start, "test_start")
     connected = next(iter(members(start.get("connected", []))), {})

@@ -201,8 +201,6 @@ ACTION = "drop"
 
 
 def watchdog_part(lossless: Sequence[int]) -> PortPart:
-    """Build the part for the watchdogs of lossless priorities."""
-
     def parse(ports: Parts, texts: Sequence[str]) -> Facts:
         roce, qos = (tree(text) or {} for text in texts[:2])
         of_priority = classes(roce, qos).of_priority or {}

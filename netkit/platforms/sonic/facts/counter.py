@@ -80,7 +80,6 @@ def ports(found: Database, wanted: Sequence[str] | frozenset[str]) -> Iterator[t
 
 
 def read(text: str) -> Database | Absent:
-    """Parse COUNTERS_DB."""
     found = database(text)
     if found is None:
         return unread("COUNTERS_DB")
