@@ -70,7 +70,7 @@ def run(request: CheckRequest) -> int:
         judged = judged_of(scene, checks, deadline.judging(), silenced)
         failure = _failure(lambda: _print(request, scene, judged))
         extent = extent_of(scene, judged, has_all_checks=not request.names)
-        decide = notifying.tell(scene, judged, extent) if notifying is not None else None
+        decide = notifying.decider(scene, judged, extent) if notifying is not None else None
         before = earlier.open_now() if request.has_changes_only else OpenNow()
         saved = earlier.save(scene, judged, checking.project.intent, decide, extent)
         failure = failure or _failure(lambda: _print_changes(request, judged, before, earlier, saved.ends))

@@ -71,7 +71,7 @@ def _roll_out(request: DeployRequest, deploying: Deploying, planned: Planned, wh
     def work(on_event: EventHandler, is_stopping: Interrupt) -> Outcome:
         return deploying.apply(planned, options, journal, provenance, on_event, is_stopping)
 
-    return watched(request, deploying, journal, changing(plan, options), work, has_way_back=True)
+    return watched(request, deploying, journal, changing(plan, options), work, can_roll_back=True)
 
 
 def _refuse_changed(now: Plan, planned: Plan) -> None:
@@ -95,4 +95,4 @@ def _resume(request: DeployRequest, deploying: Deploying, name: str) -> int:
 
     ended = {entry.device for entry in journal.entries() if entry.step == Phase.END}
     total = changing(orders.plan, orders.options) - len(ended)
-    return watched(request, deploying, journal, total, work, has_way_back=True)
+    return watched(request, deploying, journal, total, work, can_roll_back=True)

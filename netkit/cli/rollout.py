@@ -94,7 +94,7 @@ def watched(
     total: int,
     work: Callable[[EventHandler, Interrupt], Outcome],
     *,
-    has_way_back: bool = False,
+    can_roll_back: bool = False,
 ) -> int:
     """Run the work with a live display, and report the outcome; a failed run may be rolled back automatically."""
     go_on = request.again(f"deploy --resume {journal.run}")
@@ -103,13 +103,13 @@ def watched(
         with Interrupt(go_on, request.revert_s) as is_stopping, display(total, is_stopping) as on_event:
             outcome = work(on_event, is_stopping)
         go_on = go_on if journal.outcome() is None else ""
-        if has_way_back and not go_on and journal.is_to_be_undone():
+        if can_roll_back and not go_on and journal.is_to_be_undone():
             outcome, go_on = _taken_back(request, deploying, journal, outcome)
     report_outcome(request, outcome)
     can_go_back = outcome.rollback is None and any(device.result is DeviceResult.DONE for device in outcome.devices)
     if go_on:
         say(sys.stderr, f"to continue: {go_on}\n")
-        can_go_back = has_way_back
+        can_go_back = can_roll_back
     if can_go_back:
         say(sys.stderr, f"to roll back: {request.again(f'rollback {journal.run}')}\n")
     return outcome.exit_code

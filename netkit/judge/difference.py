@@ -236,8 +236,8 @@ def _routes(pair: _Pair, was: Mapping[str, Sequence[str]], now: Mapping[str, Seq
 def _neighbors(pair: _Pair, was: Mapping[str, Sequence[Any]], now: Mapping[str, Sequence[Any]]) -> Found:
     for port in dict.fromkeys((*was, *now)):
         old, new = (
-            ", ".join(dict.fromkeys(f"{one.system} {one.port}".strip() for one in told.get(port, ())))
-            for told in (was, now)
+            ", ".join(dict.fromkeys(f"{one.system} {one.port}".strip() for one in neighbors.get(port, ())))
+            for neighbors in (was, now)
         )
         if old != new:
             yield Difference("neighbor", pair.name, port, "neighbour", old, new, not new or None)

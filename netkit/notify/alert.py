@@ -28,8 +28,8 @@ Plain = dict[str, Any]
 def body(news: News, receiver: Alertmanager, source: Source) -> Plain | None:
     """Return the alerts that fire and that ended with this run; None if there are none."""
     over = [one for event in news.events for one in _ended(event, receiver, source, news)]
-    bad = [(key, one) for key, one in news.states.items() if _is_wanted(key, one.told.level, receiver)]
-    bad.sort(key=lambda item: (-item[1].told.level, item[0]))
+    bad = [(key, one) for key, one in news.states.items() if _is_wanted(key, one.notified.level, receiver)]
+    bad.sort(key=lambda item: (-item[1].notified.level, item[0]))
     alerts = [_firing(key, one, source) for key, one in bad[:MOST]] + over
     return {"at_s": news.at_s, "alerts": alerts} if alerts else None
 
@@ -41,14 +41,14 @@ def _is_wanted(key: Key, level: Verdict, receiver: Alertmanager) -> bool:
 def _firing(key: Key, state: NotificationState, source: Source) -> Plain:
     cause = f"{state.cause}: {state.cause_text}" if state.cause_text else ""
     annotations = {"summary": f"{key.id}: {state.text}", "cause": cause, "remedy": state.remedy}
-    annotations |= {"flapping": "it comes and goes"} if state.told.is_flapping else {}
-    return alert_of(key, state.told.level, source, state.since_s, annotations)
+    annotations |= {"flapping": "it comes and goes"} if state.notified.is_flapping else {}
+    return alert_of(key, state.notified.level, source, state.since_s, annotations)
 
 
 def _ended(event: StateEvent, receiver: Alertmanager, source: Source, news: News) -> Iterator[Plain]:
     """Yield the alerts that end because their state passes now, or has another severity."""
     state = news.states.get(event.key)
-    level = Verdict.PASS if state is None else state.told.level
+    level = Verdict.PASS if state is None else state.notified.level
     for before in (Verdict.WARN, Verdict.FAIL, Verdict.ERROR):
         is_possible = before == event.before or event.kind == "settled"
         if before is not level and is_possible and _is_wanted(event.key, before, receiver):

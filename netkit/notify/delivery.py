@@ -146,8 +146,8 @@ def notifications(news: News, receivers: Iterable[AnyReceiver], source: Source) 
         ends = [one.text for one in news.ends if _covers_end(receiver, one)]
         if events or ends:
             covered = (item for item in news.states.items() if receiver.covers(item[0].check, item[0].device))
-            bad = ((key, one) for key, one in covered if one.told.now >= max(receiver.least, Verdict.WARN))
-            open_now = open_counts((key, one.cause, one.told.now) for key, one in bad)
+            bad = ((key, one) for key, one in covered if one.notified.now >= max(receiver.least, Verdict.WARN))
+            open_now = open_counts((key, one.cause, one.notified.now) for key, one in bad)
             yield QueuedNotification(receiver.name, message.body(news.at_s, events, open_now, ends))
 
 

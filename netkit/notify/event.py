@@ -48,8 +48,8 @@ class StateEvent:
 
 def event_id(fabric: str, lab: str, key: Key, kind: Kind, at_s: float) -> str:
     """Return the unique id of an event, the same however often it is sent."""
-    told = "\n".join((fabric, lab, *key, kind, f"{at_s:.3f}"))
-    return hashlib.sha256(told.encode("utf-8", "replace")).hexdigest()[:24]
+    identity = "\n".join((fabric, lab, *key, kind, f"{at_s:.3f}"))
+    return hashlib.sha256(identity.encode("utf-8", "replace")).hexdigest()[:24]
 
 
 def plain(event: StateEvent) -> dict[str, Any]:

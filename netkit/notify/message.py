@@ -60,8 +60,8 @@ def body(
 
 def message_of(id: str, fabric: str, lab: str, bodies: Sequence[Mapping[str, Any]], link: str) -> Message:  # noqa: A002 (what receivers call it)
     """Merge the notifications of one or more runs into a message."""
-    events = tuple(event_of(one) for told in bodies for one in told["events"])
-    ends = tuple(one for told in bodies for one in told.get("ends", ()))
+    events = tuple(event_of(one) for body in bodies for one in body["events"])
+    ends = tuple(one for body in bodies for one in body.get("ends", ()))
     last = bodies[-1]
     return Message(id, fabric, lab, len(bodies), last["at_s"], last["open"], events, link, ends)
 

@@ -98,12 +98,12 @@ def _by_cause(
             members.setdefault(one.cause or key.id, {})[key] = None
     for event in events:
         cause = event.cause or event.key.id
-        left = (key for key in members[cause] if after[key].told.verdict > Verdict.SKIPPED)
+        left = (key for key in members[cause] if after[key].notified.verdict > Verdict.SKIPPED)
         heir = next(left, None) if event.is_well else None
         now = cause if heir is None else after[heir].cause or heir.id
         text = event.cause_text if heir is None else after[heir].cause_text or after[heir].text
         keys = {**members[cause], **members[now]}
-        pairs = [(before.get(key, NotificationState()).told.verdict, after[key].told.verdict) for key in keys]
+        pairs = [(before.get(key, NotificationState()).notified.verdict, after[key].notified.verdict) for key in keys]
         is_own = now == event.key.id
         named = replace(event, cause="" if is_own else now, cause_text="" if is_own else text)
         yield replace(named, change=change_of(pairs))
@@ -112,13 +112,13 @@ def _by_cause(
 def _next(
     before: NotificationState, state: CheckState, because: Because, now: NotifyRound
 ) -> tuple[NotificationState, StateEvent | None]:
-    told, kind = step(before.told, state.verdict, now.at_s, now.limits)
+    notified, kind = step(before.notified, state.verdict, now.at_s, now.limits)
     is_bad = state.verdict is not Verdict.PASS
     was = (state.text or before.text, before.cause, before.cause_text, before.remedy)
     words = (state.text, because.cause, because.cause_text, because.remedy) if is_bad else was
     if kind is None:
-        return NotificationState(told, before.since_s, *words), None
-    return NotificationState(told, state.since_s, *words), _event(
+        return NotificationState(notified, before.since_s, *words), None
+    return NotificationState(notified, state.since_s, *words), _event(
         before, state, kind, (*words[:3], because.remedy), now
     )
 
@@ -127,12 +127,12 @@ def _event(
     before: NotificationState, state: CheckState, kind: Kind, words: tuple[str, str, str, str], now: NotifyRound
 ) -> StateEvent:
     text, cause, cause_text, remedy = words
-    worst = max(before.told.worst, state.verdict)
+    worst = max(before.notified.worst, state.verdict)
     return StateEvent(
         event_id(now.source.fabric, now.source.lab, state.key, kind, now.at_s),
         state.key,
         kind,
-        worst if kind == "settled" else before.told.level,
+        worst if kind == "settled" else before.notified.level,
         state.verdict,
         state.since_s,
         now.at_s,
@@ -140,5 +140,5 @@ def _event(
         remedy,
         cause,
         cause_text,
-        now.silenced.get(state.key, "") if state.verdict < before.told.now else "",
+        now.silenced.get(state.key, "") if state.verdict < before.notified.now else "",
     )

@@ -46,28 +46,30 @@ class NotifiedState:
         return self.worst if self.is_flapping else self.verdict
 
 
-def step(told: NotifiedState, verdict: Verdict, at_s: float, limits: FlapLimits) -> tuple[NotifiedState, Kind | None]:
+def step(
+    notified: NotifiedState, verdict: Verdict, at_s: float, limits: FlapLimits
+) -> tuple[NotifiedState, Kind | None]:
     """Return the state after a run, and the kind of event to report, if any."""
-    seen = _seen(told, verdict, at_s, limits)
+    seen = _seen(notified, verdict, at_s, limits)
     if seen.is_flapping:
         is_calm = at_s - seen.changed_s[-1] >= limits.calm_s
         if is_calm:
             return NotifiedState(verdict, verdict, verdict), "settled"
-        return seen, "flapping" if seen.worst > told.worst else None
+        return seen, "flapping" if seen.worst > notified.worst else None
     if len(seen.changed_s) > limits.changes:
-        return replace(seen, is_flapping=True, worst=max(told.verdict, told.now, verdict)), "flapping"
-    if verdict is told.verdict:
+        return replace(seen, is_flapping=True, worst=max(notified.verdict, notified.now, verdict)), "flapping"
+    if verdict is notified.verdict:
         return replace(seen, worst=verdict), None
     return replace(seen, verdict=verdict, worst=verdict), "changed"
 
 
-def _seen(told: NotifiedState, verdict: Verdict, at_s: float, limits: FlapLimits) -> NotifiedState:
+def _seen(notified: NotifiedState, verdict: Verdict, at_s: float, limits: FlapLimits) -> NotifiedState:
     """Add a run; a flapping state keeps at least its last change."""
-    before = tuple(min(one, at_s) for one in told.changed_s)  # not later than now, after a clock was ahead
-    changes = (*before, at_s) if verdict is not told.now else before
+    before = tuple(min(one, at_s) for one in notified.changed_s)  # not later than now, after a clock was ahead
+    changes = (*before, at_s) if verdict is not notified.now else before
     recent = tuple(one for one in changes if at_s - one < limits.window_s)
-    kept = (recent or changes[-1:]) if told.is_flapping else recent
-    return replace(told, now=verdict, changed_s=kept[-(limits.changes + 1) :], worst=max(told.worst, verdict))
+    kept = (recent or changes[-1:]) if notified.is_flapping else recent
+    return replace(notified, now=verdict, changed_s=kept[-(limits.changes + 1) :], worst=max(notified.worst, verdict))
 
 
 NOTHING = NotifiedState()
@@ -81,7 +83,7 @@ WITHOUT_REMEDY = 5
 class NotificationState:
     """A check's state as receivers know it."""
 
-    told: NotifiedState = NOTHING
+    notified: NotifiedState = NOTHING
     since_s: float = 0.0
     """The time since it has the reported verdict."""
     text: str = ""
@@ -92,16 +94,16 @@ class NotificationState:
     @property
     def is_forgettable(self) -> bool:
         """Whether it need not be stored."""
-        told = self.told
-        return not (told.is_flapping or told.changed_s) and told.verdict is told.now is Verdict.PASS
+        notified = self.notified
+        return not (notified.is_flapping or notified.changed_s) and notified.verdict is notified.now is Verdict.PASS
 
 
 def state_text(state: NotificationState) -> str:
     """Encode the state; empty if it need not be stored."""
     if state.is_forgettable:
         return ""
-    told = state.told
-    damped = (told.verdict, told.now, told.worst, told.changed_s, told.is_flapping)
+    notified = state.notified
+    damped = (notified.verdict, notified.now, notified.worst, notified.changed_s, notified.is_flapping)
     return json.dumps([damped, state.since_s, state.text, state.cause, state.cause_text, state.remedy])
 
 
@@ -113,5 +115,5 @@ def state_of_text(text: str) -> NotificationState:
         raise DamagedError(f"the {what} is damaged") from None
     if isinstance(plain, list) and len(plain) == WITHOUT_REMEDY:
         plain = [*plain, ""]
-    told, since_s, *texts = sound(plain, Kept, what)
-    return NotificationState(NotifiedState(*told), since_s, *texts)
+    notified, since_s, *texts = sound(plain, Kept, what)
+    return NotificationState(NotifiedState(*notified), since_s, *texts)

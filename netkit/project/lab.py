@@ -20,7 +20,7 @@ NAME = re.compile(r"proof-(\d+)-(\d+)")
 POLL_S = 0.2
 BORN_S = 300.0
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-Tell = Callable[[str], None]
+OnStep = Callable[[str], None]
 
 
 def start(lab: LabFolder, project: Project, job: LabJob) -> None:
@@ -64,7 +64,7 @@ def proof_lab(project: Project, files: Mapping[str, Files], promised: Fabric, pa
             netlink.give_back()
 
 
-def shortfalls(lab: LabFolder, tell: Tell, deadline_s: float) -> tuple[str, ...]:
+def shortfalls(lab: LabFolder, on_step: OnStep, deadline_s: float) -> tuple[str, ...]:
     """Wait until a lab is up, and return what it lacks; LabError if the deadline passes."""
     step = ""
     while time.monotonic() < deadline_s:
@@ -76,7 +76,7 @@ def shortfalls(lab: LabFolder, tell: Tell, deadline_s: float) -> tuple[str, ...]
             return tuple(f"{device}{':' + port if port else ''}: {what}" for device, port, what in lacks)
         if progress["step"] != step:
             step = progress["step"]
-            tell(step)
+            on_step(step)
         time.sleep(POLL_S)
     raise LabError(Problem("the lab was not up within the time for the proof", "allow more with --prove-within"))
 

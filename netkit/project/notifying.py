@@ -43,7 +43,7 @@ class Notifying:
         secrets = SecretStore(access.load(folder).secrets)
         return cls(settings, source, senders(settings, source, secrets), project.feedback)
 
-    def tell(self, scene: CheckContext, judged: Judged, extent: Extent) -> Decide:
+    def decider(self, scene: CheckContext, judged: Judged, extent: Extent) -> Decide:
         """Return the function that decides, when a run is stored, which notifications to queue."""
         peers = {(near.device, near.port): far.device for near, far in scene.far_ends.items()}
 

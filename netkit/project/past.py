@@ -106,10 +106,10 @@ class Past:
         scene: CheckContext,
         judged: Judged,
         intent: Intent,
-        tell: "Decide | None" = None,
+        decide: "Decide | None" = None,
         extent: Extent | None = None,
     ) -> SavedRun:
-        del scene, judged, intent, tell, extent
+        del scene, judged, intent, decide, extent
         return SavedRun()
 
     def open_now(self) -> OpenNow:
@@ -149,7 +149,7 @@ class StoredPast(Past):
         scene: CheckContext,
         judged: Judged,
         intent: Intent,
-        tell: "Decide | None" = None,
+        decide: "Decide | None" = None,
         extent: Extent | None = None,
     ) -> SavedRun:
         """Save a run and its notifications, and return what changed since the run before."""
@@ -162,7 +162,7 @@ class StoredPast(Past):
             judged.judgement,
             snapshot,
             keep_s=self._storing.keep_s,
-            tell=tell,
+            decide=decide,
             extent=extent,
             silences=lambda known, states: remembered(
                 known, [one.silence for one in judged.silences], judged.judgement, states, time.time()

@@ -16,7 +16,7 @@ MOST_KEPT = 4000
 CHUNK = 8192
 POLITE_S = 10.0
 """How long a child gets to end after SIGTERM."""
-Tell = Callable[[bytes], None]
+OnOutput = Callable[[bytes], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class Command:
     """Open files the child inherits: locks."""
 
 
-async def run(command: Command, stop: asyncio.Event, tell: Tell) -> Ended:
+async def run(command: Command, stop: asyncio.Event, on_output: OnOutput) -> Ended:
     """Run a child until it ends, its time is up, or everything stops."""
     child = await asyncio.create_subprocess_exec(
         *command.words,
@@ -51,7 +51,7 @@ async def run(command: Command, stop: asyncio.Event, tell: Tell) -> Ended:
         pass_fds=command.held,
         start_new_session=True,
     )
-    readers = [asyncio.ensure_future(_read(stream, tell)) for stream in (child.stdout, child.stderr)]
+    readers = [asyncio.ensure_future(_read(stream, on_output)) for stream in (child.stdout, child.stderr)]
     why = await _waited(child, stop, command.longest_s)
     if why:
         await _end(child)
@@ -62,11 +62,11 @@ async def run(command: Command, stop: asyncio.Event, tell: Tell) -> Ended:
     return Ended(None if why else child.returncode, why or err or out)
 
 
-async def _read(stream: asyncio.StreamReader | None, tell: Tell) -> str:
+async def _read(stream: asyncio.StreamReader | None, on_output: OnOutput) -> str:
     """Pass on the output of a child, and return its end."""
     kept = b""
     while stream is not None and (chunk := await stream.read(CHUNK)):
-        tell(chunk)
+        on_output(chunk)
         kept = (kept + chunk)[-MOST_KEPT:]
     return kept.decode("utf-8", "replace").strip()
 

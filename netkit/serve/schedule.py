@@ -107,7 +107,7 @@ class Schedule:
     work: RoundCommands
     lock_file: Path
     stop: asyncio.Event
-    tell: Callable[[bytes], None]
+    log: Callable[[bytes], None]
     has_backup: bool = False
     clock: WallClock = field(default_factory=WallClock)
 
@@ -151,7 +151,7 @@ class Schedule:
             settled_s = self.diary.settled_s
             settled_s = None if settled_s is None else settled_s + jumped_s
             self._write(replace(self.diary, clock=text, settled_s=settled_s))
-            self.tell(f"{text}\n".encode())
+            self.log(f"{text}\n".encode())
         return jumped_s
 
     async def _locked(self, kind: str) -> bool:
@@ -177,7 +177,7 @@ class Schedule:
         self._write(self.diary.begun(one))
         try:
             command = await asyncio.to_thread(self.work.check if kind == "check" else self.work.backup)
-            ended = await child.run(replace(command, held=held), self.stop, self.tell)
+            ended = await child.run(replace(command, held=held), self.stop, self.log)
         except OSError as error:  # no memory, processes, program or disk: the next round tries again
             ended = child.Ended(None, f"cannot be started: {error.strerror or error}")
         begun_s = one.begun_s + self._watch_clock()
@@ -207,4 +207,4 @@ class Schedule:
         try:
             self.book.write(diary)
         except OutputError as error:  # full disk: rounds continue, and the diary is written once there is room
-            self.tell(f"error: {error}\n".encode())
+            self.log(f"error: {error}\n".encode())

@@ -67,7 +67,7 @@ class Silencer:
     """Makes a command of arguments of `netkit silence`."""
     log: Path
     stop: asyncio.Event
-    tell: Callable[[bytes], None]
+    on_output: Callable[[bytes], None]
     is_allowed: bool = False
     _turn: asyncio.Lock = field(default_factory=asyncio.Lock)
     _waiting: int = 0
@@ -123,7 +123,7 @@ class Silencer:
     def _note(self, change: "_Change") -> None:
         """Log who changed what from where."""
         line = json.dumps(asdict(change), ensure_ascii=False)
-        self.tell(f"silences: {line}\n".encode())
+        self.on_output(f"silences: {line}\n".encode())
         with os.fdopen(open_file(self.log, os.O_WRONLY | os.O_APPEND), "a", encoding="utf-8") as stream:
             stream.write(f"{line}\n")
 

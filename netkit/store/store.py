@@ -102,7 +102,7 @@ class Store:
         snapshot: Snapshot,
         *,
         keep_s: float = KEEP_S,
-        tell: outbox.Decide | None = None,
+        decide: outbox.Decide | None = None,
         extent: state.Extent | None = None,
         silences: Remember | None = None,
     ) -> SavedRun:
@@ -125,8 +125,8 @@ class Store:
                 return SavedRun()
             judged, changed = self._stand(connection, run, judgement, snapshot, extent)
             ends = self._remember(connection, run.source, judged, silences) if silences is not None else ()
-            if tell is not None:
-                outbox.queue(connection, run.source, judged, tell, ends)
+            if decide is not None:
+                outbox.queue(connection, run.source, judged, decide, ends)
             return SavedRun(changed, ends)
 
     def runs(self, source: Source, most: int = ALL) -> tuple[CheckRun, ...]:

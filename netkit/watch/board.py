@@ -128,13 +128,13 @@ class Track:
         """Add an interval. A stream may deliver one in pieces; they are merged."""
         last = self._points[-1] if self._points else None
         if last is not None and _is_same(last, point):
-            told = (
+            values = (
                 value if value is not None else before
                 for before, value in zip(last.reading, point.reading, strict=True)
             )
             worst, pauses = max(last.severity, point.severity), _either(last.pauses, point.pauses)
             self._points[-1] = Point(
-                min(last.from_s, point.from_s), max(last.to_s, point.to_s), PortReading(*told), worst, pauses
+                min(last.from_s, point.from_s), max(last.to_s, point.to_s), PortReading(*values), worst, pauses
             )
         else:
             if last is not None and point.to_s <= last.to_s:
@@ -305,10 +305,10 @@ class Board:
         spans = [delta.seconds for places in rates.values() for delta in places.values() if delta.is_known]
         if spans:
             lossless = (levels.get(place(wire.port, number), NO_PEAKS) for number in self._lossless)
-            told = with_peaks(reading(rates, self._lossless), lossless, wire.ecn_min_bytes, wire.headroom_bytes)
-            severity = judged(told, wire.speed_gbps, self.outline.limits)
-            pauses = pauses_of(told, self.outline.limits)
-            track.add(Point(at_s - max(spans), at_s, told, severity, pauses), rates, levels)
+            current = with_peaks(reading(rates, self._lossless), lossless, wire.ecn_min_bytes, wire.headroom_bytes)
+            severity = judged(current, wire.speed_gbps, self.outline.limits)
+            pauses = pauses_of(current, self.outline.limits)
+            track.add(Point(at_s - max(spans), at_s, current, severity, pauses), rates, levels)
 
     def report(self, device: str, condition: Condition) -> None:
         with self._lock:

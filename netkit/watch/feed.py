@@ -342,8 +342,8 @@ class Poll:
         self.device = device
         counting = [view for view in views if view.counts and not view.is_costly]
         self._commands = tuple(dict.fromkeys(command for view in counting for command in view.commands))
-        told = [view for view in views if "buffers" in view.yields and set(self._commands).issuperset(view.commands)]
-        self._views = (*counting, *(view for view in told if not view.counts))
+        buffers = [view for view in views if "buffers" in view.yields and set(self._commands).issuperset(view.commands)]
+        self._views = (*counting, *(view for view in buffers if not view.counts))
         self._interval_s = self._every_s = interval_s
 
     def over(self, line: Viewer, listener: Listener, stopped: threading.Event) -> None:

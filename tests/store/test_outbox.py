@@ -22,7 +22,7 @@ LATER_S = 1e12
 def tell(store: Store, at_s: float, *texts: str, receiver: str = "noc") -> None:
     """Save a run that has something to tell."""
     posts = [QueuedNotification(receiver, text) for text in texts]
-    store.save(run(at_s), judgement(), snapshot(at_s), tell=lambda *_: NotifyDecision({}, posts))
+    store.save(run(at_s), judgement(), snapshot(at_s), decide=lambda *_: NotifyDecision({}, posts))
 
 
 def remember(store: Store, at_s: float, memory: Memory, *results: CheckResult) -> tuple[Memory, States]:
@@ -34,7 +34,7 @@ def remember(store: Store, at_s: float, memory: Memory, *results: CheckResult) -
         asked.append((before, states))
         return NotifyDecision(memory, ())
 
-    store.save(run(at_s), judgement(*results), snapshot(at_s), tell=decide)
+    store.save(run(at_s), judgement(*results), snapshot(at_s), decide=decide)
     return asked[0]
 
 
@@ -162,7 +162,7 @@ def test_a_run_that_is_not_stored_tells_nothing(store: Store) -> None:
         raise ArithmeticError
 
     with pytest.raises(ArithmeticError):
-        store.save(run(), judgement(), snapshot(), tell=broken)
+        store.save(run(), judgement(), snapshot(), decide=broken)
     assert store.runs(SOURCE) == ()
     tell(store, BEGAN_S + 1, "b")
     tell(store, BEGAN_S, "too late")

@@ -80,7 +80,7 @@ def ack(
     lab: OfLab = "",
     store: Kept = "",
 ) -> None:
-    """Acknowledge what the last stored run found there, each finding until it is well, worse or another fault."""
+    """Acknowledge what the last stored run found there, until each finding passes, worsens or becomes another fault."""
     how = {"until": until, "reason": reason, "ticket": ticket, "by": by, "verdict": verdict, "lab": lab, "store": store}
     run("silence", fabric, check, subject, verb="ack", **how)
 

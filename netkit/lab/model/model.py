@@ -193,7 +193,7 @@ class Model:
         with self._lock:
             self._catch_up(now_s)
             sides = {LinkEnd(device, port.name): of_port(port, self._fabric.lossless) for port in state.ports}
-            self._plant.tell({end: sides.get(end) for end in self._plant.wiring.ends[device]}, now_s)
+            self._plant.configure({end: sides.get(end) for end in self._plant.wiring.ends[device]}, now_s)
 
     def configure_host(self, host: str, settings: Mapping[str, NicSettings], now_s: float) -> None:
         """Apply the settings of a host's NICs by interface; others keep theirs."""
@@ -201,7 +201,7 @@ class Model:
             self._catch_up(now_s)
             sides = {LinkEnd(host, name): of_nic(setting, self._fabric.lossless) for name, setting in settings.items()}
             known = self._plant.wiring.ends[host]
-            self._plant.tell({end: side for end, side in sides.items() if end in known}, now_s)
+            self._plant.configure({end: side for end, side in sides.items() if end in known}, now_s)
 
     def port_readings(
         self, device: str, kernel: Mapping[str, KernelPort], now_s: float
@@ -280,7 +280,7 @@ class Model:
         """Discard the configuration and counters of a device."""
         with self._lock:
             self._catch_up(now_s)
-            self._plant.tell(dict.fromkeys(self._plant.wiring.ends[device]), now_s)
+            self._plant.configure(dict.fromkeys(self._plant.wiring.ends[device]), now_s)
             self.clear(device, "", now_s)
 
     def link_up_s(self, device: str, port: str, now_s: float) -> float:

@@ -75,7 +75,7 @@ class Plant:
         slow = next((fault for fault in near if fault.name == "slow-link-up"), None)
         return slow.number("seconds") if slow else self._link_up_s[end]
 
-    def tell(self, sides: Mapping[LinkEnd, LinkSide | None], now_s: float) -> None:
+    def configure(self, sides: Mapping[LinkEnd, LinkSide | None], now_s: float) -> None:
         """Change the configuration of ends; None discards it."""
         changed = [end for end, side in sides.items() if self._sides.get(end) != side]
         for end in changed:

@@ -65,8 +65,8 @@ def _read(run: _Run, line: str) -> None:
         _read_comment(run, line)
     elif run.header:
         _read_row(run, line.split())
-    told = TEST.search(line)
-    run.test = run.test or (told[1] if told else "")
+    match = TEST.search(line)
+    run.test = run.test or (match[1] if match else "")
     version = VERSION.search(line)
     run.version = run.version or (version[1] if version else "")
     if FAILED.search(line):
@@ -96,11 +96,11 @@ def _read_row(run: _Run, cells: Sequence[str]) -> None:
     size = whole(cells[0]) if has_all else None
     if size is None:
         return
-    told: dict[str, list[str]] = {}
+    columns: dict[str, list[str]] = {}
     for name, cell in zip(run.header, cells, strict=False):
-        told.setdefault(name, []).append(cell)
-    out, *rest = (number(cell) for cell in told["busbw"])
-    wrong = [count for cell in told.get("#wrong", []) if (count := number(cell)) is not None]
+        columns.setdefault(name, []).append(cell)
+    out, *rest = (number(cell) for cell in columns["busbw"])
+    wrong = [count for cell in columns.get("#wrong", []) if (count := number(cell)) is not None]
     run.rows[size] = Collective(size, out, next(iter(rest), None), int(sum(wrong)) if wrong else None)
 
 

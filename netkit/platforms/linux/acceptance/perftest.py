@@ -139,14 +139,14 @@ def of_iperf3(found: Mapping[str, Any]) -> Trial:
 def _stream(test: Mapping[str, Any], end: Mapping[str, Any]) -> Stream | None:
     """Parse the received traffic, or the sent traffic if the receiver reports none."""
     sums = [member(end, key) for key in ("sum_received", "sum", "sum_sent")]
-    told = next((one for one in sums if number(one.get("bits_per_second")) is not None), None)
-    if told is None:
+    total = next((one for one in sums if number(one.get("bits_per_second")) is not None), None)
+    if total is None:
         return None
     tos = whole(test.get("tos"))
     return Stream(
         dscp=tos >> 2 if tos is not None and tos < 256 else None,
-        gbps=round((number(told.get("bits_per_second")) or 0.0) / 1e9, 6),
-        seconds=number(told.get("seconds")) or number(test.get("duration")) or 0.0,
+        gbps=round((number(total.get("bits_per_second")) or 0.0) / 1e9, 6),
+        seconds=number(total.get("seconds")) or number(test.get("duration")) or 0.0,
         protocol=word(test, "protocol"),
         retransmits=whole(member(end, "sum_sent").get("retransmits")),
         lost_percent=number(member(end, "sum").get("lost_percent")),

@@ -84,13 +84,13 @@ def _slots(path: str) -> list[str]:
 
 
 def bridges_with_access_control(
-    told: Mapping[str, PciDevice], topology: Topology, concerned: Iterable[str]
+    devices: Mapping[str, PciDevice], topology: Topology, concerned: Iterable[str]
 ) -> tuple[str, ...] | None:
     """List the bridges that redirect: those above NICs and GPUs if the tree is known, else all."""
-    if not told:
+    if not devices:
         return None
     known = {bridge for address in concerned for bridge in topology.above.get(address, ())}
-    return tuple(sorted(name for name, one in told.items() if one.redirects and (not known or name in known)))
+    return tuple(sorted(name for name, one in devices.items() if one.redirects and (not known or name in known)))
 
 
 def nearest(topology: Topology, cards: Sequence[Card]) -> dict[str, str]:

@@ -34,15 +34,15 @@ def links(text: str) -> dict[str, Mapping[str, Any]] | None:
 
 
 def interfaces(
-    told: Mapping[str, Mapping[str, Any]] | None, tree: Tree, cards: Sequence[Card], fec: Mapping[str, str]
+    links: Mapping[str, Mapping[str, Any]] | None, tree: Tree, cards: Sequence[Card], fec: Mapping[str, str]
 ) -> Mapping[str, Interface] | Absent:
     """Build the interfaces of the NICs that exist."""
-    if told is None or not tree.files:
+    if links is None or not tree.files:
         return UNREADABLE
     return {
-        card.interface: _interface(told[card.interface], tree.text(f"{card.net}/speed"), fec.get(card.interface, ""))
+        card.interface: _interface(links[card.interface], tree.text(f"{card.net}/speed"), fec.get(card.interface, ""))
         for card in cards
-        if card.interface in told
+        if card.interface in links
     }
 
 
@@ -61,10 +61,10 @@ def _interface(link: Mapping[str, Any], speed: str, fec: str) -> Interface:
     )
 
 
-def addresses(told: Mapping[str, Mapping[str, Any]] | None) -> dict[str, tuple[str, ...]]:
+def addresses(links: Mapping[str, Mapping[str, Any]] | None) -> dict[str, tuple[str, ...]]:
     """Collect the addresses of all interfaces, with prefix length, without link-local ones."""
     found = {}
-    for name, link in (told or {}).items():
+    for name, link in (links or {}).items():
         infos = ((one, number(one.get("prefixlen"))) for one in members(link.get("addr_info")))
         found[name] = tuple(
             f"{word(one, 'local')}/{length:.0f}"

@@ -62,17 +62,17 @@ Values = Sequence[float | None]
 
 def values(rows: Rows, key: str) -> list[str]:
     """Return the values by lane: a list inside an object, or comma-separated words."""
-    told = rows.get(key, "")
-    listed = told.get("values") if isinstance(told, dict) else None
+    value = rows.get(key, "")
+    listed = value.get("values") if isinstance(value, dict) else None
     if isinstance(listed, list):
         return [str(one).strip() for one in listed[:64] if isinstance(one, str | int | float)]
-    return [part.strip() for part in told.split(",")[:64]] if isinstance(told, str) and told else []
+    return [part.strip() for part in value.split(",")[:64]] if isinstance(value, str) and value else []
 
 
 def word(rows: Rows, key: str) -> str:
     """Return a text; empty if missing or not applicable."""
-    told = rows.get(key)
-    return told.strip() if isinstance(told, str) and told.strip() != "N/A" else ""
+    value = rows.get(key)
+    return value.strip() if isinstance(value, str) and value.strip() != "N/A" else ""
 
 
 def mlxlink_module(rows: Rows) -> Module | None:
@@ -101,9 +101,9 @@ def _measured(found: Module, rows: Rows, media: str) -> Module:
     ranges: dict[Quantity, Limits | None] = {}
     for name, key in KEYS.items():  # `v,v,v,v [low..high]`
         unit = 0.001 if name == "voltage_v" else 1
-        told = word(rows, key)
-        match = RANGED.match(told)
-        parts = (match[1] if match else told).split(",")[:MOST_LANES]
+        text = word(rows, key)
+        match = RANGED.match(text)
+        parts = (match[1] if match else text).split(",")[:MOST_LANES]
         readings[name] = [_scaled(part, unit) for part in parts]
         ranges[name] = limits(_scaled(match[2], unit), _scaled(match[3], unit)) if match else None
     count = LANES_OF_MEDIA.search(media)
@@ -125,7 +125,7 @@ def _scaled(text: str, unit: float) -> float | None:
 
 def _lanes(rows: Rows, rx: Values, tx: Values, bias: Values) -> Mapping[int, Lane]:
     losses, faults = values(rows, "Rx LOS [per lane]"), values(rows, "Tx Fault [per lane]")
-    if all(value is None for told in (rx, tx, bias) for value in told):
+    if all(value is None for values in (rx, tx, bias) for value in values):
         return {}
     return {
         index + 1: Lane(
@@ -209,18 +209,18 @@ def _line(operation: Rows, counters: Rows) -> Line | None:
     )
 
 
-def fec_name(told: str) -> str:
+def fec_name(text: str) -> str:
     """Convert the tool's name of an FEC to `rs`, `fc` or `none`; other names stay as they are."""
-    upper = told.upper()
+    upper = text.upper()
     if "RS" in upper and "FEC" in upper:
         return "rs"
     if "FIRECODE" in upper.replace("-", "").replace(" ", "") or "FC-FEC" in upper:
         return "fc"
-    return "none" if upper == "NO FEC" else told
+    return "none" if upper == "NO FEC" else text
 
 
-def _rate(told: str) -> float | None:
-    rate = number(told)
+def _rate(text: str) -> float | None:
+    rate = number(text)
     if rate is None or not 0 <= rate <= 1:
         return None
     return rate if rate >= SMALLEST else 0.0

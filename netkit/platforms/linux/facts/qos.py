@@ -60,21 +60,21 @@ def is_mlnx_qos(text: str) -> bool:
 
 def parse_mlnx_qos(text: str) -> PortQos:
     """Parse the output of `mlnx_qos`."""
-    told = plain(text)
-    rows = {match[1]: [int(word) for word in match[2].split()] for match in ROW.finditer(told)}
-    trust, cable = TRUST.search(told), CABLE.search(told)
+    output = plain(text)
+    rows = {match[1]: [int(word) for word in match[2].split()] for match in ROW.finditer(output)}
+    trust, cable = TRUST.search(output), CABLE.search(output)
     enabled = rows.get("enabled")
     pfc = None if enabled is None else frozenset(priority for priority, on in enumerate(enabled) if on)
-    algorithms = {int(match[1]): match[2] for match in CLASS.finditer(told)}
-    weights = {int(match[1]): int(match[3]) for match in CLASS.finditer(told) if match[3] is not None}
+    algorithms = {int(match[1]): match[2] for match in CLASS.finditer(output)}
+    weights = {int(match[1]): int(match[3]) for match in CLASS.finditer(output) if match[3] is not None}
     mapping = {
         int(dscp): int(match[1])
-        for match in MAP.finditer(told)
+        for match in MAP.finditer(output)
         for dscp in match[2].split(",")
         if dscp and int(dscp[:4]) < 64 and len(dscp) < 4
     }
     classes: dict[int, int] = {}  # priority → traffic class; priorities are listed below their class
-    for block in told.split("\ntc:")[1:]:
+    for block in output.split("\ntc:")[1:]:
         head = re.match(r" *([0-7])\b", block)
         if head:
             classes |= {int(match[1]): int(head[1]) for match in MEMBER.finditer(block)}
