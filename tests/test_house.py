@@ -202,6 +202,15 @@ CLEAN = re.compile(
 )
 
 
+def test_no_two_public_classes_share_a_name() -> None:
+    places: dict[str, list[str]] = {}
+    for path in modules():
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                places.setdefault(node.name, []).append(str(path.relative_to(PACKAGE)))
+    assert {name: found for name, found in places.items() if len(found) > 1} == {}
+
+
 def starts(path: Path) -> list[tuple[str, str]]:
     """Return what starts a program in a module, and the environment each is given."""
     found = []

@@ -59,7 +59,7 @@ def test_a_file_or_a_locked_folder_in_the_way_is_told(tmp_path: Path) -> None:
 
 def test_a_size_that_does_not_fit_writes_nothing(tmp_path: Path) -> None:
     done = run("init", tmp_path / "fabric", "--hosts-per-unit", "65")
-    assert_refused(done, "no such fabric can be built", "SN5600 split as 2x400G", "--hosts-per-unit", lines=None)
+    assert_refused(done, "cannot build this fabric", "SN5600 split as 2x400G", "--hosts-per-unit", lines=None)
     assert_refused(run("init", tmp_path / "fabric", "--units", "4096"), "--units", lines=None)
     assert list(tmp_path.iterdir()) == []
 

@@ -82,7 +82,7 @@ def test_mistakes_about_snmp_are_told(head: str, snmp: str, why: str, tmp_path: 
     [
         ("{prt: 1}", "gnmi.prt: unknown key 'prt'; known keys here: password, paths, port, shield, user"),
         ("{shield: tls}", "gnmi.shield: 'tls'"),
-        ("{paths: [interfaces]}", "gnmi.paths: 'interfaces' is no path"),
+        ("{paths: [interfaces]}", "gnmi.paths: 'interfaces' is not a path"),
         ("{paths: ['A:/a', 'B:/b']}", "gnmi.paths: names paths of several databases"),
         ("{password: word-of-ours}", "gnmi.password: must not be written into this file"),
     ],
@@ -112,7 +112,7 @@ def test_a_platform_may_be_looked_at_in_its_own_way(tmp_path: Path) -> None:
     ],
 )
 def test_a_secret_in_the_file_is_refused_and_not_repeated(tmp_path: Path, text: str) -> None:
-    with pytest.raises(AccessError, match="must not be written into this file; say where it comes from") as caught:
+    with pytest.raises(AccessError, match="must not be written into this file; name its source") as caught:
         settings.load(written(tmp_path, text))
     assert "word-of-ours" not in str(caught.value)
 
@@ -139,12 +139,12 @@ def test_a_secret_comes_from_a_command_which_runs_once(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("source", "why"),
     [
-        (None, r"set NETKIT_SECRET_X, or name a source in access\.yaml"),
+        (None, r"set NETKIT_SECRET_X, or set a source in access\.yaml"),
         (SecretSource(command="false"), r"`false` ends with 1; run it by hand"),
         (SecretSource(command="true"), "its command prints nothing"),
         (SecretSource(command="no-such-program-anywhere"), "cannot be run"),
         (SecretSource(command="sh -c 'unclosed"), "cannot be run"),
-        (SecretSource(command="printf 'a\\nb'"), "holds a line break"),
+        (SecretSource(command="printf 'a\\nb'"), "contains a line break"),
         (SecretSource(env="NOT_SET_{name}"), "NOT_SET_{name} is not set"),
     ],
 )

@@ -73,7 +73,7 @@ def test_a_check_leaves_the_report_that_netkit_report_makes(place: tuple[Path, P
     ("arguments", "message"),
     [
         (["--format", "xml"], "error: unknown format 'xml'; use one of text, json, junit, markdown\n"),
-        (["--profile", "huge"], "error: no profile 'huge'; use light or full\n"),
+        (["--profile", "huge"], "error: unknown profile 'huge'; use light or full\n"),
         (["--lab"], "error: facts come either from the lab or from a snapshot; drop one of the options\n"),
         (["--rdma"], "error: --rdma measures on hosts, so it cannot use a snapshot; drop one of the options\n"),
         (

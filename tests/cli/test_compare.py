@@ -87,7 +87,7 @@ def test_the_same_twice_is_no_difference(tmp_path: Path) -> None:
 def test_what_only_got_better_ends_with_0(tmp_path: Path) -> None:
     code, said = compared(tmp_path, with_device(BEFORE, Observation("leaf02", "nvue", facts(BUILT, "leaf01"))))
     assert code == 0
-    assert said.splitlines()[0] == "small: nothing worse, 6 devices compared: 1 cause went"
+    assert said.splitlines()[0] == "small: nothing worse, 6 devices compared: 1 cause gone"
 
 
 def test_what_nobody_could_judge_again_has_not_gone(tmp_path: Path) -> None:
@@ -115,7 +115,7 @@ def test_a_fact_that_no_check_judges_is_worse_all_the_same(tmp_path: Path) -> No
 
 def test_a_limit_leaves_out_the_others(tmp_path: Path) -> None:
     code, said = compared(tmp_path, mended(), "--limit", "leaf02")
-    assert (code, said.splitlines()[0]) == (0, "small: nothing worse, 1 device compared: 1 cause went")
+    assert (code, said.splitlines()[0]) == (0, "small: nothing worse, 1 device compared: 1 cause gone")
 
 
 def test_stored_runs_are_compared_by_their_causes(tmp_path: Path) -> None:
@@ -128,7 +128,7 @@ def test_stored_runs_are_compared_by_their_causes(tmp_path: Path) -> None:
     names = [one["run"] for one in json.loads(listed.stdout)]
     done = run("check", "--compare", names[1], "last", "--fabric", fabric, store)
     assert (done.returncode, done.stderr) == (1, "")
-    assert done.stdout.splitlines()[0] == "small: worse, 6 devices compared: 3 causes came; 1 cause went"
+    assert done.stdout.splitlines()[0] == "small: worse, 6 devices compared: 3 causes new; 1 cause gone"
     assert "a stored run keeps findings and no facts: only causes are compared" in done.stdout
     mixed = run("check", "--compare", before, "last", "--fabric", fabric, store)
     assert mixed.stdout.splitlines()[0] == done.stdout.splitlines()[0]

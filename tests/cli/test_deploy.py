@@ -121,7 +121,7 @@ def test_an_approval_that_is_no_digest_is_refused(scene: Scene, tmp_path: Path, 
     plan = planned(scene, tmp_path / "plan.json")
     done = deploy(scene, plan, "--yes", "--approved", given)
     assert_refused(done, f"{said}; give the 32 digits that netkit plan --against running prints")
-    assert_refused(deploy(scene, "--resume", "--approved", given), "give it the 32 digits")
+    assert_refused(deploy(scene, "--resume", "--approved", given), "give the 32 digits")
 
 
 def test_only_the_plan_that_was_approved_is_deployed(scene: Scene, tmp_path: Path) -> None:

@@ -123,7 +123,7 @@ def test_an_interrupted_deploy_ends_in_order_and_is_resumed(site: Site) -> None:
         first.send_signal(signal.SIGINT)
     said, complained = first.communicate(timeout=PATIENCE_S)
     assert first.returncode == 1, complained
-    assert "interrupted: no other device is begun" in complained
+    assert "interrupted: no further device starts" in complained
     assert "not started" in said
     assert json.loads(site.netkit("history", "--format", "json").stdout)[0]["result"] == "not finished"
     resumed = site.netkit("deploy", "--resume")
@@ -211,7 +211,7 @@ def test_devices_are_reached_only_once_they_are_trusted(site: Site, tmp_path: Pa
     assert stranger.returncode == 4
     assert stranger.stdout.count("netkit trust") == len(devices), stranger.stdout
     unasked = site.real(fabric, "trust")
-    assert (unasked.returncode, unasked.stderr.count("say --yes")) == (3, 1), unasked.stderr
+    assert (unasked.returncode, unasked.stderr.count("use --yes")) == (3, 1), unasked.stderr
     first = site.real(fabric, "trust", "--yes")
     assert first.returncode == 0, first.stderr
     assert first.stdout.endswith(f"6 devices trusted in {fabric}/known_hosts\n")
@@ -241,7 +241,7 @@ def test_devices_that_hang_or_babble_are_listed_and_the_others_planned(site: Sit
         done = site.netkit("plan", "--detailed-exitcode")
         assert (done.returncode, done.stderr) == (4, ""), done.stderr
         assert done.stdout.startswith("small: 2 of 3 devices change, highest risk low, 3 could not be read\n")
-        listed = done.stdout.partition("because nobody could read them:\n")[2].splitlines()
+        listed = done.stdout.partition("because they could not be read:\n")[2].splitlines()
         assert [line.split(":")[0].strip() for line in listed] == ["leaf02", "spine01", "gpu01"]
     finally:
         access.unlink()

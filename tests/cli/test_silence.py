@@ -82,7 +82,7 @@ def test_what_is_over_is_as_if_not_there_and_is_to_be_tidied(places: tuple[Path,
     assert plain.returncode == 1
     assert "silenced" not in plain.stdout
     assert "To clean up, with netkit silence end:" in plain.stdout
-    assert " of load on leaf* by al is over\n" in plain.stdout
+    assert " of load on leaf* by al has expired\n" in plain.stdout
     assert run("validate", "--fabric", fabric).returncode == 0
 
 

@@ -71,7 +71,7 @@ def test_a_healthy_lab_is_clean_and_what_snmp_cannot_tell_is_skipped(site: Site)
     until(is_clean, "LLDP knows every cable, and nothing warns or fails")
     found = seen[-1]
     assert (found["exit_code"], found["unreached"]) == (0, [])
-    assert "only the platform's own commands show it" in skipped(found)["drift.configuration"]
+    assert "only the platform's own commands show the configuration" in skipped(found)["drift.configuration"]
     assert "BGP4-MIB" in skipped(found)["bgp.sessions"]
     judged = {result["id"] for result in found["results"] if result["examined"]}
     assert {"links.up[leaf01]", "load.errors[spine01]", "optics.light[leaf01]", "inventory.version[spine01]"} <= judged

@@ -54,7 +54,7 @@ def test_a_part_of_a_record_is_told_to_programs(file: Path) -> None:
     [
         (["--once"], "give --fabric, or a record with --replay"),
         (["--replay", "FILE"], "the output is not a terminal; give --for 10s or --once"),
-        (["--replay", "FILE", "--once", "--limit", "leaf01"], "leave them out"),
+        (["--replay", "FILE", "--once", "--limit", "leaf01"], "drop them"),
         (["--replay", "FILE", "--for", "soon"], "write it like 10s, 5m or 1h"),
         (["--replay", "FILE", "--format", "json"], "give --for 10s or --once"),
         (["--replay", "FILE", "--once", "--format", "xml"], "use one of text, json"),

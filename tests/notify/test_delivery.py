@@ -149,7 +149,7 @@ def test_a_receiver_that_is_down_is_left_in_peace_for_a_while(site: Site) -> Non
         assert told(site.check(is_bad=False)) == (0, "")
     assert len(receiver.got) == 1
     done = run("notify", "--fabric", site.fabric, "--store")
-    assert " ".join(done.stdout.splitlines()[1].split()) == "noc webhook warn * * news of 2 rounds, tried 1 times"
+    assert " ".join(done.stdout.splitlines()[1].split()) == "noc webhook warn * * 2 rounds, tried 1 times"
 
 
 def test_no_redirect_is_followed(site: Site) -> None:
@@ -197,7 +197,7 @@ def test_a_receiver_that_does_not_answer_is_not_waited_for(site: Site, monkeypat
         site.write(webhook(receiver.url))
         site.check(is_bad=False)
         assert (
-            "noc was not notified: no answer within 1 s; see whether it can be reached"
+            "noc was not notified: no answer within 1 s; check whether it can be reached from here"
             in site.check(is_bad=True).stderr
         )
         receiver.release.set()
@@ -210,7 +210,7 @@ def test_who_cannot_prove_itself_is_told_nothing(site: Site, tmp_path: Path) -> 
         site.write(webhook(url, "stranger"), webhook(url, "known", ca_file=str(certificate)))
         site.check(is_bad=False)
         done = site.check(is_bad=True)
-    why = "its certificate is not trusted: self-signed certificate; ca_file in notify.yaml may name the certificates"
+    why = "its certificate is not trusted: self-signed certificate; name the certificates to trust with ca_file in notify.yaml"
     assert done.stderr.startswith(f"warning: notify: stranger was not notified: {why}")
     assert len(done.stderr.splitlines()) == len(receiver.got) == 1
 

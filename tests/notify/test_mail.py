@@ -105,7 +105,7 @@ Refusal = tuple[str, Callable[[Path], dict[str, Any]]]
 @pytest.mark.parametrize(
     ("complaint", "password", "more"),
     [
-        ("its certificate is not trusted: self-signed certificate; ca_file in", PASSWORD, {}),
+        ("its certificate is not trusted: self-signed certificate; name the certificates", PASSWORD, {}),
         ("it refuses the login; check user and password_secret", "wrong", {"ca_file": "HERE"}),
         ("it refuses gone@example.net; check to and sender", PASSWORD, {"ca_file": "HERE", "to": ["gone@example.net"]}),
     ],

@@ -54,7 +54,7 @@ def test_a_cause_of_which_a_part_is_well_is_one_group() -> None:
     assert (group.change, group.word) == ("worse", "fail")
     assert list(lines(group))[1:] == [
         "with it: bgp.sessions[spine01] swp1",
-        "well again: bgp.sessions[leaf01] swp1",
+        "passes again: bgp.sessions[leaf01] swp1",
         "do: see the cable",
     ]
 

@@ -283,7 +283,7 @@ def test_a_revision_that_cannot_be_is_refused_in_a_line(
 
 
 def test_options_that_contradict_each_other_are_refused(repository: Repository) -> None:
-    assert_refused(repository.plan("--lab"), "leave out --lab")
+    assert_refused(repository.plan("--lab"), "drop --lab")
     assert_refused(repository.plan(base="main"), "use --against git:REVISION or running")
 
 

@@ -185,13 +185,13 @@ def test_what_cannot_be_served_is_refused_in_a_line(
     monkeypatch.delenv("NETKIT_SECRET_SERVE_TOKEN", raising=False)
     with listening() as port:
         assert_refused(
-            run("serve", "--fabric", fabric, f"--listen=127.0.0.1:{port}"), f"127.0.0.1:{port} cannot be listened on"
+            run("serve", "--fabric", fabric, f"--listen=127.0.0.1:{port}"), f"cannot listen on 127.0.0.1:{port}"
         )
     assert_refused(refused(tmp_path / "nowhere"), "no fabric folder")
     for place in ("8400", "127.0.0.1:", "127.0.0.1:99999", "nonsense"):
         assert_refused(run("serve", "--fabric", fabric, "--listen", place), "is not an address")
     assert_refused(refused(fabric, "--every=5"), "--every '5' is not a duration")
-    assert_refused(refused(fabric, "--profile=most"), "no profile 'most'")
+    assert_refused(refused(fabric, "--profile=most"), "unknown profile 'most'")
     assert_refused(refused(fabric, "--source=hearsay"), "no source of facts 'hearsay'")
     assert_refused(refused(fabric, "--from", tmp_path / "none"), "there is no snapshot")
     assert_refused(refused(fabric, "--from", places[1], "--lab=x"), "facts come either from the lab or from a snapshot")
