@@ -60,7 +60,7 @@ def test_getters_are_those_of_netkits_driver_or_of_one_of_the_users() -> None:
     assert isinstance(viewer(SWITCH, SecretStore(), origin(FABRIC, settings(), "nvue", "napalm")), GetterViewer)
     assert isinstance(viewer(SWITCH, SecretStore(), own), GetterViewer)
     with pytest.raises(
-        AccessError, match=r"leaf01: the NAPALM driver nothing cannot be loaded: .*; pip install napalm-nothing"
+        AccessError, match=r"the NAPALM driver nothing cannot be loaded: .*; pip install napalm-nothing"
     ):
         viewer(SWITCH, SecretStore(), Origin("napalm", napalm="nothing"))
 

@@ -210,7 +210,7 @@ def test_who_cannot_prove_itself_is_told_nothing(site: Site, tmp_path: Path) -> 
         site.write(webhook(url, "stranger"), webhook(url, "known", ca_file=str(certificate)))
         site.check(is_bad=False)
         done = site.check(is_bad=True)
-    why = "its certificate is not trusted: self-signed certificate; name the certificates to trust with ca_file in notify.yaml"
+    why = "its certificate is not trusted: self-signed certificate; name the certificates to trust with ca_file"
     assert done.stderr.startswith(f"warning: notify: stranger was not notified: {why}")
     assert len(done.stderr.splitlines()) == len(receiver.got) == 1
 

@@ -200,7 +200,7 @@ def test_what_cannot_be_served_is_refused_in_a_line(
     assert_refused(refused(fabric, "--certificate", tmp_path / "none"), "the certificate cannot be used")
     assert_refused(refused(fabric, "--key", tmp_path / "none"), "--key needs a certificate")
     monkeypatch.setenv("NETKIT_STATE_DIR", str(fabric / "fabric.yaml"))
-    assert_refused(refused(fabric), "cannot be made")
+    assert_refused(refused(fabric), "cannot be created")
 
 
 def test_a_store_of_a_newer_netkit_is_refused(
