@@ -65,6 +65,6 @@ def test_hosts_that_cannot_measure_rdma_are_named(up: RunningLab) -> None:
 
 def test_a_tool_nobody_knows_is_refused(up: RunningLab, tmp_path: Path) -> None:
     code, _, said = asked(up, tmp_path / "r", "--tool", "fio")
-    assert (code, said) == (3, "error: no tool 'fio'; use perftest, iperf3, nccl-tests\n")
+    assert (code, said) == (3, "error: unknown tool 'fio'; use perftest, iperf3, nccl-tests\n")
     code, told, _ = asked(up, tmp_path / "r", "--tool", "perftest", "--yes")
     assert (code, told) == (1, ABSENT.splitlines(keepends=True)[0])
