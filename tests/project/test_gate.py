@@ -1,7 +1,7 @@
 """The health gate of a deploy knows no silences: what a change makes worse stops it, silenced or not."""
 
 import ast
-from collections.abc import Mapping
+from collections.abc import Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -10,12 +10,13 @@ import pytest
 
 from netkit.deploy import GateAnswer, GateQuestion, Moment
 from netkit.platforms.change import Risk
-from netkit.platforms.driver import SessionState
 from netkit.project.fleet import Fleet
 from netkit.project.gate import gate_of
 from netkit.project.project import Project
 from tests import intents
 from tests.command import ROOT
+from tests.deploy.fake import Time
+from tests.deploy.test_session_gate import Peer
 from tests.lab.running import write_fabric
 
 SILENCES = """silences:
@@ -29,37 +30,20 @@ SILENCES = """silences:
 JUDGES = ("netkit/gate", "netkit/deploy", "netkit/project/gate.py")
 
 
-class Leaf:
-    """A leaf that can only be read, with sessions over some ports."""
-
-    def __init__(self, *ports: str) -> None:
-        self.ports = ports
-
-    def open(self) -> None:
-        return
-
-    def close(self) -> None:
-        return
-
-    def os_version(self) -> str:
-        return "1"
-
-    def running_files(self) -> Mapping[str, str | None]:
-        return {}
-
-    def sessions(self) -> tuple[SessionState, ...]:
-        return tuple(SessionState(port, True, 5, 60) for port in self.ports)
+def leaf(ports: Sequence[str]) -> Peer:
+    """Return a leaf with established sessions over some ports."""
+    return Peer(Time(), dict.fromkeys(ports, 5))
 
 
 def answers(folder: Path) -> tuple[GateAnswer, GateAnswer]:
     """Return what the gate answers before a change, and after it has taken down a session."""
     project = Project.open(folder)
     ports = [port.name for port in project.fabric.switch("leaf01").fabric_ports]
-    devices = SimpleNamespace(connect=lambda _name: Leaf(*ports), viewer=lambda _name: None)
+    devices = SimpleNamespace(connect=lambda _name: leaf(ports), viewer=lambda _name: None)
     gate = gate_of(project, cast("Fleet", devices))
-    question: Any = GateQuestion("leaf01", Moment.BEFORE, Leaf(*ports), (), Risk.NONE)
+    question: Any = GateQuestion("leaf01", Moment.BEFORE, leaf(ports), (), Risk.NONE)
     before = gate(question)
-    after = GateQuestion("leaf01", Moment.AFTER, Leaf(*ports[1:]), (), Risk.NONE, sample=before.sample)
+    after = GateQuestion("leaf01", Moment.AFTER, leaf(ports[1:]), (), Risk.NONE, sample=before.sample)
     return before, gate(after)
 
 
