@@ -11,8 +11,8 @@ MOST_SHOWN = 3
 def configuration(context: CheckContext) -> Iterator[Finding]:
     """Every device runs the configuration that the intent renders to.
 
-    It was changed by hand, or a deploy is due. `netkit plan` shows the whole difference; `netkit deploy` restores the
-    device, or add the change to the intent.
+    It was changed by hand, or a deploy is due. `netkit plan` shows the whole difference. `netkit deploy` restores the
+    device; a change that is to stay belongs in the intent.
     """
     if context.plan is None:
         yield skip("", "running configurations were not read")

@@ -82,7 +82,8 @@ def _judged(context: CheckContext, rail: int, nics: Sequence[tuple[DeviceContext
     limit = min(limits.cnp_loss_fail_percent, limits.cnp_loss_warn_percent)
     if not found.sent and most(0, found.marked) < LEAST_ANSWERED:
         remedy = "see the notification point of the NICs: netkit check qos"
-        text = f"packets arrive with CE and no NIC sends CNPs: {text}"
+        say_sent = "CNPs are handled though no NIC counts one as sent" if found.handled else "no NIC sends CNPs"
+        text = f"packets arrive with CE and {say_sent}: {text}"
         yield fail(where, text, remedy, cause=f"silence on {where}", touches=_switches(context, nics))
     elif surely >= limit and not found.sent:
         yield warn(where, f"more CNPs are handled than sent: {text}", "losses, or NICs outside this set, cause them")

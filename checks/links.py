@@ -193,7 +193,7 @@ def _outage(context: CheckContext, near: CableEnd, far: CableEnd) -> Finding:
             return skip(near.port, f"{gone}; whether {end.device} started meanwhile is not known")
         if is_explained:
             return PASSED
-    text = f"{gone}, until {last.ended_ago} ago; {far} is at the other end"
+    text = f"{gone}, until {last.ended_ago} before this reading; {far} is at the other end"
     remedy = "if nobody pulled or disabled it: update the firmware of module and port, then swap the module"
     return warn(near.port, text, remedy)
 
@@ -226,21 +226,23 @@ def _plugged(
     wanted, here = context.far(device.name, port), CableEnd(device.name, port)
     neighbors = announced.get(here, ())
     if wanted is None or not neighbors:
-        return skip(port, "nobody announces itself there", device=device.name)
+        return skip(port, "no neighbour announces itself there", device=device.name)
     ends = [_known(context, here, one, announced) for one in neighbors]
     if wanted in ends:
         return PASSED  # a NIC's own agent may announce itself beside its host's
     found = next((found for found in ends if found.device), None)
     if found is None:
         return skip(
-            port, f"who announces itself there as {neighbors[0].port!r} does not say its name", device=device.name
+            port, f"a neighbour announces port {neighbors[0].port!r} there, but no system name", device=device.name
         )
     home = context.far(found.device, found.port)
     if found.device == wanted.device and home is None:
         return skip(
-            port, f"{wanted.device} announces this port as {found.port!r}, which says little", device=device.name
+            port,
+            f"{wanted.device} announces this port as {found.port!r}, a name that is not in the design",
+            device=device.name,
         )
-    belongs = f"; the cable from {found} belongs into {home}" if home else ""
+    belongs = f"; the cable at {found} belongs in {home}" if home else ""
     text = f"is plugged into {found}, not into {wanted}"
     cables = sorted({context.cable(device.name, port), context.cable(found.device, found.port)} - {""})
     remedy = f"move the cable at {device.name}:{port} to where it belongs{belongs}"
@@ -256,7 +258,8 @@ def _known(
     """
     if context.far(end.device, end.port) is not None:
         return end
-    return next((end for end, others in announced.items() if end.device == end.device and here in others), end)
+    own = (port for port, others in announced.items() if port.device == end.device and here in others)
+    return next(own, end)
 
 
 def _owners(context: CheckContext) -> Mapping[str, CableEnd]:

@@ -338,7 +338,7 @@ class _Spread:
         return received_at(self._context, device, port, self._number)
 
     def _follow(self, todo: list[CableEnd]) -> None:
-        """Go from each port that is held up to what holds it up, once each; pauses may go round in a circle."""
+        """Go from each port that is held up to what holds it up, once each; pauses may form a cycle."""
         known: set[CableEnd] = set()
         while todo:
             held = todo.pop()

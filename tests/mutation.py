@@ -1,21 +1,25 @@
 """How many random changes of the code the tests notice, and how much of it they run.
 
 `python -m tests.mutation` runs the quick lane under coverage and prints the share of lines and branches it runs. Then
-it changes random lines of deploy, plan and judge, one at a time, and runs the tests that execute that line until one
-fails. Each change that no test noticed is printed, and the share of those that were noticed. It takes about half an
-hour. Coverage is kept in `--keep`, and used again where it is found.
+it changes random lines of deploy, plan and judge in a copy of the checkout, one at a time, and runs the tests that
+execute that line until one fails. It prints each change that no test notices, and the share of those that one does.
+Coverage is kept in `--keep`, and used again if it is there.
 """
 
 import argparse
 import ast
+import compileall
 import os
 import random
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from py_compile import PycInvalidationMode
+from tempfile import TemporaryDirectory
 
 import pytest
 
@@ -23,6 +27,7 @@ ROOT = Path(__file__).parent.parent
 ROOMS = ("deploy", "plan", "judge")
 TESTS_EACH = 60
 TIME_LIMIT_S = 180
+LEFT_OUT = (".git", ".venv", ".bench-venv", ".*_cache", ".hypothesis", "__pycache__", "out")
 COVERAGE = """\
 [run]
 branch = true
@@ -88,17 +93,22 @@ def main() -> int:
         try:
             measure(given.keep, given.tests)
         except subprocess.CalledProcessError:
-            sys.exit("error: the tests fail without any change of the code; mend that first")
+            sys.exit("error: the tests fail without any change of the code; fix that first")
     print(report(given.keep), flush=True)
     tests_of = tests_by_line(given.keep / "coverage")
     chance = random.Random(given.seed)  # noqa: S311  # the same lines for the same seed
     noticed = 0
     chosen = list(drawn(chance, given.lines))
-    for mutant in chosen:
-        if is_noticed(mutant, tests_of(mutant, chance)):
-            noticed += 1
-        else:
-            print(f"survived: {mutant}", flush=True)
+    with TemporaryDirectory(prefix="netkit-mutation-") as folder:
+        copy = Path(folder) / ROOT.name
+        shutil.copytree(ROOT, copy, ignore=shutil.ignore_patterns(*LEFT_OUT), symlinks=True)
+        # By hash: a change within a second and of the same length is compiled again, too.
+        compileall.compile_dir(copy / "netkit", quiet=1, invalidation_mode=PycInvalidationMode.CHECKED_HASH)
+        for mutant in chosen:
+            if is_noticed(mutant, tests_of(mutant, chance), copy):
+                noticed += 1
+            else:
+                print(f"survived: {mutant}", flush=True)
     print(f"{noticed} of {len(chosen)} changes made a test fail ({100 * noticed / len(chosen):.1f} %)")
     return 0
 
@@ -234,18 +244,18 @@ def _drop_call(node: ast.Expr) -> str:
     return f"without {before}"
 
 
-def is_noticed(mutant: Mutant, tests: list[str]) -> bool:
-    """Whether one of the tests fails with the mutant in place of the file."""
+def is_noticed(mutant: Mutant, tests: list[str], copy: Path) -> bool:
+    """Whether one of the tests fails with the mutant in place of the file, in a copy of the checkout."""
     if not tests:
         return False
-    before, stamp = mutant.path.read_bytes(), mutant.path.stat()
-    command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "--no-header", *tests]
+    file = copy / mutant.path.relative_to(ROOT)
+    before = file.read_bytes()
+    file.write_text(mutant.text, encoding="utf-8")
     try:
-        mutant.path.write_text(mutant.text, encoding="utf-8")
         done = subprocess.run(
-            command,
-            cwd=ROOT,
-            env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"},
+            [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "--no-header", *tests],
+            cwd=copy,
+            env={**os.environ, "PYTHONPATH": str(copy), "PYTHONDONTWRITEBYTECODE": "1"},
             check=False,
             capture_output=True,
             timeout=TIME_LIMIT_S,
@@ -253,8 +263,7 @@ def is_noticed(mutant: Mutant, tests: list[str]) -> bool:
     except subprocess.TimeoutExpired:
         return True
     finally:
-        mutant.path.write_bytes(before)
-        os.utime(mutant.path, ns=(stamp.st_atime_ns, stamp.st_mtime_ns))
+        file.write_bytes(before)
     return done.returncode != 0
 
 

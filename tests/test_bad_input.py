@@ -339,7 +339,7 @@ USAGE: dict[str, tuple[tuple[str, ...], str]] = {
     "init too many": (("init", "OUT", "--leaves", "99"), "8"),
     "init too large": (("init", "OUT", "--hosts-per-unit", "500"), "cannot build this fabric"),
     "init model for another platform": (("init", "OUT", "--platform", "eos", "--model", "SN5600"), "runs Arista EOS"),
-    "init no platform": (("init", "OUT", "--platform", "junos"), "no platform 'junos'"),
+    "init no platform": (("init", "OUT", "--platform", "junos"), "unknown platform 'junos'"),
     "init no model": (("init", "OUT", "--model", "SN56"), "no switch model 'SN56'"),
 }
 

@@ -167,7 +167,7 @@ def _found(name: str, subject: str, source: Source, store: str) -> list[Values]:
         judgement = opened.judgement(run)
     found = list(faults(judgement, name, Subject.of(subject), run.layers))
     if not found:
-        raise UsageError(Problem(f"the last run, {run.name}, has no failure of {name} on {subject}", remedy))
+        raise UsageError(Problem(f"the last run, {run.name}, has no warning or failure of {name} on {subject}", remedy))
     if len(found) > MOST:
         raise UsageError(Problem(f"{len(found)} findings are too many to acknowledge", "name a place, or silence them"))
     return found

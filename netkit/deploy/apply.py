@@ -25,7 +25,7 @@ from netkit.errors import AccessError, DeployError, Problem
 from netkit.plan import Plan, Running, Unreachable
 from netkit.platforms.config import Files
 
-ENDED = "ended before its last device, to be taken back"
+ENDED = "ended before its last device, to be rolled back"
 
 
 def ignore_event(_event: DeployEvent) -> None:
@@ -206,7 +206,7 @@ def plan_rollback(
                 Problem("lacks a device that the run changed", "it is damaged", file=str(undone.folder / file))
             )
     if not found:
-        raise DeployError(Problem(f"run {undone.run} changed nothing that could be taken back", "netkit history"))
+        raise DeployError(Problem(f"run {undone.run} changed nothing that could be rolled back", "netkit history"))
     before = {
         name: {file: text for file, text in running.files.items() if text is not None}
         for name, running in found.items()

@@ -24,7 +24,7 @@ class Moment(StrEnum):
     DRAINED = "drained"
     """The device is drained: has traffic moved away?"""
     AFTER = "after"
-    """The change runs and can still be taken back."""
+    """The change runs and can still be reverted."""
     WATCHED = "with its traffic back after"
     """A drained device has its traffic back: asked repeatedly for the watch time."""
 

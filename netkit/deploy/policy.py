@@ -57,7 +57,7 @@ class HookSettings(AccessModel):
     @model_validator(mode="after")
     def _exactly_one(self) -> "HookSettings":
         if (self.command is None) is (self.url is None):
-            raise ValueError("asks nobody, or two; give command or url")
+            raise ValueError("needs exactly one of command and url")
         if self.command and (self.token_secret or self.ca_file):
             raise ValueError("has a token or certificates for a command; they belong to url")
         return self

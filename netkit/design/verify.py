@@ -150,7 +150,7 @@ def fabric(designed: Fabric, hardware: HardwareLookup) -> Iterator[Problem]:
         yield Problem(
             f"the routing admits a valley path for the lossless class: {found[0]}{more}",
             "keep leaf_export: local, spine_asn: shared and allowas_in: false,"
-            " or pauses can wait for each other in a circle",
+            " or pauses can wait for each other in a cycle",
             ("routing", "allowas_in") if routing.allowas_in else path,
         )
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True)
 class BgpSession:
-    """A BGP session; None where the device does not expose a value."""
+    """A BGP session, by the interface it runs on; None where the device does not expose a value."""
 
     is_established: bool
     state: str = ""

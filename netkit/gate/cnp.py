@@ -24,7 +24,7 @@ FRESH_S = 30.0
 """The devices of a wave share a reading of this age before their changes."""
 QUIET_S = 120.0
 """A rail is taken as quiet for this long, so that hosts are not read again before each of many devices."""
-LOOK = "look at what was changed so far; netkit rollback takes it back"
+LOOK = "look at what was changed so far; netkit rollback undoes it"
 Rails = Mapping[int, RailSum]
 
 

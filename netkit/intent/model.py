@@ -193,7 +193,7 @@ class EcnIntent(Strict):
 class WatchdogIntent(Strict):
     """PFC watchdog: a queue paused this long is freed by dropping."""
 
-    poll_ms: int = Field(100, ge=10, le=1000, description="milliseconds between two looks at a queue")
+    poll_ms: int = Field(100, ge=10, le=1000, description="milliseconds between two readings of a queue")
     detection_polls: int = Field(3, ge=2, le=50, description="polls until a storm is declared")
     restoration_polls: int = Field(6, ge=2, le=600, description="quiet polls until the queue is lossless again")
     action: Literal["drop", "forward"] = Field("drop", description="what happens to packets of a queue in a storm")
@@ -263,8 +263,8 @@ class SnmpIntent(Strict):
     user: Name = Field("netkit", description="of SNMPv3")
     auth_secret: SecretName | None = Field(None, description="name of the secret that authenticates")
     priv_secret: SecretName | None = Field(None, description="name of the secret that encrypts")
-    location: Text = Field("", description="where it stands, as SNMP tells it")
-    contact: Text = Field("", description="whom to call, as SNMP tells it")
+    location: Text = Field("", description="the location that SNMP reports")
+    contact: Text = Field("", description="the contact that SNMP reports")
 
 
 class LoginIntent(Strict):
@@ -343,7 +343,9 @@ class Thresholds(Strict):
         0.01, ge=0, le=1, description="part of the time a port is held up by pauses; more warns"
     )
     pause_fraction_fail: float = Field(0.05, ge=0, le=1, description="the same; more fails")
-    pause_rate_warn: float = Field(100, ge=0, description="pauses a second, where a device does not tell how long")
+    pause_rate_warn: float = Field(
+        100, ge=0, description="pauses a second, where a device does not report how long they last"
+    )
     pause_rate_fail: float = Field(1000, ge=0, description="the same")
     headroom_warn_percent: float = Field(
         50, ge=0, le=100, description="how full the headroom of a lossless queue was within the window; more warns"
@@ -363,7 +365,9 @@ class Thresholds(Strict):
         90, ge=0, le=100, description="of a file system a device writes to, or of the files it can hold; more warns"
     )
     balance_percent: float = Field(25, ge=0, description="uplinks further from the mean of their switch warn")
-    balance_minimum_percent: float = Field(10, ge=0, le=100, description="use of uplinks below which nobody looks")
+    balance_minimum_percent: float = Field(
+        10, ge=0, le=100, description="use of uplinks below which balance is not judged"
+    )
     probe_loss_percent: float = Field(0, ge=0, le=100, description="probes of one size and way lost beyond this fail")
     probe_outlier_us: float = Field(
         500, ge=0, description="a way whose quickest answer takes this much longer than usual for its distance warns"

@@ -68,7 +68,7 @@ def write(folder: Path, text: str) -> Path:
 def text(folder: Path, size: Size, catalog: Catalog) -> str:
     """Return a fabric.yaml of a size, named after its folder."""
     if size.platform not in PLATFORMS:
-        raise UsageError(Problem(f"no platform {size.platform!r}", f"use one of {', '.join(PLATFORMS)}"))
+        raise UsageError(Problem(f"unknown platform {size.platform!r}", f"use one of {', '.join(PLATFORMS)}"))
     name = re.sub(r"[^A-Za-z0-9-]+", "-", folder.resolve().name)[:63].strip("-") or "fabric"
     lines = [f"# yaml-language-server: $schema={SCHEMA_FILE}", *_lines(name, size, _plan(size, catalog))]
     return "\n".join(line for line in lines if line is not None) + "\n"

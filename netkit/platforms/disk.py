@@ -22,7 +22,7 @@ NOT_SHOWN = Absent("df shows no file system")
 
 
 def view(*more: str) -> View:
-    """Build the view of the file systems below the usual folders and `more`; folders that do not exist are skipped."""
+    """Build the view of the file systems that hold the usual folders and `more`; missing folders are skipped."""
     return View((command(*more),), frozenset({"file_systems"}), parse)
 
 

@@ -348,7 +348,7 @@ def _reason(target: SshTarget, error: Exception) -> tuple[str, str]:
     match error:
         case paramiko.BadHostKeyException():
             what = f"the SSH host key of {place} is not the known one"
-            remedy = "somebody may be listening in: find out why it changed, then run netkit trust"
+            remedy = "this may be a man in the middle: find out why it changed, then run netkit trust"
         case paramiko.PasswordRequiredException():
             what, remedy = f"{key_file} has a passphrase", "add the key to the SSH agent"
         case paramiko.AuthenticationException():

@@ -128,7 +128,7 @@ class Deploying:
         missed = [one.name for one in plan.unreachable if options.limit is None or one.name in options.limit]
         if len(missed) > options.max_fail:
             message = f"{listed(missed)}: could not be read for the plan, and {options.max_fail} may fail"
-            raise AccessError(Problem(message, f"leave them out with --limit, or go on with --max-fail {len(missed)}"))
+            raise AccessError(Problem(message, f"exclude them with --limit, or continue with --max-fail {len(missed)}"))
         fabric = self.project.fabric
         tasks = stages_of(plan, intended, None, options.limit, fabric)[0]
         refusal.check(plan, fabric, intended, tasks, options)

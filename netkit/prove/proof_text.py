@@ -206,7 +206,9 @@ def _reach(found: Examined) -> str:
     if not found.of_pairs:
         return NOTHING_TO_REACH
     pairs = f"{found.pairs:,} of {found.of_pairs:,}" if found.pairs < found.of_pairs else f"all {found.pairs:,}"
-    return f"{pairs} pairs of NICs reach each other by packets of {found.packet_bytes} bytes that nobody may cut up"
+    return (
+        f"{pairs} pairs of NICs reach each other by packets of {found.packet_bytes} bytes that must not be fragmented"
+    )
 
 
 def _number(wave: WaveSeen) -> str:

@@ -260,7 +260,7 @@ def _now() -> dict[str, Schema]:
             causes_left_out={**COUNT, "description": "/api/v1/causes has all of them"},
             unreached=_many(unreached),
             unreached_left_out=COUNT,
-            well={**_many(well), "description": "what is well again with the latest run"},
+            well={**_many(well), "description": "what passes again since the latest run"},
             well_left_out=COUNT,
             deploys=_many(_ref("Deploy")),
         ),

@@ -13,8 +13,8 @@ STATES = {
     HealthState.UNKNOWN: "nothing could be judged",
 }
 ENDS = {
-    0: "all checks pass",
-    1: "a check fails",
+    0: "done, nothing failed",
+    1: "something failed",
     3: "it could not run",
     4: "a device was not reached",
     5: "another check was running in this store",

@@ -122,9 +122,9 @@ class AcknowledgementEntry(Entry):
 class SilenceFile(AccessModel):
     """All of silences.yaml."""
 
-    silences: tuple[SilenceEntry, ...] | None = Field(None, description="what is not to be heard of until a time")
+    silences: tuple[SilenceEntry, ...] | None = Field(None, description="findings that are muted until a time")
     acknowledgements: tuple[AcknowledgementEntry, ...] | None = Field(
-        None, description="findings somebody works on, until they are well"
+        None, description="findings that somebody is working on, until they pass"
     )
 
     @property

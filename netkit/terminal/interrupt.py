@@ -14,7 +14,7 @@ from typing import Self
 from netkit.terminal.ctrl_c import INTERRUPTED
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-ASKED = "interrupted: no further device starts, running ones finish; press again to leave at once"
+ASKED = "interrupted: no further device starts, running ones finish; Ctrl-C or SIGTERM again leaves at once"
 SHOW_CURSOR = "\x1b[?25h"
 
 

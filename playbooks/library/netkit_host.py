@@ -24,7 +24,7 @@ module: netkit_host
 short_description: Change netkit's files on a GPU host
 description:
   - Compares, installs and takes back the files netkit renders for a host. What it does on the host is done by the
-    program given as O(program), which stays there until the change is confirmed or taken back.
+    program given as O(program), which stays there until the change is confirmed or reverted.
   - In check mode it compares and writes nothing.
 options:
   step:
@@ -45,7 +45,7 @@ options:
     description: What the change is called. With a name, no step touches another change.
     type: str
   revert_in:
-    description: For begin, seconds until the change goes back by itself.
+    description: For begin, seconds until the change reverts by itself.
     type: int
   rail:
     description: For rail, which one.
@@ -53,7 +53,7 @@ options:
   at_once:
     description:
       - For begin, whether a host whose rails carry no traffic changes all of them in this step, reads back and
-        verifies; C(rails) is empty then. What goes wrong is taken back in this step as well.
+        verifies; C(rails) is empty then. What goes wrong is reverted in this step as well.
     choices: [idle, never]
     default: never
   quiet_s:

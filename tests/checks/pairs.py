@@ -48,7 +48,7 @@ from tests.lab.running import until, write_fabric
 
 TABLE = Path(__file__).with_name("pairs.yaml")
 LOOKS = 3
-"""Daemons may take a look or two to notice; more often nobody looks again."""
+"""Daemons may take a look or two to notice; after that it is not read again."""
 WITHIN_S, HEALTHY_WINDOW_S = 1.0, 1.0
 SETTLED_S = 12.0
 HOSTS_LAB = "nvue"
@@ -167,7 +167,7 @@ class Bench:
         self._standing: Row | None = None
 
     def seen(self, pair: Pair) -> Snapshot:
-        """Return what is seen of a pair, once it is found or nobody looks again."""
+        """Return what is seen of a pair, once it is found or is not read again."""
         lab = self._lab
         self._stand(pair.one)
         if pair.load:

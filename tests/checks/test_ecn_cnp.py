@@ -117,6 +117,13 @@ def test_too_few_say_nothing_and_marks_without_an_answer_say_much() -> None:
     assert [text for *_, text in said(mute, "ecn-cnp.parity")] == [
         "packets arrive with CE and no NIC sends CNPs: sent 0, handled 0, ignored 0, CE 5000"
     ]
+    uncounted = rails(host("gpu01", 0, 0, marked=5000), host("gpu02", 0, 300))
+    assert [text for *_, text in said(uncounted, "ecn-cnp.parity")] == [
+        (
+            "packets arrive with CE and CNPs are handled though no NIC counts one as sent: "
+            "sent 0, handled 300, ignored 0, CE 5000"
+        )
+    ]
 
 
 def test_a_nic_that_swallows_is_named_by_what_its_leaf_delivers() -> None:

@@ -22,7 +22,7 @@ SLOW = replace(UP, outage_s=45.0, outage_ended_ago_s=600.0)
 DAYS_S = 864_000.0
 NONE: Mapping[str, Interface] = {}
 NO_SESSIONS: Mapping[str, BgpSession] = {}
-TEXT = f"was without a link for 45 s, until 10 min ago; {FAR}:{PEER_PORT} is at the other end"
+TEXT = f"was without a link for 45 s, until 10 min before this reading; {FAR}:{PEER_PORT} is at the other end"
 
 
 def switch(
@@ -202,7 +202,7 @@ def test_a_port_to_a_host_is_judged_by_its_nic_only() -> None:
 def test_how_long_ago_it_ended_has_a_unit_that_suits_it(ago_s: float, text: str) -> None:
     last = replace(SLOW, outage_ended_ago_s=ago_s)
     ((_, _, _, found),) = said(cable(last, last), CHECK)
-    assert f"until {text} ago" in found
+    assert f"until {text} before this reading" in found
 
 
 def test_links_that_were_gone_together_for_less_than_the_limit_explain_one_beyond_it() -> None:

@@ -121,23 +121,31 @@ def test_a_second_agent_on_a_cable_hides_nobody_and_one_without_a_name_is_no_fau
     found = scene(BUILT, observation("leaf01", Facts(neighbors=leaf)), seen)
     assert said(found, "links.cabling") == []
     assert said(found, "links.rails") == []
-    words = "who announces itself there as 'b8:3f:d2:00:00:01' does not say its name"
+    words = "a neighbour announces port 'b8:3f:d2:00:00:01' there, but no system name"
     assert ("leaf01", "swp1s1", words) in skipped(found, "links.cabling")
 
 
 def test_a_name_that_nobody_can_translate_is_no_fault() -> None:
     found = cabled({}, {"rail0": Neighbor("leaf01", "etp1a")})
     assert said(found, "links.cabling") == []
-    assert ("gpu01", "rail0", "leaf01 announces this port as 'etp1a', which says little") in skipped(
+    assert ("gpu01", "rail0", "leaf01 announces this port as 'etp1a', a name that is not in the design") in skipped(
         found, "links.cabling"
     )
+
+
+def test_a_port_of_another_device_that_hears_the_same_end_translates_no_name() -> None:
+    heard = Neighbor("gpu01", "02:00:00:00:00:01", "rail0")
+    found = cabled({"swp1s0": heard}, {"rail0": Neighbor("leaf02", "etp1a")})
+    assert said(found, "links.cabling") == [
+        ("fail", "gpu01", "rail0", "is plugged into leaf02:etp1a, not into leaf01:swp1s0")
+    ]
 
 
 def test_a_name_that_nobody_can_translate_is_that_of_the_port_that_hears_the_other_end() -> None:
     macs = {"rail0": "02:00:00:00:00:01", "rail1": "02:00:00:00:00:02"}
     right = cabled({"swp1s0": Neighbor("gpu01", macs["rail0"])}, {"rail0": Neighbor("leaf01", "etp1a")})
     assert said(right, "links.cabling") == []
-    assert {text for _, _, text in skipped(right, "links.cabling")} == {"nobody announces itself there"}
+    assert {text for _, _, text in skipped(right, "links.cabling")} == {"no neighbour announces itself there"}
     swapped = cabled(
         {"swp1s0": Neighbor("gpu01", macs["rail1"])},
         {"rail0": Neighbor("leaf02", "x"), "rail1": Neighbor("leaf01", "x")},

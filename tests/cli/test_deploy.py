@@ -230,7 +230,7 @@ def test_what_could_not_be_read_is_left_out_or_allowed_for_before_anybody_is_ask
     plan = tmp_path / "plan.json"
     assert run("plan", "--fabric", scene.fabric, "--running", scene.saved, "-o", plan).returncode == 4
     done = deploy(scene, plan, "--yes")
-    remedy = "leave them out with --limit, or go on with --max-fail 1"
+    remedy = "exclude them with --limit, or continue with --max-fail 1"
     assert done.stderr == f"error: spine01: could not be read for the plan, and 0 may fail; {remedy}\n"
     assert done.returncode == 4
     assert not (tmp_path / "state").exists()

@@ -56,7 +56,7 @@ def test_the_second_leaves_and_says_how_to_go_on() -> None:
         )
         assert (done.returncode, done.stdout) == (130, "")
         assert done.stderr.splitlines() == [
-            "interrupted: no further device starts, running ones finish; press again to leave at once",
+            "interrupted: no further device starts, running ones finish; Ctrl-C or SIGTERM again leaves at once",
             "left: devices revert by themselves what is not confirmed within 90 s",
             "to continue: netkit deploy --resume R",
         ]

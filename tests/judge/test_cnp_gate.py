@@ -203,7 +203,7 @@ def test_what_a_drained_spine_loses_stops_the_deploy_before_the_next_device() ->
     answer = bed.ask(Moment.BEFORE, "spine02")
     assert answer.verdict == "worse"
     assert "50.0 % of its CNPs never arrive, 0.0 % when the deploy began" in answer.reasons[0]
-    assert answer.reasons[1] == "look at what was changed so far; netkit rollback takes it back"
+    assert answer.reasons[1] == "look at what was changed so far; netkit rollback undoes it"
 
 
 @pytest.mark.parametrize(

@@ -207,7 +207,7 @@ def test_sonic_says_what_can_only_be_reloaded_back() -> None:
     way = chosen(SONIC, with_row, {"config_db.json": json.dumps(metadata)}, "202411")
     (cost,) = way.costs
     assert way.method == "patch"
-    assert cost.startswith("reverting takes a config reload")
+    assert cost.startswith("reverting, by rollback or for want of a confirmation, takes a config reload")
     assert cost.endswith("PFC_WD: the updater cannot create this table")
 
 

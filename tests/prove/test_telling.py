@@ -100,8 +100,8 @@ def test_what_was_not_tried_is_in_the_verdict() -> None:
 
 def test_pairs_that_the_design_keeps_apart_are_told_as_such() -> None:
     found = proof_text.text(replace(PROVEN, examined=Examined(8, 2, 24, 24, 9000, blocked=200)))
-    assert "all 24 pairs of NICs reach each other by packets of 9000 bytes that nobody may cut up" in found
-    assert "nobody may cut up; none of 200 across rails, as designed; 8 sessions" in found
+    assert "all 24 pairs of NICs reach each other by packets of 9000 bytes that must not be fragmented" in found
+    assert "must not be fragmented; none of 200 across rails, as designed; 8 sessions" in found
 
 
 def test_next_hops_that_nobody_counted_are_none_as_designed() -> None:

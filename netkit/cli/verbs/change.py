@@ -111,11 +111,11 @@ def deploy(
     watch: Watch = 10,
     on_failure: Annotated[
         str,
-        typer.Option("--on-failure", help="stop, or rollback: take back the whole run by itself.", metavar="WHAT"),
+        typer.Option("--on-failure", help="stop, or rollback: roll back the whole run automatically.", metavar="WHAT"),
     ] = "stop",
     output: Format = "text",
 ) -> None:
-    """Bring devices to what is intended: a canary, then waves; what is not confirmed goes back by itself."""
+    """Bring devices to what is intended: a canary, then waves; what is not confirmed reverts by itself."""
     asked = DeployRequest(
         fabric,
         lab=lab,

@@ -39,7 +39,7 @@ NoCanary = Annotated[bool, typer.Option("--no-canary", help="Begin with a whole 
 NoDrain = Annotated[bool, typer.Option("--no-drain", help="Change spines and cores without moving traffic away first.")]
 ConfirmWithin = Annotated[
     int,
-    typer.Option("--confirm-within", help="Devices take back what is not confirmed in time.", metavar="S", min=5),
+    typer.Option("--confirm-within", help="Devices revert what is not confirmed in time.", metavar="S", min=5),
 ]
 Watch = Annotated[
     int,

@@ -87,7 +87,7 @@ def ack(
 
 @verbs.command("list")
 def show(fabric: Fabric, lab: OfLab = "", store: Kept = "", output: Format = "text") -> None:
-    """List what is silenced, by whom, why, until when, and how it stands."""
+    """List what is silenced, by whom, why, until when, and its state."""
     run("silence", fabric, verb="show", lab=lab, store=store, output=output)
 
 

@@ -58,7 +58,7 @@ class PinnedLine(http.client.HTTPSConnection):
             self.close()
             what = f"{self._device}: its certificate is not the trusted one"
             raise AccessError(
-                Problem(what, "somebody may be listening in: find out why it changed, then run netkit trust")
+                Problem(what, "this may be a man in the middle: find out why it changed, then run netkit trust")
             )
         self._raise_if_hung_up()
 

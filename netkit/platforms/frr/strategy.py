@@ -8,20 +8,20 @@ from netkit.platforms.compare import Situation
 from netkit.platforms.config import Path
 
 BGP = "FRR, BGP"
-OURS = "derived"
+DERIVED = "derived"
 MANAGEMENT = "netkit's own access changes: the timed revert covers a mistake"
 NEIGHBOR = "the session restarts"
 ALL = "every BGP session restarts"
 
 # Rules for frr.conf; SONiC in split mode has the same file.
 ROUTING_RULES = (
-    Rule(("interface *", "description"), Risk.NONE, source=OURS),
-    Rule(("frr defaults",), Risk.SESSION, "FRR's defaults change with the next start", OURS),
-    Rule(("log *",), Risk.LOW, source=OURS),
+    Rule(("interface *", "description"), Risk.NONE, source=DERIVED),
+    Rule(("frr defaults",), Risk.SESSION, "FRR's defaults change with the next start", DERIVED),
+    Rule(("log *",), Risk.LOW, source=DERIVED),
     Rule(("ip prefix-list *",), Risk.LOW, "routes are re-evaluated", BGP),
     Rule(("route-map *",), Risk.LOW, "routes are re-evaluated", BGP),
-    Rule(("ip protocol bgp route-map",), Risk.LOW, "routes are reinstalled", OURS),
-    Rule(("bfd",), Risk.SESSION, "BFD sessions renegotiate", OURS),
+    Rule(("ip protocol bgp route-map",), Risk.LOW, "routes are reinstalled", DERIVED),
+    Rule(("bfd",), Risk.SESSION, "BFD sessions renegotiate", DERIVED),
     Rule(("router bgp*", "neighbor * description"), Risk.NONE, source=BGP),
     Rule(("router bgp*", "neighbor * remote-as"), Risk.LOW, "a new neighbour", BGP, when="added"),
     Rule(("router bgp*", "neighbor * interface v6only peer-group"), Risk.LOW, "a new neighbour", BGP, when="added"),
@@ -35,11 +35,11 @@ ROUTING_RULES = (
     Rule(("router bgp*", "address-family *", "neighbor *"), Risk.SESSION, NEIGHBOR, BGP),
     Rule(("router bgp*", "address-family *"), Risk.LOW, "routes change", BGP),
     Rule(("router bgp*",), Risk.SESSION, ALL, BGP),
-    Rule(("fpm *",), Risk.SESSION, "how routes reach the switch chip", OURS),
-    Rule(("no fpm *",), Risk.SESSION, "how routes reach the switch chip", OURS),
-    Rule(("no zebra nexthop kernel enable",), Risk.SESSION, "routes are reinstalled", OURS),
-    Rule(("hostname",), Risk.LOW, source=OURS),
-    Rule(("service *",), Risk.LOW, source=OURS),
+    Rule(("fpm *",), Risk.SESSION, "how routes reach the switch chip", DERIVED),
+    Rule(("no fpm *",), Risk.SESSION, "how routes reach the switch chip", DERIVED),
+    Rule(("no zebra nexthop kernel enable",), Risk.SESSION, "routes are reinstalled", DERIVED),
+    Rule(("hostname",), Risk.LOW, source=DERIVED),
+    Rule(("service *",), Risk.LOW, source=DERIVED),
 )
 ROUTING_OBJECTS: tuple[Path, ...] = (
     ("router bgp*",),
@@ -80,18 +80,18 @@ RISKS = RiskTable(
     ),
     rules=(
         *below("frr.conf", ROUTING_RULES),
-        Rule((*NET, "ethernets", "eth*"), Risk.LOW, MANAGEMENT, OURS),
-        Rule((*NET, "vrfs"), Risk.LOW, MANAGEMENT, OURS),
-        Rule((*NET, "ethernets", "*", "mtu"), Risk.PORT, "the port may go down and up", OURS),
-        Rule((*NET, "ethernets", "*"), Risk.SESSION, "the port is reconfigured", OURS),
-        Rule((*NET, "bridges"), Risk.SESSION, "the gateway is reconfigured", OURS),
-        Rule(NET, Risk.SESSION, "ports are reconfigured", OURS),
-        Rule(("daemons",), Risk.SESSION, "FRR restarts: every session", OURS),
-        Rule(("sysctl.conf",), Risk.LOW, source=OURS),
-        Rule(("lldpd.conf",), Risk.LOW, source=OURS),
-        Rule(("chrony.conf",), Risk.LOW, source=OURS),
-        Rule(("rsyslog.conf",), Risk.LOW, source=OURS),
-        Rule(("snmpd.conf",), Risk.LOW, source=OURS),
+        Rule((*NET, "ethernets", "eth*"), Risk.LOW, MANAGEMENT, DERIVED),
+        Rule((*NET, "vrfs"), Risk.LOW, MANAGEMENT, DERIVED),
+        Rule((*NET, "ethernets", "*", "mtu"), Risk.PORT, "the port may go down and up", DERIVED),
+        Rule((*NET, "ethernets", "*"), Risk.SESSION, "the port is reconfigured", DERIVED),
+        Rule((*NET, "bridges"), Risk.SESSION, "the gateway is reconfigured", DERIVED),
+        Rule(NET, Risk.SESSION, "ports are reconfigured", DERIVED),
+        Rule(("daemons",), Risk.SESSION, "FRR restarts: every session", DERIVED),
+        Rule(("sysctl.conf",), Risk.LOW, source=DERIVED),
+        Rule(("lldpd.conf",), Risk.LOW, source=DERIVED),
+        Rule(("chrony.conf",), Risk.LOW, source=DERIVED),
+        Rule(("rsyslog.conf",), Risk.LOW, source=DERIVED),
+        Rule(("snmpd.conf",), Risk.LOW, source=DERIVED),
     ),
 )
 

@@ -51,9 +51,9 @@ def pinned_certificate(server: GnmiServer) -> ServerCertificate:
     ):
         found = tls.getpeercert(binary_form=True) or b""
     if not server.certificate:
-        raise UntrustedError("its certificate is not trusted yet")
+        raise UntrustedError("its certificate is not trusted yet: run netkit trust")
     if not hmac.compare_digest(hashlib.sha256(found).hexdigest(), server.certificate.lower()):
-        raise UntrustedError("its certificate is not the trusted one")
+        raise UntrustedError("its certificate is not the trusted one: find out why it changed, then run netkit trust")
     return ServerCertificate(ssl.DER_cert_to_PEM_cert(found).encode("ascii"), _name(found))
 
 
@@ -85,7 +85,7 @@ ENDED = "the connection was closed"
 NO_ANSWER = "no answer"
 REFUSED = "connection refused"
 NO_LOGIN = "the user or password is wrong, or the user may not read this"
-MISSING = "the server does not have this path"
+MISSING = "the server does not support this request"
 REASONS = {
     "UNAUTHENTICATED": NO_LOGIN,
     "PERMISSION_DENIED": NO_LOGIN,
@@ -93,7 +93,7 @@ REASONS = {
     "CANCELLED": ENDED,
     "UNIMPLEMENTED": MISSING,
     "NOT_FOUND": MISSING,
-    "INVALID_ARGUMENT": "the server does not accept this path",
+    "INVALID_ARGUMENT": "the server does not accept this request",
 }
 EXPLAINED = {"UNIMPLEMENTED", "NOT_FOUND", "INVALID_ARGUMENT"}
 """Codes for which the server's own details help."""
@@ -198,9 +198,12 @@ class GnmiConnection:
         except self._grpc.RpcError as error:
             raise GnmiError(_reason(error)) from None
         except UntrustedError as error:
-            raise GnmiError(f"{error}: run netkit trust") from None
+            raise GnmiError(str(error)) from None
         except ssl.SSLError:
-            raise GnmiError("the server does not use TLS; to connect in plain text, set shield: none") from None
+            what = "the server does not use TLS: turn it on there"
+            raise GnmiError(
+                f"{what}; only if it must be, set shield: none, which sends the password in clear"
+            ) from None
         except TimeoutError:
             raise GnmiError(NO_ANSWER) from None
         except ConnectionRefusedError:

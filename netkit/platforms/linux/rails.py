@@ -106,7 +106,7 @@ def configured(files: Files) -> tuple[ExpectedRail, ...]:
     """Build the expected rails from rendered files; ConfigError if they describe none."""
     found = described(files)
     if not found:
-        what = "describe no rail with address, MTU and routes"
+        what = "describe no rail"
         raise ConfigError(Problem(what, "render them again", file=", ".join(_names(files)) or NETPLAN))
     return found
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from netkit.platforms.change import NOTHING, Constraint, Risk, RiskTable, Rule, Strategy
 from netkit.platforms.compare import Situation
 
-OURS = "derived"
+DERIVED = "derived"
 RAILS = ("netplan.yaml", "network", "ethernets")
 SETTINGS = (
     "PRIORITY",
@@ -25,26 +25,26 @@ RISKS = RiskTable(
         ("10-*.network", "[[]Match]", "Name"),
     ),
     rules=(
-        Rule((*RAILS, "*", "mtu"), Risk.PORT, "the NIC goes down and up", OURS),
-        Rule((*RAILS, "*", "routes"), Risk.LOW, "a destination that was unreachable before", OURS, when="added"),
-        Rule((*RAILS, "*", "routes"), Risk.SESSION, "flows of the rail may break", OURS),
-        Rule((*RAILS, "*"), Risk.SESSION, "the rail is reconfigured", OURS),
-        Rule(("netplan.yaml",), Risk.SESSION, "rails are reconfigured", OURS),
-        Rule(("10-*.network", "[[]Link]", "MTUBytes"), Risk.PORT, "the NIC goes down and up", OURS),
-        Rule(("10-*.network",), Risk.SESSION, "the rail is reconfigured", OURS),
-        Rule(("10-*.link",), Risk.LOW, "takes effect with the next boot or driver reload", OURS),
-        Rule(("oif.conf",), Risk.SESSION, "lookups by interface may briefly find no route", OURS),
-        Rule(("90-netkit-rails.conf",), Risk.LOW, source=OURS),
-        *(Rule(("netkit-nic-qos", name), Risk.BUFFER, "the NIC reallocates its buffers", OURS) for name in SETTINGS),
-        Rule(("netkit-nic-qos",), Risk.LOW, "the settings are applied again", OURS),
-        Rule(("netkit-nic-qos@.service",), Risk.LOW, source=OURS),
-        Rule(("70-netkit-rails.rules",), Risk.LOW, "takes effect with the next boot or driver reload", OURS),
-        Rule(("nccl.conf",), Risk.LOW, "applies to jobs that start afterwards", OURS),
+        Rule((*RAILS, "*", "mtu"), Risk.PORT, "the NIC goes down and up", DERIVED),
+        Rule((*RAILS, "*", "routes"), Risk.LOW, "a destination that was unreachable before", DERIVED, when="added"),
+        Rule((*RAILS, "*", "routes"), Risk.SESSION, "flows of the rail may break", DERIVED),
+        Rule((*RAILS, "*"), Risk.SESSION, "the rail is reconfigured", DERIVED),
+        Rule(("netplan.yaml",), Risk.SESSION, "rails are reconfigured", DERIVED),
+        Rule(("10-*.network", "[[]Link]", "MTUBytes"), Risk.PORT, "the NIC goes down and up", DERIVED),
+        Rule(("10-*.network",), Risk.SESSION, "the rail is reconfigured", DERIVED),
+        Rule(("10-*.link",), Risk.LOW, "takes effect with the next boot or driver reload", DERIVED),
+        Rule(("oif.conf",), Risk.SESSION, "lookups by interface may briefly find no route", DERIVED),
+        Rule(("90-netkit-rails.conf",), Risk.LOW, source=DERIVED),
+        *(Rule(("netkit-nic-qos", name), Risk.BUFFER, "the NIC reallocates its buffers", DERIVED) for name in SETTINGS),
+        Rule(("netkit-nic-qos",), Risk.LOW, "the settings are applied again", DERIVED),
+        Rule(("netkit-nic-qos@.service",), Risk.LOW, source=DERIVED),
+        Rule(("70-netkit-rails.rules",), Risk.LOW, "takes effect with the next boot or driver reload", DERIVED),
+        Rule(("nccl.conf",), Risk.LOW, "applies to jobs that start afterwards", DERIVED),
         Rule(
             ("mlxconfig.conf",),
             Risk.LOW,
             "takes effect after a firmware reset or a reboot, which netkit leaves to you",
-            OURS,
+            DERIVED,
         ),
     ),
 )

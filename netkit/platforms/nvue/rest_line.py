@@ -61,7 +61,7 @@ class RestLine:
         if self.certificate and not hmac.compare_digest(hashlib.sha256(shown).hexdigest(), self.certificate):
             line.close()
             what = "its certificate is not the trusted one"
-            raise self.error(what, "it may be an attack: find out why it changed, then run netkit trust")
+            raise self.error(what, "this may be a man in the middle: find out why it changed, then run netkit trust")
         self._line = line
 
     def close(self) -> None:

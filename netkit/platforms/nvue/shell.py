@@ -141,7 +141,9 @@ class ShellTransport(SshShell):
     def save(self) -> None:
         done = self.line.run("nv config save", max(self.timeout_s, APPLYING_S))
         if done.exit_code != 0 or not transport.SAVED.search(done.output):
-            raise self._refused("the configuration runs but was not saved", done, "run nv config save")
+            raise self._refused(
+                "the configuration runs but was not saved", done, "fix the cause, then run nv config save"
+            )
 
     def discard(self) -> None:
         self.line.run("nv config detach")

@@ -144,7 +144,7 @@ class SonicDriver(SonicReader):
         if done.exit_code == procedure.NOT_BEGUN:
             raise self._refused("the change cannot be saved", done, "it reverts by itself; check for a full disk")
         if done.exit_code != 0:
-            raise self._refused("the change runs but is not saved", done, "run config save")
+            raise self._refused("the change runs but is not saved", done, "fix the cause, then run config save")
 
     def discard_config(self) -> None:
         self._staged, self._validation = None, ""

@@ -98,26 +98,26 @@ RISKS = RiskTable(
         Rule(("BREAKOUT_CFG", "*"), Risk.PORT, "the ports of the cage are created again", DERIVED),
         Rule(("PORT_QOS_MAP", "global"), Risk.BUFFER, SHARED, DERIVED),
         *(Rule((table, "*"), Risk.PORT, FLAP, GCU) for table in FLAPPING),
-        Rule(("CABLE_LENGTH", "*"), Risk.BUFFER, "the headroom of the port is allocated again", DERIVED),
+        Rule(("CABLE_LENGTH", "*"), Risk.BUFFER, "the headroom of the port is reallocated", DERIVED),
         *(Rule((table,), Risk.BUFFER, SHARED, DERIVED) for table in BUFFERS),
         *(Rule((table,), Risk.LOW, source=DERIVED) for table in HARMLESS),
-        *(Rule((table,), Risk.LOW, "routes are evaluated again", DERIVED) for table in POLICY),
+        *(Rule((table,), Risk.LOW, "routes are re-evaluated", DERIVED) for table in POLICY),
         Rule(("SWITCH_HASH",), Risk.LOW, "flows move between equal paths", DERIVED),
-        Rule(("INTERFACE", "*"), Risk.SESSION, "whatever uses the address restarts", DERIVED),
+        Rule(("INTERFACE", "*"), Risk.SESSION, "sessions that use the address restart", DERIVED),
         Rule(("LOOPBACK_INTERFACE",), Risk.SESSION, "the router ID and its address", DERIVED),
         Rule(("VLAN", "*", "description"), Risk.NONE, source=DERIVED),
         Rule(("VLAN", "*"), Risk.LOW, "a VLAN without members yet", DERIVED, when="added"),
         Rule(("VLAN", "*"), Risk.PORT, "hosts lose their VLAN", DERIVED),
         Rule(("VLAN_MEMBER", "*"), Risk.PORT, "the port changes its VLAN", DERIVED),
-        Rule(("VLAN_INTERFACE", "*"), Risk.SESSION, "the gateway moves", DERIVED),
+        Rule(("VLAN_INTERFACE", "*"), Risk.SESSION, "the gateway changes", DERIVED),
         Rule(("BGP_NEIGHBOR", "*", "name"), Risk.NONE, source=DERIVED),
-        Rule(("BGP_NEIGHBOR", "*"), Risk.SESSION, "the session starts over", YANG),
-        Rule(("BGP_PEER_GROUP", "*"), Risk.SESSION, "the sessions of the group start over", DERIVED),
-        Rule(("BGP_GLOBALS", "*"), Risk.SESSION, "every BGP session starts over", DERIVED),
+        Rule(("BGP_NEIGHBOR", "*"), Risk.SESSION, "the session restarts", YANG),
+        Rule(("BGP_PEER_GROUP", "*"), Risk.SESSION, "the sessions of the group restart", DERIVED),
+        Rule(("BGP_GLOBALS", "*"), Risk.SESSION, "every BGP session restarts", DERIVED),
         Rule((*METADATA, "hostname"), Risk.LOW, "LLDP neighbours see another name", DERIVED),
         Rule((*METADATA, "timezone"), Risk.LOW, source=DERIVED),
         Rule((*METADATA, "default_*"), Risk.LOW, "applies to what is set up afterwards", DERIVED),
-        Rule((*METADATA, "bgp_*"), Risk.SESSION, "every BGP session starts over", DERIVED),
+        Rule((*METADATA, "bgp_*"), Risk.SESSION, "every BGP session restarts", DERIVED),
         Rule(METADATA, Risk.REBOOT, "the containers restart", DERIVED),
         Rule(("MGMT_*",), Risk.LOW, MANAGEMENT, DERIVED),
         *below("frr.conf", ROUTING_RULES),
@@ -183,7 +183,7 @@ def _costs(changes: list[Change], flapping: list[str], situation: Situation) -> 
     undo = [Change(change.path, change.intended, change.running) for change in changes]
     swapped = Situation(tuple(undo), situation.intended, situation.running, situation.version)
     for reason in dict.fromkeys(_refusals(undo, swapped)):
-        yield f"reverting takes a config reload with its outage: {reason}"
+        yield f"reverting, by rollback or for want of a confirmation, takes a config reload with its outage: {reason}"
 
 
 def patch_s(ports: int) -> float:
@@ -275,7 +275,7 @@ RULES: tuple[tuple[Callable[[Edit], bool], str], ...] = (
     ),
     (
         lambda e: e.table == "BREAKOUT_CFG" and e.is_change,
-        "{table}: ports are replaced, which no patch was seen to do",
+        "{table}: no patch is known to replace ports",
     ),
     (
         lambda e: e.table == "DEVICE_METADATA" and e.field in READ_AT_START,

@@ -148,6 +148,23 @@ def test_endless_answers_are_survived(text: str) -> None:
         told(view, *(text for _ in view.commands))
 
 
+@pytest.mark.parametrize(
+    ("link", "is_up"),
+    [
+        ({"oper-status": "up"}, True),
+        ({"oper-status": "up", "state": "down"}, True),
+        ({"oper-status": "down", "state": {"up": {}}}, False),
+        ({"state": {"up": {}}}, True),
+        ({"state": "up"}, True),
+    ],
+)
+def test_the_operational_status_says_whether_a_port_is_up_and_else_its_state(link: dict[str, Any], is_up: bool) -> None:
+    ports = next(view for view in VIEWS if "interfaces" in view.yields)
+    found = told(ports, json.dumps({"swp1s0": {"link": link}}), "").interfaces
+    assert not isinstance(found, Absent)
+    assert found["swp1s0"].is_up is is_up
+
+
 @pytest.mark.parametrize("number", ["NaN", "Infinity", "-1", "1e999", "9" * 400, "true", '"12 apples"', "[]", "null"])
 def test_what_is_no_count_is_not_told(number: str) -> None:
     ports, counting = (view for view in VIEWS if view.yields & {"interfaces", "adaptive_routing"})
@@ -198,7 +215,6 @@ def test_a_module_that_was_given_no_limits_has_none() -> None:
 @pytest.mark.parametrize(
     ("peers", "is_up"),
     [
-        ({}, False),
         ([], False),
         ({"7": {"interface": "swp51", "status": "up"}}, True),
         ({"7": {"interface": "swp52", "status": "up"}}, False),

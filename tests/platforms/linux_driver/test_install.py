@@ -142,7 +142,7 @@ def test_no_host_is_asked_the_way_to_itself(shape: dict[str, object]) -> None:
 @pytest.mark.parametrize("name", ["netplan.yaml", "10-rail0.network"])
 @pytest.mark.parametrize("text", ["", "{", "a: &a [*a]", "network: {ethernets: {rail0: {}}}", "[Match]\nName=rail0\n"])
 def test_files_that_describe_no_rail_are_refused(name: str, text: str) -> None:
-    with pytest.raises(ConfigError, match="describe no rail with address, MTU and routes"):
+    with pytest.raises(ConfigError, match="describe no rail"):
         rails.configured({name: text})
 
 

@@ -115,7 +115,7 @@ def test_an_unknown_or_changed_host_key_is_refused(lab: RunningLab, tmp_path: Pa
     assert here.known_hosts is not None
     known = here.known_hosts.read_text(encoding="utf-8")
     swapped = copied(tmp_path, tmp_path / "swapped", known.replace(here.host, "gone").replace(there.host, here.host))
-    with pytest.raises(AccessError, match="is not the known one; somebody may be listening in"):
+    with pytest.raises(AccessError, match="is not the known one; this may be a man in the middle"):
         opened(lab, "leaf01", known_hosts=swapped)
     line = next(line for line in known.splitlines() if line.startswith(f"{here.host} "))
     with pytest.raises(AccessError, match="host key"):

@@ -19,7 +19,7 @@ class Drain:
 
 
 def drained_ports(config: EosSection, ports: tuple[str, ...]) -> dict[str, Drain]:
-    """Return the ports in maintenance mode."""
+    """Return the ports in maintenance mode, with the drain of the BGP neighbor on each."""
     maintenance = config.section("maintenance")
     found: dict[str, Drain] = {}
     for (unit,), section in maintenance.sections("unit"):

@@ -80,7 +80,8 @@ def daemons(text: str) -> frozenset[str]:
 
 def snmp(text: str) -> SnmpState | None:
     """Return the SNMPv3 users that exist and may read; None without any."""
-    directives = [line.partition(" ")[::2] for line in files.lines(text)]
+    split = (line.split(maxsplit=1) for line in files.lines(text))
+    directives = [(words[0], words[1]) for words in split if len(words) == 2]
     readers = {value.split()[0] for key, value in directives if key == "rouser"}
     found = filter(None, map(CREATE_USER.fullmatch, files.lines(text)))
     users = tuple(SnmpV3User(user[1], user[2], user[3]) for user in found if user[1] in readers)

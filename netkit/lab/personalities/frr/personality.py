@@ -63,7 +63,11 @@ def _netplan(frr: Frr, call: Call) -> int:
     result = frr.engine.generate()
     if result.exit_code == 0 and verb == "apply":
         return _apply(frr, call)
-    call.err(result.stderr or result.stdout)
+    if verb == "generate":
+        call.out(result.stdout)
+        call.err(result.stderr)
+    else:
+        call.err(result.stderr or result.stdout)
     return result.exit_code
 
 

@@ -171,14 +171,19 @@ def _print_outcome(system: NvueSystem, call: Call, revision: NvueRevision) -> in
     return 0
 
 
+NOTHING_WAITS = "Error: no revision waits for confirmation\n"
+
+
 def _answer_confirmation(system: NvueSystem, call: Call, line: Words) -> int:
     waiting = system.applier.confirmation
-    if waiting and line.flag("--confirm-status"):
+    if line.flag("--confirm-status"):
+        if not waiting:
+            raise NvueCommandError(NOTHING_WAITS)
         call.out(f"revision {waiting.number} is reverted in {waiting.left_s} s\n")
         return 0
     revision = system.applier.confirm() if line.flag("--confirm-yes") else system.applier.revert()
     if not revision:
-        raise NvueCommandError("Error: no revision waits for confirmation\n")
+        raise NvueCommandError(NOTHING_WAITS)
     call.out(f"{revision.state if line.flag('--confirm-yes') else 'reverted'} [rev_id: {revision.number}]\n")
     return 0
 

@@ -61,7 +61,7 @@ def _session(name: str, peer: Mapping[str, Any], bfd: Mapping[str, bool] | None,
         uptime_s=uptime_ms / MS_PER_S if is_established and uptime_ms is not None else None,
         drops=_whole(peer.get("connectionsDropped")),
         is_bfd_up=None if bfd is None else bfd.get(name, False),
-        is_draining=drains.asks(name),
+        is_draining=drains.includes(name),
     )
 
 
@@ -82,7 +82,7 @@ class SonicDrains:
             elif keyword == "graceful-shutdown" or (second == "out" and first in draining_maps):
                 self._drained.add(name)
 
-    def asks(self, name: str) -> bool | None:
+    def includes(self, name: str) -> bool | None:
         """Whether a neighbour is asked; None if the configuration was not shown."""
         if not self._is_shown:
             return None

@@ -99,7 +99,7 @@ function inside(cause) {
     list([["Where", link(head.device, head.place)], ...Object.entries(head.evidence), ...windowed(head)]),
     head.remedy ? el("p", { class: "remedy" }, el("b", {}, "What to do: "), head.remedy) : null,
     (cause.silences || []).map((text) => el("p", { class: "silences" }, text)),
-    told.length ? el("p", { class: "muted" }, cause.places > 1 ? "The same elsewhere, and what was found with it" : "Found with it, most of it its symptoms") : null,
+    told.length ? el("p", { class: "muted" }, cause.places > 1 ? "The same elsewhere, and what was found with it" : "Related findings, mostly symptoms") : null,
     told.length ? el("ul", { class: "symptoms" }, told) : null);
 }
 

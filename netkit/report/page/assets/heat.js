@@ -241,7 +241,7 @@ class Heat {
       .map((one, column) => ({ device, port: this.ports[column], one })).filter(({ one }) => one && one.value !== null));
     const found = told.filter(({ one }) => this.metric.scale === "margin" || one.value > 0);
     found.sort((one, other) => (this.metric.scale === "margin" ? one.one.value - other.one.value : other.one.value - one.one.value));
-    if (!found.length) { this.worst.replaceChildren(el("p", { class: "muted" }, told.length ? "No port tells more than zero here." : "No port tells it, so nothing is known.")); return; }
+    if (!found.length) { this.worst.replaceChildren(el("p", { class: "muted" }, told.length ? "No port reports a value above zero." : "No port reports it, so nothing is known.")); return; }
     const rows = found.slice(0, 10).map(({ device, port, one }) => [
       link(device.name, port), shown(one.value, this.metric.unit),
       link(cell(device.ports, "peer", one.row) || "", cell(device.ports, "peer_port", one.row) || ""),

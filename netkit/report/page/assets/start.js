@@ -57,7 +57,7 @@ beside(document.getElementById("beside"));
 picture(document.getElementById("fabric"));
 new Findings(document.getElementById("findings"));
 const heat = data.has_facts ? new Heat(document.getElementById("heatmap")) : { draw() {} };
-if (!data.has_facts) document.getElementById("heatmap").append(el("p", { class: "muted" }, "A stored run keeps its verdicts, not what each port told: make the report from the devices or from a snapshot to see it."));
+if (!data.has_facts) document.getElementById("heatmap").append(el("p", { class: "muted" }, "A stored run keeps its verdicts, not the facts of ports: make the report from the devices or from a snapshot to see it."));
 trends(document.getElementById("trends"));
 theme(document.getElementById("theme"), () => heat.draw());
 printing(heat);
