@@ -50,6 +50,8 @@ def intents(draw: st.DrawFn, topologies: tuple[str, ...] = ("two-tier", "three-t
         ceilings |= {"pods": 1, "cores": 0}
     if topology == "rail-only":
         ceilings["spines"] = 0
+    if draw(st.integers(0, 3)) == 0:
+        ceilings["addresses_per_nic"] = draw(st.sampled_from([2, 5, 6, 20]))
     rails = draw(st.integers(1, 8))
     tiers = draw(switches(topology, ceilings, rails))
     has_planes = tiers.get("spine", {}).get("planes", 1) > 1

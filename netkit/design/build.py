@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from netkit.design import hosts, layout, lossless, switches, verify
+from netkit.design import clusters, hosts, layout, lossless, switches, verify
 from netkit.design.blueprint import Blueprint
 from netkit.design.fabric import Bfd, Fabric, Login, Rail, RoutingPolicy, Services, Snmp, SyslogServer
 from netkit.design.hardware_lookup import look_up
@@ -27,9 +27,19 @@ def build(intent: Intent, catalog: Catalog) -> Fabric:
         raise DesignError([*problems, *numbers])
     blueprint = Blueprint(hardware, layouts)
     fabric = _assemble(blueprint)
-    problems = [*numbers, *blueprint.unmatched(fabric.names), *verify.fabric(fabric, hardware)]
+    problems = [
+        *numbers,
+        *blueprint.unmatched(fabric.names),
+        *verify.fabric(fabric, hardware),
+        *clusters.problems(fabric, intent),
+    ]
     if problems:
         raise DesignError(problems)
+    if intent.clusters.kubernetes:
+        plan = hosts.RoutePlan(fabric)
+        fabric = replace(fabric, kubernetes=clusters.kubernetes(fabric, plan, intent.clusters.kubernetes))
+    if intent.clusters.slurm:
+        fabric = replace(fabric, slurm=clusters.slurm(fabric, intent.clusters.slurm))
     return replace(fabric, notes=tuple(notes(fabric, intent, hardware.media)))
 
 

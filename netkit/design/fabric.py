@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
+from netkit.design.clusters import KubernetesCluster, SlurmCluster
 from netkit.design.traffic import EcnThresholds, Headroom, LosslessProfile
 from netkit.errors import Problem
 from netkit.hardware import HostModel, Split, SwitchModel
@@ -117,6 +118,8 @@ class Switch:
     system_mac: str
     mtu_bytes: int
     leaf_prefix: str
+    link_length: int
+    """Prefix length of the routed links to hosts."""
     vlan: Vlan | None
     adaptive_routing: bool
     drain: bool
@@ -126,8 +129,8 @@ class Switch:
 
     @property
     def aggregates(self) -> tuple[str, ...]:
-        """The prefix that summarises the hosts' /31s; none for a single /31 or a subnet."""
-        is_summary = self.leaf_prefix and self.vlan is None and not self.leaf_prefix.endswith("/31")
+        """The prefix that summarises the links to hosts; none for a single link or a subnet."""
+        is_summary = self.leaf_prefix and self.vlan is None and not self.leaf_prefix.endswith(f"/{self.link_length}")
         return (self.leaf_prefix,) if is_summary else ()
 
     @property
@@ -171,6 +174,8 @@ class Host:
     mtu_bytes: int
     backend: str
     management_interface: str
+    rack: str
+    """As given; empty: not known."""
     nics: tuple[Nic, ...]
 
 
@@ -292,6 +297,8 @@ class Fabric:
     """PSID or part number of NICs, or a glob → approved versions."""
     module_firmware: Approved = field(default_factory=dict)
     """The same by part number of modules."""
+    kubernetes: KubernetesCluster | None = None
+    slurm: SlurmCluster | None = None
     notes: tuple[Problem, ...] = ()
     _by_name: Mapping[str, Switch | Host] = field(init=False, repr=False, compare=False)
     _by_role: Mapping[str, tuple[Switch, ...]] = field(init=False, repr=False, compare=False)
@@ -323,6 +330,11 @@ class Fabric:
     def leaf_prefix_length(self) -> int:
         """The length of all leaf prefixes, the only host prefixes that propagate through the fabric."""
         return int(self.tier("leaf")[0].leaf_prefix.partition("/")[2])
+
+    @property
+    def link_length(self) -> int:
+        """The prefix length of the routed links to hosts."""
+        return self.tier("leaf")[0].link_length
 
     def tier(self, role: Role) -> tuple[Switch, ...]:
         return self._by_role[role]

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from ipaddress import IPv4Interface
 from typing import Literal
 
 from netkit.design.blueprint import Blueprint, InstalledUnit
@@ -40,6 +41,7 @@ def hosts(blueprint: Blueprint) -> Iterator[Host]:
                 mtu_bytes=intent.hosts.mtu_bytes,
                 backend=intent.hosts.backend,
                 management_interface=intent.hosts.management_interface,
+                rack=blueprint.override(name).rack or "",
                 nics=tuple(_nics(blueprint, place, slot, name)),
             )
 
@@ -50,7 +52,7 @@ def _nics(blueprint: Blueprint, place: InstalledUnit, slot: int, name: str) -> I
     position = blueprint.layouts["leaf"].down[slot - 1]
     is_routed = intent.attachment == "p2p"
     for rail in place.rails:
-        base = numbering.leaf_base(place.pod, place.unit, rail)
+        gateway, address = numbering.host_address(numbering.leaf_base(place.pod, place.unit, rail), slot)
         known = blueprint.hardware.rail_nics[rail]
         yield Nic(
             rail=rail,
@@ -58,9 +60,9 @@ def _nics(blueprint: Blueprint, place: InstalledUnit, slot: int, name: str) -> I
             pci=known.pci,
             rdma=known.rdma,
             mac=macs.get(rail, ""),
-            address=dotted_quad(base + 2 * slot - 1 if is_routed else base + 1 + slot),
-            prefix_length=31 if is_routed else numbering.leaf_length,
-            gateway=dotted_quad(base + 2 * slot - 2 if is_routed else base + 1),
+            address=dotted_quad(address),
+            prefix_length=numbering.link_length if is_routed else numbering.leaf_length,
+            gateway=dotted_quad(gateway),
             table=intent.hosts.table_base + rail,
             leaf=blueprint.leaf_name(place.pod, place.unit, rail),
             leaf_port=position.name,
@@ -104,7 +106,15 @@ class RoutePlan:
 
     def connected(self, nic: Nic) -> str:
         """Return the on-link prefix of a NIC."""
-        return f"{nic.gateway}/31" if nic.prefix_length == 31 else self.fabric.switch(nic.leaf).leaf_prefix
+        if nic.prefix_length == 31:
+            return f"{nic.gateway}/31"
+        if self.fabric.attachment == "vlan":
+            return self.fabric.switch(nic.leaf).leaf_prefix
+        return str(IPv4Interface(f"{nic.address}/{nic.prefix_length}").network)
+
+    def prefixes(self, rail: int) -> tuple[str, ...]:
+        """Return the prefixes that hosts have a route to on a rail."""
+        return self._rails[rail]
 
     def own_rail(self, nic: Nic) -> tuple[str, ...]:
         """Return the prefixes of the NIC's rail behind its gateway, as one object for similar NICs."""

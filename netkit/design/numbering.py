@@ -81,10 +81,30 @@ class Numbering:
         return self.intent.pools.hosts.prefixlen + bits_for(self.intent.rails)
 
     @cached_property
+    def link_length(self) -> int:
+        """The prefix length of a routed link to a host NIC: a /31, or room for gateway, host, pods and broadcast."""
+        addresses = self.intent.ceilings.addresses_per_nic
+        return 31 if addresses == 1 else 32 - bits_for(addresses + 3)
+
+    @cached_property
     def leaf_length(self) -> int:
-        """The prefix length of a leaf: a /31 for each host, or one subnet with gateway and broadcast."""
-        hosts = self.intent.ceilings.hosts_per_unit
-        return 32 - (bits_for(2 * hosts) if self.intent.attachment == "p2p" else bits_for(hosts + 3))
+        """The prefix length of a leaf: a routed link for each host, or one subnet with gateway and broadcast."""
+        hosts, addresses = self.intent.ceilings.hosts_per_unit, self.intent.ceilings.addresses_per_nic
+        if self.intent.attachment == "p2p":
+            return self.link_length - bits_for(hosts)
+        return 32 - bits_for((hosts + 1) * addresses + 2)
+
+    def host_address(self, leaf_base: int, slot: int) -> tuple[int, int]:
+        """Return the gateway and the address of the NIC in a slot; the addresses of its pods follow.
+
+        A subnet is cut into blocks of `addresses_per_nic` behind its network address. The gateway is the first address
+        of block 0, and the host in slot n that of block n: each block has the same number of addresses left for pods.
+        """
+        if self.intent.attachment == "vlan":
+            return leaf_base + 1, leaf_base + 1 + slot * self.intent.ceilings.addresses_per_nic
+        link = leaf_base + ((slot - 1) << (32 - self.link_length))
+        gateway = link if self.link_length == 31 else link + 1
+        return gateway, gateway + 1
 
     @cached_property
     def units_per_rail(self) -> int:

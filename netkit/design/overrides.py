@@ -9,7 +9,7 @@ from netkit.design.hardware_lookup import version_problems
 from netkit.errors import Path, Problem
 from netkit.intent.model import Intent, Override
 
-FOR_HOSTS = frozenset({"macs", "leaves"})
+FOR_HOSTS = frozenset({"macs", "leaves", "rack"})
 
 
 def problems(designed: Fabric, intent: Intent) -> Iterator[Problem]:

@@ -43,7 +43,7 @@ def prefix_lists(fabric: Fabric, switch: Switch) -> Iterator[PrefixList]:
     own = (f"{switch.loopback}/32", 32)
     if switch.leaf_prefix:
         length = fabric.leaf_prefix_length
-        yield _list("CONNECTED", own, (switch.leaf_prefix, length if switch.vlan else 31))
+        yield _list("CONNECTED", own, (switch.leaf_prefix, length if switch.vlan else fabric.link_length))
     else:
         yield _list("CONNECTED", own)
     yield _list("FABRIC", (fabric.loopback_pool, 32), (fabric.host_pool, fabric.leaf_prefix_length))

@@ -48,7 +48,8 @@ def _host_ports(blueprint: Blueprint, place: InstalledUnit, rail: int, base: int
     is_routed = blueprint.intent.attachment == "p2p"
     for slot in place.entry.hosts:
         at = positions[slot - 1]
-        address = f"{dotted_quad(base + 2 * slot - 2)}/31" if is_routed else ""
+        gateway, _ = blueprint.numbering.host_address(base, slot)
+        address = f"{dotted_quad(gateway)}/{blueprint.numbering.link_length}" if is_routed else ""
         yield Port(at.name, at.cage, at.port, blueprint.host_name(place, slot), f"rail{rail}", 0, address, profile)
 
 
@@ -172,6 +173,7 @@ def _switch(
         system_mac=override.system_mac or "",
         mtu_bytes=hardware.mtu_bytes,
         leaf_prefix=leaf_prefix,
+        link_length=blueprint.numbering.link_length,
         vlan=vlan,
         adaptive_routing=intent.adaptive_routing if adaptive is None else adaptive,
         drain=override.drain,

@@ -11,10 +11,13 @@ from netkit.intent.scalars import (
     Breakout,
     CatalogName,
     Dscp,
+    Image,
     Interface,
+    LabelPrefix,
     Mac,
     Metres,
     Name,
+    Namespace,
     Network,
     Pci,
     Percent,
@@ -41,6 +44,9 @@ class Ceilings(Strict):
     pods: int = Field(1, ge=1, le=4096, description="pods of a three-tier fabric")
     units: int = Field(ge=1, le=4096, description="scalable units in a pod")
     hosts_per_unit: int = Field(ge=1, le=1024, description="hosts in a scalable unit")
+    addresses_per_nic: int = Field(
+        1, ge=1, le=128, description="addresses of each rail NIC: the host's own, and one for each pod that shares it"
+    )
     spines: int = Field(0, ge=0, le=1024, description="spines in a plane (two-tier) or in a pod (three-tier)")
     cores: int = Field(0, ge=0, le=1024, description="core switches in a plane")
 
@@ -146,6 +152,60 @@ class Hosts(Strict):
     )
     table_base: int = Field(100, ge=1, le=200, description="routing table of rail 0; rail k uses table_base + k")
     nic: NicIntent = Field(NicIntent(), description="what something other than netkit sets on the NICs")
+
+
+RailMode = Literal["sriov", "host-device", "macvlan", "spectrum-x"]
+
+
+class ClusterIntent(Strict):
+    """What clusters of each kind have in common."""
+
+    pod: Numbers | None = Field(None, description="pods of the fabric whose hosts are nodes; default: all")
+    unit: Numbers | None = Field(None, description="units whose hosts are nodes, such as 1-8; default: all")
+    domain: LabelPrefix | None = Field(None, description="what the cluster adds to host names, such as example.net")
+    image: Image = Field("nccl-tests:latest", description="image with nccl-tests, for acceptance jobs")
+
+
+class KubernetesIntent(ClusterIntent):
+    """A Kubernetes cluster whose nodes are hosts of the fabric."""
+
+    mode: RailMode = Field("sriov", description="how a pod is attached to a rail")
+    rail_modes: dict[int, RailMode] = Field(default_factory=dict, description="rails that are attached in another way")
+    vfs: int = Field(8, ge=1, le=127, description="sriov: virtual functions of each rail NIC")
+    nic_qos: Literal["netkit", "operator"] = Field(
+        "netkit", description="what sets PFC, DSCP and ECN of the NICs: netkit's unit on each host, or the operator"
+    )
+    pod_routes: Literal["main", "by-source"] = Field(
+        "main", description="a rail's routes in a pod: in its main table, or in a table for each address"
+    )
+    namespace: Namespace = Field("default", description="of networks, queues and jobs")
+    operator_namespace: Namespace = Field("nvidia-network-operator", description="of policies and address pools")
+    resource_prefix: LabelPrefix = Field("nvidia.com", description="prefix of the resource of a rail")
+    resource: Annotated[str, name_pattern("rail")] = Field("rail{rail}", description="resource of a rail, with {rail}")
+    network: Annotated[str, name_pattern("rail")] = Field("rail{rail}", description="network of a rail, with {rail}")
+    gpu_resource: Text = Field("nvidia.com/gpu", description="resource of a GPU")
+    label_prefix: LabelPrefix = Field("fabric.netkit", description="prefix of the labels that say where a node is")
+    scheduler: Literal["kueue", "volcano"] = Field("kueue", description="what places pods by topology")
+    queue: Namespace = Field("gpu", description="queue of jobs on this fabric")
+
+
+class SlurmIntent(ClusterIntent):
+    """A Slurm cluster whose nodes are hosts of the fabric."""
+
+    version: Version = Field("22.05", description="of slurmctld; 25.05 and later read topology.yaml")
+    topology: Literal["tree", "block"] = Field("tree", description="plugin that places jobs; block needs 23.11")
+    partition: Name = Field("gpu", description="partition of the nodes")
+    cpus: int | None = Field(None, ge=1, le=4096, description="CPUs of a node, as slurmd -C prints them")
+    memory_mb: int | None = Field(None, ge=1, description="memory of a node in MB, as slurmd -C prints it")
+    gpu_type: Name | None = Field(None, description="type of the GPUs in gres, such as h100")
+    container: Literal["none", "apptainer", "pyxis"] = Field("none", description="how jobs start their image")
+
+
+class Clusters(Strict):
+    """Clusters that run on the hosts. A host belongs to one at most."""
+
+    kubernetes: KubernetesIntent | None = Field(None, description="rendered to OUT/kubernetes")
+    slurm: SlurmIntent | None = Field(None, description="rendered to OUT/slurm")
 
 
 class Pools(Strict):
@@ -316,6 +376,7 @@ class Override(Strict):
     drain_neighbors: tuple[Name, ...] = Field((), description="graceful shutdown towards these neighbours only")
     macs: dict[int, Mac] = Field(default_factory=dict, description="hosts: MAC address of the NIC, by rail")
     leaves: dict[int, Name] = Field(default_factory=dict, description="hosts: leaf the rail's NIC is wired to, by rail")
+    rack: Name | None = Field(None, description="hosts: rack it stands in; a label for schedulers")
     system_mac: Mac | None = Field(
         None, description="switches: base MAC address, where the NOS wants it in its configuration"
     )
@@ -420,6 +481,7 @@ class Intent(Strict):
     switches: Switches = Field(description="models, platforms and breakouts by tier")
     hosts: Hosts = Field(description="model and settings of the GPU hosts")
     units: tuple[Unit, ...] = Field(min_length=1, description="what is installed")
+    clusters: Clusters = Field(Clusters(), description="Kubernetes and Slurm clusters on the hosts")
     cables: Cables = Field(description="media and lengths by kind of link")
     pools: Pools = Field(description="addresses and AS numbers")
     management: Management | None = Field(None, description="out-of-band addresses of the switches")

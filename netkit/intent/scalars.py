@@ -130,6 +130,27 @@ Version = Annotated[
     WithJsonSchema({"anyOf": [{"type": "string", "pattern": "^[0-9][0-9A-Za-z.+~-]{0,30}$"}, {"type": "number"}]}),
 ]
 SecretName = Annotated[str, _matching(r"[A-Z][A-Z0-9_]{0,62}", UNNAMED_SECRET)]
+LabelPrefix = Annotated[
+    str,
+    _matching(
+        r"(?=.{1,253}$)[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*",
+        "{given} is no DNS name; write it in lower case, such as nvidia.com",
+    ),
+]
+Namespace = Annotated[
+    str,
+    _matching(
+        r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?",
+        "{given} is not a name in Kubernetes; use 1 to 63 lower-case letters, digits and inner hyphens",
+    ),
+]
+Image = Annotated[
+    str,
+    _matching(
+        r"[a-zA-Z0-9][a-zA-Z0-9./_:@#+-]{0,254}",
+        "{given} is not an image; write it as registry/name:tag, or the path of a file",
+    ),
+]
 Text = Annotated[str, Field(max_length=128), AfterValidator(_check_text)]
 Breakout = Annotated[
     str,
