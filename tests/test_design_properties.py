@@ -86,7 +86,10 @@ def check_host(fabric: Fabric, host: Host, values: Values) -> None:
             assert leaf.vlan.number == values["pools"]["first_vlan"] + nic.rail
             assert own.ip not in {own.network.network_address, own.network.broadcast_address}
         else:
-            assert (port.address, own.network.prefixlen) == (f"{nic.gateway}/31", 31)
+            pods = values["ceilings"].get("addresses_per_nic", 1) - 1
+            assert (port.address, own.network.prefixlen) == (f"{nic.gateway}/{leaf.link_length}", leaf.link_length)
+            assert (own.network.prefixlen == 31) == (pods == 0)
+            assert len(list(own.network.hosts())) >= 2 + pods
             assert IPv4Interface(port.address).network == own.network
             assert own.network.subnet_of(IPv4Network(leaf.leaf_prefix))
         assert IPv4Address(nic.gateway) in own.network

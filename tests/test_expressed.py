@@ -133,6 +133,7 @@ TABLE: dict[str, tuple[Changes, Changes]] = {
     "ceilings.pods": (WIDE, {"ceilings": {"pods": 8}}),
     "ceilings.units": ({}, {"ceilings": {"units": 32}}),
     "ceilings.hosts_per_unit": ({}, {"ceilings": {"hosts_per_unit": 32}}),
+    "ceilings.addresses_per_nic": ({}, {"ceilings": {"addresses_per_nic": 5}}),
     "ceilings.spines": ({}, {"ceilings": {"spines": 32}}),
     "ceilings.cores": (WIDE, {"ceilings": {"cores": 8}}),
     "switches.leaf.model": ({}, leaf(model=OTHER)),
@@ -261,13 +262,15 @@ TABLE: dict[str, tuple[Changes, Changes]] = {
     "overrides.drain_neighbors": ({}, leaf01(drain_neighbors=["spine01"])),
     "overrides.leaves": ({}, {"overrides": {"gpu01": {"leaves": {0: "leaf02"}}}}),
     "overrides.macs": ({}, {"overrides": {"gpu01": {"macs": {0: "02:00:00:00:00:07"}}}}),
+    "overrides.rack": ({}, {"overrides": {"gpu01": {"rack": "a1"}}}),
     "overrides.system_mac": ({}, leaf01(system_mac="02:00:00:00:00:01")),
 }
 
 
 @cache
 def fields() -> tuple[str, ...]:
-    return tuple(leaves(Intent))
+    """Return the fields of the intent but those of clusters, which have tables of their own."""
+    return tuple(name for name in leaves(Intent) if not name.startswith("clusters."))
 
 
 def leaves(model: type[BaseModel], prefix: str = "") -> Iterator[str]:
@@ -301,6 +304,7 @@ NOWHERE = {
     "ceilings.pods": "room in the pools",
     "ceilings.units": "room in the pools",
     "ceilings.spines": "room in the pools",
+    "overrides.rack": "labels of the nodes of clusters",
     **{
         f"hosts.nic.{name}": "compared with the lossless profile"
         for name in ("data_dscp", "cnp_dscp", "cnp_priority", "dscp_to_priority")

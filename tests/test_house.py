@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from netkit.design.clusters import KINDS
 from netkit.hardware import Catalog
 from netkit.platforms import registry
 from netkit.platforms.compare import MODELS
@@ -161,7 +162,7 @@ def test_templates_do_not_build_text_or_look_names_up(path: Path) -> None:
 
 
 def test_templates_of_a_device_say_what_they_own() -> None:
-    folders = {path.relative_to(shipped_templates()).parts[0] for path in templates()} - {"job"}
+    folders = {path.relative_to(shipped_templates()).parts[0] for path in templates()} - {"job", *KINDS}
     assert (
         {path.parent.name for path in shipped_templates().glob("*/owns.yaml")}
         == folders

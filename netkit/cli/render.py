@@ -1,14 +1,16 @@
 """`netkit render`."""
 
 import sys
+from itertools import chain
 from pathlib import Path
 
 from netkit.cli.fabric import open_project, warn
-from netkit.design.select import select
+from netkit.design.select import select, select_clusters
 from netkit.errors import Problem, UsageError
 from netkit.platforms import HOSTS, PLATFORMS
 from netkit.project.rendering import bounded, each_in_time
-from netkit.render import Engine, manifest_head, render, write
+from netkit.render import Engine, manifest_head, render, render_clusters, write
+from netkit.report.plan_view import counted
 from netkit.terminal.progress import progress
 
 
@@ -18,17 +20,24 @@ def run(folder: Path, out: Path, *, limit: str, platform: str, ztp: bool) -> Non
         raise UsageError(Problem(f"unknown platform {platform!r}", f"use one of {', '.join(PLATFORMS)} or {HOSTS}"))
     project = open_project(folder)
     warn(project)
-    devices = tuple(device for device in select(project.fabric, limit) if platform in {"", device.platform})
-    if not devices:
+    clusters, rest = select_clusters(project.fabric, limit)
+    chosen = () if clusters and not rest and limit else select(project.fabric, rest)
+    devices = tuple(device for device in chosen if platform in {"", device.platform})
+    if platform:
+        clusters = ()
+    if not devices and not clusters:
         raise UsageError(Problem("no device is left to render", "check --limit and --platform"))
-    rendered = render(project.fabric, devices, Engine(project.template_folders), ztp=ztp, extra=True)
+    is_complete, engine = not limit and not platform, Engine(project.template_folders)
+    rendered = chain(
+        render(project.fabric, devices, engine, ztp=ztp, extra=True),
+        render_clusters(project.fabric, clusters, engine, extra=True),
+    )
     with progress("rendering", len(devices)) as shown, bounded():
-        done = write(
-            out, shown(each_in_time(rendered)), manifest_head(project.fabric), is_complete=not limit and not platform
-        )
+        done = write(out, shown(each_in_time(rendered)), manifest_head(project.fabric), is_complete=is_complete)
     parts = [f"{len(done.changed)} changed", f"{done.unchanged} unchanged"]
     if done.removed:
         parts.append(f"{len(done.removed)} removed")
     total = len(done.changed) + done.unchanged
-    noun = "device" if len(devices) == 1 else "devices"
-    sys.stdout.write(f"{total} files of {len(devices)} {noun} in {out}: {', '.join(parts)}\n")
+    whose = [counted(len(devices), "device")] if devices else []
+    whose += [one.kind for one in clusters]
+    sys.stdout.write(f"{total} files of {' and '.join(whose)} in {out}: {', '.join(parts)}\n")

@@ -35,11 +35,7 @@ def build(intent: Intent, catalog: Catalog) -> Fabric:
     ]
     if problems:
         raise DesignError(problems)
-    if intent.clusters.kubernetes:
-        plan = hosts.RoutePlan(fabric)
-        fabric = replace(fabric, kubernetes=clusters.kubernetes(fabric, plan, intent.clusters.kubernetes))
-    if intent.clusters.slurm:
-        fabric = replace(fabric, slurm=clusters.slurm(fabric, intent.clusters.slurm))
+    fabric = replace(fabric, clusters=tuple(clusters.clusters(fabric, hosts.RoutePlan(fabric), intent.clusters)))
     return replace(fabric, notes=tuple(notes(fabric, intent, hardware.media)))
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from netkit.errors import Path, Problem
 from netkit.intent.model import ClusterIntent, Clusters, Intent, KubernetesIntent, RailMode, SlurmIntent
@@ -53,6 +53,7 @@ class PodRail:
 class KubernetesCluster:
     """A Kubernetes cluster on hosts of the fabric."""
 
+    kind: ClassVar[str] = "kubernetes"
     settings: KubernetesIntent
     nodes: tuple[ClusterNode, ...]
     rails: tuple[PodRail, ...]
@@ -62,8 +63,12 @@ class KubernetesCluster:
 class SlurmCluster:
     """A Slurm cluster on hosts of the fabric."""
 
+    kind: ClassVar[str] = "slurm"
     settings: SlurmIntent
     nodes: tuple[ClusterNode, ...]
+
+
+Cluster = KubernetesCluster | SlurmCluster
 
 
 def members(hosts: "Sequence[Host]", cluster: ClusterIntent) -> "tuple[Host, ...]":
@@ -75,13 +80,13 @@ def members(hosts: "Sequence[Host]", cluster: ClusterIntent) -> "tuple[Host, ...
     )
 
 
-def slurm(fabric: "Fabric", settings: SlurmIntent) -> SlurmCluster:
-    return SlurmCluster(settings, _nodes(fabric, settings))
-
-
-def kubernetes(fabric: "Fabric", plan: "RoutePlan", settings: KubernetesIntent) -> KubernetesCluster:
-    nodes = _nodes(fabric, settings)
-    return KubernetesCluster(settings, nodes, tuple(_rails(fabric, plan, settings, nodes)))
+def clusters(fabric: "Fabric", plan: "RoutePlan", wanted: Clusters) -> Iterator[Cluster]:
+    """Yield the clusters of a fabric."""
+    if wanted.kubernetes:
+        nodes = _nodes(fabric, wanted.kubernetes)
+        yield KubernetesCluster(wanted.kubernetes, nodes, tuple(_rails(fabric, plan, wanted.kubernetes, nodes)))
+    if wanted.slurm:
+        yield SlurmCluster(wanted.slurm, _nodes(fabric, wanted.slurm))
 
 
 def _nodes(fabric: "Fabric", cluster: ClusterIntent) -> tuple[ClusterNode, ...]:

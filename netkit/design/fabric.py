@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
-from netkit.design.clusters import KubernetesCluster, SlurmCluster
+from netkit.design.clusters import Cluster
 from netkit.design.traffic import EcnThresholds, Headroom, LosslessProfile
 from netkit.errors import Problem
 from netkit.hardware import HostModel, Split, SwitchModel
@@ -297,8 +297,7 @@ class Fabric:
     """PSID or part number of NICs, or a glob → approved versions."""
     module_firmware: Approved = field(default_factory=dict)
     """The same by part number of modules."""
-    kubernetes: KubernetesCluster | None = None
-    slurm: SlurmCluster | None = None
+    clusters: tuple[Cluster, ...] = ()
     notes: tuple[Problem, ...] = ()
     _by_name: Mapping[str, Switch | Host] = field(init=False, repr=False, compare=False)
     _by_role: Mapping[str, tuple[Switch, ...]] = field(init=False, repr=False, compare=False)

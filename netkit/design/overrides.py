@@ -9,7 +9,8 @@ from netkit.design.hardware_lookup import version_problems
 from netkit.errors import Path, Problem
 from netkit.intent.model import Intent, Override
 
-FOR_HOSTS = frozenset({"macs", "leaves", "rack"})
+BY_RAIL = frozenset({"macs", "leaves"})
+FOR_HOSTS = BY_RAIL | {"rack"}
 
 
 def problems(designed: Fabric, intent: Intent) -> Iterator[Problem]:
@@ -80,7 +81,7 @@ def _addresses(designed: Fabric, override: Override, switches: Sequence[Switch],
 
 def _of_hosts(override: Override, hosts: Sequence[Host], path: Path) -> Iterator[Problem]:
     rails = {nic.rail for host in hosts for nic in host.nics}
-    for key in sorted(FOR_HOSTS):
+    for key in sorted(BY_RAIL):
         for rail in sorted(set(getattr(override, key)) - rails if hosts else ()):
             yield Problem(f"there is no NIC on rail {rail}", "name a rail the host has", (*path, key, rail))
     for host in hosts:

@@ -5,6 +5,7 @@ import fnmatch
 from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import get_args
 
+from netkit.design.clusters import Cluster
 from netkit.design.fabric import Fabric, Host, Role, Switch
 from netkit.errors import Problem, UsageError
 from netkit.platforms.registry import ACCESS
@@ -72,6 +73,16 @@ def select(fabric: Fabric, expression: str) -> tuple[Device, ...]:
             Problem(f"--limit {expression!r} selects no device", "each term matches some, but no device fits them all")
         )
     return chosen
+
+
+def select_clusters(fabric: Fabric, expression: str) -> tuple[tuple[Cluster, ...], str]:
+    """Return the clusters that an expression names, all without one, and the rest, which selects devices."""
+    terms = expression.replace(",", " ").split()
+    if not terms:
+        return fabric.clusters, expression
+    named = tuple(cluster for cluster in fabric.clusters if cluster.kind in terms)
+    kinds = {cluster.kind for cluster in named}
+    return named, " ".join(term for term in terms if term not in kinds) if kinds else expression
 
 
 def _refuse_unmatched(devices: tuple[Device, ...], term: str) -> None:

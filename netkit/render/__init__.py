@@ -3,6 +3,17 @@
 from netkit.render.engine import Engine
 from netkit.render.names import names, templates
 from netkit.render.output import Written, read_manifest, write
-from netkit.render.render import inputs, manifest_head, render
+from netkit.render.render import inputs, manifest_head, render, render_clusters
 
-__all__ = ["Engine", "Written", "inputs", "manifest_head", "names", "read_manifest", "render", "templates", "write"]
+__all__ = [
+    "Engine",
+    "Written",
+    "inputs",
+    "manifest_head",
+    "names",
+    "read_manifest",
+    "render",
+    "render_clusters",
+    "templates",
+    "write",
+]

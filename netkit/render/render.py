@@ -1,12 +1,14 @@
 """Fabric → the files of each device."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from netkit import __version__
+from netkit.design.clusters import Cluster, KubernetesCluster
 from netkit.design.fabric import Fabric, Host, Switch
 from netkit.errors import Problem, RenderError
 from netkit.platforms import HOSTS, PLATFORMS, registry
+from netkit.render import kubernetes, slurm
 from netkit.render.artifact import Artifact
 from netkit.render.engine import Engine
 from netkit.render.output import Rendered
@@ -23,16 +25,36 @@ def render(
         files = {
             artifact.file: engine.render(artifact.template, artifact.context, device.name) for artifact in artifacts
         }
-        for file, template in added.get(device.platform if isinstance(device, Switch) else "host", {}).items():
-            if file in files:
-                message, remedy = (
-                    f"{file} is one of netkit's own files",
-                    f"override its template, such as {artifacts[0].template}",
-                )
-                raise RenderError(Problem(message, remedy, file=template))
-            if text := engine.render(template, artifacts[0].context, device.name).lstrip("\n"):
-                files[file] = text
+        folder = device.platform if isinstance(device, Switch) else "host"
+        _add_extra(files, added.get(folder, {}), artifacts[0], engine, device.name)
         yield Rendered(device.name, files, _about(device))
+
+
+def _add_extra(files: dict[str, str], extra: Mapping[str, str], first: Artifact, engine: Engine, device: str) -> None:
+    """Add the user's additional files, which get the values of the first file."""
+    for file, template in extra.items():
+        if file in files:
+            message = f"{file} is one of netkit's own files"
+            raise RenderError(Problem(message, f"override its template, such as {first.template}", file=template))
+        if text := engine.render(template, first.context, device).lstrip("\n"):
+            files[file] = text
+
+
+def render_clusters(
+    fabric: Fabric, clusters: Iterable[Cluster], engine: Engine, *, extra: bool = False
+) -> Iterator[Rendered]:
+    """Yield the files of each cluster, in a folder named after its kind; with `extra` also the user's own."""
+    for cluster in clusters:
+        artifacts = tuple(_of_cluster(fabric, cluster))
+        files = {one.file: engine.render(one.template, one.context, cluster.kind) for one in artifacts}
+        _add_extra(files, engine.extra_files(cluster.kind) if extra else {}, artifacts[0], engine, cluster.kind)
+        yield Rendered(cluster.kind, files, {"role": "cluster", "platform": cluster.kind})
+
+
+def _of_cluster(fabric: Fabric, cluster: Cluster) -> Iterator[Artifact]:
+    if isinstance(cluster, KubernetesCluster):
+        return kubernetes.artifacts(fabric, cluster)
+    return slurm.artifacts(fabric, cluster)
 
 
 def inputs(fabric: Fabric, *, ztp: bool = False) -> Callable[[Switch | Host], Iterator[Artifact]]:
