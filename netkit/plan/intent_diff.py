@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from netkit.design.renumbering import RenumberedValue
 from netkit.errors import Problem
+from netkit.plan.cluster_diff import ClusterDiff
 from netkit.plan.model import Plan
 
 
@@ -36,11 +37,12 @@ class IntentDiff:
     moved: tuple[RenumberedValue, ...] = ()
     warnings: tuple[Problem, ...] = ()
     """What the design warns about now and did not before."""
+    clusters: tuple[ClusterDiff, ...] = ()
 
     @property
     def is_nothing(self) -> bool:
-        """Whether no device changes."""
-        return not (self.plan.changed or self.added or self.removed)
+        """Whether no device and no cluster changes."""
+        return not (self.plan.changed or self.added or self.removed or self.clusters)
 
 
 def approval(plan: Plan) -> str:

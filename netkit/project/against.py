@@ -10,16 +10,18 @@ from typing import Any
 
 from netkit import __version__
 from netkit.design import Fabric, Switch
+from netkit.design.clusters import KINDS
 from netkit.design.renumbering import renumbered
 from netkit.design.select import Device, select
 from netkit.errors import NetkitError, Problem, dotted
 from netkit.plan import Plan, Running
+from netkit.plan.cluster_diff import ClusterDiff, compare_cluster, nodes_of
 from netkit.plan.intent_diff import IntentDiff, UnmatchedDevice
 from netkit.platforms.ownership import shipped_templates
 from netkit.project import cores
 from netkit.project.cores import Names, Sides, Work
 from netkit.project.project import Project
-from netkit.project.rendering import quietly
+from netkit.project.rendering import cluster_files, quietly
 from netkit.project.revision import Revision, revision
 from netkit.render import Engine, inputs
 from netkit.render.artifact import Artifact
@@ -92,7 +94,19 @@ class _Pair:
             removed=tuple(map(_unmatched, gone)),
             moved=renumbered(before, after),
             warnings=tuple(self._warnings()),
+            clusters=tuple(self._clusters()) if is_whole else (),
         )
+
+    def _clusters(self) -> Iterator[ClusterDiff]:
+        before, after = cluster_files(self.base), cluster_files(self.project)
+        for kind in KINDS:
+            nodes = dict.fromkeys((*self._nodes(self.base, kind), *self._nodes(self.project, kind)))
+            found = compare_cluster(kind, before.get(kind, {}), after.get(kind, {}), tuple(nodes))
+            if found:
+                yield found
+
+    def _nodes(self, project: Project, kind: str) -> tuple[str, ...]:
+        return nodes_of(project.fabric.clusters, kind)
 
     def _before(self, device: Device) -> Device | None:
         """Return the device as it was; one of another NOS counts as another device."""
@@ -134,7 +148,7 @@ class _Pair:
 
 
 def _frame(fabric: Fabric) -> Fabric:
-    return replace(fabric, switches=(), hosts=(), notes=())
+    return replace(fabric, switches=(), hosts=(), clusters=(), notes=())
 
 
 def _input(artifact: Artifact) -> tuple[str, str, Mapping[str, Any]]:

@@ -15,7 +15,7 @@ from netkit.design.select import Device
 from netkit.errors import Problem, RenderError
 from netkit.platforms.config import Files
 from netkit.project.project import Project
-from netkit.render import Engine, render
+from netkit.render import Engine, render, render_clusters
 
 Item = TypeVar("Item")
 LONGEST_S = 30.0
@@ -35,6 +35,13 @@ def intended(project: Project, devices: Sequence[Device]) -> Mapping[str, Files]
 def quietly(project: Project, devices: Iterable[Device], engine: Engine) -> Mapping[str, Files]:
     """Render some devices; a caller that renders in batches uses one engine for all."""
     return dict(_rendered(project, devices, engine))
+
+
+def cluster_files(project: Project) -> Mapping[str, Files]:
+    """Render the files of each cluster, by its kind."""
+    with bounded():
+        found = each_in_time(render_clusters(project.fabric, project.fabric.clusters, Engine(project.template_folders)))
+        return {one.device: one.files for one in found}
 
 
 def _rendered(project: Project, devices: Iterable[Device], engine: Engine) -> Iterator[tuple[str, Files]]:

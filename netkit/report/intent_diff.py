@@ -8,6 +8,7 @@ from typing import Any
 from netkit import plan as planning
 from netkit.design.renumbering import RenumberedValue
 from netkit.plan.intent_diff import IntentDiff, UnmatchedDevice, approval
+from netkit.report.cluster_diff import cluster_lines, summary
 from netkit.report.plan_markdown import HEADS, plain, row, steps, unfolded
 from netkit.report.plan_text import text as plan_text
 from netkit.report.plan_view import GroupView, counted, groups, listed, shown, touched
@@ -44,6 +45,7 @@ def headline(shift: IntentDiff) -> str:
     for count, word in ((len(shift.added) - replaced, "new"), (len(shift.removed), "gone")):
         if count:
             parts.append(f"{counted(count, 'device')} {'is' if count == 1 else 'are'} {word}")
+    parts += [f"{cluster.kind}: {summary(cluster)}" for cluster in shift.clusters]
     parts = parts or [f"nothing changes on {counted(known, 'device')}"]
     if shift.plan.unreachable:
         parts.append(f"{len(shift.plan.unreachable)} could not be read")
@@ -85,6 +87,8 @@ def _lines(shift: IntentDiff, aside: ProofNotes) -> Iterator[str]:
         yield from (f"  {what}: {line}" for line in newcomers(devices))
     for one in shift.moved:
         yield f"  {one.quantity}: {one.running or 'none'} → {one.intended or 'none'}  ({where(one)})"
+    for cluster in shift.clusters:
+        yield from cluster_lines(cluster)
     yield from (f"  warning: {warning}" for warning in shift.warnings)
     if shift.plan.changed and not shift.added:
         how = f"{aside.doubt}; accept that and approve it" if aside.doubt else "approve it"
@@ -100,7 +104,7 @@ CUT = "… and {} more groups; `netkit plan` shows them all"
 def intent_diff_markdown(shift: IntentDiff, aside: ProofNotes = NO_PROOF, *, largest: int = LARGEST) -> str:
     """Format the comment; what does not fit is counted."""
     found = list(groups(shift.plan))
-    head = _text([*_head(shift, aside, found), *aside.details, *_numbers(shift), *_beside(shift)])
+    head = _text([*_head(shift, aside, found), *aside.details, *_numbers(shift), *_clusters(shift), *_beside(shift)])
     foot = _text(["", *_foot(shift, aside)])
     room = largest - len(head) - len(foot)
     parts: list[str] = []
@@ -163,6 +167,18 @@ def _numbers(shift: IntentDiff) -> Iterator[str]:
     yield "</details>"
 
 
+def _clusters(shift: IntentDiff) -> Iterator[str]:
+    for cluster in shift.clusters:
+        yield ""
+        yield "<details>"
+        yield f"<summary>{cluster.kind}: {plain(summary(cluster))}</summary>"
+        yield ""
+        yield "```diff"
+        yield from cluster_lines(cluster)
+        yield "```"
+        yield "</details>"
+
+
 def _beside(shift: IntentDiff) -> Iterator[str]:
     notes: list[str] = []
     for device in shift.plan.devices:
@@ -205,6 +221,7 @@ def intent_diff_json(shift: IntentDiff, aside: ProofNotes = NO_PROOF) -> str:
         "removed": [asdict(device) for device in shift.removed],
         "moved": [asdict(one) for one in shift.moved],
         "warnings": [str(warning) for warning in shift.warnings],
+        "clusters": [asdict(cluster) for cluster in shift.clusters],
         **({"proof": aside.document} if aside.document else {}),
         "plan": json.loads(planning.write(shift.plan)),
     }

@@ -1,0 +1,52 @@
+"""The changes of a cluster as text: objects with their values, and who is touched."""
+
+from collections.abc import Iterator
+
+from netkit.plan.cluster_diff import ClusterDiff, ObjectChange, ValueChange
+from netkit.report.plan_view import counted, listed
+
+MARKS = {"added": "+", "removed": "-", "changed": "~"}
+MOST_VALUES = 12
+MOST_OBJECTS = 60
+
+
+def summary(diff: ClusterDiff) -> str:
+    """Count what changes and who is touched, in one line."""
+    noun = "file" if diff.kind == "slurm" else "object"
+    parts = [f"{counted(len(diff.objects), noun)} {'differs' if len(diff.objects) == 1 else 'differ'}"]
+    if diff.drained:
+        parts.append(f"{counted(len(diff.drained), 'node')} drained")
+    if diff.restarted:
+        parts.append(f"pods restart on {counted(len(diff.restarted), 'node')}")
+    return ", ".join(parts)
+
+
+def cluster_lines(diff: ClusterDiff) -> Iterator[str]:
+    """Yield the lines of a cluster: its objects with their values, and who is touched."""
+    yield f"  {diff.kind}: {summary(diff)}"
+    for one in diff.objects[:MOST_OBJECTS]:
+        yield f"  {MARKS[one.action]} {one.name}"
+        yield from _values(one)
+    if len(diff.objects) > MOST_OBJECTS:
+        yield f"  … and {counted(len(diff.objects) - MOST_OBJECTS, 'more object')}"
+    if diff.drained:
+        yield f"    drained: {listed(diff.drained)}"
+    if diff.restarted:
+        yield f"    pods keep the old values until they restart: {listed(diff.restarted)}"
+    yield from (f"    {line}" for line in diff.advice)
+
+
+def _values(one: ObjectChange) -> Iterator[str]:
+    for value in one.values[:MOST_VALUES]:
+        yield from _value(value)
+    if len(one.values) > MOST_VALUES:
+        yield f"      … and {counted(len(one.values) - MOST_VALUES, 'more value')}"
+
+
+def _value(value: ValueChange) -> Iterator[str]:
+    if not value.path:
+        yield f"    {'-' if value.before else '+'} {value.before or value.after}"
+    elif value.before and value.after:
+        yield f"      {value.path}: {value.before} → {value.after}"
+    else:
+        yield f"    {'-' if value.before else '+'} {value.path}: {value.before or value.after}"
