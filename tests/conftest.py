@@ -42,7 +42,7 @@ def golden() -> Golden:
     return compare
 
 
-LIVE = {"needs_lab", "needs_frr", "needs_namespaces", "needs_root", "needs_chromium"}
+LIVE = {"needs_lab", "needs_frr", "needs_namespaces", "needs_root", "needs_chromium", "needs_slurmctld"}
 """Marks of files that start daemons, a lab or a browser."""
 
 

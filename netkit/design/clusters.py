@@ -1,5 +1,7 @@
 """The clusters on a fabric: which hosts are their nodes, how pods are attached to rails, and with which addresses."""
 
+import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network
@@ -7,12 +9,17 @@ from typing import TYPE_CHECKING, ClassVar
 
 from netkit.errors import Path, Problem
 from netkit.intent.model import ClusterIntent, Clusters, Intent, KubernetesIntent, RailMode, SlurmIntent
+from netkit.platforms import version_key
 
 if TYPE_CHECKING:
     from netkit.design.fabric import Fabric, Host, Nic
     from netkit.design.hosts import RoutePlan
 
 KINDS = tuple(Clusters.model_fields)
+BLOCKS, UNEQUAL_BLOCKS = (23, 11), (24, 5)
+"""The first releases of Slurm with topology/block, and with blocks of different sizes."""
+RESERVED = {"all", "default"}
+"""Names of nodes and partitions that Slurm reads as keywords."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,12 +67,42 @@ class KubernetesCluster:
 
 
 @dataclass(frozen=True, slots=True)
+class SlurmNode(ClusterNode):
+    """A node of Slurm."""
+
+    unit: str
+    """The unit, as the topology and the features call it."""
+    features: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TopologySwitch:
+    """A group of nodes, or of groups, as Slurm's topology counts them: a unit, a pod or the fabric, not one switch."""
+
+    name: str
+    nodes: tuple[str, ...] = ()
+    switches: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class SlurmCluster:
     """A Slurm cluster on hosts of the fabric."""
 
     kind: ClassVar[str] = "slurm"
     settings: SlurmIntent
-    nodes: tuple[ClusterNode, ...]
+    nodes: tuple[SlurmNode, ...]
+    switches: tuple[TopologySwitch, ...]
+    """Lowest tier first; the last is the root."""
+    block_sizes: tuple[int, ...]
+    """Nodes that any unit has, and nodes of a pod where Slurm can count them in units."""
+
+    @property
+    def units(self) -> tuple[TopologySwitch, ...]:
+        return tuple(switch for switch in self.switches if switch.nodes)
+
+    @property
+    def release(self) -> tuple[int, ...]:
+        return version_key(self.settings.version)
 
 
 Cluster = KubernetesCluster | SlurmCluster
@@ -86,12 +123,68 @@ def clusters(fabric: "Fabric", plan: "RoutePlan", wanted: Clusters) -> Iterator[
         nodes = _nodes(fabric, wanted.kubernetes)
         yield KubernetesCluster(wanted.kubernetes, nodes, tuple(_rails(fabric, plan, wanted.kubernetes, nodes)))
     if wanted.slurm:
-        yield SlurmCluster(wanted.slurm, _nodes(fabric, wanted.slurm))
+        yield _slurm_cluster(fabric, wanted.slurm)
 
 
 def _nodes(fabric: "Fabric", cluster: ClusterIntent) -> tuple[ClusterNode, ...]:
     domain = f".{cluster.domain}" if cluster.domain else ""
     return tuple(ClusterNode(f"{host.name}{domain}", host) for host in members(fabric.hosts, cluster))
+
+
+def _slurm_cluster(fabric: "Fabric", settings: SlurmIntent) -> SlurmCluster:
+    nodes = tuple(
+        SlurmNode(node.name, node.host, _unit_name(fabric, node.host), tuple(_features(fabric, node.host)))
+        for node in _nodes(fabric, settings)
+    )
+    return SlurmCluster(settings, nodes, tuple(_tree(fabric, nodes)), tuple(_block_sizes(nodes)))
+
+
+def _unit_name(fabric: "Fabric", host: "Host") -> str:
+    return f"pod{host.pod}-unit{host.unit}" if fabric.topology == "three-tier" else f"unit{host.unit}"
+
+
+def _features(fabric: "Fabric", host: "Host") -> Iterator[str]:
+    if fabric.topology == "three-tier":
+        yield f"pod{host.pod}"
+    yield _unit_name(fabric, host)
+    if host.rack:
+        yield f"rack-{host.rack}"
+
+
+def _tree(fabric: "Fabric", nodes: Sequence[SlurmNode]) -> Iterator[TopologySwitch]:
+    """Yield units, pods and the fabric. A host has a NIC on every leaf of its unit, so the unit is the lowest tier.
+
+    A tier above with a single child adds nothing for the scheduler and is left out.
+    """
+    pods: dict[int, dict[str, list[str]]] = {}
+    for node in nodes:
+        pods.setdefault(node.host.pod, {}).setdefault(node.unit, []).append(node.name)
+    for units in pods.values():
+        yield from (TopologySwitch(unit, tuple(names)) for unit, names in units.items())
+    top = tuple(unit for units in pods.values() for unit in units)
+    if fabric.topology == "three-tier" and len(top) > 1:
+        yield from (TopologySwitch(f"pod{pod}", switches=tuple(units)) for pod, units in pods.items())
+        top = tuple(f"pod{pod}" for pod in pods)
+    if len(top) > 1:
+        yield TopologySwitch("fabric", switches=top)
+
+
+def _block_sizes(nodes: Sequence[ClusterNode]) -> Iterator[int]:
+    """Yield the sizes that blocks are planned in. A larger one must be the smallest times a power of two."""
+    units = _unit_sizes(nodes)
+    smallest = min(size for pod in units for size in pod)
+    yield smallest
+    *others, last = map(len, units)
+    if len(set(others)) == 1 and last <= others[0] and others[0].bit_count() == 1 < others[0]:
+        yield smallest * others[0]
+
+
+def _unit_sizes(nodes: Sequence[ClusterNode]) -> list[list[int]]:
+    """Count the nodes of the units of each pod."""
+    pods: dict[int, Counter[int]] = {}
+    for node in nodes:
+        pods.setdefault(node.host.pod, Counter())[node.host.unit] += 1
+    return [[*units.values()] for units in pods.values()]
 
 
 def _rails(
@@ -155,6 +248,8 @@ def problems(fabric: "Fabric", intent: Intent) -> Iterator[Problem]:
         owners |= dict.fromkeys((host.name for host in found), kind)
     if intent.clusters.kubernetes:
         yield from _of_kubernetes(fabric, intent, intent.clusters.kubernetes)
+    if intent.clusters.slurm:
+        yield from _of_slurm(fabric, intent.clusters.slurm)
 
 
 def _of_kubernetes(fabric: "Fabric", intent: Intent, cluster: KubernetesIntent) -> Iterator[Problem]:
@@ -177,6 +272,40 @@ def _of_kubernetes(fabric: "Fabric", intent: Intent, cluster: KubernetesIntent) 
             f"each of {len(units)} units has a subnet of its own on a rail, and a pool of addresses has one gateway",
             "use attachment: p2p, where each node has its own, or name one unit",
             (*path, "unit"),
+        )
+
+
+def _of_slurm(fabric: "Fabric", cluster: SlurmIntent) -> Iterator[Problem]:
+    path: Path = ("clusters", "slurm")
+    if cluster.partition.lower() in RESERVED:
+        yield Problem(f"{cluster.partition} is a keyword of Slurm", "choose another name", (*path, "partition"))
+    nodes = _nodes(fabric, cluster)
+    for node in nodes:
+        if node.name.lower() in RESERVED:
+            message = f"a node is called {node.name}, which is a keyword of Slurm"
+            yield Problem(message, "rename the host, or set domain", (*path, "domain"))
+    if not re.fullmatch(r"\d\d\.\d\d([.~-].*)?", cluster.version):
+        message = f"{cluster.version!r} is not a version of Slurm: what it can do cannot be looked up"
+        yield Problem(message, "write what slurmctld -V prints, such as 23.11.4", (*path, "version"))
+    elif cluster.topology == "block" and version_key(cluster.version) < BLOCKS:
+        message = f"Slurm {cluster.version} has no topology/block, which came with 23.11"
+        yield Problem(message, "use topology: tree, or a later version", (*path, "topology"))
+    elif cluster.topology == "block" and version_key(cluster.version) < UNEQUAL_BLOCKS:
+        sizes = sorted({size for pod in _unit_sizes(nodes) for size in pod})
+        if len(sizes) > 1:
+            message = f"Slurm {cluster.version} needs blocks of one size, and units have {sizes[0]} to {sizes[-1]}"
+            yield Problem(message, "use topology: tree, or version 24.05 or later", (*path, "topology"))
+
+
+def notes(intent: Intent) -> Iterator[Problem]:
+    """Yield the warnings about the clusters of a valid intent."""
+    slurm = intent.clusters.slurm
+    if slurm and slurm.cpus is None:
+        yield Problem(
+            "Slurm counts one CPU in a node whose CPUs are not given: a job with a task for each GPU never starts",
+            "set cpus to what slurmd -C prints on a node",
+            ("clusters", "slurm", "cpus"),
+            severity="warning",
         )
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 
 from pydantic import BaseModel
 
-from netkit.design import headroom
+from netkit.design import clusters, headroom
 from netkit.design.fabric import Fabric, Link, Switch
 from netkit.design.plugs import CableAssembly, End, Socket, module_at, runs, sockets
 from netkit.design.verify import ROCE_PACKET_BYTES, headroom_limit, headroom_total, profiles
@@ -33,6 +33,7 @@ def notes(fabric: Fabric, intent: Intent, media: Mapping[str, Media]) -> Iterato
     yield from _plugs(fabric, media)
     yield from _platforms(fabric, intent)
     yield from _idle(fabric, intent)
+    yield from clusters.notes(intent)
     if fabric.lossless.dscp_to_priority[CONTROL_DSCP] == fabric.lossless.cnp.priority:
         yield Problem(
             f"DSCP {CONTROL_DSCP} is CS6 too: BGP and BFD share the strict CNP queue",

@@ -1,14 +1,113 @@
-"""Values for the files of a Slurm cluster: nodes, topology and GPUs."""
+"""Values for the files of a Slurm cluster: nodes, topology and GPUs, and what slurm.conf needs for them."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import groupby
 
-from netkit.design.clusters import SlurmCluster
+from netkit.design.clusters import BLOCKS, UNEQUAL_BLOCKS, SlurmCluster, SlurmNode
 from netkit.design.fabric import Fabric
 from netkit.render.artifact import Artifact
+from netkit.render.hostlist import fold
+
+SWITCH_RANK, BLOCK_RANK = (23, 2), (25, 11)
+"""The first releases with TopologyParam=SwitchAsNodeRank, and with BlockAsNodeRank."""
+NVIDIA_DETECTION = (24, 11)
+"""The first release that finds NVIDIA GPUs without a library of the vendor."""
+YAML = (25, 5)
+"""The first release that reads topology.yaml, and leaves topology.conf unread where there is one."""
+
+
+@dataclass(frozen=True, slots=True)
+class NodeGroup:
+    """Nodes that share a line of nodes.conf."""
+
+    nodes: str
+    features: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """A line of the topology; each of its lists is a hostlist or empty."""
+
+    name: str
+    nodes: str
+    switches: str
+
+
+@dataclass(frozen=True, slots=True)
+class SlurmView:
+    """Values for all templates of a cluster."""
+
+    fabric: str
+    partition: str
+    version: str
+    cpus: int | None
+    memory_mb: int | None
+    nodes: str
+    groups: tuple[NodeGroup, ...]
+    gpus: str
+    """The GPUs of a node, as Gres has them."""
+    gpu_type: str | None
+    gpu_files: str
+    is_detected: bool
+    """Whether slurmd compares the device files with the GPUs that it finds."""
+    plugin: str
+    has_topology_yaml: bool
+    parameter: str
+    """TopologyParam; empty: none."""
+    switches: tuple[Group, ...]
+    block_sizes: tuple[int, ...]
+    block_levels: tuple[int, ...]
+    """Slurm 23.11 counts the same in doublings; empty: block_sizes has them."""
 
 
 def artifacts(fabric: Fabric, cluster: SlurmCluster) -> Iterator[Artifact]:
     """Yield the files of a cluster."""
-    yield Artifact(
-        "nodes.conf", "slurm/nodes.conf.j2", {"fabric": fabric, "nodes": cluster.nodes, "settings": cluster.settings}
+    context = {"slurm": view(fabric, cluster)}
+    topology = "topology.yaml" if context["slurm"].has_topology_yaml else "topology.conf"
+    for file in ("nodes.conf", "fabric.conf", "gres.conf", topology):
+        yield Artifact(file, f"slurm/{file}.j2", context)
+
+
+def view(fabric: Fabric, cluster: SlurmCluster) -> SlurmView:
+    settings, release = cluster.settings, cluster.release
+    gpus = cluster.nodes[0].host.model.gpus
+    is_block = settings.topology == "block"
+    rank, since = ("BlockAsNodeRank", BLOCK_RANK) if is_block else ("SwitchAsNodeRank", SWITCH_RANK)
+    counts_levels = is_block and BLOCKS <= release < UNEQUAL_BLOCKS
+    return SlurmView(
+        fabric=fabric.name,
+        partition=settings.partition,
+        version=settings.version,
+        cpus=settings.cpus,
+        memory_mb=settings.memory_mb,
+        nodes=fold(node.name for node in cluster.nodes),
+        groups=tuple(_groups(cluster.nodes)),
+        gpus=gres(cluster),
+        gpu_type=settings.gpu_type,
+        gpu_files=fold(f"/dev/nvidia{number}" for number in range(gpus)),
+        is_detected=release >= NVIDIA_DETECTION,
+        plugin=f"topology/{settings.topology}",
+        has_topology_yaml=release >= YAML,
+        parameter=rank if release >= since else "",
+        switches=tuple(
+            Group(switch.name, fold(switch.nodes), fold(switch.switches))
+            for switch in (cluster.units if is_block else cluster.switches)
+        ),
+        block_sizes=cluster.block_sizes if is_block else (),
+        block_levels=tuple((size // cluster.block_sizes[0]).bit_length() - 1 for size in cluster.block_sizes)
+        if counts_levels
+        else (),
     )
+
+
+def _groups(nodes: tuple[SlurmNode, ...]) -> Iterator[NodeGroup]:
+    """Yield runs of nodes with the same features: Slurm takes nodes of consecutive lines for neighbours."""
+    for features, group in groupby(nodes, lambda node: node.features):
+        yield NodeGroup(fold(node.name for node in group), features)
+
+
+def gres(cluster: SlurmCluster) -> str:
+    """Return the GPUs of a node, as Gres has them."""
+    kind = f":{cluster.settings.gpu_type}" if cluster.settings.gpu_type else ""
+    return f"gpu{kind}:{cluster.nodes[0].host.model.gpus}"

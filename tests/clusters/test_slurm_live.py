@@ -1,0 +1,136 @@
+"""Debian's slurmctld takes the rendered files, and shows the cluster that was designed."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import yaml
+
+from netkit.design import Fabric
+from tests import intents
+from tests.clusters.slurm_daemon import Controller, controller, needs_slurmctld
+from tests.clusters.slurm_scenes import FULL, SHAPES, built, cluster_of, files_of
+from tests.command import run
+
+pytestmark = needs_slurmctld
+
+
+@pytest.fixture(name="running", params=SHAPES, scope="module")
+def running_controller(request: pytest.FixtureRequest) -> Iterator[tuple[str, Fabric, Controller]]:
+    fabric = built(request.param, FULL)
+    with controller(files_of(fabric)) as slurm:
+        yield request.param, fabric, slurm
+
+
+def fields(line: str) -> dict[str, str]:
+    return dict(part.partition("=")[::2] for part in line.split())
+
+
+def test_the_topology_is_the_designed_one(running: tuple[str, Fabric, Controller]) -> None:
+    _, fabric, slurm = running
+    designed = cluster_of(fabric).switches
+    below = {switch.name: {*switch.nodes} for switch in designed}
+    levels = dict.fromkeys(below, 0)
+    for switch in designed:
+        for child in switch.switches:
+            below[switch.name] |= below[child]
+            levels[switch.name] = levels[child] + 1
+    rows = [fields(line) for line in slurm.ask("scontrol", "show", "topology").splitlines()]
+    assert [row | {key: {*slurm.names(row[key])} for key in ("Nodes", "Switches") if key in row} for row in rows] == [
+        {
+            "SwitchName": switch.name,
+            "Level": str(levels[switch.name]),
+            "LinkSpeed": "1",
+            "Nodes": below[switch.name],
+            **({"Switches": {*switch.switches}} if switch.switches else {}),
+        }
+        for switch in designed
+    ]
+
+
+def test_nodes_have_their_gpus_features_and_partition(running: tuple[str, Fabric, Controller]) -> None:
+    _, fabric, slurm = running
+    rows = [fields(line) for line in slurm.ask("scontrol", "show", "nodes", "-o").splitlines()]
+    shown = ("NodeName", "Gres", "AvailableFeatures", "ActiveFeatures", "CPUTot", "RealMemory", "Partitions")
+    assert sorted(tuple(row[key] for key in shown) for row in rows) == sorted(
+        (
+            node.name,
+            "gpu:h100:8",
+            ",".join(node.features),
+            ",".join(node.features),
+            str(FULL["cpus"]),
+            str(FULL["memory_mb"]),
+            "gpu",
+        )
+        for node in cluster_of(fabric).nodes
+    )
+
+
+def test_the_controller_has_no_complaint_about_the_files(running: tuple[str, Fabric, Controller]) -> None:
+    slurm = running[2]
+    assert slurm.ask("scontrol", "show", "partition", "gpu", "-o").startswith("PartitionName=gpu ")
+    words = ("gres", "topo", "switch", "node name", "invalid", "include", "duplicate")
+    complaints = [line for line in slurm.log.splitlines() if " error: " in line]
+    assert [line for line in complaints if any(word in line.lower() for word in words)] == []
+    config = dict(re.findall(r"^(\w+) += (.*)$", slurm.ask("scontrol", "show", "config"), re.MULTILINE))
+    assert (config["SelectType"], config["GresTypes"], config["TopologyPlugin"]) == (
+        "select/cons_tres",
+        "gpu",
+        "topology/tree",
+    )
+
+
+def test_the_acceptance_job_can_start(running: tuple[str, Fabric, Controller], tmp_path: Path) -> None:
+    shape, fabric, slurm = running
+    values = intents.values({**SHAPES[shape], "clusters": {"slurm": FULL}})
+    (tmp_path / "fabric.yaml").write_text(yaml.safe_dump(values), encoding="utf-8")
+    job = tmp_path / "job.sbatch"
+    assert run("acceptance", "emit", "slurm", "-o", job, "--fabric", tmp_path).returncode == 0
+    names = {node.name for node in cluster_of(fabric).nodes}
+    done = slurm.run("sbatch", "--test-only", "--partition=gpu", str(job))
+    assert done.returncode == 0, done.stderr
+    words = done.stderr.split()
+    assert words[-3:] == ["in", "partition", "gpu"]
+    assert {*slurm.names(words[words.index("nodes") + 1])} == names
+    # The check bites: more GPUs than a node has are refused.
+    text = job.read_text(encoding="utf-8")
+    job.write_text(text.replace("--gpus-per-node=", "--gpus-per-node=9"), encoding="utf-8")
+    refused = slurm.run("sbatch", "--test-only", "--partition=gpu", str(job))
+    assert (refused.returncode, "Requested node configuration is not available" in refused.stderr) == (1, True)
+
+
+def test_features_choose_a_unit(running: tuple[str, Fabric, Controller]) -> None:
+    _, fabric, slurm = running
+    unit = cluster_of(fabric).units[0]
+    count = len(unit.nodes)
+    wanted = ("--partition=gpu", f"--constraint={unit.name}", f"--nodes={count}", "--wrap=true")
+    done = slurm.run("sbatch", "--test-only", *wanted)
+    assert {*slurm.names(done.stderr.split()[-4])} == {*unit.nodes}
+    assert slurm.run("sbatch", "--test-only", *wanted[:2], f"--nodes={count + 1}", "--wrap=true").returncode == 1
+
+
+def test_odd_names_and_long_lines_are_taken() -> None:
+    """Names that cannot be folded, and lines of many thousand characters."""
+    odd = {1: "7", 2: "gpu-a", 3: "x1y2", 4: "a1"}
+    units = [{"unit": 1, "hosts": 4, "host_names": odd}, {"unit": "2-16", "hosts": 32}]
+    values = intents.values(
+        {
+            "ceilings": {"units": 16, "hosts_per_unit": 32},
+            "units": units,
+            "names": {"host": "node{number:03}-in-hall-b"},
+            "overrides": {"7": {"rack": "7"}},
+            "clusters": {"slurm": {**FULL, "gpu_type": "h100-80gb", "partition": "p-1", "domain": "example.net"}},
+        }
+    )
+    fabric = intents.fabric(values)
+    nodes = cluster_of(fabric).nodes
+    files = files_of(fabric)
+    assert max(map(len, files["nodes.conf"].splitlines())) > 10_000
+    with controller(files) as slurm:
+        rows = [fields(line) for line in slurm.ask("scontrol", "show", "nodes", "-o").splitlines()]
+        assert sorted((row["NodeName"], row["Gres"], row["AvailableFeatures"]) for row in rows) == sorted(
+            (node.name, "gpu:h100-80gb:8", ",".join(node.features)) for node in nodes
+        )
+        *_, root = slurm.ask("scontrol", "show", "topology").splitlines()
+        assert {*slurm.names(fields(root)["Nodes"])} == {node.name for node in nodes}
