@@ -10,6 +10,7 @@ from netkit.cli.requests import CheckRequest, check_profile
 from netkit.errors import NetkitError, Problem, UsageError
 from netkit.facts.snapshot import Trial
 from netkit.judge import Check, CheckContext, catalog
+from netkit.project import steering
 from netkit.project.checking import Checking
 from netkit.project.deadline import Deadline
 from netkit.project.judging import judged_of, silencing
@@ -20,6 +21,7 @@ from netkit.report.judgement_json import judgement_json, judgement_junit
 from netkit.report.judgement_text import judgement_markdown, judgement_text
 from netkit.report.judgement_view import Judged
 from netkit.report.metrics import metrics
+from netkit.report.steering_text import steering_text
 from netkit.report.table import columns
 from netkit.store.open_cause import OpenNow, cause_changes
 from netkit.store.silence import SilenceEnd
@@ -52,6 +54,8 @@ def run(request: CheckRequest) -> int:
         QUIET.set()
     _refuse(request, storing)
     checking = _checking(request)
+    if request.steered:
+        steering.cluster_of(checking.project, request.steered)
     known = checking.project.checks()
     checks = catalog.select(known, request.names)
     if request.lists:
@@ -74,6 +78,7 @@ def run(request: CheckRequest) -> int:
         before = earlier.open_now() if request.has_changes_only else OpenNow()
         saved = earlier.save(scene, judged, checking.project.intent, decide, extent)
         failure = failure or _failure(lambda: _print_changes(request, judged, before, earlier, saved.ends))
+        is_steered = not request.steered or _steer(request, checking.project, judged)
         if notifying is not None:
             earlier.deliver(notifying)
         if request.report_file is not None:
@@ -82,7 +87,20 @@ def run(request: CheckRequest) -> int:
             write_whole(request.report_file, judged_report(request.report_file, scene, judged, earlier))
         if failure is not None:
             raise failure
-    return judged.exit_code
+    return judged.exit_code or int(not is_steered)
+
+
+def _steer(request: CheckRequest, project: Project, judged: Judged) -> bool:
+    """Decide which nodes get no new jobs, and print or run the commands; return whether all went well."""
+    cluster = steering.cluster_of(project, request.steered)
+    prefix = getattr(cluster.settings, "label_prefix", "")
+    with steering.alone(project, cluster.kind):
+        found = steering.steered(project, cluster, judged.judgement)
+        failed = steering.applied(found, prefix) if request.is_applied else None
+        steering.save(project, found, failed or {})
+    stream = sys.stdout if request.output == "text" else sys.stderr
+    stream.write(steering_text(found, prefix, failed))
+    return not failed
 
 
 def _entry(check: Check) -> dict[str, object]:
@@ -124,6 +142,8 @@ def _refuse(request: CheckRequest, storing: Storing) -> None:
         raise UsageError(Problem(what, f"end the name with {' or '.join(REPORTS)}"))
     if request.is_notifying and not storing.where:
         raise UsageError(Problem("--notify reports changes since the last stored run", "give --store"))
+    if request.is_applied and not request.steered:
+        raise UsageError(Problem("--apply runs the commands of --steer", "give --steer too"))
     if request.has_changes_only and not storing.where:
         raise UsageError(Problem("--changes compares with the last stored run", "give --store"))
     if request.has_changes_only and request.output not in CHANGES:

@@ -36,6 +36,9 @@ class CheckRequest:
     is_notifying: bool = False
     deadline: str = ""
     lists: bool = False
+    steered: str = ""
+    """The kind of the cluster to keep jobs off bad nodes of."""
+    is_applied: bool = False
     compared: tuple[str, str] | None = None
     """Snapshots or stored runs: before, and after."""
 

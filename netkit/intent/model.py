@@ -157,6 +157,35 @@ class Hosts(Strict):
 RailMode = Literal["sriov", "host-device", "macvlan", "spectrum-x"]
 
 
+class SteeringIntent(Strict):
+    """When findings of checks keep jobs off a node: `netkit check --steer`."""
+
+    checks: tuple[Text, ...] = Field(
+        (
+            "links.up",
+            "links.speed",
+            "links.flaps",
+            "optics.light",
+            "optics.flags",
+            "optics.fec",
+            "load.errors",
+            "pfc.storms",
+            "ecn-cnp.*",
+            "host.pcie",
+            "host.rdma",
+            "host.repeats",
+            "qos.nic",
+            "routes.lookups",
+            "routes.addresses",
+        ),
+        description="checks whose findings count, by name or glob",
+    )
+    verdict: Literal["warn", "fail"] = Field("warn", description="the least verdict that counts")
+    bad_rounds: int = Field(2, ge=1, le=100, description="rounds in a row with a finding before a node is taken out")
+    good_rounds: int = Field(3, ge=1, le=100, description="rounds in a row without one before it comes back")
+    budget_percent: int = Field(5, ge=1, le=100, description="nodes that may be out at once; at least one may")
+
+
 class ClusterIntent(Strict):
     """What clusters of each kind have in common."""
 
@@ -164,6 +193,7 @@ class ClusterIntent(Strict):
     unit: Numbers | None = Field(None, description="units whose hosts are nodes, such as 1-8; default: all")
     domain: LabelPrefix | None = Field(None, description="what the cluster adds to host names, such as example.net")
     image: Image = Field("nccl-tests:latest", description="image with nccl-tests, for acceptance jobs")
+    steering: SteeringIntent = Field(SteeringIntent(), description="when findings of checks keep jobs off a node")
 
 
 class KubernetesIntent(ClusterIntent):

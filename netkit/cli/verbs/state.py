@@ -67,6 +67,10 @@ def check(
             "--compare", help="What changed between two snapshots, or two stored runs.", metavar="BEFORE AFTER"
         ),
     ] = None,
+    steer: Annotated[
+        str, typer.Option("--steer", help="kubernetes or slurm: keep new jobs off bad nodes.", metavar="CLUSTER")
+    ] = "",
+    apply: Annotated[bool, typer.Option("--apply", help="Run the commands of --steer; default: print them.")] = False,
     lists: Annotated[bool, typer.Option("--list", help="List the checks; judge nothing.")] = False,
     new: Annotated[
         str | None, typer.Option("--new", help="Write a check of your own to start from.", metavar="NAME")
@@ -97,6 +101,8 @@ def check(
         is_notifying=notify,
         deadline=deadline,
         lists=lists,
+        steered=steer,
+        is_applied=apply,
         compared=compare,
     )
     _run("check" if compare is None else "compare", asked)
