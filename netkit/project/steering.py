@@ -54,8 +54,9 @@ def save(project: Project, steering: Steering, failed: Mapping[str, str]) -> Non
     text = json.dumps({name: asdict(one) for name, one in health.items()}, indent=1, ensure_ascii=False) + "\n"
     draft = file.with_name(f".{file.name}.{os.getpid()}")
     try:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        draft.write_text(text, encoding="utf-8")
+        make_folder(file.parent)
+        with os.fdopen(open_file(draft, os.O_WRONLY | os.O_TRUNC), "w", encoding="utf-8") as stream:
+            stream.write(text)
         draft.replace(file)
     except OSError as error:
         raise OutputError(
