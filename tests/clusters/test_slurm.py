@@ -51,16 +51,23 @@ CHANGES: dict[str, Any] = {
     "memory_mb": 1000,
     "gpu_type": "a100",
 }
-OF_JOBS = {"image": "what jobs run", "container": "how jobs start their image"}
+ELSEWHERE = {
+    "image": "what acceptance jobs run",
+    "container": "how acceptance jobs start their image",
+    "steering": "when netkit check --steer drains a node",
+}
 
 
-def test_every_field_changes_a_file_or_is_one_of_jobs() -> None:
-    assert {*CHANGES, *OF_JOBS} == set(SlurmIntent.model_fields)
+def test_every_field_changes_a_file_or_is_for_something_else() -> None:
+    assert {*CHANGES, *ELSEWHERE} == set(SlurmIntent.model_fields)
     for field, value in CHANGES.items():
         base = {**FULL, "version": BLOCK["version"] if field == "topology" else "22.05"}
         assert files_of(built("three-tier", base)) != files_of(built("three-tier", {**base, field: value})), field
     before = files_of(built("two-tier", FULL))
-    assert files_of(built("two-tier", {**FULL, "image": "other", "container": "pyxis"})) == before
+    assert (
+        files_of(built("two-tier", {**FULL, "image": "other", "container": "pyxis", "steering": {"verdict": "fail"}}))
+        == before
+    )
 
 
 def problems(shape: str, settings: dict[str, Any], **changes: Any) -> set[tuple[str, str, str]]:

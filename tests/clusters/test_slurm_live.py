@@ -8,6 +8,8 @@ import pytest
 import yaml
 
 from netkit.design import Fabric
+from netkit.plan.slurm_running import SlurmDifference, differences, parse_nodes, parse_topology
+from netkit.render.hostlist import fold
 from tests import intents
 from tests.clusters.slurm_daemon import Controller, controller, needs_slurmctld
 from tests.clusters.slurm_scenes import FULL, SHAPES, built, cluster_of, files_of
@@ -110,6 +112,26 @@ def test_features_choose_a_unit(running: tuple[str, Fabric, Controller]) -> None
     assert slurm.run("sbatch", "--test-only", *wanted[:2], f"--nodes={count + 1}", "--wrap=true").returncode == 1
 
 
+def test_what_runs_is_compared_with_the_design(running: tuple[str, Fabric, Controller]) -> None:
+    _, fabric, slurm = running
+    cluster = cluster_of(fabric)
+
+    def found() -> list[SlurmDifference]:
+        nodes = parse_nodes(slurm.ask("scontrol", "show", "nodes"))
+        return [*differences(cluster, nodes, parse_topology(slurm.ask("scontrol", "show", "topology")))]
+
+    assert found() == []
+    name, features = cluster.nodes[0].name, ",".join(cluster.nodes[0].features)
+    slurm.ask("scontrol", "update", f"nodename={name}", "availablefeatures=unit9", "activefeatures=unit9")
+    try:
+        intended = ",".join(sorted(cluster.nodes[0].features))
+        assert found() == [SlurmDifference("node", name, "Features", "unit9", intended)]
+    finally:
+        slurm.ask(
+            "scontrol", "update", f"nodename={name}", f"availablefeatures={features}", f"activefeatures={features}"
+        )
+
+
 def test_odd_names_and_long_lines_are_taken() -> None:
     """Names that cannot be folded, and lines of many thousand characters."""
     odd = {1: "7", 2: "gpu-a", 3: "x1y2", 4: "a1"}
@@ -132,5 +154,7 @@ def test_odd_names_and_long_lines_are_taken() -> None:
         assert sorted((row["NodeName"], row["Gres"], row["AvailableFeatures"]) for row in rows) == sorted(
             (node.name, "gpu:h100-80gb:8", ",".join(node.features)) for node in nodes
         )
+        names = [node.name for node in nodes] + ["b8", "b9", "b10", "b011", "r1n1", "r2n1", "b"]
+        assert slurm.names(fold(names)) == names
         *_, root = slurm.ask("scontrol", "show", "topology").splitlines()
         assert {*slurm.names(fields(root)["Nodes"])} == {node.name for node in nodes}

@@ -1,0 +1,149 @@
+"""What scontrol prints, recorded from Debian's slurmctld 22.05, read and compared with the design."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from netkit.design.clusters import TopologySwitch
+from netkit.errors import PlanError
+from netkit.plan.slurm_running import (
+    RunningTopology,
+    SlurmDifference,
+    SlurmNodeState,
+    differences,
+    parse_nodes,
+    parse_topology,
+)
+from tests.clusters.slurm_scenes import FULL, built, cluster_of
+
+RECORDED = Path(__file__).parent / "recorded"
+CLUSTER = cluster_of(built("two-tier", FULL))
+TREE = RunningTopology("tree", CLUSTER.switches)
+
+
+def recorded(name: str) -> str:
+    return (RECORDED / f"{name}.txt").read_text(encoding="utf-8")
+
+
+def node(name: str, features: tuple[str, ...]) -> SlurmNodeState:
+    states = ("IDLE", "CLOUD", "POWERED_DOWN")
+    return SlurmNodeState(name, "gpu:h100:8", features, 224, 2_000_000, ("gpu",), states, "")
+
+
+NODES = (
+    node("gpu01", ("unit1", "rack-R1")),
+    replace(
+        node("gpu02", ("unit1", "rack-R2")),
+        states=("IDLE", "CLOUD", "DRAIN", "POWERED_DOWN"),
+        reason="rail 3: dim optic, Gres=none",
+    ),
+    node("gpu05", ("unit2", "rack-R1")),
+    node("gpu06", ("unit2",)),
+)
+
+
+@pytest.mark.parametrize("name", ["nodes", "nodes-oneliner"])
+def test_nodes_are_read(name: str) -> None:
+    """One is drained with a reason that looks like a field; another has a comment and an extra that do."""
+    assert parse_nodes(recorded(name)) == NODES
+
+
+def test_what_a_registered_node_adds_is_read() -> None:
+    text = (
+        "NodeName=n1 Arch=x86_64 CoresPerSocket=56 \n   CPUAlloc=0 CPUEfctv=224 CPUTot=224 CPULoad=0.01\n"
+        "   AvailableFeatures=(null)\n   ActiveFeatures=(null)\n   Gres=gpu:h100:8(S:0-1)\n"
+        "   NodeAddr=n1 NodeHostName=n1 Version=23.11.4\n   OS=Linux 5.10.0-19-amd64 #1 SMP Debian 5.10.149-2\n"
+        "   RealMemory=1 AllocMem=0 FreeMem=2 Sockets=2\n   State=DOWN*+DRAIN+NOT_RESPONDING ThreadsPerCore=2\n"
+        "   Reason=Not responding [slurm@2026-11-26T23:07:39]\n\n"
+    )
+    states = ("DOWN", "DRAIN", "NOT_RESPONDING")
+    assert parse_nodes(text) == (SlurmNodeState("n1", "gpu:h100:8", (), 224, 1, (), states, "Not responding"),)
+
+
+def test_the_topology_is_read() -> None:
+    assert parse_topology(recorded("topology")) == TREE
+    tiers = parse_topology(recorded("topology-three-tier"))
+    assert tiers == RunningTopology("tree", cluster_of(built("three-tier", FULL)).switches)
+    assert parse_topology(recorded("topology-none")) == RunningTopology("none", ())
+
+
+def test_blocks_are_read_without_their_aggregates() -> None:
+    text = (
+        "BlockName=unit1 BlockIndex=0 Nodes=gpu[01-02] BlockSize=2\n"
+        "BlockName=unit2 BlockIndex=1 Nodes=gpu[05-06] BlockSize=2\n"
+        "AggregatedBlock=unit[1-2] BlockIndex=2 Nodes=gpu[01-02,05-06] BlockSize=4\n"
+    )
+    blocks = (TopologySwitch("unit1", ("gpu01", "gpu02")), TopologySwitch("unit2", ("gpu05", "gpu06")))
+    assert parse_topology(text) == RunningTopology("block", blocks)
+    designed = cluster_of(built("two-tier", {**FULL, "topology": "block", "version": "25.05"}))
+    assert [*differences(designed, NODES, parse_topology(text))] == []
+
+
+@pytest.mark.parametrize("text", ["", "No nodes in the system\n", "NodeName=a CPUTot=x\n", "NodeName=a State=IDLE\n"])
+def test_text_without_nodes_is_refused(text: str) -> None:
+    with pytest.raises(PlanError, match=r"not the nodes of a Slurm cluster: .*; have scontrol show nodes print it"):
+        parse_nodes(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "slurm_load_topo: Unable to contact slurm controller\n",
+        "SwitchName=a Level=0 LinkSpeed=1 Nodes=gpu[01-02,\n",
+        "SwitchName=a Level=0 Nodes=b\nBlockName=c Nodes=d\n",
+    ],
+)
+def test_a_topology_that_is_cut_off_or_mixed_is_refused(text: str) -> None:
+    with pytest.raises(PlanError, match=r"not the topology of a Slurm cluster: .*with SLURM_TOPO_LEN unset"):
+        parse_topology(text)
+
+
+def test_a_cluster_as_designed_has_no_differences() -> None:
+    assert [*differences(CLUSTER, parse_nodes(recorded("nodes")), parse_topology(recorded("topology")))] == []
+
+
+def test_nodes_that_differ_are_listed() -> None:
+    first, second, third, _ = NODES
+    running = (
+        replace(first, gres="gpu:7", features=("rack-R1", "unit1"), cpus=1, memory_mb=1),
+        replace(second, partitions=("other", "debug"), features=("unit9",)),
+        third,
+        replace(third, name="new"),
+        replace(third, name="login", partitions=("debug",)),
+    )
+    assert [*differences(CLUSTER, running, TREE)] == [
+        SlurmDifference("node", "gpu01", "Gres", "gpu:7", "gpu:h100:8"),
+        SlurmDifference("node", "gpu01", "CPUs", "1", "224"),
+        SlurmDifference("node", "gpu01", "RealMemory", "1", "2000000"),
+        SlurmDifference("node", "gpu02", "Features", "unit9", "rack-R2,unit1"),
+        SlurmDifference("node", "gpu02", "Partitions", "other,debug", "gpu"),
+        SlurmDifference("node", "gpu06", "NodeName", "", "gpu06"),
+        SlurmDifference("node", "new", "NodeName", "new", ""),
+    ]
+    unknown = cluster_of(built("two-tier", {"gpu_type": "h100"}))
+    cpus = tuple(replace(node, cpus=1, memory_mb=1) for node in NODES)
+    assert [*differences(replace(unknown, nodes=CLUSTER.nodes), cpus, TREE)] == []
+
+
+def test_a_topology_that_differs_is_listed() -> None:
+    running = RunningTopology(
+        "tree",
+        (
+            TopologySwitch("unit1", ("gpu01",)),
+            TopologySwitch("other", ("gpu02", "gpu05", "gpu06")),
+            TopologySwitch("cpus", ("login",)),
+            TopologySwitch("fabric", switches=("unit1", "other")),
+            TopologySwitch("site", switches=("fabric", "cpus")),
+        ),
+    )
+    assert [*differences(CLUSTER, NODES, running)] == [
+        SlurmDifference("switch", "unit1", "Nodes", "gpu01", "gpu[01-02]"),
+        SlurmDifference("switch", "unit2", "SwitchName", "", "unit2"),
+        SlurmDifference("switch", "fabric", "Switches", "unit1,other", "unit[1-2]"),
+        SlurmDifference("switch", "other", "SwitchName", "other", ""),
+    ]
+    assert [*differences(CLUSTER, NODES, RunningTopology("none", ()))] == [
+        SlurmDifference("topology", "", "TopologyPlugin", "none", "tree"),
+        *(SlurmDifference("switch", name, "SwitchName", "", name) for name in ("unit1", "unit2", "fabric")),
+    ]
