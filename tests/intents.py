@@ -65,7 +65,7 @@ ON_PLATFORM: dict[str, dict[str, dict[str, str]]] = {
 def values(changes: Mapping[str, Any] | None = None) -> dict[str, Any]:
     """Return the small intent's values with nested changes merged in; a value of None removes the key."""
     merged = copy.deepcopy(BASE)
-    _merge(merged, changes or {})
+    merge(merged, changes or {})
     return merged
 
 
@@ -73,7 +73,7 @@ def on_platform(platform: str, version: str, changes: Mapping[str, Any] | None =
     """Return the small intent's values with every switch on one platform and version."""
     tiers: dict[str, Any] = {role: {**tier, "version": version} for role, tier in ON_PLATFORM[platform].items()}
     merged = values({"switches": tiers, **({"purpose": "lab"} if platform == "frr" else {})})
-    _merge(merged, changes or {})
+    merge(merged, changes or {})
     return merged
 
 
@@ -82,11 +82,11 @@ def fabric(given: Mapping[str, Any]) -> Fabric:
     return design.build(Intent.model_validate(given), Catalog())
 
 
-def _merge(base: dict[str, Any], changes: Mapping[str, Any]) -> None:
+def merge(base: dict[str, Any], changes: Mapping[str, Any]) -> None:
     for key, value in changes.items():
         if value is None:
             base.pop(key, None)
         elif isinstance(value, Mapping) and isinstance(base.get(key), dict):
-            _merge(base[key], value)
+            merge(base[key], value)
         else:
             base[key] = copy.deepcopy(value)

@@ -35,7 +35,7 @@ def build(intent: Intent, catalog: Catalog) -> Fabric:
     ]
     if problems:
         raise DesignError(problems)
-    fabric = replace(fabric, clusters=tuple(clusters.clusters(fabric, hosts.RoutePlan(fabric), intent.clusters)))
+    fabric = replace(fabric, clusters=tuple(clusters.clusters(fabric, hosts.RoutePlan(fabric), intent)))
     return replace(fabric, notes=tuple(notes(fabric, intent, hardware.media)))
 
 

@@ -3,7 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from ipaddress import IPv4Address, IPv4Network
 from typing import TYPE_CHECKING, ClassVar
 
@@ -46,11 +46,16 @@ class PodRail:
 
     number: int
     mode: RailMode
+    pods: int
+    """How many pods may share a NIC."""
     network: str
     resource: str
     prefix: str
     pci: str
     interface: str
+    rdma: str
+    label: str
+    """Label of the nodes that have a NIC on this rail."""
     routes: tuple[str, ...]
     """The prefixes that a pod reaches through the gateway of its node."""
     links: tuple[PodLink, ...]
@@ -62,6 +67,8 @@ class KubernetesCluster:
 
     kind: ClassVar[str] = "kubernetes"
     settings: KubernetesIntent
+    addresses_per_nic: int
+    """The host's own, then those of its pods."""
     nodes: tuple[ClusterNode, ...]
     rails: tuple[PodRail, ...]
 
@@ -117,11 +124,14 @@ def members(hosts: "Sequence[Host]", cluster: ClusterIntent) -> "tuple[Host, ...
     )
 
 
-def clusters(fabric: "Fabric", plan: "RoutePlan", wanted: Clusters) -> Iterator[Cluster]:
+def clusters(fabric: "Fabric", plan: "RoutePlan", intent: Intent) -> Iterator[Cluster]:
     """Yield the clusters of a fabric."""
+    wanted = intent.clusters
     if wanted.kubernetes:
-        nodes = _nodes(fabric, wanted.kubernetes)
-        yield KubernetesCluster(wanted.kubernetes, nodes, tuple(_rails(fabric, plan, wanted.kubernetes, nodes)))
+        # Kubernetes accepts lower case only; kubelet registers a host's name that way.
+        nodes = tuple(replace(node, name=node.name.lower()) for node in _nodes(fabric, wanted.kubernetes))
+        rails = tuple(_rails(fabric, plan, wanted.kubernetes, nodes))
+        yield KubernetesCluster(wanted.kubernetes, intent.ceilings.addresses_per_nic, nodes, rails)
     if wanted.slurm:
         yield _slurm_cluster(fabric, wanted.slurm)
 
@@ -195,14 +205,18 @@ def _rails(
         nics = [(node.name, nic) for node in nodes for nic in node.host.nics if nic.rail == rail.number]
         if not nics:
             continue
+        mode = settings.rail_modes.get(rail.number, settings.mode)
         yield PodRail(
             number=rail.number,
-            mode=settings.rail_modes.get(rail.number, settings.mode),
+            mode=mode,
+            pods=_pods(mode, settings),
             network=settings.network.format(rail=rail.number),
             resource=settings.resource.format(rail=rail.number),
             prefix=rail.prefix,
             pci=nics[0][1].pci,
             interface=nics[0][1].interface,
+            rdma=nics[0][1].rdma,
+            label=rail_label(settings, rail.number),
             routes=tuple(_routes(plan, settings, rail.number, rail.prefix, [nic for _, nic in nics])),
             links=tuple(PodLink(name, plan.connected(nic), nic.gateway, nic.address) for name, nic in nics),
         )
@@ -213,12 +227,12 @@ def _routes(
 ) -> Iterator[str]:
     """Yield the routes of pods on a rail. All nodes share them, so none may be the prefix that a node is connected to.
 
-    The prefix of the whole rail leads to the same addresses.
+    Where nodes are connected to different ones, the prefix of the whole rail leads to the same addresses.
     """
     connected = {plan.connected(nic) for nic in nics}
     own = plan.prefixes(rail)
-    if connected.isdisjoint(own):
-        yield from own
+    if len(connected) == 1 or connected.isdisjoint(own):
+        yield from (prefix for prefix in own if prefix not in connected)
     elif whole not in connected:
         yield whole
     if settings.pod_routes == "by-source":
@@ -266,6 +280,12 @@ def _of_kubernetes(fabric: "Fabric", intent: Intent, cluster: KubernetesIntent) 
             f"set ceilings.addresses_per_nic: {wanted} (which renumbers), or lower vfs",
             (*path, "vfs" if "vfs" in cluster.model_fields_set else "mode"),
         )
+    if cluster.network != cluster.network.lower():
+        yield Problem("names of networks are lower-case in Kubernetes", "write it in lower case", (*path, "network"))
+    if cluster.nic_qos == "operator":
+        yield from _of_operator(fabric, cluster)
+    if "spectrum-x" in {cluster.mode, *cluster.rail_modes.values()}:
+        yield from _of_spectrum_x(fabric, cluster)
     units = {(host.pod, host.unit) for host in members(fabric.hosts, cluster)}
     if fabric.attachment == "vlan" and len(units) > 1:
         yield Problem(
@@ -309,11 +329,83 @@ def notes(intent: Intent) -> Iterator[Problem]:
         )
 
 
+def _of_operator(fabric: "Fabric", cluster: KubernetesIntent) -> Iterator[Problem]:
+    """Yield what the NIC configuration operator cannot set."""
+    path: Path = ("clusters", "kubernetes", "nic_qos")
+    remedy = "use nic_qos: netkit"
+    nics = {host.model.nic for host in members(fabric.hosts, cluster) if not host.model.nic_pci_id}
+    if nics:
+        message = f"the PCI device ID of {min(nics)} is not known"
+        yield Problem(message, f"add nic_pci_id to the host model, or {remedy}", path)
+    for traffic in (fabric.lossless.roce, fabric.lossless.cnp):
+        strange = next((dscp for dscp in traffic.dscps if dscp >> 3 != traffic.priority), None)
+        if strange is not None:
+            first = traffic.priority * 8
+            message = (
+                f"the operator leaves NICs their own map, in which DSCP {strange} has priority {strange >> 3},"
+                f" not {traffic.priority}"
+            )
+            yield Problem(message, f"use DSCPs from {first} to {first + 7}, or {remedy}", path)
+
+
+SPECTRUM_X_DSCP = 24
+"""The Spectrum-X operator marks all RDMA of pods with it, and has no setting for it."""
+
+
+def _of_spectrum_x(fabric: "Fabric", cluster: KubernetesIntent) -> Iterator[Problem]:
+    """Yield what the Spectrum-X operator cannot set."""
+    path: Path = ("clusters", "kubernetes")
+    if cluster.resource != cluster.network:
+        message = "with mode spectrum-x, network and resource of a rail have one name"
+        yield Problem(message, f"write {cluster.network} here too", (*path, "resource"))
+    if cluster.pod_routes == "by-source":
+        message = "with mode spectrum-x, routes of pods are in the main table"
+        yield Problem(message, "use pod_routes: main, or another mode", (*path, "pod_routes"))
+    if SPECTRUM_X_DSCP not in fabric.lossless.roce.dscps:
+        message = f"mode spectrum-x marks RoCE data with DSCP {SPECTRUM_X_DSCP}, which is not lossless here"
+        yield Problem(message, f"add {SPECTRUM_X_DSCP} to lossless.roce.dscp, or use another mode", (*path, "mode"))
+
+
 def pods_per_nic(cluster: KubernetesIntent) -> int:
     """Return how many pods at most share a rail NIC."""
-    return cluster.vfs if "sriov" in {cluster.mode, *cluster.rail_modes.values()} else 1
+    return max(_pods(mode, cluster) for mode in (cluster.mode, *cluster.rail_modes.values()))
 
 
-def host_index(link: PodLink) -> int:
-    """Return the position of the host's own address within the prefix of a link."""
-    return int(IPv4Address(link.host_address)) - int(IPv4Network(link.prefix).network_address)
+def _pods(mode: RailMode, cluster: KubernetesIntent) -> int:
+    return 1 if mode == "host-device" else cluster.vfs
+
+
+def rail_label(cluster: KubernetesIntent, rail: int) -> str:
+    return f"{cluster.label_prefix}/rail{rail}"
+
+
+def node_labels(fabric: "Fabric", cluster: KubernetesIntent, host: "Host") -> dict[str, str]:
+    """Return the labels of a node: where it stands in the fabric, and the rails it has a NIC on.
+
+    The unit is the lowest tier: a host has a NIC on each of its leaves. Its value is unique in the fabric.
+    """
+    is_tiered = fabric.topology == "three-tier"
+    labels = {"fabric": fabric.name}
+    if is_tiered:
+        labels["pod"] = str(host.pod)
+    labels["unit"] = f"{host.pod}-{host.unit}" if is_tiered else str(host.unit)
+    if host.rack:
+        labels["rack"] = host.rack
+    return {f"{cluster.label_prefix}/{key}": value for key, value in labels.items()} | {
+        rail_label(cluster, nic.rail): "true" for nic in host.nics
+    }
+
+
+def operated(fabric: "Fabric") -> frozenset[str]:
+    """Return the hosts whose NICs get their QoS and firmware settings from the NIC configuration operator."""
+    return frozenset(
+        node.host.name
+        for cluster in fabric.clusters
+        if isinstance(cluster, KubernetesCluster) and cluster.settings.nic_qos == "operator"
+        for node in cluster.nodes
+    )
+
+
+def index_in(prefix: str, address: str) -> int:
+    """Return the position of an address within a prefix."""
+    return int(IPv4Address(address)) - int(IPv4Network(prefix).network_address)

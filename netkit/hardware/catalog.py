@@ -96,6 +96,8 @@ class HostModel:
     vendor: str
     gpus: int
     nic: str
+    nic_pci_id: str
+    """Vendor and device, such as 15b3:1021; empty without a source."""
     speed_gbps: int
     rails: tuple[RailNic, ...]
     ports_per_cage: int | None
@@ -248,6 +250,7 @@ def _host(file: Path) -> HostModel:
         vendor=data.text("vendor"),
         gpus=data.number("gpus"),
         nic=str(data.value("nic")),
+        nic_pci_id=str(data.value("nic_pci_id") or ""),
         speed_gbps=data.number("speed_gbps"),
         rails=tuple(
             RailNic(row["pci"], row["netdev"], row["rdma"], row.get("cage") or "", row.get("cage_port"), row.get("gpu"))

@@ -201,15 +201,19 @@ class KubernetesIntent(ClusterIntent):
 
     mode: RailMode = Field("sriov", description="how a pod is attached to a rail")
     rail_modes: dict[int, RailMode] = Field(default_factory=dict, description="rails that are attached in another way")
-    vfs: int = Field(8, ge=1, le=127, description="sriov: virtual functions of each rail NIC")
+    vfs: int = Field(
+        8, ge=1, le=127, description="virtual functions of each rail NIC, or with macvlan pods that may share it"
+    )
     nic_qos: Literal["netkit", "operator"] = Field(
-        "netkit", description="what sets PFC, DSCP and ECN of the NICs: netkit's unit on each host, or the operator"
+        "netkit", description="what sets QoS and firmware of NICs: netkit's files on the hosts, or NVIDIA's operator"
     )
     pod_routes: Literal["main", "by-source"] = Field(
         "main", description="a rail's routes in a pod: in its main table, or in a table for each address"
     )
     namespace: Namespace = Field("default", description="of networks, queues and jobs")
     operator_namespace: Namespace = Field("nvidia-network-operator", description="of policies and address pools")
+    operator_version: Version = Field("26.1.0", description="of the NVIDIA Network Operator, whose images are used")
+    image_registry: Image = Field("nvcr.io/nvidia/mellanox", description="where the operator's images are")
     resource_prefix: LabelPrefix = Field("nvidia.com", description="prefix of the resource of a rail")
     resource: Annotated[str, name_pattern("rail")] = Field("rail{rail}", description="resource of a rail, with {rail}")
     network: Annotated[str, name_pattern("rail")] = Field("rail{rail}", description="network of a rail, with {rail}")

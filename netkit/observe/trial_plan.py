@@ -7,7 +7,7 @@ from netkit.design import Fabric, Host, Nic
 from netkit.observe.probing import probe_pairs
 from netkit.platforms.linux.acceptance import command, nccl_tests, perftest
 from netkit.platforms.linux.acceptance.command import TrialEnd
-from netkit.platforms.linux.view import nccl_settings
+from netkit.platforms.linux.view_nic import nccl_settings
 from netkit.render.job import COUNTS
 
 TOOLS = tuple(command.PROGRAMS)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from netkit.design import Fabric, Host
 from netkit.platforms.linux.acceptance.nccl_tests import TOOL
-from netkit.platforms.linux.view import Setting, nccl_settings
+from netkit.platforms.linux.view_nic import Setting, nccl_settings
 from netkit.render.engine import Engine
 
 TEMPLATES = {"slurm": "job/slurm.sh.j2", "mpijob": "job/mpijob.yaml.j2"}

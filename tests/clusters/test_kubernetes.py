@@ -1,0 +1,274 @@
+"""The manifests of a Kubernetes cluster: valid for their CRDs, and saying what the fabric and its hosts do."""
+
+import copy
+import json
+import os
+from collections.abc import Iterator
+from functools import cache
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from netkit.design import Fabric
+from netkit.errors import DesignError
+from netkit.intent.model import KubernetesIntent
+from netkit.platforms.linux.view_nic import nic_qos, nv_settings
+from netkit.render import Engine, render
+from netkit.render.render import render_clusters
+from tests import intents
+from tests.clusters import manifests
+from tests.clusters.manifests import VLAN, Manifest
+from tests.conftest import Golden
+
+ENGINE = Engine()
+CRDS = os.environ.get("NETKIT_CRDS")
+"""A folder with the CRDs of the operators, as their repositories hold them."""
+THREE_TIERS = {
+    "topology": "three-tier",
+    "ceilings": {"pods": 2, "cores": 2},
+    "switches": {
+        "spine": {"uplink_breakout": "2x400G"},
+        "core": {"model": "SN5600", "platform": "nvue", "version": "5.16.1", "breakout": "2x400G", "slots": 1},
+    },
+    "units": [{"pod": "1-2", "unit": "1-2", "hosts": 2}],
+    "cables": {"core": {"media": "800G-2xDR4", "length_m": 40}},
+    "names": {"spine": "spine{number:02}", "core": "core{number:02}"},
+}
+MODES = ("sriov", "host-device", "macvlan", "spectrum-x")
+
+
+def fabric(changes: dict[str, Any] | None = None, **settings: Any) -> Fabric:
+    return intents.fabric(manifests.values(changes, **settings))
+
+
+def files(built: Fabric) -> dict[str, str]:
+    (rendered,) = render_clusters(built, built.clusters, ENGINE)
+    return dict(rendered.files)
+
+
+def variants() -> Iterator[tuple[str, dict[str, Any], dict[str, Any]]]:
+    """Yield every mode with both attachments, and the settings that add or change objects."""
+    for mode, attachment in product(MODES, ("p2p", "vlan")):
+        changes = VLAN if attachment == "vlan" else {}
+        yield f"{mode}-{attachment}", changes, {"mode": mode}
+        if mode != "spectrum-x":
+            yield f"{mode}-{attachment}-by-source", changes, {"mode": mode, "pod_routes": "by-source"}
+        yield f"{mode}-{attachment}-operator", changes, {"mode": mode, "nic_qos": "operator"}
+    yield "mixed", {}, {"rail_modes": {1: "macvlan"}, "nic_qos": "operator"}
+    yield "prefix", {}, {"mode": "host-device", "resource_prefix": "example.com", "pod_routes": "by-source"}
+    yield "three-tier", THREE_TIERS, {}
+    yield "volcano", {}, {"scheduler": "volcano"}
+    yield "volcano-three-tier", THREE_TIERS, {"scheduler": "volcano"}
+    lacking = {"units": [{"unit": 1, "hosts": 2}, {"unit": 2, "hosts": 2, "rails": "1"}]}
+    yield "rails", lacking, {"mode": "macvlan", "nic_qos": "operator", "unit": "2"}
+
+
+VARIANTS = {name: (changes, settings) for name, changes, settings in variants()}
+
+
+@cache
+def rendered(name: str) -> tuple[Manifest, ...]:
+    changes, settings = VARIANTS[name]
+    return tuple(manifests.objects_of(files(fabric(changes, **settings))))
+
+
+@pytest.mark.parametrize("name", VARIANTS)
+def test_every_manifest_holds_to_its_schema(name: str) -> None:
+    found = rendered(name)
+    assert [complaint for one in found for complaint in manifests.complaints(one)] == []
+    places = [(one["kind"], one["metadata"].get("namespace"), one["metadata"]["name"]) for one in found]
+    assert len(set(places)) == len(places)
+
+
+@pytest.mark.skipif(not CRDS, reason="NETKIT_CRDS names no folder")
+@pytest.mark.parametrize("name", VARIANTS)
+def test_every_manifest_holds_to_the_crd_of_its_operator(name: str) -> None:
+    known = manifests.crds(Path(CRDS or ""))
+    found = [one for one in rendered(name) if one["apiVersion"] != "v1"]
+    assert [complaint for one in found for complaint in manifests.real_complaints(known, one)] == []
+
+
+def test_every_kind_of_the_schema_is_rendered_and_no_other() -> None:
+    assert {manifests.title(one) for name in VARIANTS for one in rendered(name)} == set(manifests.schema())
+
+
+def one_of_each_kind() -> list[Manifest]:
+    """Return the largest object of each kind."""
+    found: dict[str, Manifest] = {}
+    for one in (one for name in VARIANTS for one in rendered(name)):
+        title = manifests.title(one)
+        if len(json.dumps(one)) > len(json.dumps(found.get(title, ""))):
+            found[title] = one
+    return list(found.values())
+
+
+@pytest.mark.parametrize("manifest", one_of_each_kind(), ids=manifests.title)
+def test_a_missing_or_an_unknown_field_is_found(manifest: Manifest) -> None:
+    known = {key: part for key, part in manifests.schema()[manifests.title(manifest)].items() if key != "scope"}
+    paths = [("kind",), ("apiVersion",), ("metadata",), ("metadata", "name"), *manifests.required(known, manifest)]
+    for path in paths:
+        mutant = copy.deepcopy(manifest)
+        del at(mutant, path[:-1])[path[-1]]
+        assert manifests.complaints(mutant), path
+    for path in manifests.objects(manifest):
+        mutant = copy.deepcopy(manifest)
+        at(mutant, path)["surprise"] = "x"
+        assert manifests.complaints(mutant), path
+
+
+def at(manifest: Any, path: tuple[str | int, ...]) -> Any:
+    for part in path:
+        manifest = manifest[part]
+    return manifest
+
+
+@pytest.mark.parametrize("name", ["sriov-p2p", "sriov-vlan-operator", "volcano-three-tier"])
+def test_every_file_is_as_it_was(name: str, golden: Golden) -> None:
+    changes, settings = VARIANTS[name]
+    for file, text in files(fabric(changes, **settings)).items():
+        golden(f"clusters/kubernetes-{name}/{file}", text)
+
+
+@pytest.mark.parametrize("name", ["host-device-p2p", "macvlan-p2p", "spectrum-x-vlan", "prefix"])
+def test_networks_and_policies_of_each_mode_are_as_they_were(name: str, golden: Golden) -> None:
+    changes, settings = VARIANTS[name]
+    found = files(fabric(changes, **settings))
+    for file in ("networks.yaml", "nic-policy.yaml"):
+        golden(f"clusters/kubernetes-{name}/{file}", found[file])
+
+
+RACKS = {"overrides": {"gpu01": {"rack": "a1"}}}
+# Field → what the cluster is like before, and what changes in it.
+FIELDS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
+    "pod": (THREE_TIERS, {"pod": "2"}),
+    "unit": ({}, {"unit": "2"}),
+    "domain": ({}, {"domain": "example.net"}),
+    "mode": ({}, {"mode": "macvlan"}),
+    "rail_modes": ({}, {"rail_modes": {1: "host-device"}}),
+    "vfs": ({}, {"vfs": 4}),
+    "nic_qos": ({}, {"nic_qos": "operator"}),
+    "pod_routes": ({}, {"pod_routes": "by-source"}),
+    "namespace": ({}, {"namespace": "training"}),
+    "operator_namespace": ({}, {"operator_namespace": "network"}),
+    "operator_version": ({}, {"operator_version": "26.4.0"}),
+    "image_registry": ({}, {"image_registry": "registry.example.net/mellanox"}),
+    "resource_prefix": ({}, {"resource_prefix": "nvidia-dgx-h100"}),
+    "resource": ({}, {"resource": "nic{rail}"}),
+    "network": ({}, {"network": "nic{rail}"}),
+    "gpu_resource": ({}, {"gpu_resource": "example.com/gpu"}),
+    "label_prefix": ({}, {"label_prefix": "example.com"}),
+    "scheduler": ({}, {"scheduler": "volcano"}),
+    "queue": ({}, {"queue": "batch"}),
+}
+ELSEWHERE = {"image": "jobs of acceptance"}
+
+
+def test_every_field_has_a_change() -> None:
+    assert {*FIELDS, *ELSEWHERE} == set(KubernetesIntent.model_fields)
+
+
+@pytest.mark.parametrize("field", FIELDS)
+def test_every_field_changes_a_file(field: str) -> None:
+    changes, settings = FIELDS[field]
+    assert files(fabric(changes)) != files(fabric(changes, **settings))
+
+
+def test_a_rack_is_a_label() -> None:
+    labels = {one["metadata"]["name"]: one["metadata"]["labels"] for one in nodes(fabric(RACKS))}
+    assert [labels[name].get("fabric.netkit/rack") for name in ("gpu01", "gpu02")] == ["a1", None]
+
+
+def nodes(built: Fabric) -> list[Manifest]:
+    return manifests.objects_of(files(built), ["Node"])
+
+
+def test_names_of_nodes_are_lower_case() -> None:
+    built = fabric({"names": {"host": "GPU{number:02}"}})
+    assert [one["metadata"]["name"] for one in nodes(built)] == ["gpu01", "gpu02", "gpu05", "gpu06"]
+    (pool, _) = manifests.objects_of(files(built), ["CIDRPool"])
+    assert [one["nodeName"] for one in pool["spec"]["staticAllocations"]] == ["gpu01", "gpu02", "gpu05", "gpu06"]
+
+
+def test_the_operator_gets_the_values_that_netkits_own_files_set() -> None:
+    built = fabric({"adaptive_routing": True}, nic_qos="operator")
+    own = nic_qos(built.lossless, is_adaptive=True)
+    (policy,) = manifests.objects_of(files(built), ["NicConfigurationTemplate"])
+    template = policy["spec"]["template"]
+    qos = template["roceOptimized"]["qos"]
+    assert qos == {
+        "trust": "dscp",
+        "pfc": ",".join(pair.partition(":")[2] for pair in own.pfc.split()),
+        "tos": own.tos,
+        "ecn": {"enabled": True, "priority": own.priority},
+        "pauseFrames": {"enabled": False},
+    }
+    firmware = {one["name"]: one["value"] for one in template["rawNvConfig"]}
+    # linkType is this setting.
+    assert firmware | {"LINK_TYPE_P1": "2"} == {one.key: one.value for one in nv_settings(built)}
+    assert (template["linkType"], template["numVfs"]) == ("Ethernet", 8)
+
+
+@pytest.mark.parametrize("backend", ["netplan", "networkd"])
+def test_either_netkit_or_the_operator_sets_up_the_nics_of_a_host(backend: str) -> None:
+    hosts = {"hosts": {"backend": backend}}
+    kept, left = (fabric(hosts, unit="1", nic_qos=owner) for owner in ("netkit", "operator"))
+    before, after = ({one.device: one.files for one in render(built, built.hosts, ENGINE)} for built in (kept, left))
+    gone = {"netkit-nic-qos", "netkit-nic-qos@.service", "mlxconfig.conf"}
+    for name in ("gpu01", "gpu02"):
+        assert set(before[name]) - set(after[name]) == gone
+        assert [file for file, text in after[name].items() if "nic-qos" in text or "mlxconfig" in text] == []
+        changed = {file for file in after[name] if after[name][file] != before[name][file]}
+        assert changed == {"70-netkit-rails.rules", "install.txt"}
+        assert 'NAME="$env{NETKIT_RAIL}"\n' in after[name]["70-netkit-rails.rules"]
+    # Hosts of another unit are no nodes.
+    assert {name: after[name] for name in ("gpu05", "gpu06")} == {name: before[name] for name in ("gpu05", "gpu06")}
+
+
+REFUSED: list[tuple[dict[str, Any], dict[str, Any], str, str, str]] = [
+    (
+        {},
+        {"network": "Rail{rail}"},
+        "network",
+        "names of networks are lower-case in Kubernetes",
+        "write it in lower case",
+    ),
+    (
+        {"lossless": {"roce": {"dscp": [34]}}},
+        {"nic_qos": "operator"},
+        "nic_qos",
+        "the operator leaves NICs their own map, in which DSCP 34 has priority 4, not 3",
+        "use DSCPs from 24 to 31, or use nic_qos: netkit",
+    ),
+    (
+        {},
+        {"mode": "spectrum-x", "resource": "nic{rail}"},
+        "resource",
+        "with mode spectrum-x, network and resource of a rail have one name",
+        "write rail{rail} here too",
+    ),
+    (
+        {},
+        {"mode": "spectrum-x", "pod_routes": "by-source"},
+        "pod_routes",
+        "with mode spectrum-x, routes of pods are in the main table",
+        "use pod_routes: main, or another mode",
+    ),
+    (
+        {"lossless": {"roce": {"priority": 4, "dscp": [34]}}},
+        {"mode": "spectrum-x"},
+        "mode",
+        "mode spectrum-x marks RoCE data with DSCP 24, which is not lossless here",
+        "add 24 to lossless.roce.dscp, or use another mode",
+    ),
+]
+
+
+@pytest.mark.parametrize(("changes", "settings", "key", "message", "remedy"), REFUSED)
+def test_what_an_operator_cannot_do_is_refused(
+    changes: dict[str, Any], settings: dict[str, Any], key: str, message: str, remedy: str
+) -> None:
+    with pytest.raises(DesignError) as refused:
+        fabric(changes, **settings)
+    assert str(refused.value) == f"clusters.kubernetes.{key}: {message}; {remedy}"
