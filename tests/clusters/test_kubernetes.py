@@ -162,7 +162,7 @@ FIELDS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "scheduler": ({}, {"scheduler": "volcano"}),
     "queue": ({}, {"queue": "batch"}),
 }
-ELSEWHERE = {"image": "jobs of acceptance"}
+ELSEWHERE = {"image": "jobs of acceptance", "steering": "netkit check --steer"}
 
 
 def test_every_field_has_a_change() -> None:
