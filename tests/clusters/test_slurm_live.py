@@ -10,10 +10,10 @@ import yaml
 from netkit.design import Fabric
 from netkit.plan.slurm_running import SlurmDifference, differences, parse_nodes, parse_topology
 from netkit.render.hostlist import fold
-from tests import intents
+from tests import documents, intents
 from tests.clusters.slurm_daemon import Controller, controller, needs_slurmctld
 from tests.clusters.slurm_scenes import FULL, SHAPES, built, cluster_of, files_of
-from tests.command import run
+from tests.command import ROOT, run
 
 pytestmark = needs_slurmctld
 
@@ -130,6 +130,15 @@ def test_what_runs_is_compared_with_the_design(running: tuple[str, Fabric, Contr
         slurm.ask(
             "scontrol", "update", f"nodename={name}", f"availablefeatures={features}", f"activefeatures={features}"
         )
+
+
+def test_slurm_takes_the_files_and_the_job_of_the_page(tmp_path: Path) -> None:
+    documents.run(ROOT / "docs" / "slurm.md", tmp_path)
+    files = {file.name: file.read_text(encoding="utf-8") for file in (tmp_path / "out" / "slurm").iterdir()}
+    with controller(files) as slurm:
+        assert slurm.ask("scontrol", "show", "topology").count("SwitchName=") == 3
+        done = slurm.run("sbatch", "--test-only", "--partition=gpu", str(tmp_path / "job.sbatch"))
+        assert (done.returncode, "on nodes gpu-u01-[01-02],gpu-u02-[01-02] in" in done.stderr) == (0, True), done.stderr
 
 
 def test_odd_names_and_long_lines_are_taken() -> None:

@@ -1,0 +1,10 @@
+"""The page about Slurm: its commands that need no cluster work."""
+
+from pathlib import Path
+
+from tests import documents
+from tests.command import ROOT
+
+
+def test_the_page_is_true(tmp_path: Path) -> None:
+    documents.run(ROOT / "docs" / "slurm.md", tmp_path)
