@@ -1,39 +1,36 @@
 """Acceptance: nccl-tests, perftest and iperf3 reach the bandwidth and latency of the design."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
+from itertools import chain
 from statistics import median
 
-from netkit.design import Fabric
-from netkit.facts.snapshot import Collective, Stream, Trial
+from netkit.facts.snapshot import Stream, Trial
 from netkit.judge import PASSED, CheckContext, Finding, fabric_check, fail, skip, warn
-from netkit.judge.trial import contests, distance, line_gbps, place_of, slowest_gbps
+from netkit.judge.straggler import NicFinder, Place, Stragglers, TrialSpeed, locate, speeds
+from netkit.judge.trial import (
+    COLLECTIVE,
+    LEAST_TRANSFER_BYTES,
+    LOAD,
+    RING,
+    TRANSFER,
+    Measured,
+    contests,
+    distance,
+    line_gbps,
+    measured,
+    place_of,
+)
 
-COLLECTIVE, TRANSFER, LOAD = "nccl-tests", "perftest", "iperf3"
-LEAST_BYTES = 2**30
-"""Of a collective; smaller messages measure latency."""
-LEAST_TRANSFER_BYTES = 2**15
 FEWEST = 4
 """Runs over one distance, to say what is usual."""
-RING = ("", "all_reduce_perf", "all_gather_perf", "reduce_scatter_perf")
-"""Collectives that reach the rate of the network; for others no number is known to be too low."""
 NONE = "no results of acceptance runs: give files with --results"
-SLOW_RAIL = "find the slow rail with NCCL_TESTS_SPLIT='MOD 8' or ib_write_bw along each rail; netkit check"
-
-
-@dataclass(frozen=True)
-class Measured:
-    """The largest message of a collective over several hosts, and what the NICs it used can carry."""
-
-    trial: Trial
-    row: Collective
-    gbytes_s: float
-    line_gbytes_s: float
-
-    @property
-    def hosts(self) -> int:
-        return len(self.trial.ends)
+SLOW_RAIL = "see acceptance.stragglers; if it names none, measure with netkit acceptance run, or emit and run a job"
+SLOW_LINK = "netkit check host optics links pfc for both ends of its cable; then PCIe width, ACS and the GPU next to it"
+SLOW_HOST = "netkit check host; then IOMMU, ACS, CPU governor and NIC firmware"
+SLOW_PATH = "netkit check load routes optics for the uplinks of both leaves"
+UNSETTLED = "measure again with netkit acceptance run --tool perftest, which runs every NIC with two others"
+MOST_NAMED = 8
 
 
 @fabric_check(layer="application")
@@ -73,7 +70,7 @@ def collectives(context: CheckContext) -> Iterator[Finding]:
                 "test the GPUs and NICs",
                 **_about(trial),
             )
-        found = _measured(context.fabric, trial)
+        found = measured(context.fabric, trial)
         if isinstance(found, str):
             yield skip("", f"{_title(context, trial)}: {found}")
         elif found.gbytes_s > found.line_gbytes_s:
@@ -101,15 +98,17 @@ def _judged(context: CheckContext, found: Measured) -> Finding:
 def scaling(context: CheckContext) -> Iterator[Finding]:
     """Collectives over many hosts are about as fast as over few.
 
-    Runs of one test and message size are compared with the one over the fewest hosts. If bandwidth falls with the
-    number of hosts, suspect the spines. See `netkit check load.balance load.adaptive-routing`.
+    Runs of one test and message size are compared with the one over the fewest hosts; of several over as many hosts the
+    fastest counts, and `acceptance.stragglers` judges the others. If bandwidth falls with the number of hosts, suspect
+    the spines. See `netkit check load.balance load.adaptive-routing`.
     """
     groups: dict[tuple[str, int, int], dict[int, Measured]] = {}
     for trial in _of(context, COLLECTIVE):
-        found = _measured(context.fabric, trial)
+        found = measured(context.fabric, trial)
         if not isinstance(found, str):
             key = trial.test, found.row.size_bytes, trial.ranks // max(1, found.hosts * trial.groups)
-            groups.setdefault(key, {}).setdefault(found.hosts, found)
+            runs = groups.setdefault(key, {})
+            runs[found.hosts] = max(runs.get(found.hosts, found), found, key=lambda run: run.gbytes_s)
     for (test, _, _), runs in groups.items():
         few, *many = (runs[hosts] for hosts in sorted(runs))
         if not many:
@@ -128,6 +127,66 @@ def _scaled(context: CheckContext, few: Measured, many: Measured) -> Finding:
     )
     verdict = fail if percent < limits.scaling_fail_percent else warn
     return verdict("", text, "netkit check load links routes", cause=f"{many.trial.test} scaling", **_about(many.trial))
+
+
+@fabric_check(layer="application")
+def stragglers(context: CheckContext) -> Iterator[Finding]:
+    """No NIC slows down the runs that it takes part in.
+
+    A run that is fast clears every NIC it used; a slow one holds a NIC that is slow. So halves of the hosts on each
+    rail, and pairs of hosts, name the node, the rail and the NIC, and by the design the port of the leaf. If the runs
+    leave several NICs possible, the finding lists them. Two hosts that are slow with each other only have a slow path
+    between their leaves. A run that fails counts as slow.
+    """
+    runs, finder = tuple(speeds(context.fabric, context.snapshot.trials, context.limits)), NicFinder(context.fabric)
+    found = locate(runs)
+    yield from (PASSED for run in runs if not run.is_slow)
+    yield from _slow_nics(context, found)
+    for suspects in found.unsettled:
+        places = [finder.places[address] for address in suspects]
+        hosts = {host.name for host, _ in places}
+        text = f"one or more of {len(suspects)} NICs are slow, and no run tells which: {_listed(places)}"
+        yield fail("", text, UNSETTLED, device=hosts.pop() if len(hosts) == 1 else "", cause="stragglers")
+    yield from (_slow_path(finder, run) for run in found.paths)
+    for address in sorted(found.hidden):
+        host, nic = finder.places[address]
+        yield skip(nic.interface, "ran only together with slow NICs: repair those, and measure again", device=host.name)
+
+
+def _slow_nics(context: CheckContext, found: Stragglers) -> Iterator[Finding]:
+    """Yield a finding for each slow NIC, or one for a host whose NICs are all slow."""
+    for host in context.fabric.hosts:
+        runs = {nic: found.slow[nic.address] for nic in host.nics if nic.address in found.slow}
+        if len(runs) == len(host.nics) > 1:
+            text = f"all {len(runs)} rail NICs of {host.name} are slow: {_slowness(chain(*runs.values()))}"
+            yield fail("", text, SLOW_HOST, device=host.name)
+            continue
+        for nic, slow in runs.items():
+            about = f"{host.name}:{nic.interface} (rail {nic.rail}, {nic.rdma}) is slow"
+            text = f"{about}: {_slowness(slow)}; its link ends at {nic.leaf} {nic.leaf_port}"
+            yield fail(nic.interface, text, SLOW_LINK, device=host.name)
+
+
+def _slow_path(finder: NicFinder, run: TrialSpeed) -> Finding:
+    leaves = sorted({finder.places[address][1].leaf for address in run.nics})
+    text = (
+        f"{' and '.join(run.trial.ends)}: {run.percent:.0f} % of line rate with each other, "
+        f"and each is fast with others: the path between {' and '.join(leaves)}"
+    )
+    return warn("", text, SLOW_PATH, cause=f"path {' '.join(leaves)}", touches=leaves)
+
+
+def _slowness(with_it: Iterable[TrialSpeed]) -> str:
+    runs = set(with_it)
+    best = max(runs, key=lambda run: run.percent)
+    count = f"{len(runs)} runs" if len(runs) > 1 else "a run"
+    return f"{best.percent:.0f} % of line rate at best in {count} with it, {best.usual:.0f} % without"
+
+
+def _listed(places: Sequence[Place]) -> str:
+    names = sorted(f"{host.name}:{nic.interface} ({nic.leaf} {nic.leaf_port})" for host, nic in places)
+    more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
+    return f"{', '.join(names[:MOST_NAMED])}{more}"
 
 
 @fabric_check(layer="application")
@@ -227,18 +286,6 @@ def _weight(context: CheckContext, priorities: Mapping[int, float]) -> float:
 
 def _of(context: CheckContext, tool: str) -> Iterator[Trial]:
     yield from (trial for trial in context.snapshot.trials if trial.tool == tool and not trial.failure)
-
-
-def _measured(fabric: Fabric, trial: Trial) -> Measured | str:
-    """Return the largest message of a run, or why it does not measure the network."""
-    rows = [row for row in trial.collectives if row.bus_gbytes_s is not None]
-    if len(trial.ends) < 2:
-        return "ran on one host only"
-    if not rows or rows[-1].size_bytes < LEAST_BYTES:
-        return "its largest message is too small to fill the links"
-    used = max(1, trial.ranks // (len(trial.ends) * trial.groups)) if trial.ranks else len(fabric.rails)
-    line = min(used, len(fabric.rails)) * slowest_gbps(fabric) / 8
-    return Measured(trial, rows[-1], rows[-1].bus_gbytes_s or 0.0, line)
 
 
 def _title(context: CheckContext, trial: Trial) -> str:

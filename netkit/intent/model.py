@@ -475,6 +475,9 @@ class Thresholds(Strict):
         90, ge=0, le=100, description="bus bandwidth over many hosts, of that over the fewest"
     )
     scaling_fail_percent: float = Field(75, ge=0, le=100, description="the same")
+    straggler_percent: float = Field(
+        85, ge=0, le=100, description="bandwidth of a run, of the fastest of its kind; a slower one holds a slow NIC"
+    )
     line_rate_warn_percent: float = Field(97, ge=0, le=100, description="RDMA bandwidth, of the rate of the NIC")
     line_rate_fail_percent: float = Field(95, ge=0, le=100, description="the same")
     rdma_outlier_us: float = Field(

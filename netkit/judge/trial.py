@@ -1,10 +1,44 @@
 """The ends of an acceptance run in the design, the rate of their NICs, and which runs compete."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from netkit.design import Fabric, Host, Nic
 from netkit.design.nic_distance import nic_distance
-from netkit.facts.snapshot import Stream, Trial
+from netkit.facts.snapshot import Collective, Stream, Trial
+
+COLLECTIVE, TRANSFER, LOAD = "nccl-tests", "perftest", "iperf3"
+LEAST_BYTES = 2**30
+"""Of a collective; smaller messages measure latency."""
+LEAST_TRANSFER_BYTES = 2**15
+RING = ("", "all_reduce_perf", "all_gather_perf", "reduce_scatter_perf")
+"""Collectives that reach the rate of the network; for others no number is known to be too low."""
+
+
+@dataclass(frozen=True)
+class Measured:
+    """The largest message of a collective over several hosts, and what the NICs it used can carry."""
+
+    trial: Trial
+    row: Collective
+    gbytes_s: float
+    line_gbytes_s: float
+
+    @property
+    def hosts(self) -> int:
+        return len(self.trial.ends)
+
+
+def measured(fabric: Fabric, trial: Trial) -> Measured | str:
+    """Return the largest message of a run, or why it does not measure the network."""
+    rows = [row for row in trial.collectives if row.bus_gbytes_s is not None]
+    if len(trial.ends) < 2:
+        return "ran on one host only"
+    if not rows or rows[-1].size_bytes < LEAST_BYTES:
+        return "its largest message is too small to fill the links"
+    used = max(1, trial.ranks // (len(trial.ends) * trial.groups)) if trial.ranks else len(fabric.rails)
+    line = min(used, len(fabric.rails)) * slowest_gbps(fabric) / 8
+    return Measured(trial, rows[-1], rows[-1].bus_gbytes_s or 0.0, line)
 
 
 def slowest_gbps(fabric: Fabric) -> int:

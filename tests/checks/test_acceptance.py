@@ -206,6 +206,7 @@ def test_thresholds_are_those_of_the_intent() -> None:
         "busbw_warn_percent": 30,
         "busbw_fail_percent": 20,
         "scaling_warn_percent": 50,
+        "straggler_percent": 40,
         "line_rate_warn_percent": 50,
     }
     assert said(given(*runs, **lenient), "acceptance") == []

@@ -26,7 +26,7 @@ def test_results_alone_are_judged_without_a_device(place: tuple[Path, Path]) -> 
     fabric, _ = place
     done = run("check", "acceptance", "--fabric", fabric, "--results", GOOD)
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.startswith("small: clean: 2 things examined on 0 of 0 devices by 6 checks")
+    assert done.stdout.startswith("small: clean: 3 things examined on 0 of 0 devices by 7 checks")
 
 
 def test_what_failed_is_told_with_tool_hosts_and_time(place: tuple[Path, Path]) -> None:
