@@ -14,7 +14,7 @@ from netkit.judge.trial import (
     LOAD,
     RING,
     TRANSFER,
-    Measured,
+    CollectiveRate,
     contests,
     distance,
     line_gbps,
@@ -80,7 +80,7 @@ def collectives(context: CheckContext) -> Iterator[Finding]:
             yield _judged(context, found)
 
 
-def _judged(context: CheckContext, found: Measured) -> Finding:
+def _judged(context: CheckContext, found: CollectiveRate) -> Finding:
     limits, percent = context.limits, 100 * found.gbytes_s / found.line_gbytes_s
     if percent >= limits.busbw_warn_percent:
         return PASSED
@@ -102,7 +102,7 @@ def scaling(context: CheckContext) -> Iterator[Finding]:
     fastest counts, and `acceptance.stragglers` judges the others. If bandwidth falls with the number of hosts, suspect
     the spines. See `netkit check load.balance load.adaptive-routing`.
     """
-    groups: dict[tuple[str, int, int], dict[int, Measured]] = {}
+    groups: dict[tuple[str, int, int], dict[int, CollectiveRate]] = {}
     for trial in _of(context, COLLECTIVE):
         found = measured(context.fabric, trial)
         if not isinstance(found, str):
@@ -116,7 +116,7 @@ def scaling(context: CheckContext) -> Iterator[Finding]:
         yield from (_scaled(context, few, found) for found in many)
 
 
-def _scaled(context: CheckContext, few: Measured, many: Measured) -> Finding:
+def _scaled(context: CheckContext, few: CollectiveRate, many: CollectiveRate) -> Finding:
     limits, usual = context.limits, min(few.gbytes_s, few.line_gbytes_s)
     percent = 100 * many.gbytes_s / usual if usual else 100.0
     if percent >= limits.scaling_warn_percent:

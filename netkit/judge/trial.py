@@ -16,7 +16,7 @@ RING = ("", "all_reduce_perf", "all_gather_perf", "reduce_scatter_perf")
 
 
 @dataclass(frozen=True)
-class Measured:
+class CollectiveRate:
     """The largest message of a collective over several hosts, and what the NICs it used can carry."""
 
     trial: Trial
@@ -29,7 +29,7 @@ class Measured:
         return len(self.trial.ends)
 
 
-def measured(fabric: Fabric, trial: Trial) -> Measured | str:
+def measured(fabric: Fabric, trial: Trial) -> CollectiveRate | str:
     """Return the largest message of a run, or why it does not measure the network."""
     rows = [row for row in trial.collectives if row.bus_gbytes_s is not None]
     if len(trial.ends) < 2:
@@ -38,7 +38,7 @@ def measured(fabric: Fabric, trial: Trial) -> Measured | str:
         return "its largest message is too small to fill the links"
     used = max(1, trial.ranks // (len(trial.ends) * trial.groups)) if trial.ranks else len(fabric.rails)
     line = min(used, len(fabric.rails)) * slowest_gbps(fabric) / 8
-    return Measured(trial, rows[-1], rows[-1].bus_gbytes_s or 0.0, line)
+    return CollectiveRate(trial, rows[-1], rows[-1].bus_gbytes_s or 0.0, line)
 
 
 def slowest_gbps(fabric: Fabric) -> int:
