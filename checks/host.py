@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator, Mapping
 
+from netkit.design.clusters import operated
 from netkit.design.traffic import LosslessProfile
 from netkit.facts import Absent
 from netkit.facts.host import HostFacts, NicFacts
@@ -12,6 +13,7 @@ from netkit.platforms import PLATFORMS
 
 DEPLOY = "netkit plan shows whether it is configured so; netkit deploy fixes it"
 AT_BOOT = "run /usr/local/sbin/netkit-nic-qos; netkit deploy installs its service"
+BESIDE_OPERATOR = "force it with mlxreg at each boot: the operator that sets up this NIC does not"
 LOSSES = "netkit check load optics pfc for this NIC and those it talks to"
 AGAIN: Mapping[str, str] = {
     "local_ack_timeout": "answers that never came",
@@ -194,15 +196,17 @@ def adaptive_routing(context: CheckContext, device: DeviceContext) -> Iterator[F
     """A NIC asks for adaptive routing of all its packets where its leaf routes so.
 
     Else its flows stay on one path each, beside those that spread: its rail is slow while spines have room. The
-    register that forces it is cleared by every reset; the service netkit-nic-qos sets it at each boot.
+    register that forces it is cleared by every reset; the service netkit-nic-qos sets it at each boot, unless `nic_qos`
+    gives the NICs to the operator of a cluster.
     """
+    remedy = BESIDE_OPERATOR if device.name in operated(context.fabric) else AT_BOOT
     for name, nic in _cards(device):
         if not context.fabric.switch(device.nics[name].leaf).adaptive_routing:
             continue
         if nic.is_adaptive_routing_forced is None:
             yield skip(name, "whether adaptive routing is forced (ROCE_ACCL) was not read; mlxreg shows it")
         elif not nic.is_adaptive_routing_forced:
-            yield warn(name, "adaptive routing is not forced (ROCE_ACCL), while its leaf routes adaptively", AT_BOOT)
+            yield warn(name, "adaptive routing is not forced (ROCE_ACCL), while its leaf routes adaptively", remedy)
         else:
             yield PASSED
 

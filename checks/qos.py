@@ -4,12 +4,14 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from netkit.design import Port
+from netkit.design.clusters import operated
 from netkit.design.traffic import Headroom, LosslessProfile
 from netkit.facts import Absent
 from netkit.facts.qos import PortQos
 from netkit.judge import PASSED, CheckContext, DeviceContext, Finding, device_check, fabric_check, fail, skip
 
 PLAN = "netkit plan shows whether it is configured so; netkit deploy fixes it"
+OPERATOR = "see what the NicDevice of this NIC reports: the operator of the host's cluster sets it"
 ON_OFF: Mapping[bool | None, str] = {True: "on", False: "off"}
 SENDING = "sending pauses is {} here, respecting them {} on {}"
 RESPECTING = "respecting pauses is {} here, sending them {} on {}"
@@ -103,7 +105,8 @@ def nic(context: CheckContext, device: DeviceContext) -> Iterator[Finding]:
     """Every NIC trusts, maps, pauses, schedules, marks and answers as the intent says.
 
     Firmware updates and driver reloads restore defaults: RoCE then uses an unprotected class, or CNPs leave with a DSCP
-    that no switch knows. `netkit deploy` sets them again.
+    that no switch knows. `netkit deploy` sets them again; with `nic_qos: operator` the operator of the host's
+    cluster does, which has no setting for scheduling: that is not compared then.
     """
     found = device.facts.qos
     if isinstance(found, Absent):
@@ -114,8 +117,10 @@ def nic(context: CheckContext, device: DeviceContext) -> Iterator[Finding]:
             yield skip(name, "the host does not show the QoS of this NIC")
         else:
             profile = context.fabric.lossless
-            found_now = (*_common(profile, qos), *_classes(profile, qos), *_answers(profile, qos))
-            yield from _judged(name, found_now)
+            is_operated = device.name in operated(context.fabric)
+            scheduled = () if is_operated else _classes(profile, qos)
+            found_now = (*_common(profile, qos), *scheduled, *_answers(profile, qos))
+            yield from _judged(name, found_now, OPERATOR if is_operated else PLAN)
 
 
 @fabric_check(layer="qos", needs=["qos"], follows=["qos.switch", "qos.nic"])
@@ -201,7 +206,7 @@ def _dscps(profile: LosslessProfile) -> tuple[int, ...]:
     return profile.data_dscp, profile.cnp_dscp
 
 
-def _judged(name: str, aspects: tuple[Aspect, ...]) -> Iterator[Finding]:
+def _judged(name: str, aspects: tuple[Aspect, ...], remedy: str = PLAN) -> Iterator[Finding]:
     """Yield a verdict on each reported aspect; if there is none, the port is skipped."""
     known = [aspect for aspect in aspects if aspect.found is not None]
     if not known:
@@ -210,7 +215,7 @@ def _judged(name: str, aspects: tuple[Aspect, ...]) -> Iterator[Finding]:
         if aspect.is_right:
             yield PASSED
         else:
-            yield fail(name, f"{aspect.name} is {_text(aspect.found)}, not {_text(aspect.wanted)}", PLAN)
+            yield fail(name, f"{aspect.name} is {_text(aspect.found)}, not {_text(aspect.wanted)}", remedy)
 
 
 def _text(value: object) -> str:

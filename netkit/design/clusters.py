@@ -327,6 +327,15 @@ def notes(intent: Intent) -> Iterator[Problem]:
             ("clusters", "slurm", "cpus"),
             severity="warning",
         )
+    kubernetes = intent.clusters.kubernetes
+    if kubernetes and kubernetes.nic_qos == "operator":
+        more = ", and none that forces adaptive routing on NICs" if intent.adaptive_routing else ""
+        yield Problem(
+            f"the operator has no setting for the shares of traffic classes{more}",
+            "set them at each boot by other means, or use nic_qos: netkit",
+            ("clusters", "kubernetes", "nic_qos"),
+            severity="warning",
+        )
 
 
 def _of_operator(fabric: "Fabric", cluster: KubernetesIntent) -> Iterator[Problem]:

@@ -196,6 +196,17 @@ def test_a_nic_that_schedules_or_buffers_otherwise_is_told(changed: PortQos, tex
     assert text in texts(both(nic=changed), "qos.nic")
 
 
+def test_a_nic_that_an_operator_sets_up_is_compared_with_what_it_can_set() -> None:
+    clusters = {"kubernetes": {"nic_qos": "operator"}}
+    ceilings = {"units": 4, "hosts_per_unit": 4, "spines": 4, "addresses_per_nic": 9}
+    wrong = replace(NIC, weights={0: 50, 3: 50}, strict=frozenset(), trust="pcp")
+    seen = observation("gpu01", Facts(qos={"rail0": wrong}))
+    found = results(scene(fabric(clusters=clusters, ceilings=ceilings), seen), "qos.nic")["gpu01"].findings
+    (one,) = (one for one in found if one.verdict is Verdict.FAIL)
+    assert one.text == "trust is pcp, not dscp"
+    assert one.remedy == "see what the NicDevice of this NIC reports: the operator of the host's cluster sets it"
+
+
 def test_a_nic_that_schedules_and_buffers_as_intended_is_well() -> None:
     scheduled = replace(NIC, weights={0: 10, 3: 90}, strict=frozenset({6}))
     apart = replace(scheduled, priority_to_buffer={**dict.fromkeys(range(8), 0), 3: 1})
