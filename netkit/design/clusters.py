@@ -329,9 +329,13 @@ def notes(intent: Intent) -> Iterator[Problem]:
         )
     kubernetes = intent.clusters.kubernetes
     if kubernetes and kubernetes.nic_qos == "operator":
-        more = ", and none that forces adaptive routing on NICs" if intent.adaptive_routing else ""
+        lacking = ["the shares of traffic classes"]
+        if not sets_ecn(kubernetes):
+            lacking.append("ECN and global pause (26.7 has)")
+        if intent.adaptive_routing:
+            lacking.append("forcing adaptive routing on NICs")
         yield Problem(
-            f"the operator has no setting for the shares of traffic classes{more}",
+            f"the operator has no setting for {', for '.join(lacking)}",
             "set them at each boot by other means, or use nic_qos: netkit",
             ("clusters", "kubernetes", "nic_qos"),
             severity="warning",
@@ -403,6 +407,11 @@ def node_labels(fabric: "Fabric", cluster: KubernetesIntent, host: "Host") -> di
     return {f"{cluster.label_prefix}/{key}": value for key, value in labels.items()} | {
         rail_label(cluster, nic.rail): "true" for nic in host.nics
     }
+
+
+def sets_ecn(cluster: KubernetesIntent) -> bool:
+    """Whether the NIC configuration operator has fields for ECN and global pause."""
+    return version_key(cluster.operator_version) >= (26, 7)
 
 
 def operated(fabric: "Fabric") -> frozenset[str]:

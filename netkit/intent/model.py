@@ -212,7 +212,7 @@ class KubernetesIntent(ClusterIntent):
     )
     namespace: Namespace = Field("default", description="of networks, queues and jobs")
     operator_namespace: Namespace = Field("nvidia-network-operator", description="of policies and address pools")
-    operator_version: Version = Field("26.1.0", description="of the NVIDIA Network Operator, whose images are used")
+    operator_version: Version = Field("26.4.1", description="of the NVIDIA Network Operator, whose images are used")
     image_registry: Image = Field("nvcr.io/nvidia/mellanox", description="where the operator's images are")
     resource_prefix: LabelPrefix = Field("nvidia.com", description="prefix of the resource of a rail")
     resource: Annotated[str, name_pattern("rail")] = Field("rail{rail}", description="resource of a rail, with {rail}")

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, get_args
 
-from netkit.design.clusters import ClusterNode, KubernetesCluster, PodRail, index_in, node_labels
+from netkit.design.clusters import ClusterNode, KubernetesCluster, PodRail, index_in, node_labels, sets_ecn
 from netkit.design.fabric import Fabric, Host
 from netkit.intent.model import RailMode
 from netkit.platforms.linux.view_nic import PRIORITIES, Setting, nccl_settings, nv_settings
@@ -15,7 +15,7 @@ from netkit.render.artifact import Artifact
 POD_INTERFACE = "eth0"
 """The interface of a pod's own network."""
 HOST_DEVICE_PREFIX = "nvidia.com"
-"""HostDeviceNetwork has no other prefix of resources."""
+"""HostDeviceNetwork has no other prefix of resources; neither has it, nor MacvlanNetwork, meta plugins before 26.7."""
 BY_LINK_TYPE = "LINK_TYPE_P1"
 """The firmware setting that a NicConfigurationTemplate has a field for."""
 CPUS_PER_NODE, MEMORY_PER_NODE_TI = 1024, 64
@@ -40,7 +40,8 @@ class NicConfiguration:
     pci: tuple[str, ...]
     pfc: str
     tos: int
-    priority: int
+    ecn_priority: int | None
+    """None: the operator has no fields for ECN and global pause, and leaves them on and off, as drivers do."""
     firmware: tuple[Setting, ...]
 
 
@@ -62,6 +63,15 @@ class PodSubnet:
 
 
 @dataclass(frozen=True, slots=True)
+class NetworkAttachment:
+    """A network with a CNI configuration of its own, and the resource that goes with it, if any."""
+
+    name: str
+    resource: str | None
+    config: str
+
+
+@dataclass(frozen=True, slots=True)
 class Quota:
     """How much of a resource a queue may use."""
 
@@ -75,7 +85,6 @@ class HyperNodeView:
 
     name: str
     tier: int
-    tier_name: str
     labels: Mapping[str, str]
     parts: tuple[str, ...]
 
@@ -95,8 +104,6 @@ def artifacts(fabric: Fabric, cluster: KubernetesCluster) -> Iterator[Artifact]:
         "host": nodes[0].host,
         "vendor": nodes[0].host.model.nic_pci_id.partition(":")[0],
         "sriov": modes["sriov"],
-        "host_devices": modes["host-device"],
-        "macvlans": modes["macvlan"],
         "spectrum_x": modes["spectrum-x"],
         "pool_type": "cidrpool" if fabric.attachment == "p2p" else "ippool",
         "meta_plugins": '{"type": "sbr"}' if settings.pod_routes == "by-source" else "",
@@ -106,11 +113,7 @@ def artifacts(fabric: Fabric, cluster: KubernetesCluster) -> Iterator[Artifact]:
     if modes["sriov"]:
         yield Artifact("sriov.yaml", "kubernetes/sriov.yaml.j2", context)
     yield Artifact("pools.yaml", "kubernetes/pools.yaml.j2", {**context, **_pools(cluster)})
-    yield Artifact(
-        "networks.yaml",
-        "kubernetes/networks.yaml.j2",
-        {**context, "is_shared_prefix": settings.resource_prefix == HOST_DEVICE_PREFIX},
-    )
+    yield Artifact("networks.yaml", "kubernetes/networks.yaml.j2", {**context, **_networks(cluster, context)})
     yield _queues(fabric, cluster, context)
     yield Artifact(
         "nccl.yaml", "kubernetes/nccl.yaml.j2", {**context, "nccl": tuple(_nccl(fabric, cluster, nodes[0].host))}
@@ -125,6 +128,43 @@ def _pools(cluster: KubernetesCluster) -> dict[str, Any]:
         "host_index": index_in(link.prefix, link.host_address),
         "subnets": tuple(PodSubnet(rail, rail.links[0].prefix, rail.links[0].gateway) for rail in cluster.rails),
     }
+
+
+def _networks(cluster: KubernetesCluster, context: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the rails whose networks an operator makes, and the networks that its objects have no fields for."""
+    settings = cluster.settings
+    is_plain = settings.pod_routes == "main"
+    host_devices = [rail for rail in cluster.rails if rail.mode == "host-device"]
+    macvlans = [rail for rail in cluster.rails if rail.mode == "macvlan"]
+    has_objects = is_plain and settings.resource_prefix == HOST_DEVICE_PREFIX
+    attachments = [
+        *(() if has_objects else (_host_device(rail, cluster, context) for rail in host_devices)),
+        *(() if is_plain else (_macvlan(rail, context) for rail in macvlans)),
+    ]
+    return {
+        "host_devices": tuple(host_devices) if has_objects else (),
+        "macvlans": tuple(macvlans) if is_plain else (),
+        "attachments": tuple(attachments),
+    }
+
+
+def _host_device(rail: PodRail, cluster: KubernetesCluster, context: Mapping[str, Any]) -> NetworkAttachment:
+    resource = f"{cluster.settings.resource_prefix}/{rail.resource}"
+    return NetworkAttachment(rail.network, resource, _cni(rail, {"type": "host-device"}, context))
+
+
+def _macvlan(rail: PodRail, context: Mapping[str, Any]) -> NetworkAttachment:
+    plugin = {"type": "macvlan", "master": rail.interface, "mode": "bridge", "mtu": context["host"].mtu_bytes}
+    return NetworkAttachment(rail.network, None, _cni(rail, plugin, context))
+
+
+def _cni(rail: PodRail, plugin: Mapping[str, Any], context: Mapping[str, Any]) -> str:
+    """Build the CNI configuration of a network."""
+    ipam = {"type": "nv-ipam", "poolName": rail.network, "poolType": context["pool_type"]}
+    meta = [json.loads(context["meta_plugins"])] if context["meta_plugins"] else []
+    return json.dumps(
+        {"cniVersion": "0.3.1", "name": rail.network, "plugins": [{**plugin, "ipam": ipam}, *meta]}, indent=2
+    )
 
 
 def _policy(fabric: Fabric, cluster: KubernetesCluster) -> dict[str, Any]:
@@ -182,7 +222,7 @@ def _configurations(fabric: Fabric, cluster: KubernetesCluster) -> Iterator[NicC
             pci=tuple(pci for pci, own in vfs.items() if own == count),
             pfc=pauses,
             tos=lossless.tos,
-            priority=lossless.roce.priority,
+            ecn_priority=lossless.roce.priority if sets_ecn(cluster.settings) else None,
             firmware=tuple(one for one in nv_settings(fabric) if one.key != BY_LINK_TYPE),
         )
 
@@ -221,15 +261,15 @@ def _hyper_nodes(fabric: Fabric, cluster: KubernetesCluster) -> Iterator[HyperNo
     found = {_unit_label(fabric, cluster, node): node.host.pod for node in cluster.nodes}
     for unit in found:
         labels = {f"{prefix}/fabric": fabric.name, f"{prefix}/unit": unit}
-        yield HyperNodeView(f"{queue}-unit-{unit}", 1, "unit", labels, ())
+        yield HyperNodeView(f"{queue}-unit-{unit}", 1, labels, ())
     names = [f"{queue}-unit-{unit}" for unit in found]
     if fabric.topology == "three-tier":
         pods = sorted(set(found.values()))
         for pod in pods:
             parts = tuple(f"{queue}-unit-{unit}" for unit, own in found.items() if own == pod)
-            yield HyperNodeView(f"{queue}-pod-{pod}", 2, "pod", {}, parts)
+            yield HyperNodeView(f"{queue}-pod-{pod}", 2, {}, parts)
         names = [f"{queue}-pod-{pod}" for pod in pods]
-    yield HyperNodeView(queue, 3 if fabric.topology == "three-tier" else 2, "fabric", {}, tuple(names))
+    yield HyperNodeView(queue, 3 if fabric.topology == "three-tier" else 2, {}, tuple(names))
 
 
 def _unit_label(fabric: Fabric, cluster: KubernetesCluster, node: ClusterNode) -> str:

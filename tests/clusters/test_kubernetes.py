@@ -24,7 +24,7 @@ from tests.conftest import Golden
 
 ENGINE = Engine()
 CRDS = os.environ.get("NETKIT_CRDS")
-"""A folder with the CRDs of the operators, as their repositories hold them."""
+"""A folder with the CRDs of the operators, as their repositories hold them; of 26.7 or later for all variants."""
 THREE_TIERS = {
     "topology": "three-tier",
     "ceilings": {"pods": 2, "cores": 2},
@@ -36,6 +36,7 @@ THREE_TIERS = {
     "cables": {"core": {"media": "800G-2xDR4", "length_m": 40}},
     "names": {"spine": "spine{number:02}", "core": "core{number:02}"},
 }
+OLDEST_WITH_ECN = "26.7.0"
 MODES = ("sriov", "host-device", "macvlan", "spectrum-x")
 
 
@@ -56,6 +57,7 @@ def variants() -> Iterator[tuple[str, dict[str, Any], dict[str, Any]]]:
         if mode != "spectrum-x":
             yield f"{mode}-{attachment}-by-source", changes, {"mode": mode, "pod_routes": "by-source"}
         yield f"{mode}-{attachment}-operator", changes, {"mode": mode, "nic_qos": "operator"}
+    yield "operator-26.7", {}, {"nic_qos": "operator", "operator_version": OLDEST_WITH_ECN}
     yield "mixed", {}, {"rail_modes": {1: "macvlan"}, "nic_qos": "operator"}
     yield "prefix", {}, {"mode": "host-device", "resource_prefix": "example.com", "pod_routes": "by-source"}
     yield "three-tier", THREE_TIERS, {}
@@ -131,7 +133,9 @@ def test_every_file_is_as_it_was(name: str, golden: Golden) -> None:
         golden(f"clusters/kubernetes-{name}/{file}", text)
 
 
-@pytest.mark.parametrize("name", ["host-device-p2p", "macvlan-p2p", "spectrum-x-vlan", "prefix"])
+@pytest.mark.parametrize(
+    "name", ["host-device-p2p", "macvlan-p2p", "macvlan-vlan-by-source", "spectrum-x-vlan", "prefix"]
+)
 def test_networks_and_policies_of_each_mode_are_as_they_were(name: str, golden: Golden) -> None:
     changes, settings = VARIANTS[name]
     found = files(fabric(changes, **settings))
@@ -152,7 +156,7 @@ FIELDS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "pod_routes": ({}, {"pod_routes": "by-source"}),
     "namespace": ({}, {"namespace": "training"}),
     "operator_namespace": ({}, {"operator_namespace": "network"}),
-    "operator_version": ({}, {"operator_version": "26.4.0"}),
+    "operator_version": ({}, {"operator_version": "26.7.0"}),
     "image_registry": ({}, {"image_registry": "registry.example.net/mellanox"}),
     "resource_prefix": ({}, {"resource_prefix": "nvidia-dgx-h100"}),
     "resource": ({}, {"resource": "nic{rail}"}),
@@ -192,7 +196,7 @@ def test_names_of_nodes_are_lower_case() -> None:
 
 
 def test_the_operator_gets_the_values_that_netkits_own_files_set() -> None:
-    built = fabric({"adaptive_routing": True}, nic_qos="operator")
+    built = fabric({"adaptive_routing": True}, nic_qos="operator", operator_version=OLDEST_WITH_ECN)
     own = nic_qos(built.lossless, is_adaptive=True)
     (policy,) = manifests.objects_of(files(built), ["NicConfigurationTemplate"])
     template = policy["spec"]["template"]
@@ -204,6 +208,11 @@ def test_the_operator_gets_the_values_that_netkits_own_files_set() -> None:
         "ecn": {"enabled": True, "priority": own.priority},
         "pauseFrames": {"enabled": False},
     }
+    older = fabric({"adaptive_routing": True}, nic_qos="operator")
+    (before,) = manifests.objects_of(files(older), ["NicConfigurationTemplate"])
+    kept = {key: qos[key] for key in ("trust", "pfc", "tos")}
+    assert before["spec"]["template"]["roceOptimized"] == {"enabled": True, "qos": kept}
+    assert before["spec"]["template"]["rawNvConfig"] == template["rawNvConfig"]
     firmware = {one["name"]: one["value"] for one in template["rawNvConfig"]}
     # linkType is this setting.
     assert firmware | {"LINK_TYPE_P1": "2"} == {one.key: one.value for one in nv_settings(built)}
