@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 KINDS = tuple(Clusters.model_fields)
 BLOCKS, UNEQUAL_BLOCKS = (23, 11), (24, 5)
 """The first releases of Slurm with topology/block, and with blocks of different sizes."""
+OLDEST_OPERATOR, WITH_ECN = (26, 4), (26, 7)
+"""The first releases of the NVIDIA Network Operator with NicNodePolicy, and with fields for ECN and global pause."""
 RESERVED = {"all", "default"}
 """Names of nodes and partitions that Slurm reads as keywords."""
 
@@ -280,6 +282,11 @@ def _of_kubernetes(fabric: "Fabric", intent: Intent, cluster: KubernetesIntent) 
             f"set ceilings.addresses_per_nic: {wanted} (which renumbers), or lower vfs",
             (*path, "vfs" if "vfs" in cluster.model_fields_set else "mode"),
         )
+    if version_key(cluster.operator_version) < OLDEST_OPERATOR:
+        message = (
+            f"the operator of release {cluster.operator_version} does not know all objects and fields that are rendered"
+        )
+        yield Problem(message, "use 26.4 or later", (*path, "operator_version"))
     if cluster.network != cluster.network.lower():
         yield Problem("names of networks are lower-case in Kubernetes", "write it in lower case", (*path, "network"))
     if cluster.nic_qos == "operator":
@@ -411,7 +418,7 @@ def node_labels(fabric: "Fabric", cluster: KubernetesIntent, host: "Host") -> di
 
 def sets_ecn(cluster: KubernetesIntent) -> bool:
     """Whether the NIC configuration operator has fields for ECN and global pause."""
-    return version_key(cluster.operator_version) >= (26, 7)
+    return version_key(cluster.operator_version) >= WITH_ECN
 
 
 def operated(fabric: "Fabric") -> frozenset[str]:

@@ -238,6 +238,13 @@ def test_either_netkit_or_the_operator_sets_up_the_nics_of_a_host(backend: str) 
 REFUSED: list[tuple[dict[str, Any], dict[str, Any], str, str, str]] = [
     (
         {},
+        {"operator_version": "26.1.2"},
+        "operator_version",
+        "the operator of release 26.1.2 does not know all objects and fields that are rendered",
+        "use 26.4 or later",
+    ),
+    (
+        {},
         {"network": "Rail{rail}"},
         "network",
         "names of networks are lower-case in Kubernetes",
@@ -281,3 +288,16 @@ def test_what_an_operator_cannot_do_is_refused(
     with pytest.raises(DesignError) as refused:
         fabric(changes, **settings)
     assert str(refused.value) == f"clusters.kubernetes.{key}: {message}; {remedy}"
+
+
+def test_what_an_operator_leaves_to_others_is_warned_of() -> None:
+    def warnings(**settings: Any) -> list[str]:
+        built = fabric({"adaptive_routing": True}, **settings)
+        return [str(note) for note in built.notes if note.path[:1] == ("clusters",)]
+
+    remedy = "set them at each boot by other means, or use nic_qos: netkit"
+    head = "clusters.kubernetes.nic_qos: the operator has no setting for the shares of traffic classes"
+    forced = "for forcing adaptive routing on NICs"
+    assert warnings(nic_qos="operator") == [f"{head}, for ECN and global pause (26.7 has), {forced}; {remedy}"]
+    assert warnings(nic_qos="operator", operator_version=OLDEST_WITH_ECN) == [f"{head}, {forced}; {remedy}"]
+    assert warnings() == []
