@@ -68,7 +68,7 @@ def run(request: CheckRequest) -> int:
     with past(storing, checking.project) as earlier:
         silenced = silencing(checking.project, earlier, known)
         deadline = _deadline(request, storing)
-        checking = replace(checking, deadline=deadline)
+        checking = replace(checking, deadline=deadline, cluster=request.cluster)
         with deadline:
             scene = checking.context(checks, earlier, request.results, _measuring(request, checking))
         judged = judged_of(scene, checks, deadline.judging(), silenced)

@@ -13,6 +13,7 @@ from netkit.project.against import RUNNING, at_revision, between, of_running
 from netkit.project.planning import from_devices, from_files
 from netkit.project.project import Project
 from netkit.report import intent_diff
+from netkit.report.cluster_diff import cluster_json, cluster_text
 from netkit.report.intent_diff import NO_PROOF, ProofNotes
 from netkit.report.plan_markdown import markdown
 from netkit.report.plan_text import text
@@ -25,6 +26,7 @@ SHIFT_FORMATS = {
     "markdown": intent_diff.intent_diff_markdown,
     "json": intent_diff.intent_diff_json,
 }
+CLUSTER_FORMATS = {"text": cluster_text, "json": cluster_json}
 UNREACHED, PENDING = 4, 2
 REVISION = "git:"
 
@@ -40,6 +42,8 @@ def run(request: PlanRequest) -> int:
         raise UsageError(Problem(what, "use it with --against git:REVISION, without --limit"))
     if request.against:
         return _against(request)
+    if request.cluster is not None:
+        return _cluster(request, request.cluster)
     project = open_project(request.folder, request.lab)
     warn(project)
     found = _live(project, request.limit, request.running)
@@ -47,6 +51,25 @@ def run(request: PlanRequest) -> int:
         write_named(request.out, planning.write(found))
     sys.stdout.write(FORMATS[request.output](found))
     return exit_code(found, detailed=request.is_detailed)
+
+
+def _cluster(request: PlanRequest, source: Path) -> int:
+    """Print what applying the rendered files would change in a running cluster; no device is read."""
+    from netkit.project.cluster import cluster_diff  # noqa: PLC0415 (most plans need no cluster)
+
+    if request.output not in CLUSTER_FORMATS:
+        what = f"--cluster cannot be printed as {request.output}"
+        raise UsageError(Problem(what, f"use {' or '.join(CLUSTER_FORMATS)}"))
+    if request.limit or request.running is not None or request.out is not None:
+        what = "--cluster compares the cluster alone"
+        raise UsageError(Problem(what, "drop --limit, --running and --out"))
+    project = open_project(request.folder, request.lab)
+    warn(project)
+    diff, unread = cluster_diff(project, source)
+    sys.stdout.write(CLUSTER_FORMATS[request.output](diff, unread))
+    if unread:
+        return UNREACHED
+    return PENDING if request.is_detailed and diff else 0
 
 
 def _against(request: PlanRequest) -> int:

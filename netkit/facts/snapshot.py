@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from netkit.facts.cluster import ClusterFacts
 from netkit.facts.counter import Sample
 from netkit.facts.device import Facts
 
@@ -107,3 +108,5 @@ class Snapshot:
     """Drift between running and intended configuration, as a plan file; empty if it was not read."""
     trials: tuple[Trial, ...] = ()
     """Results of acceptance runs, if provided."""
+    cluster: ClusterFacts | None = None
+    """What a Kubernetes cluster on the hosts was seen to have; None if none was read."""

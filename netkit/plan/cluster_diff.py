@@ -1,6 +1,7 @@
 """What a change of the intent alters for clusters: objects and lines of their files, and who is touched."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -74,6 +75,41 @@ def compare_cluster(kind: str, before: Files, after: Files, nodes: Sequence[str]
     return _of_slurm(old, new) if kind == "slurm" else _of_kubernetes(kind, old, new, nodes)
 
 
+def rendered_kinds(files: Files) -> Mapping[str, int]:
+    """Count the rendered objects by kind."""
+    return Counter(kind for kind, _, _ in _objects(files))
+
+
+def compare_running(
+    live: Iterable[Mapping[str, Any]], files: Files, nodes: Sequence[str], unread: Collection[str] = ()
+) -> ClusterDiff | None:
+    """Compare the objects that a Kubernetes cluster runs with rendered files; None if it has all of their values.
+
+    Values that only the cluster has are its own: defaults, status, labels and objects of others.
+    """
+    running = {_key(one): one for one in live}
+    changes: dict[Key, ObjectChange] = {}
+    for key, wanted in sorted(_objects(files).items()):
+        known = running.get(key)
+        if key[0] in unread:
+            continue
+        if known is None:
+            changes[key] = ObjectChange(_title(key), "added")
+        elif values := tuple(value_changes(_shared(known, wanted), wanted)):
+            changes[key] = ObjectChange(_title(key), "changed", values)
+    return _with_nodes("kubernetes", changes, nodes) if changes else None
+
+
+def _shared(known: Any, wanted: Any) -> Any:
+    """Return the part of a live value that a rendered one has too; numbers and quantities are compared as text."""
+    if isinstance(known, dict) and isinstance(wanted, dict):
+        return {key: _shared(known[key], value) for key, value in wanted.items() if key in known}
+    if isinstance(known, list) and isinstance(wanted, list):
+        old, new = _by_name(known), _by_name(wanted)
+        return [_shared(value, new[name]) if name in new else value for name, value in old.items()]
+    return wanted if str(known) == str(wanted) else known
+
+
 def nodes_of(clusters: Iterable[Cluster], kind: str) -> tuple[str, ...]:
     """Return the names of the nodes of a cluster of this kind."""
     return tuple(node.name for cluster in clusters if cluster.kind == kind for node in cluster.nodes)
@@ -88,6 +124,10 @@ def _of_kubernetes(kind: str, before: Files, after: Files, nodes: Sequence[str])
             changes[key] = ObjectChange(_title(key), "added" if key in new else "removed")
         elif values:
             changes[key] = ObjectChange(_title(key), "changed", values)
+    return _with_nodes(kind, changes, nodes)
+
+
+def _with_nodes(kind: str, changes: Mapping[Key, ObjectChange], nodes: Sequence[str]) -> ClusterDiff:
     drained = nodes if any(key[0] in DRAINED for key in changes) else ()
     restarted: set[str] = set()
     for key, change in changes.items():
@@ -101,9 +141,13 @@ def _objects(files: Files) -> dict[Key, Mapping[str, Any]]:
     for text in files.values():
         for one in yaml.load_all(text, yaml.CSafeLoader):
             if isinstance(one, dict):
-                metadata = one.get("metadata") or {}
-                found[(str(one.get("kind")), str(metadata.get("namespace", "")), str(metadata.get("name")))] = one
+                found[_key(one)] = one
     return found
+
+
+def _key(one: Mapping[str, Any]) -> Key:
+    metadata = one.get("metadata") or {}
+    return str(one.get("kind")), str(metadata.get("namespace", "")), str(metadata.get("name"))
 
 
 def _title(key: Key) -> str:

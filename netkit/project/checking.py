@@ -13,13 +13,14 @@ from netkit.facts.snapshot import Trial
 from netkit.judge import Check, CheckContext
 from netkit.observe import CollectOptions
 from netkit.project import trials
+from netkit.project.cluster import cluster_facts
 from netkit.project.deadline import NEVER, Deadline
 from netkit.project.fleet import fleet
 from netkit.project.observing import Looking, look
 from netkit.project.past import Past
 from netkit.project.project import Project
 
-ACCEPTANCE = "acceptance."
+ACCEPTANCE, CLUSTER = "acceptance.", "cluster."
 DRIFT = "drift"
 PROBES = "probes"
 NO_PAST = Past()
@@ -37,6 +38,8 @@ class Checking:
     source: str = ""
     """Where facts of switches come from; empty: as access.yaml says."""
     deadline: Deadline = NEVER
+    cluster: Path | None = None
+    """A kubeconfig, or saved objects."""
 
     @classmethod
     def of(
@@ -80,13 +83,16 @@ class Checking:
         results: Sequence[Path] = (),
         measured: Callable[[], tuple[Trial, ...]] = tuple,
     ) -> CheckContext:
-        """Collect facts and results of acceptance runs; with acceptance checks alone no device is read."""
+        """Collect facts and results of acceptance runs; checks of these or of the cluster alone read no device."""
         results_read = (*trials.read(results), *measured())
-        if self.snapshot is None and all(check.name.startswith(ACCEPTANCE) for check in checks):
-            empty = Snapshot(self.project.fabric.name, time.time(), {}, trials=results_read)
+        has_cluster = self.cluster is not None and any(check.name.startswith(CLUSTER) for check in checks)
+        cluster = cluster_facts(self.project, self.cluster) if has_cluster and self.cluster else None
+        if self.snapshot is None and all(check.name.startswith((ACCEPTANCE, CLUSTER)) for check in checks):
+            empty = Snapshot(self.project.fabric.name, time.time(), {}, cluster=cluster, trials=results_read)
             return CheckContext(self.project.fabric, empty, self.project.intent.thresholds, names=frozenset())
         scene = self.scene(checks, past)
-        return replace(scene, snapshot=trials.added(scene.snapshot, results_read))
+        found = replace(scene.snapshot, cluster=cluster) if cluster else scene.snapshot
+        return replace(scene, snapshot=trials.added(found, results_read))
 
     def _collect(self, checks: Sequence[Check] | None, past: Past) -> Snapshot:
         has_drift = checks is None or any(check.name.startswith(f"{DRIFT}.") for check in checks)

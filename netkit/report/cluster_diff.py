@@ -1,6 +1,8 @@
 """The changes of a cluster as text: objects with their values, and who is touched."""
 
-from collections.abc import Iterator
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict
 
 from netkit.plan.cluster_diff import ClusterDiff, ObjectChange, ValueChange
 from netkit.report.plan_view import counted, listed
@@ -50,3 +52,20 @@ def _value(value: ValueChange) -> Iterator[str]:
         yield f"      {value.path}: {value.before} → {value.after}"
     else:
         yield f"    {'-' if value.before else '+'} {value.path}: {value.before or value.after}"
+
+
+def cluster_text(diff: ClusterDiff | None, unread: Mapping[str, str]) -> str:
+    """Format the difference between a running cluster and what is rendered."""
+    lines = (
+        [*(line.removeprefix("  ") for line in cluster_lines(diff))] if diff else ["the cluster runs what is rendered"]
+    )
+    lines += [f"not compared: {kind}: {why}" for kind, why in unread.items()]
+    return "".join(f"{line}\n" for line in lines)
+
+
+def cluster_json(diff: ClusterDiff | None, unread: Mapping[str, str]) -> str:
+    """Format the same as JSON."""
+    return (
+        json.dumps({"diff": asdict(diff) if diff else None, "unread": dict(unread)}, indent=1, ensure_ascii=False)
+        + "\n"
+    )

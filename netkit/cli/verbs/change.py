@@ -10,6 +10,7 @@ from netkit.cli.running import run as _run
 from netkit.cli.verbs import complete
 from netkit.cli.verbs.options import (
     Busy,
+    Cluster,
     ConfirmWithin,
     Disruptive,
     Fabric,
@@ -47,6 +48,7 @@ def plan(
             "--against", help="For a pull request: git:REVISION (no device is asked), or running.", metavar="X"
         ),
     ] = "",
+    cluster: Cluster = None,
     prove: Annotated[
         bool, typer.Option("--prove", help="With git:REVISION: roll the change in a lab, and say what traffic sees.")
     ] = False,
@@ -67,6 +69,7 @@ def plan(
         output=output,
         is_detailed=detailed,
         against=against,
+        cluster=cluster,
         has_proof=prove,
         most_devices=prove_devices,
         within_s=prove_within,

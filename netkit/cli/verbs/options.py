@@ -19,6 +19,10 @@ Limit = Annotated[
     ),
 ]
 PlanFormat = Annotated[str, typer.Option("--format", help="text, markdown or json.", metavar="FORMAT")]
+Cluster = Annotated[
+    Path | None,
+    typer.Option("--cluster", help="A kubeconfig, or the output of kubectl get -o json.", metavar="FILE"),
+]
 Lab = Annotated[
     str,
     typer.Option(

@@ -9,6 +9,7 @@ from netkit.cli.requests import CheckRequest, ReportRequest, WatchRequest
 from netkit.cli.running import run as _run
 from netkit.cli.verbs import complete
 from netkit.cli.verbs.options import (
+    Cluster,
     Fabric,
     Facts,
     Keep,
@@ -67,6 +68,7 @@ def check(
             "--compare", help="What changed between two snapshots, or two stored runs.", metavar="BEFORE AFTER"
         ),
     ] = None,
+    cluster: Cluster = None,
     steer: Annotated[
         str, typer.Option("--steer", help="kubernetes or slurm: keep new jobs off bad nodes.", metavar="CLUSTER")
     ] = "",
@@ -101,6 +103,7 @@ def check(
         is_notifying=notify,
         deadline=deadline,
         lists=lists,
+        cluster=cluster,
         steered=steer,
         is_applied=apply,
         compared=compare,

@@ -1,0 +1,103 @@
+"""Cluster: what runs on the nodes agrees with the fabric: objects as rendered, and pods on the right rails."""
+
+from collections.abc import Iterator, Mapping
+from ipaddress import IPv4Address, IPv4Network
+
+from netkit.design.clusters import KubernetesCluster, PodLink, PodRail
+from netkit.facts.cluster import ClusterFacts, Pod, PodNic
+from netkit.judge import PASSED, CheckContext, Finding, fabric_check, fail, skip
+
+NOT_READ = "no cluster was read: give --cluster"
+MOST_SHOWN = 3
+RESTART = "delete the pod, once the networks are as rendered: netkit check cluster.objects"
+APPLY = "netkit plan --cluster shows the difference; apply the rendered files"
+
+
+@fabric_check(layer="qos", follows=[])
+def objects(context: CheckContext) -> Iterator[Finding]:
+    """The objects of the cluster are those that the intent renders to.
+
+    An object is missing, or somebody changed a value of it. Render, and apply the file again; a change that is to stay
+    belongs in the intent.
+    """
+    facts = context.snapshot.cluster
+    if facts is None:
+        yield skip("", NOT_READ)
+        return
+    for one in facts.drift:
+        if one.is_missing:
+            yield fail(one.name, "does not exist", APPLY)
+        else:
+            more = f" and {len(one.values) - MOST_SHOWN} more" if len(one.values) > MOST_SHOWN else ""
+            yield fail(one.name, f"differs: {', '.join(one.values[:MOST_SHOWN])}{more}", APPLY)
+    yield from [PASSED] * (facts.compared - len(facts.drift))
+    for kind, why in facts.unread.items():
+        yield skip(kind, f"was not read: {why}")
+
+
+@fabric_check(layer="application", follows=["cluster.objects"])
+def pods(context: CheckContext) -> Iterator[Finding]:
+    """Every pod has an interface on each rail that it asks for, with the right device and an address of its node.
+
+    Without it, RDMA fails only when the first queue pair connects, and the job hangs. Delete the pod once the networks
+    and pools are as rendered.
+    """
+    facts, cluster = context.snapshot.cluster, _kubernetes(context)
+    if facts is None or cluster is None:
+        yield skip("", NOT_READ if cluster else "the fabric has no Kubernetes cluster")
+        return
+    rails = {f"{cluster.settings.namespace}/{rail.network}": rail for rail in cluster.rails}
+    names = {node.name: node.host.name for node in cluster.nodes}
+    taken = {link.host_address: link.node for rail in cluster.rails for link in rail.links}
+    for pod in facts.pods:
+        if pod.node not in names:
+            yield skip(pod.name, f"runs on {pod.node or 'no node'}, which is not in the fabric")
+            continue
+        for network in pod.wanted:
+            yield _on_rail(facts, pod, network, rails[network], names[pod.node], taken)
+
+
+def _kubernetes(context: CheckContext) -> KubernetesCluster | None:
+    return next((one for one in context.fabric.clusters if isinstance(one, KubernetesCluster)), None)
+
+
+def _on_rail(facts: ClusterFacts, pod: Pod, network: str, rail: PodRail, host: str, taken: dict[str, str]) -> Finding:
+    """Judge one interface of a pod; `taken` collects the owner of each address."""
+    nic = next((nic for nic in pod.nics if nic.network == network), None)
+    link = next((link for link in rail.links if link.node == pod.node), None)
+    wrong, remedy = "", RESTART
+    if nic is None:
+        wrong = f"has no interface on the rail, though it asks for {network}"
+    elif link is None:
+        wrong, remedy = f"{pod.node} has no NIC on this rail", "change the networks of the pod"
+    elif not (wrong := _wrong_device(facts, pod, nic, rail)):
+        wrong, remedy = _wrong_addresses(nic, pod, link, taken), "see the pools: netkit check cluster.objects"
+    return fail(f"{pod.name} {rail.network}", wrong, remedy, device=host) if wrong else PASSED
+
+
+def _wrong_addresses(nic: PodNic, pod: Pod, link: PodLink, taken: dict[str, str]) -> str:
+    for address in nic.addresses:
+        if wrong := _wrong_address(address, link):
+            return wrong
+        if (owner := taken.setdefault(address, pod.name)) != pod.name:
+            return f"has {address}, as {owner} has"
+    return "" if nic.addresses else "has no address"
+
+
+def _wrong_device(facts: ClusterFacts, pod: Pod, nic: PodNic, rail: PodRail) -> str:
+    """Return how the device behind an interface is wrong; empty if it is right, or not reported."""
+    functions: Mapping[str, str] = facts.virtual.get(pod.node, {})
+    if not nic.pci or (rail.mode == "sriov" and nic.pci not in functions):
+        return ""
+    behind = functions.get(nic.pci, nic.pci)
+    return "" if behind == rail.pci else f"is on {nic.pci} of the NIC {behind}, not on that of the rail, {rail.pci}"
+
+
+def _wrong_address(address: str, link: PodLink) -> str:
+    try:
+        known = IPv4Address(address)
+    except ValueError:
+        return f"has {address}, which is no IPv4 address"
+    if known not in IPv4Network(link.prefix):
+        return f"has {address}, outside {link.prefix} of {link.node}"
+    return f"has {address}, the address of the gateway" if address == link.gateway else ""

@@ -1,0 +1,52 @@
+"""The observed state of a Kubernetes cluster: objects, and the NICs of pods on rails."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True)
+class PodNic:
+    """An interface of a pod, as Multus reports it."""
+
+    network: str
+    interface: str
+    addresses: tuple[str, ...] = ()
+    pci: str = ""
+    """Of the device behind it; empty if it is not reported."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pod:
+    """A pod that runs and asks for networks of rails."""
+
+    name: str
+    """Namespace and name."""
+    node: str
+    wanted: tuple[str, ...] = ()
+    """The networks that it asks for."""
+    nics: tuple[PodNic, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectDrift:
+    """An object that is missing, or differs from what is rendered."""
+
+    name: str
+    is_missing: bool = False
+    values: tuple[str, ...] = ()
+    """`path: before → after`."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterFacts:
+    """What a cluster was seen to have."""
+
+    kind: str
+    drift: tuple[ObjectDrift, ...] = ()
+    compared: int = 0
+    """How many rendered objects were compared."""
+    pods: tuple[Pod, ...] = ()
+    virtual: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    """Node → PCI address of a virtual function → that of its NIC."""
+    unread: Mapping[str, str] = field(default_factory=dict)
+    """Kinds that could not be read, and why."""

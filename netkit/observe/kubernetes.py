@@ -1,0 +1,222 @@
+"""Read a Kubernetes cluster: from saved JSON of kubectl, or with the official client. Nothing is changed."""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from netkit.errors import CheckError, Problem
+from netkit.facts.cluster import Pod, PodNic
+
+Object = Mapping[str, Any]
+NETWORKS, STATUS = "k8s.v1.cni.cncf.io/networks", "k8s.v1.cni.cncf.io/network-status"
+MOST_BYTES = 512 * 1024 * 1024
+PATHS: Mapping[str, str] = {
+    "Node": "/api/v1/nodes",
+    "Pod": "/api/v1/pods",
+    "ConfigMap": "/api/v1/configmaps",
+    "NicClusterPolicy": "/apis/mellanox.com/v1alpha1/nicclusterpolicies",
+    "HostDeviceNetwork": "/apis/mellanox.com/v1alpha1/hostdevicenetworks",
+    "MacvlanNetwork": "/apis/mellanox.com/v1alpha1/macvlannetworks",
+    "NicConfigurationTemplate": "/apis/configuration.net.nvidia.com/v1alpha1/nicconfigurationtemplates",
+    "NicInterfaceNameTemplate": "/apis/configuration.net.nvidia.com/v1alpha1/nicinterfacenametemplates",
+    "SriovNetworkNodePolicy": "/apis/sriovnetwork.openshift.io/v1/sriovnetworknodepolicies",
+    "SriovNetworkNodeState": "/apis/sriovnetwork.openshift.io/v1/sriovnetworknodestates",
+    "SriovNetwork": "/apis/sriovnetwork.openshift.io/v1/sriovnetworks",
+    "SriovNetworkPoolConfig": "/apis/sriovnetwork.openshift.io/v1/sriovnetworkpoolconfigs",
+    "NetworkAttachmentDefinition": "/apis/k8s.cni.cncf.io/v1/network-attachment-definitions",
+    "CIDRPool": "/apis/nv-ipam.nvidia.com/v1alpha1/cidrpools",
+    "IPPool": "/apis/nv-ipam.nvidia.com/v1alpha1/ippools",
+    "SpectrumXRailPoolConfig": "/apis/spectrumx.nvidia.com/v1alpha2/spectrumxrailpoolconfigs",
+    "Topology": "/apis/kueue.x-k8s.io/v1beta2/topologies",
+    "ResourceFlavor": "/apis/kueue.x-k8s.io/v1beta2/resourceflavors",
+    "ClusterQueue": "/apis/kueue.x-k8s.io/v1beta2/clusterqueues",
+    "LocalQueue": "/apis/kueue.x-k8s.io/v1beta2/localqueues",
+    "HyperNode": "/apis/topology.volcano.sh/v1alpha1/hypernodes",
+    "Queue": "/apis/scheduling.volcano.sh/v1beta1/queues",
+}
+"""Where each kind is listed, in all namespaces."""
+ALWAYS = ("Pod", "SriovNetworkNodeState")
+"""Kinds that are read to judge pods."""
+NOT_FOUND, UNKNOWN = 404, "the cluster does not know this kind"
+PAGE = 500
+TIMEOUT_S = 30
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterReading:
+    """The objects of a cluster, and the kinds that could not be read."""
+
+    objects: Sequence[Object] = ()
+    unread: Mapping[str, str] = field(default_factory=dict)
+
+
+def read_cluster(file: Path, kinds: Iterable[str]) -> ClusterReading:
+    """Read objects from a file: what `kubectl get -o json` printed, or a kubeconfig, whose cluster is asked."""
+    documents = _documents(file)
+    if len(documents) == 1 and documents[0].get("kind") == "Config" and "clusters" in documents[0]:
+        return _asked(file, dict.fromkeys((*kinds, *ALWAYS)))
+    found = tuple(one for document in documents for one in _items(document))
+    if not found:
+        raise CheckError(Problem("holds no object of Kubernetes", _REMEDY, file=str(file)))
+    return ClusterReading(found)
+
+
+_REMEDY = "save what kubectl get KINDS -A -o json prints, or name a kubeconfig"
+
+
+def _documents(file: Path) -> Sequence[dict[str, Any]]:
+    try:
+        if file.stat().st_size > MOST_BYTES:
+            raise CheckError(Problem(f"has more than {MOST_BYTES:,} bytes", _REMEDY, file=str(file)))
+        text = file.read_text(encoding="utf-8")
+    except OSError as error:
+        raise CheckError(
+            Problem(f"cannot be read: {(error.strerror or '').lower()}", _REMEDY, file=str(file))
+        ) from None
+    except ValueError:
+        raise CheckError(Problem("is not text", _REMEDY, file=str(file))) from None
+    try:
+        is_json = text.lstrip()[:1] in {"{", "["}
+        found = [json.loads(text)] if is_json else list(yaml.load_all(text, yaml.CSafeLoader))
+    except (ValueError, yaml.YAMLError, RecursionError):
+        raise CheckError(Problem("is neither JSON nor YAML", _REMEDY, file=str(file))) from None
+    return [one for one in found if isinstance(one, dict)]
+
+
+def _items(document: dict[str, Any]) -> Iterator[Object]:
+    items = document.get("items")
+    if isinstance(items, list):
+        # A list of one kind leaves the kind of its items out.
+        kind = str(document.get("kind", "")).removesuffix("List")
+        for item in items:
+            if isinstance(item, dict):
+                yield item if "kind" in item else {**item, "kind": kind}
+    elif "kind" in document and isinstance(document.get("metadata"), dict):
+        yield document
+
+
+def _asked(file: Path, kinds: Iterable[str]) -> ClusterReading:
+    try:
+        from kubernetes import config  # noqa: PLC0415 (an extra, and slow to import)
+        from kubernetes.client.exceptions import ApiException  # noqa: PLC0415 (see above)
+        from urllib3.exceptions import HTTPError  # noqa: PLC0415 (see above)
+    except ImportError:
+        remedy = 'pip install "netkit-fabric[kubernetes]", or save what kubectl get -o json prints'
+        raise CheckError(Problem("asking a cluster needs the Kubernetes client", remedy)) from None
+    try:
+        api = config.new_client_from_config(str(file))  # type: ignore[no-untyped-call]
+    except Exception as error:  # the client raises many kinds, of broken YAML too
+        raise CheckError(Problem(f"is not a usable kubeconfig: {_first(error)}", _REMEDY, file=str(file))) from None
+    objects: list[Object] = []
+    unread: dict[str, str] = {}
+    with api:
+        for kind in kinds:
+            try:
+                objects += _listed(api, kind)
+            except ApiException as error:
+                unread[kind] = UNKNOWN if error.status == NOT_FOUND else f"the API server answers {error.status}"
+            except (HTTPError, OSError, ValueError) as error:
+                what = f"the API server of {file} does not answer: {_first(error)}"
+                raise CheckError(Problem(what, "check server and network, or save what kubectl prints")) from None
+    return ClusterReading(tuple(objects), unread)
+
+
+def _listed(api: Any, kind: str) -> Iterator[Object]:
+    """Yield the objects of a kind, page by page."""
+    more = ""
+    while True:
+        page = api.call_api(
+            PATHS[kind],
+            "GET",
+            query_params=[("limit", PAGE), *([("continue", more)] if more else [])],
+            header_params={"Accept": "application/json"},
+            response_type="object",
+            auth_settings=["BearerToken"],
+            _return_http_data_only=True,
+            _request_timeout=TIMEOUT_S,
+        )
+        if not isinstance(page, dict) or not isinstance(page.get("items"), list):
+            raise ValueError(f"no list of {kind}")
+        yield from _items({**page, "kind": f"{kind}List"})
+        more = (page.get("metadata") or {}).get("continue") or ""
+        if not more:
+            return
+
+
+def _first(error: Exception) -> str:
+    lines = str(error).splitlines()
+    return lines[0][:200] if lines else type(error).__name__
+
+
+def pods(objects: Iterable[Object], networks: Iterable[str]) -> Iterator[Pod]:
+    """Yield the running pods that ask for a network of a rail; `networks` are namespace and name."""
+    known = set(networks)
+    for one in objects:
+        if one.get("kind") != "Pod" or _at(one, "status", "phase") != "Running":
+            continue
+        metadata = one.get("metadata") or {}
+        annotations = metadata.get("annotations") or {}
+        namespace = str(metadata.get("namespace", ""))
+        wanted = tuple(name for name in _wanted(str(annotations.get(NETWORKS, "")), namespace) if name in known)
+        if wanted:
+            node = str(_at(one, "spec", "nodeName") or "")
+            nics = tuple(nic for nic in _nics(str(annotations.get(STATUS, ""))) if nic.network in known)
+            yield Pod(f"{namespace}/{metadata.get('name')}", node, wanted, nics)
+
+
+def _wanted(text: str, namespace: str) -> Iterator[str]:
+    """Yield the networks of an annotation, which is a list of names or JSON."""
+    if text.lstrip().startswith("["):
+        for one in _json_list(text):
+            yield f"{one.get('namespace') or namespace}/{one.get('name')}"
+        return
+    for part in filter(None, (part.strip() for part in text.split(","))):
+        name = part.partition("@")[0]
+        yield name if "/" in name else f"{namespace}/{name}"
+
+
+def _nics(text: str) -> Iterator[PodNic]:
+    for one in _json_list(text):
+        addresses = one.get("ips")
+        yield PodNic(
+            str(one.get("name", "")),
+            str(one.get("interface", "")),
+            tuple(map(str, addresses)) if isinstance(addresses, list) else (),
+            str(_at(one, "device-info", "pci", "pci-address") or ""),
+        )
+
+
+def _json_list(text: str) -> Sequence[dict[str, Any]]:
+    try:
+        found = json.loads(text) if text else []
+    except (ValueError, RecursionError):
+        return ()
+    return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else ()
+
+
+def virtual_functions(objects: Iterable[Object]) -> dict[str, dict[str, str]]:
+    """Return the NIC of each virtual function by node, as the SR-IOV operator reports it."""
+    found: dict[str, dict[str, str]] = {}
+    for one in objects:
+        if one.get("kind") != "SriovNetworkNodeState":
+            continue
+        node = str((one.get("metadata") or {}).get("name"))
+        for nic in _dicts(_at(one, "status", "interfaces")):
+            for function in _dicts(nic.get("Vfs")):
+                if function.get("pciAddress"):
+                    found.setdefault(node, {})[str(function["pciAddress"])] = str(nic.get("pciAddress", ""))
+    return found
+
+
+def _at(value: Any, *path: str) -> Any:
+    for key in path:
+        value = value.get(key) if isinstance(value, dict) else None
+    return value
+
+
+def _dicts(value: Any) -> Sequence[dict[str, Any]]:
+    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else ()
