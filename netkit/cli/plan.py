@@ -42,7 +42,7 @@ def run(request: PlanRequest) -> int:
         raise UsageError(Problem(what, "use it with --against git:REVISION, without --limit"))
     if request.against:
         return _against(request)
-    if request.cluster is not None:
+    if request.cluster:
         return _cluster(request, request.cluster)
     project = open_project(request.folder, request.lab)
     warn(project)
@@ -53,9 +53,9 @@ def run(request: PlanRequest) -> int:
     return exit_code(found, detailed=request.is_detailed)
 
 
-def _cluster(request: PlanRequest, source: Path) -> int:
+def _cluster(request: PlanRequest, source: str) -> int:
     """Print what applying the rendered files would change in a running cluster; no device is read."""
-    from netkit.project.cluster import cluster_diff  # noqa: PLC0415 (most plans need no cluster)
+    from netkit.project.cluster import compared  # noqa: PLC0415 (most plans need no cluster)
 
     if request.output not in CLUSTER_FORMATS:
         what = f"--cluster cannot be printed as {request.output}"
@@ -65,11 +65,11 @@ def _cluster(request: PlanRequest, source: Path) -> int:
         raise UsageError(Problem(what, "drop --limit, --running and --out"))
     project = open_project(request.folder, request.lab)
     warn(project)
-    diff, unread = cluster_diff(project, source)
-    sys.stdout.write(CLUSTER_FORMATS[request.output](diff, unread))
-    if unread:
+    found = compared(project, source)
+    sys.stdout.write(CLUSTER_FORMATS[request.output](found.diff, found.reading.unread))
+    if found.reading.unread:
         return UNREACHED
-    return PENDING if request.is_detailed and diff else 0
+    return PENDING if request.is_detailed and found.diff else 0
 
 
 def _against(request: PlanRequest) -> int:

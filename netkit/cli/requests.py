@@ -36,8 +36,8 @@ class CheckRequest:
     is_notifying: bool = False
     deadline: str = ""
     lists: bool = False
-    cluster: Path | None = None
-    """A kubeconfig, or what kubectl printed."""
+    cluster: str = ""
+    """A kubeconfig, what kubectl or scontrol printed, or `slurm`; empty: none is read."""
     steered: str = ""
     """The kind of the cluster to keep jobs off bad nodes of."""
     is_applied: bool = False
@@ -95,8 +95,8 @@ class PlanRequest:
     output: str = "text"
     is_detailed: bool = False
     against: str = ""
-    cluster: Path | None = None
-    """A kubeconfig, or what kubectl printed."""
+    cluster: str = ""
+    """A kubeconfig, what kubectl or scontrol printed, or `slurm`; empty: none is read."""
     has_proof: bool = False
     most_devices: int = 40
     within_s: float = 900.0

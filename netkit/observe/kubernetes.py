@@ -39,8 +39,14 @@ PATHS: Mapping[str, str] = {
     "Queue": "/apis/scheduling.volcano.sh/v1beta1/queues",
 }
 """Where each kind is listed, in all namespaces."""
-ALWAYS = ("Pod", "SriovNetworkNodeState")
-"""Kinds that are read to judge pods."""
+CORE = {
+    "Node": "list_node",
+    "Pod": "list_pod_for_all_namespaces",
+    "ConfigMap": "list_config_map_for_all_namespaces",
+}
+"""Methods of the client for kinds of Kubernetes itself."""
+OF_PODS = ("Pod", "SriovNetworkNodeState")
+"""Kinds by which pods are judged."""
 NOT_FOUND, UNKNOWN = 404, "the cluster does not know this kind"
 PAGE = 500
 TIMEOUT_S = 30
@@ -58,7 +64,7 @@ def read_cluster(file: Path, kinds: Iterable[str]) -> ClusterReading:
     """Read objects from a file: what `kubectl get -o json` printed, or a kubeconfig, whose cluster is asked."""
     documents = _documents(file)
     if len(documents) == 1 and documents[0].get("kind") == "Config" and "clusters" in documents[0]:
-        return _asked(file, dict.fromkeys((*kinds, *ALWAYS)))
+        return _asked(file, kinds)
     found = tuple(one for document in documents for one in _items(document))
     if not found:
         raise CheckError(Problem("holds no object of Kubernetes", _REMEDY, file=str(file)))
@@ -127,24 +133,24 @@ def _asked(file: Path, kinds: Iterable[str]) -> ClusterReading:
 
 def _listed(api: Any, kind: str) -> Iterator[Object]:
     """Yield the objects of a kind, page by page."""
-    more = ""
+    from kubernetes import client  # noqa: PLC0415 (an extra, and slow to import)
+
+    more: dict[str, str] = {}
     while True:
-        page = api.call_api(
-            PATHS[kind],
-            "GET",
-            query_params=[("limit", PAGE), *([("continue", more)] if more else [])],
-            header_params={"Accept": "application/json"},
-            response_type="object",
-            auth_settings=["BearerToken"],
-            _return_http_data_only=True,
-            _request_timeout=TIMEOUT_S,
-        )
+        how: dict[str, Any] = {"limit": PAGE, "_request_timeout": TIMEOUT_S, **more}
+        if kind in CORE:
+            found = getattr(client.CoreV1Api(api), CORE[kind])(**how)
+            page = api.sanitize_for_serialization(found)
+        else:
+            group, version, plural = PATHS[kind].split("/")[2:]
+            page = client.CustomObjectsApi(api).list_cluster_custom_object(group, version, plural, **how)
         if not isinstance(page, dict) or not isinstance(page.get("items"), list):
             raise ValueError(f"no list of {kind}")
         yield from _items({**page, "kind": f"{kind}List"})
-        more = (page.get("metadata") or {}).get("continue") or ""
-        if not more:
+        rest = _at(page, "metadata", "continue")
+        if not rest:
             return
+        more = {"_continue": str(rest)}
 
 
 def _first(error: Exception) -> str:

@@ -89,7 +89,8 @@ def compare_running(
     """
     running = {_key(one): one for one in live}
     changes: dict[Key, ObjectChange] = {}
-    for key, wanted in sorted(_objects(files).items()):
+    for key, whole in sorted(_objects(files).items()):
+        wanted = {name: value for name, value in whole.items() if name != "apiVersion"}  # lists leave it out
         known = running.get(key)
         if key[0] in unread:
             continue

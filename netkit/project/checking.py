@@ -38,8 +38,8 @@ class Checking:
     source: str = ""
     """Where facts of switches come from; empty: as access.yaml says."""
     deadline: Deadline = NEVER
-    cluster: Path | None = None
-    """A kubeconfig, or saved objects."""
+    cluster: str = ""
+    """A kubeconfig, what kubectl or scontrol printed, or `slurm`; empty: none is read."""
 
     @classmethod
     def of(
@@ -85,8 +85,8 @@ class Checking:
     ) -> CheckContext:
         """Collect facts and results of acceptance runs; checks of these or of the cluster alone read no device."""
         results_read = (*trials.read(results), *measured())
-        has_cluster = self.cluster is not None and any(check.name.startswith(CLUSTER) for check in checks)
-        cluster = cluster_facts(self.project, self.cluster) if has_cluster and self.cluster else None
+        has_cluster = bool(self.cluster) and any(check.name.startswith(CLUSTER) for check in checks)
+        cluster = cluster_facts(self.project, self.cluster) if has_cluster else None
         if self.snapshot is None and all(check.name.startswith((ACCEPTANCE, CLUSTER)) for check in checks):
             empty = Snapshot(self.project.fabric.name, time.time(), {}, cluster=cluster, trials=results_read)
             return CheckContext(self.project.fabric, empty, self.project.intent.thresholds, names=frozenset())

@@ -1,61 +1,123 @@
-"""Compare a running Kubernetes cluster with what the intent renders for it."""
+"""Compare a running cluster with what the intent renders for it."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TypeVar
 
-from netkit.design.clusters import KubernetesCluster
-from netkit.errors import Problem, UsageError
+from netkit.design.clusters import Cluster, KubernetesCluster, SlurmCluster
+from netkit.errors import CheckError, Problem, UsageError
 from netkit.facts.cluster import ClusterFacts, ObjectDrift
-from netkit.observe.kubernetes import PATHS, ClusterReading, pods, read_cluster, virtual_functions
-from netkit.plan.cluster_diff import ClusterDiff, compare_running, rendered_kinds
-from netkit.platforms.config import Files
+from netkit.observe.kubernetes import OF_PODS, PATHS, ClusterReading, pods, read_cluster, virtual_functions
+from netkit.plan.cluster_diff import ClusterDiff, ObjectChange, ValueChange, compare_running, rendered_kinds
+from netkit.plan.slurm_running import SlurmDifference, differences, parse_nodes, parse_topology
+from netkit.project.program import run_program
 from netkit.project.project import Project
 from netkit.project.rendering import cluster_files
 
-
-def cluster_diff(project: Project, source: Path) -> tuple[ClusterDiff | None, Mapping[str, str]]:
-    """Return what applying the rendered files would change, and the kinds that could not be read."""
-    cluster, files = _rendered(project)
-    reading = _read(files, source)
-    return _compared(cluster, files, reading), reading.unread
-
-
-def cluster_facts(project: Project, source: Path) -> ClusterFacts:
-    """Return what checks judge about a cluster."""
-    cluster, files = _rendered(project)
-    reading = _read(files, source)
-    diff = _compared(cluster, files, reading)
-    drift = tuple(
-        ObjectDrift(
-            one.name,
-            one.action == "added",
-            tuple(f"{value.path}: {value.before or 'none'} → {value.after or 'none'}" for value in one.values),
-        )
-        for one in (diff.objects if diff else ())
-    )
-    networks = [f"{cluster.settings.namespace}/{rail.network}" for rail in cluster.rails]
-    return ClusterFacts(
-        cluster.kind,
-        drift,
-        sum(count for kind, count in rendered_kinds(files).items() if kind not in reading.unread),
-        tuple(pods(reading.objects, networks)),
-        virtual_functions(reading.objects),
-        reading.unread,
-    )
+Kind = TypeVar("Kind", KubernetesCluster, SlurmCluster)
+SLURM = "slurm"
+"""As a source: scontrol on this machine."""
+OF_TOPOLOGY = ("SwitchName=", "BlockName=", "AggregatedBlock=", "No topology")
+OF_SLURM = ("NodeName=", *OF_TOPOLOGY)
+ASKED = (("scontrol", "--oneliner", "show", "nodes"), ("scontrol", "show", "topology"))
 
 
-def _rendered(project: Project) -> tuple[KubernetesCluster, Files]:
-    found = next((one for one in project.fabric.clusters if isinstance(one, KubernetesCluster)), None)
-    if found is None:
-        what = f"{project.fabric.name} has no Kubernetes cluster"
-        raise UsageError(Problem(what, "describe it under clusters in fabric.yaml"))
-    return found, cluster_files(project)[found.kind]
+@dataclass(frozen=True, slots=True)
+class ComparedCluster:
+    """A running cluster compared with its design."""
+
+    cluster: Cluster
+    diff: ClusterDiff | None
+    """What applying the rendered files would change; None: nothing."""
+    compared: int
+    reading: ClusterReading = field(default_factory=ClusterReading)
 
 
-def _read(files: Files, source: Path) -> ClusterReading:
-    return read_cluster(source, [kind for kind in rendered_kinds(files) if kind in PATHS])
-
-
-def _compared(cluster: KubernetesCluster, files: Files, reading: ClusterReading) -> ClusterDiff | None:
+def compared(project: Project, source: str, more: Sequence[str] = ()) -> ComparedCluster:
+    """Compare a cluster, read from a kubeconfig, a saved file, or for `slurm` with scontrol; also read `more` kinds."""
+    if source == SLURM and not Path(source).exists():
+        return _of_slurm(_cluster(project, SlurmCluster), _asked())
+    file = Path(source)
+    text = _beginning(file)
+    if text.startswith(OF_SLURM):
+        return _of_slurm(_cluster(project, SlurmCluster), file.read_text(encoding="utf-8", errors="replace"))
+    cluster = _cluster(project, KubernetesCluster)
+    files = cluster_files(project)[cluster.kind]
+    kinds = rendered_kinds(files)
+    reading = read_cluster(file, [*(kind for kind in kinds if kind in PATHS), *more])
     nodes = tuple(node.name for node in cluster.nodes)
-    return compare_running(reading.objects, files, nodes, unread=reading.unread)
+    diff = compare_running(reading.objects, files, nodes, unread=reading.unread)
+    return ComparedCluster(
+        cluster, diff, sum(count for kind, count in kinds.items() if kind not in reading.unread), reading
+    )
+
+
+def cluster_facts(project: Project, source: str) -> ClusterFacts:
+    """Return what checks judge about a cluster."""
+    found = compared(project, source, OF_PODS)
+    drift = tuple(map(_drift, found.diff.objects if found.diff else ()))
+    if not isinstance(found.cluster, KubernetesCluster):
+        return ClusterFacts(found.cluster.kind, drift, found.compared)
+    networks = [f"{found.cluster.settings.namespace}/{rail.network}" for rail in found.cluster.rails]
+    objects, unread = found.reading.objects, found.reading.unread
+    return ClusterFacts(
+        found.cluster.kind, drift, found.compared, tuple(pods(objects, networks)), virtual_functions(objects), unread
+    )
+
+
+def _drift(change: ObjectChange) -> ObjectDrift:
+    values = tuple(f"{one.path}: {one.before or 'none'} → {one.after or 'none'}" for one in change.values)
+    return ObjectDrift(change.name, change.action == "added", values)
+
+
+def _cluster(project: Project, kind: type[Kind]) -> Kind:
+    found = next((one for one in project.fabric.clusters if isinstance(one, kind)), None)
+    if found is None:
+        what = f"{project.fabric.name} has no cluster of kind {kind.kind}"
+        raise UsageError(Problem(what, "describe it under clusters in fabric.yaml"))
+    return found
+
+
+def _beginning(file: Path) -> str:
+    """Return the beginning of a file; empty if it cannot be read, which its reader reports."""
+    try:
+        with file.open(encoding="utf-8", errors="replace") as stream:
+            return stream.read(4096).lstrip()
+    except OSError:
+        return ""
+
+
+def _asked() -> str:
+    """Return what scontrol prints about nodes and topology."""
+    printed = []
+    for command in ASKED:
+        text, failure = run_program(command)
+        if failure:
+            remedy = "run this where scontrol reaches slurmctld, or name a file with its output"
+            raise CheckError(Problem(f"{' '.join(command)}: {failure}", remedy))
+        printed.append(text)
+    return "\n".join(printed)
+
+
+def _of_slurm(cluster: SlurmCluster, text: str) -> ComparedCluster:
+    lines = text.splitlines()
+    topology = "\n".join(line for line in lines if line.startswith(OF_TOPOLOGY))
+    nodes = "\n".join(line for line in lines if not line.startswith(OF_TOPOLOGY))
+    changes = tuple(_changes(differences(cluster, parse_nodes(nodes), parse_topology(topology))))
+    advice = ("take the rendered files over, then scontrol reconfigure",)
+    diff = ClusterDiff(cluster.kind, changes, advice=advice) if changes else None
+    return ComparedCluster(cluster, diff, len(cluster.nodes) + len(cluster.switches))
+
+
+def _changes(found: Iterable[SlurmDifference]) -> Iterator[ObjectChange]:
+    """Yield the differences, those of one node or switch together."""
+    objects: dict[str, list[SlurmDifference]] = {}
+    for one in found:
+        objects.setdefault(f"{one.kind} {one.name}".strip(), []).append(one)
+    for name, own in objects.items():
+        first = own[0]
+        if first.key in {"NodeName", "SwitchName"}:
+            yield ObjectChange(name, "removed" if first.running else "added")
+        else:
+            yield ObjectChange(name, "changed", tuple(ValueChange(one.key, one.running, one.intended) for one in own))

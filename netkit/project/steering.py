@@ -4,8 +4,6 @@ import fcntl
 import json
 import os
 import re
-import shlex
-import subprocess
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict
@@ -13,15 +11,14 @@ from pathlib import Path
 from typing import Any
 
 from netkit.design.clusters import Cluster
-from netkit.environment import without_secrets
 from netkit.errors import OutputError, Problem, UsageError
 from netkit.judge.run import Judgement
 from netkit.judge.steering import OURS, NodeHealth, Steering, commands, steer
 from netkit.private import keep_private, make_folder, open_file
+from netkit.project.program import run_program
 from netkit.project.project import Project
 from netkit.project.runs import UNSAFE, state_folder
 
-TIMEOUT_S = 60.0
 DRAINED = re.compile(r"\bState=\S*DRAIN\S* .*\bReason=(?P<reason>.*?)(?: \[\S+@\S+\])?(?: \w+=|$)")
 
 
@@ -99,30 +96,14 @@ def applied(steering: Steering, label_prefix: str) -> Mapping[str, str]:
             if reason := _foreign_drain(node):
                 failed[node] = f"it is drained for another reason, which stays: {reason}"
     for node, command in commands(steering, label_prefix):
-        if node not in failed and (reason := _run(command)[1]):
+        if node not in failed and (reason := run_program(command)[1]):
             failed[node] = reason
     return failed
 
 
-def _run(command: tuple[str, ...]) -> tuple[str, str]:
-    """Run a command; return what it printed, and why it failed, empty if it did not."""
-    try:
-        done = subprocess.run(  # noqa: S603 (the words are netkit's own; no shell reads them)
-            command, env=without_secrets(), capture_output=True, text=True, timeout=TIMEOUT_S, check=False
-        )
-    except FileNotFoundError:
-        return "", f"there is no {command[0]} on this machine"
-    except (OSError, subprocess.TimeoutExpired) as error:
-        return "", f"{shlex.join(command[:3])} … did not run: {type(error).__name__}"
-    if done.returncode == 0:
-        return done.stdout, ""
-    lines = (done.stderr or done.stdout).strip().splitlines()
-    return done.stdout, lines[-1] if lines else f"{command[0]} ended with {done.returncode}"
-
-
 def _foreign_drain(node: str) -> str:
     """Return the reason for which another than netkit drained a node of Slurm; empty if none did."""
-    printed, _ = _run(("scontrol", "--oneliner", "show", "node", node))
+    printed, _ = run_program(("scontrol", "--oneliner", "show", "node", node))
     found = DRAINED.search(printed)
     return found["reason"] if found and not found["reason"].startswith(OURS) else ""
 

@@ -56,16 +56,13 @@ def _value(value: ValueChange) -> Iterator[str]:
 
 def cluster_text(diff: ClusterDiff | None, unread: Mapping[str, str]) -> str:
     """Format the difference between a running cluster and what is rendered."""
-    lines = (
-        [*(line.removeprefix("  ") for line in cluster_lines(diff))] if diff else ["the cluster runs what is rendered"]
-    )
+    same = "the cluster runs what is rendered"
+    lines = [line.removeprefix("  ") for line in cluster_lines(diff)] if diff else [same]
     lines += [f"not compared: {kind}: {why}" for kind, why in unread.items()]
     return "".join(f"{line}\n" for line in lines)
 
 
 def cluster_json(diff: ClusterDiff | None, unread: Mapping[str, str]) -> str:
     """Format the same as JSON."""
-    return (
-        json.dumps({"diff": asdict(diff) if diff else None, "unread": dict(unread)}, indent=1, ensure_ascii=False)
-        + "\n"
-    )
+    document = {"diff": asdict(diff) if diff else None, "unread": dict(unread)}
+    return json.dumps(document, indent=1, ensure_ascii=False) + "\n"

@@ -48,7 +48,7 @@ def plan(
             "--against", help="For a pull request: git:REVISION (no device is asked), or running.", metavar="X"
         ),
     ] = "",
-    cluster: Cluster = None,
+    cluster: Cluster = "",
     prove: Annotated[
         bool, typer.Option("--prove", help="With git:REVISION: roll the change in a lab, and say what traffic sees.")
     ] = False,

@@ -20,8 +20,12 @@ Limit = Annotated[
 ]
 PlanFormat = Annotated[str, typer.Option("--format", help="text, markdown or json.", metavar="FORMAT")]
 Cluster = Annotated[
-    Path | None,
-    typer.Option("--cluster", help="A kubeconfig, or the output of kubectl get -o json.", metavar="FILE"),
+    str,
+    typer.Option(
+        "--cluster",
+        help="A running cluster: a kubeconfig, saved output of kubectl or scontrol, or slurm.",
+        metavar="FILE|slurm",
+    ),
 ]
 Lab = Annotated[
     str,

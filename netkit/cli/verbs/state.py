@@ -68,7 +68,7 @@ def check(
             "--compare", help="What changed between two snapshots, or two stored runs.", metavar="BEFORE AFTER"
         ),
     ] = None,
-    cluster: Cluster = None,
+    cluster: Cluster = "",
     steer: Annotated[
         str, typer.Option("--steer", help="kubernetes or slurm: keep new jobs off bad nodes.", metavar="CLUSTER")
     ] = "",

@@ -1,0 +1,99 @@
+"""An API server of Kubernetes on loopback that lists objects and patches nodes, as far as its official client asks."""
+
+import json
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import yaml
+
+from netkit.observe.kubernetes import PATHS
+
+TOKEN = "a-token-for-tests"  # noqa: S105 (of this server alone)
+Object = Mapping[str, Any]
+
+
+@dataclass
+class Api:
+    """A running server."""
+
+    port: int = 0
+    lists: dict[str, Sequence[Object]] = field(default_factory=dict)
+    refused: dict[str, int] = field(default_factory=dict)
+    page: int = 500
+    asked: list[str] = field(default_factory=list)
+
+    def kubeconfig(self, folder: Path, token: str = TOKEN) -> Path:
+        """Write a kubeconfig for this server."""
+        config = {
+            "apiVersion": "v1",
+            "kind": "Config",
+            "current-context": "test",
+            "clusters": [{"name": "test", "cluster": {"server": f"http://127.0.0.1:{self.port}"}}],
+            "users": [{"name": "test", "user": {"token": token}}],
+            "contexts": [{"name": "test", "context": {"cluster": "test", "user": "test"}}],
+        }
+        file = folder / "kubeconfig"
+        file.write_text(yaml.safe_dump(config))
+        return file
+
+
+@contextmanager
+def api_server(objects: Sequence[Object]) -> Iterator[Api]:
+    """Serve objects; kinds without any are unknown to the server, but those that a cluster always has."""
+    api = Api(lists={"Pod": []})
+    for one in objects:
+        api.lists[one["kind"]] = [*api.lists.get(one["kind"], ()), one]
+    server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(api))
+    api.port = server.server_address[1]
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    try:
+        yield api
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join(10)
+
+
+def _handler(api: Api) -> type[BaseHTTPRequestHandler]:
+    kinds = {path: kind for kind, path in PATHS.items()}
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            url = urlsplit(self.path)
+            kind = kinds.get(url.path, "")
+            api.asked.append(kind)
+            code = 401 if self.headers["Authorization"] != f"Bearer {TOKEN}" else api.refused.get(kind, 200)
+            if code == 200 and kind not in api.lists:
+                code = 404
+            if code != 200:
+                self._answer(code, {"kind": "Status", "code": code})
+                return
+            begin = int(parse_qs(url.query).get("continue", ["0"])[0])
+            rest = begin + api.page < len(api.lists[kind])
+            # As a real one does, leave the kind of each item out.
+            items = [
+                {key: value for key, value in one.items() if key not in {"kind", "apiVersion"}}
+                for one in api.lists[kind][begin : begin + api.page]
+            ]
+            metadata = {"continue": str(begin + api.page)} if rest else {}
+            self._answer(200, {"kind": f"{kind}List", "metadata": metadata, "items": items})
+
+        def _answer(self, code: int, document: Object) -> None:
+            data = json.dumps(document).encode()
+            self.send_response(code)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(data)))
+            self.end_headers()
+            self.wfile.write(data)
+
+        def log_message(self, *_: object) -> None:
+            """Say nothing."""
+
+    return Handler

@@ -1,0 +1,258 @@
+"""A running cluster compared with what is rendered: from files, through the official client, and by checks."""
+
+import copy
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+from netkit.errors import CheckError, UsageError
+from netkit.plan.cluster_diff import compare_running
+from netkit.project.cluster import cluster_facts, compared
+from netkit.project.project import Project
+from netkit.project.rendering import cluster_files
+from tests.clusters import manifests
+from tests.clusters.api_server import Api, api_server
+from tests.command import run
+
+Object = dict[str, Any]
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
+    return opened(tmp_path_factory.mktemp("fabric"), manifests.values())
+
+
+def opened(folder: Path, values: Mapping[str, Any]) -> Project:
+    (folder / "fabric.yaml").write_text(yaml.safe_dump(dict(values)))
+    return Project.open(folder)
+
+
+def rendered(project: Project) -> list[Object]:
+    return [one for text in cluster_files(project)["kubernetes"].values() for one in manifests.documents(text)]
+
+
+def lived_in(objects: Sequence[Object]) -> list[Object]:
+    """Return objects as a cluster has them: with defaults, a status, and labels and objects of others."""
+    found = copy.deepcopy(list(objects))
+    for one in found:
+        one["metadata"] |= {"uid": "1", "resourceVersion": "7"}
+        one["metadata"].setdefault("labels", {})["other"] = "label"
+        one["status"] = {"phase": "fine"}
+        if isinstance(one.get("spec"), dict):
+            one["spec"]["aDefault"] = True
+    return [*found, {"kind": "SriovNetwork", "metadata": {"name": "other", "namespace": "default"}, "spec": {}}]
+
+
+def saved(file: Path, objects: Sequence[Object]) -> Path:
+    file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": list(objects)}))
+    return file
+
+
+def test_a_cluster_that_has_all_of_it_does_not_differ(project: Project, tmp_path: Path) -> None:
+    found = compared(project, str(saved(tmp_path / "live.json", lived_in(rendered(project)))))
+    assert (found.diff, found.compared, found.reading.unread) == (None, len(rendered(project)), {})
+
+
+def leaves(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    if isinstance(value, dict | list) and value:
+        pairs = value.items() if isinstance(value, dict) else enumerate(value)
+        for key, one in pairs:
+            yield from leaves(one, (*path, key))
+    else:
+        yield path
+
+
+@given(st.data())
+def test_each_value_that_was_changed_is_found_at_its_object(project: Project, data: st.DataObject) -> None:
+    objects, files = lived_in(rendered(project)), cluster_files(project)["kubernetes"]
+    number = data.draw(st.integers(0, len(rendered(project)) - 1))
+    places = [path for path in leaves(rendered(project)[number]) if path[0] not in {"kind", "apiVersion"}]
+    names = {("metadata", "name"), ("metadata", "namespace")}
+    path = data.draw(st.sampled_from([one for one in places if one not in names]))
+    holder: Any = objects[number]
+    for key in path[:-1]:
+        holder = holder[key]
+    holder[path[-1]] = "changed"
+    found = compare_running(objects, files, ())
+    assert found is not None
+    metadata = objects[number]["metadata"]
+    name = "/".join(filter(None, (metadata.get("namespace"), metadata["name"])))
+    assert [(one.name, one.action) for one in found.objects] == [(f"{objects[number]['kind']} {name}", "changed")]
+    assert all("changed" in value.before or value.path for value in found.objects[0].values)
+
+
+def test_what_is_missing_would_be_added(project: Project) -> None:
+    files = cluster_files(project)["kubernetes"]
+    found = compare_running([], files, ())
+    assert found is not None
+    assert [one.action for one in found.objects] == ["added"] * len(rendered(project))
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "holds no object of Kubernetes"),
+        ("{", "is neither JSON nor YAML"),
+        ("a: [", "is neither JSON nor YAML"),
+        ("[" * 9_999, "is neither JSON nor YAML"),
+        ("just a word", "holds no object of Kubernetes"),
+        ('{"kind": "List", "items": [1, null]}', "holds no object of Kubernetes"),
+        ("kind: Config\nclusters: []\n", "is not a usable kubeconfig: "),
+    ],
+)
+def test_a_file_of_something_else_is_refused(project: Project, tmp_path: Path, text: str, message: str) -> None:
+    file = tmp_path / "file"
+    file.write_text(text)
+    with pytest.raises(CheckError) as refused:
+        compared(project, str(file))
+    assert str(refused.value).startswith(f"{file}: {message}")
+
+
+def test_a_cluster_that_the_fabric_does_not_have_is_refused(project: Project, tmp_path: Path) -> None:
+    nodes = tmp_path / "nodes.txt"
+    nodes.write_text("NodeName=gpu01 State=IDLE\n")
+    for source in ("slurm", str(nodes)):
+        with pytest.raises(UsageError, match="small has no cluster of kind slurm"):
+            compared(project, source)
+
+
+@pytest.fixture(name="api")
+def serving(project: Project) -> Iterator[Api]:
+    with api_server(lived_in(rendered(project))) as found:
+        yield found
+
+
+def test_the_api_server_is_asked_for_what_is_rendered_and_no_more(project: Project, tmp_path: Path, api: Api) -> None:
+    api.page = 1
+    found = compared(project, str(api.kubeconfig(tmp_path)))
+    assert found.diff is None
+    assert found.reading.unread == {}
+    assert set(api.asked) == {one["kind"] for one in rendered(project)}
+    facts = cluster_facts(project, str(tmp_path / "kubeconfig"))
+    assert facts.unread == {"SriovNetworkNodeState": "the cluster does not know this kind"}
+
+
+def test_a_kind_that_may_not_be_read_is_not_compared(project: Project, tmp_path: Path, api: Api) -> None:
+    api.refused = {"SriovNetwork": 403}
+    api.lists["SriovNetwork"] = []
+    file = api.kubeconfig(tmp_path)
+    found = run("plan", "--fabric", project.folder, "--cluster", file)
+    assert (found.returncode, found.stderr) == (4, "")
+    assert found.stdout.splitlines() == [
+        "the cluster runs what is rendered",
+        "not compared: SriovNetwork: the API server answers 403",
+    ]
+
+
+def test_a_wrong_token_compares_nothing(project: Project, tmp_path: Path, api: Api) -> None:
+    found = compared(project, str(api.kubeconfig(tmp_path, token="wrong")))  # noqa: S106 (of this server alone)
+    assert (found.diff, found.compared) == (None, 0)
+
+
+def test_a_server_that_is_gone_is_one_line(project: Project, tmp_path: Path) -> None:
+    with api_server([]) as api:
+        file = api.kubeconfig(tmp_path)
+    found = run("plan", "--fabric", project.folder, "--cluster", file)
+    assert found.returncode == 3
+    assert found.stdout == ""
+    (line,) = found.stderr.splitlines()
+    assert line.startswith(f"error: the API server of {file} does not answer: ")
+
+
+def pod(name: str, node: str, networks: Mapping[str, tuple[str, str]], **more: Any) -> Object:
+    """Return a running pod with an interface on networks, each with an address and a device."""
+    status = [
+        {"name": f"default/{network}", "interface": "net1", "ips": [ip] if ip else [], **device(pci)}
+        for network, (ip, pci) in networks.items()
+    ]
+    wanted = more.get("wanted", ",".join(networks))
+    annotations = {"k8s.v1.cni.cncf.io/networks": wanted, "k8s.v1.cni.cncf.io/network-status": json.dumps(status)}
+    metadata = {"name": name, "namespace": "default", "annotations": annotations}
+    return {"kind": "Pod", "metadata": metadata, "spec": {"nodeName": node}, "status": {"phase": "Running"}}
+
+
+def device(pci: str) -> Mapping[str, Any]:
+    return {"device-info": {"type": "pci", "version": "1.0.0", "pci": {"pci-address": pci}}} if pci else {}
+
+
+RAIL0, RAIL1 = "0000:18:00.0", "0000:40:00.0"
+STATES = {
+    "kind": "SriovNetworkNodeState",
+    "metadata": {"name": "gpu01", "namespace": "nvidia-network-operator"},
+    "status": {
+        "interfaces": [
+            {"pciAddress": RAIL0, "Vfs": [{"pciAddress": "0000:18:00.2"}]},
+            {"pciAddress": RAIL1, "Vfs": [{"pciAddress": "0000:40:00.2"}]},
+        ]
+    },
+}
+
+
+def found_by_check(project: Project, tmp_path: Path, *objects: Object) -> list[tuple[str, str]]:
+    """Return the findings of netkit check cluster.pods."""
+    file = saved(tmp_path / "live.json", [*rendered(project), STATES, *objects])
+    words = ("check", "cluster", "--fabric", project.folder, "--cluster", file, "--format", "json")
+    done = run(*words)
+    assert done.stderr == ""
+    document = json.loads(done.stdout)
+    return [(one["place"], one["text"]) for result in document["results"] for one in result["findings"]]
+
+
+def test_a_pod_on_its_rails_is_well(project: Project, tmp_path: Path) -> None:
+    good = pod("a", "gpu01", {"rail0": ("10.128.0.3", "0000:18:00.2"), "rail1": ("10.128.128.3", "0000:40:00.2")})
+    assert found_by_check(project, tmp_path, good) == []
+    facts = cluster_facts(project, str(tmp_path / "live.json"))
+    assert [(one.name, one.wanted) for one in facts.pods] == [("default/a", ("default/rail0", "default/rail1"))]
+
+
+@pytest.mark.parametrize(
+    ("networks", "more", "text"),
+    [
+        ({}, {"wanted": "rail0"}, "has no interface on the rail, though it asks for default/rail0"),
+        ({"rail0": ("10.128.0.3", "0000:40:00.2")}, {}, f"is on 0000:40:00.2 of the NIC {RAIL1}"),
+        ({"rail0": ("", "0000:18:00.2")}, {}, "has no address"),
+        ({"rail0": ("10.128.0.19", "0000:18:00.2")}, {}, "has 10.128.0.19, outside 10.128.0.0/28 of gpu01"),
+        ({"rail0": ("10.128.0.2", "0000:18:00.2")}, {}, "has 10.128.0.2, as gpu01 has"),
+        ({"rail0": ("10.128.0.1", "0000:18:00.2")}, {}, "has 10.128.0.1, the address of the gateway"),
+        ({"rail0": ("fe80::1", "0000:18:00.2")}, {}, "has fe80::1, which is no IPv4 address"),
+    ],
+)
+def test_a_pod_that_cannot_work_is_found(project: Project, tmp_path: Path, networks: Any, more: Any, text: str) -> None:
+    ((place, said),) = found_by_check(project, tmp_path, pod("a", "gpu01", networks, **more))
+    assert place == "default/a rail0"
+    assert said.startswith(text)
+
+
+def test_an_address_of_two_pods_is_found_once(project: Project, tmp_path: Path) -> None:
+    address = {"rail0": ("10.128.0.3", "0000:18:00.2")}
+    found = found_by_check(project, tmp_path, pod("a", "gpu01", address), pod("b", "gpu01", address))
+    assert found == [("default/b rail0", "has 10.128.0.3, as default/a has")]
+
+
+def test_pods_elsewhere_finished_or_without_rails_are_not_judged_as_bad(project: Project, tmp_path: Path) -> None:
+    elsewhere = pod("c", "other", {"rail0": ("10.128.0.3", "")})
+    done = {**pod("d", "gpu01", {}, wanted="rail0"), "status": {"phase": "Succeeded"}}
+    plain = pod("e", "gpu01", {}, wanted="")
+    skipped = [("default/c", "runs on other, which is not in the fabric")]
+    assert found_by_check(project, tmp_path, elsewhere, done, plain) == skipped
+
+
+def test_drift_is_a_finding(project: Project, tmp_path: Path) -> None:
+    objects = [one for one in rendered(project) if (one["kind"], one["metadata"]["name"]) != ("SriovNetwork", "rail1")]
+    for one in objects:
+        if (one["kind"], one["metadata"]["name"]) == ("SriovNetworkNodePolicy", "rail0"):
+            one["spec"]["numVfs"] = 2
+    file = saved(tmp_path / "live.json", objects)
+    done = run("check", "cluster.objects", "--fabric", project.folder, "--cluster", file, "--format", "json")
+    assert done.returncode == 1
+    (result,) = json.loads(done.stdout)["results"]
+    assert sorted((one["place"], one["text"]) for one in result["findings"]) == [
+        ("SriovNetwork nvidia-network-operator/rail1", "does not exist"),
+        ("SriovNetworkNodePolicy nvidia-network-operator/rail0", "differs: spec.numVfs: 2 → 8"),
+    ]
