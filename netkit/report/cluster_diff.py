@@ -14,7 +14,7 @@ MOST_OBJECTS = 60
 
 def summary(diff: ClusterDiff) -> str:
     """Count what changes and who is touched, in one line."""
-    noun = "file" if diff.kind == "slurm" else "object"
+    noun = "object" if any(" " in one.name for one in diff.objects) else "file"
     parts = [f"{counted(len(diff.objects), noun)} {'differs' if len(diff.objects) == 1 else 'differ'}"]
     if diff.drained:
         parts.append(f"{counted(len(diff.drained), 'node')} drained")

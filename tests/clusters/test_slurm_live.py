@@ -8,10 +8,12 @@ import pytest
 import yaml
 
 from netkit.design import Fabric
+from netkit.judge.steering import NodeHealth, Steering
 from netkit.plan.slurm_running import SlurmDifference, differences, parse_nodes, parse_topology
+from netkit.project.steering import applied
 from netkit.render.hostlist import fold
 from tests import documents, intents
-from tests.clusters.slurm_daemon import Controller, controller, needs_slurmctld
+from tests.clusters.slurm_daemon import PATH, Controller, controller, needs_slurmctld
 from tests.clusters.slurm_scenes import FULL, SHAPES, built, cluster_of, files_of
 from tests.command import ROOT, run
 
@@ -167,3 +169,57 @@ def test_odd_names_and_long_lines_are_taken() -> None:
         assert slurm.names(fold(names)) == names
         *_, root = slurm.ask("scontrol", "show", "topology").splitlines()
         assert {*slurm.names(fields(root)["Nodes"])} == {node.name for node in nodes}
+
+
+def test_plan_and_check_ask_scontrol(
+    running: tuple[str, Fabric, Controller], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shape, fabric, slurm = running
+    values = intents.values({**SHAPES[shape], "clusters": {"slurm": FULL}})
+    (tmp_path / "fabric.yaml").write_text(yaml.safe_dump(values), encoding="utf-8")
+    monkeypatch.setenv("SLURM_CONF", str(slurm.folder / "slurm.conf"))
+    monkeypatch.setenv("PATH", PATH)
+    words = ("--fabric", tmp_path, "--cluster", "slurm")
+    same = run("plan", *words)
+    assert (same.returncode, same.stdout) == (0, "the cluster runs what is rendered\n")
+    node = cluster_of(fabric).nodes[0]
+    features, intended = ",".join(node.features), ",".join(sorted(node.features))
+    slurm.ask("scontrol", "update", f"nodename={node.name}", "availablefeatures=unit9", "activefeatures=unit9")
+    try:
+        assert run("plan", *words).stdout.splitlines() == [
+            "slurm: 1 object differs",
+            f"~ node {node.name}",
+            f"    Features: unit9 → {intended}",
+            "  take the rendered files over, then scontrol reconfigure",
+        ]
+        judged = run("check", "cluster.objects", *words)
+        assert judged.returncode == 1
+        assert f"node {node.name}: differs: Features: unit9 → {intended}" in judged.stdout
+    finally:
+        slurm.ask(
+            "scontrol", "update", f"nodename={node.name}", f"availablefeatures={features}", f"activefeatures={features}"
+        )
+
+
+def test_steering_drains_and_resumes_and_leaves_the_drains_of_others(
+    running: tuple[str, Fabric, Controller], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, fabric, slurm = running
+    monkeypatch.setenv("SLURM_CONF", str(slurm.folder / "slurm.conf"))
+    monkeypatch.setenv("PATH", PATH)
+    first, second = (node.name for node in cluster_of(fabric).nodes[:2])
+
+    def state(name: str) -> tuple[bool, str]:
+        (found,) = parse_nodes(slurm.ask("scontrol", "show", "node", name))
+        return "DRAIN" in found.states, found.reason
+
+    bad = NodeHealth(2, 0, is_out=True, check="links.flaps", reason="leaf01:swp1: went down 3 times in 10 s")
+    slurm.ask("scontrol", "update", f"nodename={second}", "state=drain", "reason=new fans")
+    out = Steering("slurm", {first: bad, second: bad}, taken=(first, second))
+    foreign = {second: "it is drained for another reason, which stays: new fans"}
+    assert applied(out, "") == foreign
+    reason = "netkit: links.flaps: leaf01:swp1: went down 3 times in 10 s"
+    assert (state(first), state(second)) == ((True, reason), (True, "new fans"))
+    assert applied(Steering("slurm", {}, returned=(first, second)), "") == foreign
+    assert (state(first)[0], state(second)) == (False, (True, "new fans"))
+    slurm.ask("scontrol", "update", f"nodename={second}", "state=resume")
