@@ -1,4 +1,4 @@
-"""What scontrol prints, recorded from Debian's slurmctld 22.05, read and compared with the design."""
+"""What scontrol prints, recorded from slurmctld 22.05 (Debian's) and 25.11, read and compared with the design."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -68,16 +68,17 @@ def test_the_topology_is_read() -> None:
     assert parse_topology(recorded("topology-none")) == RunningTopology("none", ())
 
 
-def test_blocks_are_read_without_their_aggregates() -> None:
-    text = (
-        "BlockName=unit1 BlockIndex=0 Nodes=gpu[01-02] BlockSize=2\n"
-        "BlockName=unit2 BlockIndex=1 Nodes=gpu[05-06] BlockSize=2\n"
-        "AggregatedBlock=unit[1-2] BlockIndex=2 Nodes=gpu[01-02,05-06] BlockSize=4\n"
-    )
-    blocks = (TopologySwitch("unit1", ("gpu01", "gpu02")), TopologySwitch("unit2", ("gpu05", "gpu06")))
-    assert parse_topology(text) == RunningTopology("block", blocks)
-    designed = cluster_of(built("two-tier", {**FULL, "topology": "block", "version": "25.05"}))
-    assert [*differences(designed, NODES, parse_topology(text))] == []
+@pytest.mark.parametrize("topology", ["tree", "block"])
+def test_a_newer_controller_is_read(topology: str) -> None:
+    """Above blocks, it prints those that it aggregates."""
+    cluster = cluster_of(built("three-tier", {**FULL, "topology": topology, "version": "25.11"}))
+    running = parse_topology(recorded(f"topology-{topology}-25.11"))
+    assert running.kind == topology
+    assert running.switches == (cluster.switches if topology == "tree" else cluster.units)
+    nodes = parse_nodes(recorded("nodes-25.11"))
+    drained = {node.name: node.reason for node in nodes if "DRAIN" in node.states}
+    assert drained == {"gpu02": "rail 3: dim optic, Gres=none"}
+    assert [*differences(cluster, nodes, running)] == []
 
 
 @pytest.mark.parametrize("text", ["", "No nodes in the system\n", "NodeName=a CPUTot=x\n", "NodeName=a State=IDLE\n"])
