@@ -14,7 +14,7 @@ from netkit.platforms.linux.acceptance.command import COLLECTIVE_S, SLACK_S
 from netkit.platforms.linux.acceptance.nccl_tests import TOOL as COLLECTIVES
 from netkit.project.fleet import fleet, patient_viewer
 from netkit.render.engine import Engine
-from netkit.render.job import TEMPLATES, render_job
+from netkit.render.job import TEMPLATES, acceptance_job, render_job
 from netkit.terminal.progress import counter
 from netkit.terminal.text import is_agreed
 from netkit.terminal.whole_file import write_named
@@ -25,16 +25,17 @@ UNREACHED, FAILED = 4, 1
 def emit(kind: str, folder: Path, *, out: Path | None, limit: str, image: str) -> None:
     """Write a job that tests the hosts of a fabric."""
     if kind not in TEMPLATES:
-        raise UsageError(Problem(f"unknown kind of job {kind!r}", f"use {' or '.join(TEMPLATES)}"))
+        raise UsageError(Problem(f"unknown kind of job {kind!r}", f"use {', '.join(TEMPLATES)}"))
     project = open_project(folder)
     warn(project)
     hosts = several(select(project.fabric, limit))
-    text = render_job(kind, project.fabric, hosts, Engine(project.template_folders), image)
+    job = acceptance_job(kind, project.fabric, hosts, image)
+    text = render_job(kind, job, Engine(project.template_folders))
     if out is None:
         sys.stdout.write(text)
         return
     write_named(out, text)
-    sys.stdout.write(f"{out}: {kind} for {len(hosts)} hosts of {project.fabric.name}\n")
+    sys.stdout.write(f"{out}: {kind} for {len(job.hosts)} hosts of {project.fabric.name}\n")
 
 
 def several(devices: Sequence[Device]) -> tuple[Host, ...]:

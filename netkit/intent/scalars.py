@@ -147,7 +147,7 @@ Namespace = Annotated[
 Image = Annotated[
     str,
     _matching(
-        r"[a-zA-Z0-9][a-zA-Z0-9./_:@#+-]{0,254}",
+        r"/?[a-zA-Z0-9][a-zA-Z0-9./_:@#+-]{0,254}",
         "{given} is not an image; write it as registry/name:tag, or the path of a file",
     ),
 ]

@@ -1,44 +1,58 @@
-"""Scheduler jobs for acceptance tests: collectives over few and many hosts, and along each rail."""
+"""Jobs for acceptance tests, one description for every launcher.
+
+Collectives over few and many hosts, each rail alone, halves of the hosts on each rail and pairs across units, so that
+results name a slow NIC.
+"""
 
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from shlex import quote
 
 from netkit.design import Fabric, Host
-from netkit.platforms.linux.acceptance.nccl_tests import TOOL
-from netkit.platforms.linux.view_nic import Setting, nccl_settings
+from netkit.design.clusters import Cluster, ClusterNode, KubernetesCluster, SlurmCluster
+from netkit.errors import Problem, UsageError
+from netkit.platforms.linux.view_nic import Setting, is_adaptive, nccl_settings
 from netkit.render.engine import Engine
+from netkit.render.kubernetes import POD_INTERFACE, pod_devices, pod_nccl_settings
 
-TEMPLATES = {"slurm": "job/slurm.sh.j2", "mpijob": "job/mpijob.yaml.j2"}
+TEMPLATES = {
+    "slurm": "job/slurm.sh.j2",
+    "mpijob": "job/mpijob.yaml.j2",
+    "jobset": "job/jobset.yaml.j2",
+    "gke": "job/jobset.yaml.j2",
+}
+CLUSTERS = {"slurm": SlurmCluster, "mpijob": KubernetesCluster, "jobset": KubernetesCluster}
+"""The cluster in the intent that a kind of job runs on."""
 COUNTS = (2, 8, 16, 32)
 TESTS = ("all_reduce_perf", "all_gather_perf", "reduce_scatter_perf")
 FOLDER = "/opt/nccl-tests/build"
 IMAGE = "nccl-tests:latest"
-ARGUMENTS = "-b 1G -e 8G -f 8 -g 1 -c 1 -n 20 -w 5"
-STEP_MINUTES = 5
-POD_INTERFACE = "eth0"
-"""The interface of a pod's own network."""
+ARGUMENTS = "-b 1G -e 8G -f 8 -g 1 -c 1 -n 20 -w 5 -a 3"
+"""With -a 3 the slowest rank counts; the average over the rails would hide one that is slow."""
+STEP_MINUTES, START_MINUTES = 5, 10
+AT_ONCE = 64
+"""Runs beside each other, on NICs of their own."""
+VOLCANO_QUEUE = "scheduling.volcano.sh/queue-name"
+GKE_BLOCK = "cloud.google.com/gce-topology-block"
 
 
 @dataclass(frozen=True, slots=True)
-class JobStep:
-    """One collective over some hosts."""
+class JobPods:
+    """What the pods of workers need."""
 
-    test: str
-    hosts: tuple[str, ...]
-    tasks: int
-    split: str
-    """NCCL's split of ranks into separate collectives; AND 0x0 is a single one."""
-
-    @property
-    def about(self) -> str:
-        """The line before its result."""
-        return json.dumps({"tool": TOOL, "test": self.test, "hosts": self.hosts})
-
-    @property
-    def short(self) -> str:
-        """The same without hosts, for environments where their names differ from the design."""
-        return json.dumps({"tool": TOOL, "test": self.test})
+    namespace: str = ""
+    kueue_queue: str = ""
+    volcano_queue: str = ""
+    selector: str = ""
+    """Label of the nodes of this fabric."""
+    only_nodes: tuple[str, ...] = ()
+    """Nodes, where they are not all of the cluster."""
+    annotations: tuple[tuple[str, str], ...] = ()
+    resources: tuple[tuple[str, int], ...] = ()
+    is_designed: bool = True
+    """Whether the intent has the cluster, and so the names of its networks and resources."""
+    is_gke: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,43 +61,195 @@ class AcceptanceJob:
 
     fabric: str
     hosts: tuple[str, ...]
+    nodes: tuple[ClusterNode, ...]
+    """The hosts and their names in the cluster; empty where the job only knows them when it runs."""
     gpus: int
     counts: tuple[int, ...]
-    steps: tuple[JobStep, ...]
+    rail_devices: tuple[str, ...]
+    rail_gpus: tuple[int, ...]
+    pod_devices: tuple[str, ...]
+    """RDMA devices of the rails in pods; empty where they are known in the pod only."""
     settings: tuple[Setting, ...]
-    networks: tuple[str, ...]
     image: str
+    pods: JobPods
+    partition: str = ""
+    container_options: str = ""
+    container_command: str = ""
+    tests: tuple[str, ...] = TESTS
     folder: str = FOLDER
     arguments: str = ARGUMENTS
     step_minutes: int = STEP_MINUTES
+    at_once: int = AT_ONCE
+    start_s: int = START_MINUTES * 60
+
+    @property
+    def node_list(self) -> str:
+        return ",".join(node.name for node in self.nodes)
 
     @property
     def minutes(self) -> int:
         """Time limit of all steps."""
-        return len(self.steps) * self.step_minutes
+        hosts, half = len(self.hosts), len(self.hosts) // 2
+        halves = (hosts - 1).bit_length() * _batches(2 * len(self.rail_devices))
+        pairs = min(2, half) * _batches(half) + 2 * (hosts % 2)
+        return (len(self.tests) * len(self.counts) + 1 + halves + pairs) * self.step_minutes
+
+    @property
+    def seconds(self) -> int:
+        return self.minutes * 60 + self.start_s
 
 
-def render_job(kind: str, fabric: Fabric, hosts: Sequence[Host], engine: Engine, image: str = IMAGE) -> str:
-    interface = POD_INTERFACE if kind == "mpijob" else hosts[0].management_interface
-    return engine.render(TEMPLATES[kind], {"job": job(fabric, hosts, interface, image)}, "")
+def _batches(runs: int) -> int:
+    return -(-runs // AT_ONCE)
 
 
-def job(fabric: Fabric, hosts: Sequence[Host], interface: str, image: str = IMAGE) -> AcceptanceJob:
-    """Build a job for hosts; its processes bootstrap over `interface`."""
-    names, gpus = tuple(host.name for host in hosts), min(len(host.nics) for host in hosts)
-    counts = tuple(sorted({count for count in (*COUNTS, len(names)) if count <= len(names)}))
-    steps = [JobStep(test, names[:count], count * gpus, "AND 0x0") for test in TESTS for count in counts]
-    steps.append(JobStep(TESTS[0], names, len(names) * gpus, f"MOD {gpus}"))
-    networks = tuple(f"rail{rail.number}" for rail in fabric.rails)
-    settings = tuple(_settings(fabric, hosts[0], interface))
-    return AcceptanceJob(fabric.name, names, gpus, counts, tuple(steps), settings, networks, image)
+def render_job(kind: str, job: AcceptanceJob, engine: Engine) -> str:
+    return engine.render(TEMPLATES[kind], {"job": job}, "")
 
 
-def _settings(fabric: Fabric, host: Host, interface: str) -> Iterator[Setting]:
-    """Yield NCCL's environment: a host's usual settings, and those that make a result reflect the network."""
-    priority = fabric.lossless.roce.priority
-    own = {"NCCL_SOCKET_IFNAME": f"={interface}"}
-    yield from (replace(one, value=own.get(one.key, one.value)) for one in nccl_settings(fabric, host))
-    yield Setting("NCCL_IB_SL", str(priority), "the same class, for what looks at the service level and not at DSCP")
+def acceptance_job(kind: str, fabric: Fabric, hosts: Sequence[Host], image: str = "") -> AcceptanceJob:
+    """Build a job for those of the hosts that are nodes of its cluster, or for all if the intent has no cluster."""
+    cluster = next((one for one in fabric.clusters if isinstance(one, CLUSTERS.get(kind, ()))), None)
+    nodes = _nodes(hosts, cluster)
+    names, first = tuple(node.host.name for node in nodes), nodes[0].host
+    gpus = min(len(node.host.nics) for node in nodes)
+    shared = frozenset.intersection(*(frozenset(nic.rail for nic in node.host.nics) for node in nodes))
+    nics = [nic for nic in first.nics if nic.rail in shared]
+    models = first.model.rails
+    image = image or (cluster.settings.image if cluster else IMAGE)
+    options, command = _container(cluster, image)
+    return AcceptanceJob(
+        fabric=fabric.name,
+        hosts=names,
+        nodes=() if kind == "gke" else nodes,
+        gpus=gpus,
+        counts=tuple(sorted({count for count in (*COUNTS, len(names)) if count <= len(names)})),
+        rail_devices=tuple(nic.rdma for nic in nics),
+        rail_gpus=tuple(_gpu(models[nic.rail].gpu if nic.rail < len(models) else None, nic.rail) for nic in nics),
+        pod_devices=_pod_devices(kind, cluster, tuple(nic.rdma for nic in nics)),
+        settings=tuple(_settings(kind, fabric, cluster, first)),
+        image=image,
+        pods=_gke_pods(fabric, gpus) if kind == "gke" else _pods(fabric, cluster, nodes, gpus),
+        partition=cluster.settings.partition if isinstance(cluster, SlurmCluster) else "",
+        container_options=options,
+        container_command=command,
+    )
+
+
+def _gpu(known: int | None, rail: int) -> int:
+    return rail if known is None else known
+
+
+def _nodes(hosts: Sequence[Host], cluster: Cluster | None) -> tuple[ClusterNode, ...]:
+    if cluster is None:
+        return tuple(ClusterNode(host.name, host) for host in hosts)
+    wanted = {host.name for host in hosts}
+    nodes = tuple(ClusterNode(node.name, node.host) for node in cluster.nodes if node.host.name in wanted)
+    if len(nodes) < 2:
+        message = f"{len(nodes)} of these hosts are nodes of clusters.{cluster.kind}, and a test needs two or more"
+        raise UsageError(Problem(message, "choose others with --limit, or change clusters in the intent"))
+    return nodes
+
+
+def _container(cluster: Cluster | None, image: str) -> tuple[str, str]:
+    """Return what srun gets to run in a container: options, and a command before the program."""
+    if not isinstance(cluster, SlurmCluster):
+        return "", ""
+    is_file = image.startswith("/") or image.endswith((".sif", ".sqsh"))
+    if cluster.settings.container == "apptainer":
+        return "", f"apptainer exec --nv {quote(image if is_file or '://' in image else f'docker://{image}')} "
+    if cluster.settings.container == "pyxis":
+        registry, slash, rest = image.partition("/")
+        is_registry = slash and not is_file and ({".", ":"} & set(registry) or registry == "localhost")
+        return f" --container-image={quote(f'{registry}#{rest}' if is_registry else image)}", ""
+    return "", ""
+
+
+def _pods(fabric: Fabric, cluster: Cluster | None, nodes: Sequence[ClusterNode], gpus: int) -> JobPods:
+    if not isinstance(cluster, KubernetesCluster):
+        rails = [f"rail{rail.number}" for rail in fabric.rails]
+        resources = (("nvidia.com/gpu", gpus), *((f"nvidia.com/{rail}", 1) for rail in rails))
+        return JobPods(annotations=(_networks(rails),), resources=resources, is_designed=False)
+    settings, chosen = cluster.settings, tuple(node.name for node in nodes)
+    is_kueue = settings.scheduler == "kueue"
+    return JobPods(
+        namespace=settings.namespace,
+        kueue_queue=settings.queue if is_kueue else "",
+        volcano_queue="" if is_kueue else settings.queue,
+        selector=f"{settings.label_prefix}/fabric",
+        only_nodes=() if len(chosen) == len(cluster.nodes) else chosen,
+        annotations=(
+            _networks([rail.network for rail in cluster.rails]),
+            _topology(settings.label_prefix, nodes)
+            if is_kueue
+            else ("scheduling.volcano.sh/queue-name", settings.queue),
+        ),
+        resources=(
+            (settings.gpu_resource, gpus),
+            *((f"{settings.resource_prefix}/{rail.resource}", 1) for rail in cluster.rails),
+        ),
+    )
+
+
+def _networks(names: Sequence[str]) -> tuple[str, str]:
+    return "k8s.v1.cni.cncf.io/networks", ",".join(names)
+
+
+def _topology(prefix: str, nodes: Sequence[ClusterNode]) -> tuple[str, str]:
+    """Ask Kueue for one unit, which hosts of several units can only prefer."""
+    units = {(node.host.pod, node.host.unit) for node in nodes}
+    return f"kueue.x-k8s.io/podset-{'preferred' if len(units) > 1 else 'required'}-topology", f"{prefix}/unit"
+
+
+def _gke_pods(fabric: Fabric, gpus: int) -> JobPods:
+    """Build pods for GKE, whose networks are rdma-0 and so on; the first interfaces are its own."""
+    ours = [{"interfaceName": f"eth{rail.number + 2}", "network": f"rdma-{rail.number}"} for rail in fabric.rails]
+    networks = json.dumps([{"interfaceName": "eth0", "network": "default"}, *ours])
+    cluster = next((one for one in fabric.clusters if isinstance(one, KubernetesCluster)), None)
+    queue = cluster.settings.queue if cluster and cluster.settings.scheduler == "kueue" else ""
+    return JobPods(
+        namespace=cluster.settings.namespace if cluster else "",
+        kueue_queue=queue,
+        annotations=(
+            ("networking.gke.io/default-interface", "eth0"),
+            ("networking.gke.io/interfaces", networks),
+            *((("kueue.x-k8s.io/podset-preferred-topology", GKE_BLOCK),) if queue else ()),
+        ),
+        resources=(("nvidia.com/gpu", gpus),),
+        is_gke=True,
+    )
+
+
+def _pod_devices(kind: str, cluster: Cluster | None, devices: tuple[str, ...]) -> tuple[str, ...]:
+    if isinstance(cluster, KubernetesCluster):
+        return tuple(filter(None, pod_devices(cluster.rails).split(",")))
+    return () if kind == "gke" else devices
+
+
+def _settings(kind: str, fabric: Fabric, cluster: Cluster | None, host: Host) -> Iterator[Setting]:
+    """Yield NCCL's environment: the usual settings, and those that make a result reflect the network."""
+    interface = host.management_interface if kind == "slurm" else POD_INTERFACE
+    if kind != "gke":  # Google's own script has what its networks need
+        if isinstance(cluster, KubernetesCluster):
+            yield from pod_nccl_settings(fabric, cluster, host)
+        else:
+            own = {"NCCL_SOCKET_IFNAME": f"={interface}"}
+            yield from (replace(one, value=own.get(one.key, one.value)) for one in nccl_settings(fabric, host))
+        priority = fabric.lossless.roce.priority
+        yield Setting(
+            "NCCL_IB_SL", str(priority), "the same class, for what looks at the service level and not at DSCP"
+        )
+        yield _queue_pairs(fabric)
+        why = "PXN: data for another rail goes over NVLink to the GPU next to that NIC, so traffic stays on its rail"
+        yield Setting("NCCL_PXN_DISABLE", "0", why)
     yield Setting("NCCL_ALGO", "Ring", "trees and NVLink SHARP would show more than the network carries")
     yield Setting("UCX_NET_DEVICES", interface, "MPI itself keeps off the rails")
+
+
+def _queue_pairs(fabric: Fabric) -> Setting:
+    if is_adaptive(fabric):
+        return Setting(
+            "NCCL_IB_QPS_PER_CONNECTION", "1", "switches spread the packets of one queue pair over all uplinks"
+        )
+    why = "ECMP puts a queue pair on one uplink: several for each connection spread it, at the cost of state in the NIC"
+    return Setting("NCCL_IB_QPS_PER_CONNECTION", "4", why)

@@ -116,7 +116,9 @@ def artifacts(fabric: Fabric, cluster: KubernetesCluster) -> Iterator[Artifact]:
     yield Artifact("networks.yaml", "kubernetes/networks.yaml.j2", {**context, **_networks(cluster, context)})
     yield _queues(fabric, cluster, context)
     yield Artifact(
-        "nccl.yaml", "kubernetes/nccl.yaml.j2", {**context, "nccl": tuple(_nccl(fabric, cluster, nodes[0].host))}
+        "nccl.yaml",
+        "kubernetes/nccl.yaml.j2",
+        {**context, "nccl": tuple(pod_nccl_settings(fabric, cluster, nodes[0].host))},
     )
 
 
@@ -276,9 +278,9 @@ def _unit_label(fabric: Fabric, cluster: KubernetesCluster, node: ClusterNode) -
     return node_labels(fabric, cluster.settings, node.host)[f"{cluster.settings.label_prefix}/unit"]
 
 
-def _nccl(fabric: Fabric, cluster: KubernetesCluster, host: Host) -> Iterator[Setting]:
+def pod_nccl_settings(fabric: Fabric, cluster: KubernetesCluster, host: Host) -> Iterator[Setting]:
     """Yield NCCL's environment in pods, where it differs from that of a host."""
-    devices = _devices(cluster.rails)
+    devices = pod_devices(cluster.rails)
     for one in nccl_settings(fabric, host):
         if one.key == "NCCL_IB_HCA":
             if devices:
@@ -293,7 +295,7 @@ def _nccl(fabric: Fabric, cluster: KubernetesCluster, host: Host) -> Iterator[Se
         yield Setting("NCCL_CROSS_NIC", "0", "pods have routes within each rail only: rings and trees stay on one")
 
 
-def _devices(rails: Sequence[PodRail]) -> str:
+def pod_devices(rails: Sequence[PodRail]) -> str:
     """List the RDMA devices in pods; empty where virtual functions get theirs from the kernel."""
     if any(rail.mode == "sriov" for rail in rails):
         return ""

@@ -1,7 +1,8 @@
-"""Jobs that a scheduler runs: right settings, bounded, and their output is judged as it is."""
+"""Jobs that a scheduler runs: right settings, bounded, and a slow NIC is named from what they write."""
 
 import os
 import subprocess
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -9,30 +10,81 @@ import pytest
 import yaml
 
 from tests.command import run
-from tests.intents import on_platform
+from tests.conftest import Golden
+from tests.intents import merge, on_platform
 from tests.lab.running import write_fabric
 
-SRUN = """#!/bin/bash
-nodes=0; names=(); for word in "$@"; do case $word in
-  --nodes=*) nodes=${word#*=};; --nodelist=*) IFS=, read -ra names <<<"${word#*=}";; --ntasks=*) tasks=${word#*=};;
+PODS = ("mpijob", "jobset", "gke")
+KINDS = ("slurm", *PODS)
+CLUSTERS: dict[str, dict[str, Any]] = {
+    "none": {},
+    "kueue": {"kubernetes": {"namespace": "train", "resource_prefix": "example.com", "domain": "example.net"}},
+    "volcano": {"kubernetes": {"scheduler": "volcano", "mode": "host-device", "network": "fabric-rail{rail}"}},
+    "slurm": {"slurm": {"partition": "h100", "cpus": 64, "domain": "example.net"}},
+    "apptainer": {"slurm": {"cpus": 64, "container": "apptainer", "image": "registry.example.net/nccl:7"}},
+    "pyxis": {"slurm": {"cpus": 64, "container": "pyxis", "image": "registry.example.net/nccl:7"}},
+}
+NCCL = r"""
+size_line="  8589934592 2147483648 float sum -1  91000 94.40 %s 0  91000 94.40 %s 0\n"
+# table RANKS HOSTS RAIL: what a collective prints; a NIC in SLOW, such as gpu02:1, halves its bandwidth
+table() {
+  local ranks=$1 hosts=$2 rail=$3 nics=2 speed=49 host one
+  [ "$ranks" = 1 ] && nics=1
+  [ "${NCCL_TESTS_SPLIT:-AND 0x0}" = "AND 0x0" ] || nics=1
+  for host in $hosts; do for one in ${SLOW:-}; do
+    [ "$one" = "$host:${rail:-${one#*:}}" ] && speed=24
+  done; done
+  echo "# nThread 1 nGpus 1 minBytes 1073741824 maxBytes 8589934592"
+  local rank=0 slot
+  for host in $hosts; do for ((slot = 0; slot < ranks; slot++)); do
+    echo "#  Rank  $rank Group $((nics < ranks ? slot : 0)) Pid 1 on $host device  0 [0x1b] NVIDIA H100"
+    rank=$((rank + 1))
+  done; done
+  echo "#  size  count type redop root  time algbw busbw #wrong  time algbw busbw #wrong"
+  printf "$size_line" $((speed * nics)) $((speed * nics))
+  echo "# Out of bounds values : 0 OK"
+  echo "# Avg bus bandwidth    : $((speed * nics))"
+}
+rail_of() { case ${1:-} in =mlx5_0|0) echo 0;; =mlx5_3|1) echo 1;; esac; }
+"""
+SRUN = f"""#!/bin/bash
+for word in "$@"; do case $word in
+  --nodelist=*) IFS=, read -ra names <<<"${{word#*=}}";; --ntasks-per-node=*) ranks=${{word#*=}};;
+  NCCL_TESTS_SPLIT=*|CUDA_VISIBLE_DEVICES=*) export "$word";;
 esac; done
-[ "$nodes" = 8 ] && { echo "srun: error: Node gpu08 is down"; exit 1; }
-echo "# nThread 1 nGpus 1 minBytes 1073741824 maxBytes 8589934592"
-for rank in $(seq 0 $((tasks - 1))); do
-  echo "#  Rank  $rank Group  0 Pid 1 on ${names[$((rank * nodes / tasks))]} device  0 [0x1b] NVIDIA H100"
-done
-env | sort | grep ^NCCL_ >&2
-echo "#  size  count type redop root  time algbw busbw #wrong  time algbw busbw #wrong"
-echo "  8589934592 2147483648 float sum -1  91000 94.40 ${BUSBW} 0  91000 94.40 ${BUSBW} 0"
-echo "# Out of bounds values : 0 OK"
-echo "# Avg bus bandwidth    : ${BUSBW}"
+echo "$*" >>"$LOG"
+{NCCL}
+names=("${{names[@]%%.*}}")
+case " ${{names[*]}} " in *" ${{DOWN:-none}} "*) echo "srun: error: Node $DOWN is down"; exit 1;; esac
+table "$ranks" "${{names[*]}}" "$(rail_of "${{CUDA_VISIBLE_DEVICES:-}}")"
+"""
+MPIRUN = f"""#!/bin/bash
+echo "$*" >>"$LOG"
+while [ $# -gt 0 ]; do case $1 in
+  --host) IFS=, read -ra names <<<"$2"; shift;; --map-by) ranks=${{2#ppr:}}; ranks=${{ranks%:node}}; shift;;
+  -x) case $2 in NCCL_TESTS_SPLIT=*|CUDA_VISIBLE_DEVICES=*) export "$2";; esac; shift;;
+esac; shift; done
+{NCCL}
+hosts=()
+for name in "${{names[@]}}"; do name=${{name%:*}}; n=${{name%%.*}}; n=${{n##*-}}; hosts+=("gpu0$((8 - n))"); done
+table "$ranks" "${{hosts[*]}}" "$(rail_of "${{CUDA_VISIBLE_DEVICES:-}}")"
+"""
+SSH = """#!/bin/bash
+# Worker 0 is on the last node, worker 7 on the first.
+pod=${2%%.*}; number=${pod##*-}
+printf 'HOME=/root\\nNODE_NAME=gpu0%s%s\\n' $((8 - number)) "$DOMAIN"
 """
 
 
 @pytest.fixture(scope="module")
-def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    units = {"units": [{"unit": "1-2", "hosts": 4}]}
-    return write_fabric(tmp_path_factory.mktemp("fabric"), on_platform("nvue", "5.13.0", units))
+def places(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Path]:
+    """Fabrics by the clusters on them."""
+    found = {}
+    for name, clusters in CLUSTERS.items():
+        values = on_platform("nvue", "5.13.0", {"units": [{"unit": "1-2", "hosts": 4}]})
+        merge(values, {"ceilings": {"addresses_per_nic": 9}, "clusters": clusters} if clusters else {})
+        found[name] = write_fabric(tmp_path_factory.mktemp(name), values)
+    return found
 
 
 def emitted(kind: str, place: Path, *more: str | Path) -> str:
@@ -41,99 +93,145 @@ def emitted(kind: str, place: Path, *more: str | Path) -> str:
     return done.stdout
 
 
-def test_a_batch_script_is_sound_and_asks_for_what_it_uses(place: Path, tmp_path: Path) -> None:
+def scripts(kind: str, text: str) -> list[str]:
+    """Return the scripts of a job: the job itself, or what its containers run."""
+    return [text] if kind == "slurm" else [f"#!/bin/bash\n{one}" for one in _arguments(yaml.safe_load(text))]
+
+
+def _arguments(given: Any) -> list[str]:
+    if isinstance(given, dict):
+        own = [str(one) for one in given.get("args", ())]
+        return own + [one for value in given.values() for one in _arguments(value)]
+    return [one for value in given for one in _arguments(value)] if isinstance(given, list) else []
+
+
+def pairs_of_kinds() -> list[tuple[str, str]]:
+    return [
+        (kind, name)
+        for kind in KINDS
+        for name, clusters in CLUSTERS.items()
+        if not clusters or ("slurm" in clusters) == (kind == "slurm")
+    ]
+
+
+@pytest.mark.parametrize(("kind", "name"), pairs_of_kinds())
+def test_every_script_is_sound(kind: str, name: str, places: Mapping[str, Path], golden: Golden) -> None:
+    text = emitted(kind, places[name])
+    golden(f"jobs/{kind}-{name}", text)
+    found = scripts(kind, text)
+    assert found
+    for script in found:
+        subprocess.run(["bash", "-n"], input=script, text=True, check=True)
+        checked = subprocess.run(["shellcheck", "-"], input=script, capture_output=True, text=True, check=False)
+        assert checked.stdout == ""
+    assert all(len(script) < 128 * 1024 for script in found)  # the longest argument that Linux takes
+
+
+def ran(kind: str, script: str, folder: Path, **given: str) -> tuple[Path, list[str]]:
+    """Run a job on a bench where programs answer at once; return its output and the runs it started."""
+    for name, text in (("srun", SRUN), ("mpirun", MPIRUN), ("ssh", SSH), ("install", "#!/bin/sh\n")):
+        (folder / name).write_text(text)
+        (folder / name).chmod(0o755)
+    hostfile, log, out = folder / "hostfile", folder / "log", folder / "job.out"
+    hostfile.write_text("".join(f"acceptance-small-worker-{n}.acceptance-small.x.svc slots=2\n" for n in range(8)))
+    (folder / ".ssh").mkdir(exist_ok=True)
+    script = script.replace("/etc/mpi/hostfile", str(hostfile)).replace("source /usr/local/gib", "# /usr/local/gib")
+    environment = {
+        "PATH": f"{folder}:{os.environ['PATH']}",
+        "LOG": str(log),
+        "HOME": str(folder),
+        "DOMAIN": "",
+        **given,
+    }
+    done = subprocess.run(["bash", "-c", script], env=environment, capture_output=True, text=True, check=True)
+    assert (kind, done.stderr) == (kind, "")
+    out.write_text(done.stdout)
+    return out, log.read_text().splitlines()
+
+
+JOBS = [("slurm", "none", ""), ("slurm", "slurm", ""), ("mpijob", "none", ""), ("jobset", "kueue", ".example.net")]
+
+
+@pytest.mark.parametrize(("kind", "name", "domain"), JOBS)
+def test_a_slow_nic_is_named_from_what_a_job_writes(
+    kind: str, name: str, domain: str, places: Mapping[str, Path], tmp_path: Path
+) -> None:
+    script = scripts(kind, emitted(kind, places[name]))[-1 if kind == "jobset" else 0]
+    out, runs = ran(kind, script, tmp_path, SLOW="gpu06:1", DOMAIN=domain)
+    assert len(runs) == 3 * 2 + 1 + 3 * 2 * 2 + 2 * 4
+    done = run("check", "acceptance.stragglers", "--fabric", places[name], "--results", out)
+    assert done.returncode == 1
+    assert done.stdout.count(" is slow: ") == 1
+    assert (
+        "gpu06:rail1 (rail 1, mlx5_3) is slow: 48 % of line rate at best in 9 runs with it, 98 % without; "
+        "its link ends at leaf04 swp1s1"
+    ) in " ".join(done.stdout.split())
+
+
+@pytest.mark.parametrize(("kind", "name", "domain"), JOBS)
+def test_a_healthy_fabric_has_no_finding(
+    kind: str, name: str, domain: str, places: Mapping[str, Path], tmp_path: Path
+) -> None:
+    script = scripts(kind, emitted(kind, places[name]))[-1 if kind == "jobset" else 0]
+    out, _ = ran(kind, script, tmp_path, DOMAIN=domain)
+    done = run("check", "acceptance", "--fabric", places[name], "--results", out)
+    assert (done.returncode, "clean" in done.stdout) == (0, True), done.stdout
+
+
+def test_a_run_that_fails_hides_no_other(places: Mapping[str, Path], tmp_path: Path) -> None:
+    out, _ = ran("slurm", emitted("slurm", places["none"]), tmp_path, DOWN="gpu08")
+    done = run("check", "acceptance.completed", "--fabric", places["none"], "--results", out)
+    assert done.returncode == 1
+    assert "all_gather_perf failed: srun ended with 1" in done.stdout
+    assert out.read_text().count("# Avg bus bandwidth") == 3 + 3 * 2 + 6
+
+
+def test_a_batch_script_asks_for_what_it_uses(places: Mapping[str, Path], tmp_path: Path) -> None:
     script = tmp_path / "job.sbatch"
-    assert emitted("slurm", place, "-o", script) == f"{script}: slurm for 8 hosts of small\n"
-    subprocess.run(["shellcheck", script], check=True)
+    assert emitted("slurm", places["slurm"], "-o", script) == f"{script}: slurm for 8 hosts of small\n"
     asked = [line.removeprefix("#SBATCH ") for line in script.read_text().splitlines() if line.startswith("#SBATCH")]
-    assert asked[1:5] == [
+    names = ",".join(f"gpu{number:02}.example.net" for number in range(1, 9))
+    assert asked[1:6] == [
+        "--partition=h100",
         "--nodes=8",
-        "--nodelist=gpu01,gpu02,gpu03,gpu04,gpu05,gpu06,gpu07,gpu08",
+        f"--nodelist={names}",
         "--ntasks-per-node=2",
         "--gpus-per-node=2",
     ]
-    assert "--time=35" in asked
+    assert "--time=60" in asked
 
 
-def ran(script: Path, folder: Path, busbw: str) -> tuple[Path, str]:
-    """Run a batch script with an srun that answers at once; return its output and what NCCL was told."""
-    srun, out = folder / "srun", folder / "job.out"
-    srun.write_text(SRUN)
-    srun.chmod(0o755)
-    environment = {"PATH": f"{folder}:{os.environ['PATH']}", "BUSBW": busbw}
-    done = subprocess.run(["bash", script], env=environment, capture_output=True, text=True, check=True)
-    out.write_text(done.stdout)
-    return out, done.stderr
+def test_runs_beside_each_other_share_no_nic(places: Mapping[str, Path], tmp_path: Path) -> None:
+    """A NIC in two runs at once would be slow in both."""
+    script = emitted("slurm", places["none"]).replace("wait\n", 'wait\necho "----" >>"$LOG"\n')
+    _, runs = ran("slurm", script, tmp_path)
+    batches = [batch.split("\n") for batch in "\n".join(runs[7:]).strip("-\n").split("\n----\n")]
+    beside = [[line for line in batch if line] for batch in batches]
+    assert [len(batch) for batch in beside] == [4] * 5
+    for batch in beside:
+        used = [nic for line in batch for nic in nics_of(line)]
+        assert len(used) == len(set(used))
 
 
-def test_what_the_script_writes_is_judged_and_a_step_that_fails_hides_no_other(place: Path, tmp_path: Path) -> None:
-    script = tmp_path / "job.sbatch"
-    emitted("slurm", place, "-o", script)
-    out, told = ran(script, tmp_path, "47.20")
-    assert set(told.split()) == {
-        "NCCL_IB_HCA==mlx5_0,mlx5_3",
-        "NCCL_IB_TC=106",
-        "NCCL_IB_SL=3",
-        "NCCL_ALGO=Ring",
-        "NCCL_SOCKET_IFNAME==eno1",
-    }
-    done = run("check", "acceptance", "--fabric", place, "--results", out)
-    assert done.returncode == 1
-    assert done.stdout.count("47.2 GB/s of bus bandwidth, 47 % of the 100 GB/s of its NICs") == 3
-    assert "all_gather_perf failed: srun ended with 1" in done.stdout
+def nics_of(line: str) -> list[tuple[str, str]]:
+    words = dict(word.lstrip("-").partition("=")[::2] for word in line.split())
+    rails = [words["CUDA_VISIBLE_DEVICES"]] if "CUDA_VISIBLE_DEVICES" in words else ["0", "1"]
+    return [(host, rail) for host in words["nodelist"].split(",") for rail in rails]
 
 
-def test_a_job_for_kubernetes_has_a_worker_for_each_host_and_every_rail(place: Path) -> None:
-    job: dict[str, Any] = yaml.safe_load(
-        emitted("mpijob", place, "--image", 'registry/nccl: "7"', "--limit", "gpu0[1-4]")
-    )
-    assert (job["apiVersion"], job["kind"], job["metadata"]["name"]) == (
-        "kubeflow.org/v2beta1",
-        "MPIJob",
-        "acceptance-small",
-    )
-    spec = job["spec"]
-    launcher, worker = (spec["mpiReplicaSpecs"][role] for role in ("Launcher", "Worker"))
-    # The replica's policy overrides that of its pod: only there does it keep a failed launcher, and its log.
-    assert launcher["restartPolicy"] == "Never"
-    assert "restartPolicy" not in launcher["template"]["spec"]
-    assert (spec["slotsPerWorker"], worker["replicas"], launcher["replicas"]) == (2, 4, 1)
-    annotations = worker["template"]["metadata"]["annotations"]
-    assert annotations == {"k8s.v1.cni.cncf.io/networks": "rail0,rail1"}
-    (container,) = worker["template"]["spec"]["containers"]
-    assert container["image"] == 'registry/nccl: "7"'
-    assert container["resources"]["limits"] == {"nvidia.com/gpu": 2, "nvidia.com/rail0": 1, "nvidia.com/rail1": 1}
-
-
-def test_the_launcher_of_kubernetes_runs_every_step_with_the_settings_of_the_design(
-    place: Path, tmp_path: Path
-) -> None:
-    job = yaml.safe_load(emitted("mpijob", place))
-    (container,) = job["spec"]["mpiReplicaSpecs"]["Launcher"]["template"]["spec"]["containers"]
-    program = tmp_path / "mpirun"
-    program.write_text('#!/bin/sh\nprintf "%s\\n" "$*" >&2\n')
-    program.chmod(0o755)
-    environment = {"PATH": f"{tmp_path}:{os.environ['PATH']}"}
-    done = subprocess.run(
-        [*container["command"], *container["args"]], env=environment, capture_output=True, text=True, check=True
-    )
-    calls = done.stderr.splitlines()
-    settings = (
-        "-x NCCL_IB_HCA==mlx5_0,mlx5_3 -x NCCL_IB_TC=106 -x NCCL_SOCKET_IFNAME==eth0 -x NCCL_IB_SL=3 -x NCCL_ALGO=Ring"
-    )
-    assert all(settings in call for call in calls)
-    counts = [call.partition(" -np ")[2].split()[0] for call in calls]
-    assert counts == ["4", "16"] * 3 + ["16"]
-    assert calls[-1].endswith(
-        "-x NCCL_TESTS_SPLIT=MOD 2 /opt/nccl-tests/build/all_reduce_perf -b 1G -e 8G -f 8 -g 1 -c 1 -n 20 -w 5"
-    )
-    assert done.stdout.count('#@ trial {"tool": "nccl-tests", "test": "all_gather_perf", "at_s": ') == 2
+@pytest.mark.parametrize("kind", ["slurm", "mpijob"])
+def test_an_odd_host_has_two_others_too(kind: str, places: Mapping[str, Path], tmp_path: Path) -> None:
+    script = scripts(kind, emitted(kind, places["none"], "--limit", "gpu0[1-5]"))[-1]
+    out, _ = ran(kind, script, tmp_path, SLOW="gpu05:0")
+    done = run("check", "acceptance.stragglers", "--fabric", places["none"], "--results", out)
+    assert done.stdout.count(" is slow: ") == 1
+    assert "gpu05:rail0 (rail 0, mlx5_0) is slow" in done.stdout
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["cron"], "error: unknown kind of job 'cron'; use slurm or mpijob\n"),
+        (["cron"], "error: unknown kind of job 'cron'; use slurm, mpijob, jobset, gke\n"),
         (
             ["slurm", "--limit", "gpu01"],
             "error: a test of the network needs two hosts or more; choose more with --limit\n",
@@ -144,6 +242,8 @@ def test_the_launcher_of_kubernetes_runs_every_step_with_the_settings_of_the_des
         ),
     ],
 )
-def test_what_cannot_be_written_is_said_in_a_line(place: Path, arguments: list[str], message: str) -> None:
-    done = run("acceptance", "emit", *arguments, "--fabric", place)
+def test_what_cannot_be_written_is_said_in_a_line(
+    places: Mapping[str, Path], arguments: list[str], message: str
+) -> None:
+    done = run("acceptance", "emit", *arguments, "--fabric", places["none"])
     assert (done.returncode, done.stderr) == (3, message)

@@ -34,17 +34,17 @@ def documents(text: str) -> list[Manifest]:
 
 
 @cache
-def schema() -> dict[str, Any]:
-    return dict(yaml.safe_load(SCHEMA.read_text(encoding="utf-8")))
+def schema(file: Path = SCHEMA) -> dict[str, Any]:
+    return dict(yaml.safe_load(file.read_text(encoding="utf-8")))
 
 
 def title(manifest: Manifest) -> str:
     return f"{manifest.get('apiVersion')} {manifest.get('kind')}"
 
 
-def complaints(manifest: Manifest) -> list[str]:
-    """Check a manifest against the schema beside this file."""
-    known = schema().get(title(manifest))
+def complaints(manifest: Manifest, file: Path = SCHEMA) -> list[str]:
+    """Check a manifest against a schema beside this file."""
+    known = schema(file).get(title(manifest))
     if known is None:
         return [f"{title(manifest)} is not known"]
     rest = {key: value for key, value in known.items() if key != "scope"}

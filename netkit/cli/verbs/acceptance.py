@@ -17,17 +17,20 @@ verbs = typer.Typer(
 
 @verbs.command()
 def emit(
-    kind: Annotated[str, typer.Argument(help="slurm or mpijob.", metavar="KIND")],
+    kind: Annotated[str, typer.Argument(help="slurm, mpijob, jobset or gke.", metavar="KIND")],
     fabric: Fabric,
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="File to write; default: the terminal.", metavar="FILE")
     ] = None,
     limit: Limit = "",
     image: Annotated[
-        str, typer.Option("--image", help="mpijob: container image that holds nccl-tests.", metavar="IMAGE")
-    ] = "nccl-tests:latest",
+        str,
+        typer.Option(
+            "--image", help="Image with nccl-tests; default: that of the cluster in the intent.", metavar="IMAGE"
+        ),
+    ] = "",
 ) -> None:
-    """Write a job that runs collectives: a Slurm batch script, or an MPIJob of Kubeflow."""
+    """Write a job that runs collectives: a Slurm batch script, or a manifest of Kubernetes."""
     _run("acceptance", kind, fabric, verb="emit", out=out, limit=limit, image=image)
 
 

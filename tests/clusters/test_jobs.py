@@ -1,0 +1,234 @@
+"""Acceptance jobs on a cluster: valid for their CRDs, and with the names of its networks, resources and queues."""
+
+import copy
+import subprocess
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from netkit.design import Fabric
+from netkit.errors import UsageError
+from netkit.intent.model import KubernetesIntent
+from netkit.render import Engine
+from netkit.render.job import acceptance_job, render_job
+from netkit.render.render import render_clusters
+from tests import intents
+from tests.clusters import manifests
+from tests.clusters.manifests import Manifest
+from tests.clusters.test_kubernetes import CRDS, MODES, at
+
+SCHEMA = Path(__file__).with_name("job_schema.yaml")
+ENGINE = Engine()
+UNITS = {"units": [{"unit": "1-2", "hosts": 4}]}
+NAMES: dict[str, Any] = {
+    "namespace": "train",
+    "resource_prefix": "example.com",
+    "resource": "nic{rail}",
+    "network": "fabric-{rail}",
+    "gpu_resource": "example.com/gpu",
+    "label_prefix": "where.example.com",
+    "queue": "big",
+    "image": "registry.example.com/nccl:7",
+}
+KINDS = ("mpijob", "jobset", "gke")
+VARIANTS: dict[str, dict[str, Any] | None] = {
+    "none": None,
+    **{mode: {"mode": mode} for mode in MODES},
+    "names": NAMES,
+    "volcano": {"scheduler": "volcano"},
+}
+
+
+@cache
+def fabric(name: str) -> Fabric:
+    settings = VARIANTS[name]
+    return intents.fabric(intents.values(UNITS) if settings is None else manifests.values(UNITS, **settings))
+
+
+def job(kind: str, built: Fabric, hosts: int = 8) -> Manifest:
+    (found,) = manifests.documents(render_job(kind, acceptance_job(kind, built, built.hosts[:hosts]), ENGINE))
+    return found
+
+
+def placed(manifest: Manifest) -> Manifest:
+    """Return a manifest in a namespace, as kubectl sends one that has none."""
+    return {**manifest, "metadata": {"namespace": "default", **manifest["metadata"]}}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("name", VARIANTS)
+def test_every_job_holds_to_its_schema(kind: str, name: str) -> None:
+    for hosts in (2, 8):
+        assert manifests.complaints(placed(job(kind, fabric(name), hosts)), SCHEMA) == []
+
+
+@pytest.mark.skipif(not CRDS, reason="NETKIT_CRDS names no folder")
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("name", VARIANTS)
+def test_every_job_holds_to_the_crd_of_its_operator(kind: str, name: str) -> None:
+    known = manifests.crds(Path(CRDS or ""))
+    assert manifests.real_complaints(known, placed(job(kind, fabric(name), 2))) == []
+
+
+def test_every_kind_of_the_schema_is_emitted_and_no_other() -> None:
+    assert {manifests.title(job(kind, fabric("names"))) for kind in KINDS} == set(manifests.schema(SCHEMA))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("name", ["names", "volcano"])
+def test_a_missing_or_an_unknown_field_is_found(kind: str, name: str) -> None:
+    manifest = placed(job(kind, fabric(name), 2))
+    known = {key: part for key, part in manifests.schema(SCHEMA)[manifests.title(manifest)].items() if key != "scope"}
+    for path in manifests.required(known, manifest):
+        mutant = copy.deepcopy(manifest)
+        del at(mutant, path[:-1])[path[-1]]
+        assert manifests.complaints(mutant, SCHEMA), path
+    for path in manifests.objects(manifest):
+        if path[-1:] != ("limits",):  # keys of the user's own
+            mutant = copy.deepcopy(manifest)
+            at(mutant, path)["surprise"] = "x"
+            assert manifests.complaints(mutant, SCHEMA), path
+
+
+def worker(manifest: Manifest) -> dict[str, Any]:
+    """Return the template of the workers' pods."""
+    spec: dict[str, Any] = manifest["spec"]
+    if manifest["kind"] == "MPIJob":
+        return dict(spec["mpiReplicaSpecs"]["Worker"]["template"])
+    return dict(spec["replicatedJobs"][0]["template"]["spec"]["template"])
+
+
+@pytest.mark.parametrize("kind", ["mpijob", "jobset"])
+@pytest.mark.parametrize("name", [name for name in VARIANTS if name != "none"])
+def test_a_job_names_networks_and_resources_that_the_cluster_has(kind: str, name: str) -> None:
+    built = fabric(name)
+    manifest, (cluster,) = job(kind, built), built.clusters
+    (rendered,) = render_clusters(built, (cluster,), ENGINE)
+    made = manifests.objects_of(dict(rendered.files))
+    annotations, spec = worker(manifest)["metadata"]["annotations"], worker(manifest)["spec"]
+    networks = annotations["k8s.v1.cni.cncf.io/networks"].split(",")
+    if name == "spectrum-x":
+        (pools,) = (one for one in made if one["kind"] == "SpectrumXRailPoolConfig")
+        assert networks == [rail["name"] for rail in pools["spec"]["railTopology"]]
+        assert manifest["metadata"]["namespace"] == pools["spec"]["networkNamespace"]
+    else:
+        found = [one for one in made if one["kind"].endswith(("Network", "NetworkAttachmentDefinition"))]
+        assert networks == [one["metadata"]["name"] for one in found]
+        namespaces = {one["spec"].get("networkNamespace") or one["metadata"]["namespace"] for one in found}
+        assert namespaces == {manifest["metadata"]["namespace"]}
+    settings = cluster.settings
+    assert isinstance(settings, KubernetesIntent)
+    (container,) = spec["containers"]
+    rails = {f"{settings.resource_prefix}/{rail}": 1 for rail in (settings.resource.format(rail=n) for n in (0, 1))}
+    assert container["resources"]["limits"] == {settings.gpu_resource: 2, **rails}
+    labels = next(one["metadata"]["labels"] for one in made if one["kind"] == "Node")
+    assert spec["nodeSelector"].items() <= labels.items()
+
+
+@pytest.mark.parametrize("kind", ["mpijob", "jobset"])
+def test_a_job_asks_kueue_for_its_queue_and_for_one_unit_where_its_hosts_fit_into_one(kind: str) -> None:
+    topology = "kueue.x-k8s.io/podset-{}-topology"
+    whole, part = job(kind, fabric("names")), job(kind, fabric("names"), 4)
+    for one, how in ((whole, "preferred"), (part, "required")):
+        assert one["metadata"]["labels"] == {"kueue.x-k8s.io/queue-name": "big"}
+        found = {key for key in worker(one)["metadata"]["annotations"] if key.startswith("kueue")}
+        assert found == {topology.format(how)}
+        assert worker(one)["metadata"]["annotations"][topology.format(how)] == "where.example.com/unit"
+    assert "affinity" not in worker(whole)["spec"]
+    required = worker(part)["spec"]["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
+    (term,) = required["nodeSelectorTerms"][0]["matchExpressions"]
+    assert term["values"] == ["gpu01", "gpu02", "gpu03", "gpu04"]
+
+
+def test_volcano_gets_its_own_names_of_queues() -> None:
+    manifest = job("mpijob", fabric("volcano"))
+    assert manifest["spec"]["runPolicy"]["schedulingPolicy"] == {"queue": "gpu"}
+    template = worker(manifest)
+    assert template["spec"]["schedulerName"] == "volcano"
+    assert template["metadata"]["annotations"]["scheduling.volcano.sh/queue-name"] == "gpu"
+    assert "labels" not in manifest["metadata"]
+
+
+def test_gke_has_its_networks_and_no_setting_of_this_fabric() -> None:
+    template = worker(job("gke", fabric("names")))
+    assert template["metadata"]["annotations"] == {
+        "networking.gke.io/default-interface": "eth0",
+        "networking.gke.io/interfaces": (
+            '[{"interfaceName": "eth0", "network": "default"}, {"interfaceName": "eth2", "network": "rdma-0"}, '
+            '{"interfaceName": "eth3", "network": "rdma-1"}]'
+        ),
+        "kueue.x-k8s.io/podset-preferred-topology": "cloud.google.com/gce-topology-block",
+    }
+    assert "NCCL_IB" not in str(job("gke", fabric("names")))
+
+
+@pytest.mark.parametrize(
+    ("settings", "changed"),
+    [(f"{key}={value}", {key: value}) for key, value in NAMES.items()] + [("scheduler", {"scheduler": "volcano"})],
+)
+def test_every_setting_of_kubernetes_that_jobs_use_changes_them(settings: str, changed: dict[str, Any]) -> None:
+    plain, other = (intents.fabric(manifests.values(UNITS, **one)) for one in ({}, changed))
+    assert job("jobset", plain) != job("jobset", other), settings
+
+
+SLURM: dict[str, Any] = {"partition": "big", "container": "apptainer", "domain": "example.com"}
+
+
+@pytest.mark.parametrize("key", SLURM)
+def test_every_setting_of_slurm_that_jobs_use_changes_them(key: str) -> None:
+    plain, other = (slurm(**given) for given in ({}, {key: SLURM[key]}))
+    assert plain != other
+
+
+def slurm(**settings: Any) -> str:
+    built = intents.fabric(intents.values({**UNITS, "clusters": {"slurm": {"cpus": 64, **settings}}}))
+    return render_job("slurm", acceptance_job("slurm", built, built.hosts), ENGINE)
+
+
+@pytest.mark.parametrize(
+    ("container", "image", "wanted"),
+    [
+        ("none", "nccl-tests:latest", "    env "),
+        ("apptainer", "nccl-tests:latest", "    apptainer exec --nv docker://nccl-tests:latest env "),
+        ("apptainer", "/images/nccl.sif", "    apptainer exec --nv /images/nccl.sif env "),
+        ("pyxis", "nccl-tests:latest", " --container-image=nccl-tests:latest \\"),
+        ("pyxis", "nvcr.io/nvidia/nccl:7", " --container-image='nvcr.io#nvidia/nccl:7' \\"),
+        ("pyxis", "nvidia/nccl:7", " --container-image=nvidia/nccl:7 \\"),
+        ("pyxis", "/images/nccl.sqsh", " --container-image=/images/nccl.sqsh \\"),
+    ],
+)
+def test_a_container_starts_the_same_script(container: str, image: str, wanted: str) -> None:
+    assert wanted in slurm(container=container, image=image)
+
+
+def test_hosts_that_are_no_nodes_are_refused() -> None:
+    built = intents.fabric(manifests.values(UNITS, unit="1"))
+    assert acceptance_job("mpijob", built, built.hosts).hosts == ("gpu01", "gpu02", "gpu03", "gpu04")
+    with pytest.raises(UsageError) as caught:
+        acceptance_job("mpijob", built, built.hosts[4:])
+    assert str(caught.value.problems[0]) == (
+        "0 of these hosts are nodes of clusters.kubernetes, and a test needs two or more; "
+        "choose others with --limit, or change clusters in the intent"
+    )
+
+
+def test_steps_grow_with_the_logarithm_of_the_hosts() -> None:
+    wide = {"ceilings": {"units": 32, "hosts_per_unit": 16}, "units": [{"unit": "1-32", "hosts": 16}]}
+    built = intents.fabric(intents.values(wide))
+    whole = acceptance_job("slurm", built, built.hosts)
+    assert len(whole.hosts) == 512
+    assert whole.minutes == (3 * 5 + 1 + 9 + 2 * 4) * 5
+    script = render_job("slurm", whole, ENGINE)
+    assert len(script) < 64 * 1024
+    subprocess.run(["bash", "-n"], input=script, text=True, check=True)
+
+
+def test_ecmp_gets_several_queue_pairs_and_adaptive_routing_one() -> None:
+    wanted = {False: "4", True: "1"}
+    for is_adaptive, count in wanted.items():
+        built = intents.fabric(intents.values({"adaptive_routing": is_adaptive}))
+        found = {one.key: one.value for one in acceptance_job("slurm", built, built.hosts).settings}
+        assert found["NCCL_IB_QPS_PER_CONNECTION"] == count
+        assert all(one.why for one in acceptance_job("slurm", built, built.hosts).settings)
