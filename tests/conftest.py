@@ -42,7 +42,15 @@ def golden() -> Golden:
     return compare
 
 
-LIVE = {"needs_lab", "needs_frr", "needs_namespaces", "needs_root", "needs_chromium", "needs_slurmctld"}
+LIVE = {
+    "needs_chromium",
+    "needs_frr",
+    "needs_kubectl",
+    "needs_lab",
+    "needs_namespaces",
+    "needs_root",
+    "needs_slurmctld",
+}
 """Marks of files that start daemons, a lab or a browser."""
 
 

@@ -3,7 +3,9 @@
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import yaml
@@ -107,14 +109,12 @@ def _items(document: dict[str, Any]) -> Iterator[Object]:
 
 def _asked(file: Path, kinds: Iterable[str]) -> ClusterReading:
     try:
-        from kubernetes import config  # noqa: PLC0415 (an extra, and slow to import)
-        from kubernetes.client.exceptions import ApiException  # noqa: PLC0415 (see above)
-        from urllib3.exceptions import HTTPError  # noqa: PLC0415 (see above)
+        client, config, urllib3 = map(import_module, ("kubernetes.client", "kubernetes.config", "urllib3"))
     except ImportError:
         remedy = 'pip install "netkit-fabric[kubernetes]", or save what kubectl get -o json prints'
         raise CheckError(Problem("asking a cluster needs the Kubernetes client", remedy)) from None
     try:
-        api = config.new_client_from_config(str(file))  # type: ignore[no-untyped-call]
+        api = config.new_client_from_config(str(file))
     except Exception as error:  # the client raises many kinds, of broken YAML too
         raise CheckError(Problem(f"is not a usable kubeconfig: {_first(error)}", _REMEDY, file=str(file))) from None
     objects: list[Object] = []
@@ -122,19 +122,17 @@ def _asked(file: Path, kinds: Iterable[str]) -> ClusterReading:
     with api:
         for kind in kinds:
             try:
-                objects += _listed(api, kind)
-            except ApiException as error:
+                objects += _listed(client, api, kind)
+            except client.exceptions.ApiException as error:
                 unread[kind] = UNKNOWN if error.status == NOT_FOUND else f"the API server answers {error.status}"
-            except (HTTPError, OSError, ValueError) as error:
+            except (urllib3.exceptions.HTTPError, OSError, ValueError) as error:
                 what = f"the API server of {file} does not answer: {_first(error)}"
                 raise CheckError(Problem(what, "check server and network, or save what kubectl prints")) from None
     return ClusterReading(tuple(objects), unread)
 
 
-def _listed(api: Any, kind: str) -> Iterator[Object]:
+def _listed(client: ModuleType, api: Any, kind: str) -> Iterator[Object]:
     """Yield the objects of a kind, page by page."""
-    from kubernetes import client  # noqa: PLC0415 (an extra, and slow to import)
-
     more: dict[str, str] = {}
     while True:
         how: dict[str, Any] = {"limit": PAGE, "_request_timeout": TIMEOUT_S, **more}

@@ -19,6 +19,8 @@ from netkit.project.program import run_program
 from netkit.project.project import Project
 from netkit.project.runs import UNSAFE, state_folder
 
+GONE = re.compile(r"error: taint \S+ not found")
+"""What kubectl says of a taint that somebody removed before."""
 DRAINED = re.compile(r"\bState=\S*DRAIN\S* .*\bReason=(?P<reason>.*?)(?: \[\S+@\S+\])?(?: \w+=|$)")
 
 
@@ -96,7 +98,8 @@ def applied(steering: Steering, label_prefix: str) -> Mapping[str, str]:
             if reason := _foreign_drain(node):
                 failed[node] = f"it is drained for another reason, which stays: {reason}"
     for node, command in commands(steering, label_prefix):
-        if node not in failed and (reason := run_program(command)[1]):
+        _, reason = ("", "") if node in failed else run_program(command)
+        if reason and not (node in steering.returned and GONE.fullmatch(reason)):
             failed[node] = reason
     return failed
 

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -16,6 +17,19 @@ from netkit.observe.kubernetes import PATHS
 
 TOKEN = "a-token-for-tests"  # noqa: S105 (of this server alone)
 Object = Mapping[str, Any]
+NODES = {
+    "name": "nodes",
+    "singularName": "node",
+    "namespaced": False,
+    "kind": "Node",
+    "verbs": ["get", "list", "patch"],
+}
+DISCOVERY: Mapping[str, Object] = {
+    "/api": {"kind": "APIVersions", "versions": ["v1"], "serverAddressByClientCIDRs": []},
+    "/apis": {"kind": "APIGroupList", "apiVersion": "v1", "groups": []},
+    "/api/v1": {"kind": "APIResourceList", "groupVersion": "v1", "resources": [NODES]},
+}
+"""What kubectl asks before it finds nodes."""
 
 
 @dataclass
@@ -61,12 +75,28 @@ def api_server(objects: Sequence[Object]) -> Iterator[Api]:
         thread.join(10)
 
 
+def patched(node: Object, patch: Object) -> None:
+    """Change a node as a merge patch does: its taints are replaced together."""
+    for kind, given in patch.get("metadata", {}).items():
+        for key, value in given.items():
+            node["metadata"][kind].pop(key, None)
+            node["metadata"][kind].update({key: value} if value is not None else {})
+    if "taints" in patch.get("spec", {}):
+        node["spec"]["taints"] = patch["spec"]["taints"] or []
+
+
 def _handler(api: Api) -> type[BaseHTTPRequestHandler]:
     kinds = {path: kind for kind, path in PATHS.items()}
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             url = urlsplit(self.path)
+            if url.path in DISCOVERY:
+                self._answer(200, DISCOVERY[url.path])
+                return
+            if url.path.startswith(f"{PATHS['Node']}/"):
+                self._node(url.path)
+                return
             kind = kinds.get(url.path, "")
             api.asked.append(kind)
             code = 401 if self.headers["Authorization"] != f"Bearer {TOKEN}" else api.refused.get(kind, 200)
@@ -84,6 +114,21 @@ def _handler(api: Api) -> type[BaseHTTPRequestHandler]:
             ]
             metadata = {"continue": str(begin + api.page)} if rest else {}
             self._answer(200, {"kind": f"{kind}List", "metadata": metadata, "items": items})
+
+        def do_PATCH(self) -> None:
+            data = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            self._node(urlsplit(self.path).path, data)
+
+        def _node(self, path: str, patch: Object = MappingProxyType({})) -> None:
+            """Answer with a node after a patch."""
+            name = path.rpartition("/")[2]
+            node = next((one for one in api.lists.get("Node", ()) if one["metadata"]["name"] == name), None)
+            if node is None:
+                status = {"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "NotFound"}
+                self._answer(404, {**status, "message": f'nodes "{name}" not found'})
+                return
+            patched(node, patch)
+            self._answer(200, node)
 
         def _answer(self, code: int, document: Object) -> None:
             data = json.dumps(document).encode()
