@@ -301,3 +301,23 @@ def test_what_an_operator_leaves_to_others_is_warned_of() -> None:
     assert warnings(nic_qos="operator") == [f"{head}, for ECN and global pause (26.7 has), {forced}; {remedy}"]
     assert warnings(nic_qos="operator", operator_version=OLDEST_WITH_ECN) == [f"{head}, {forced}; {remedy}"]
     assert warnings() == []
+
+
+def test_room_for_pods_is_counted_by_the_mode() -> None:
+    room = {"ceilings": {"addresses_per_nic": 2}}
+    assert files(fabric(room, mode="host-device"))
+    for mode in ("sriov", "macvlan", "spectrum-x"):
+        with pytest.raises(DesignError) as refused:
+            fabric(room, mode=mode)
+        assert str(refused.value) == (
+            "clusters.kubernetes.mode: 8 pods share a rail NIC and need an address each, and there is room for 1;"
+            " set ceilings.addresses_per_nic: 9 (which renumbers), or lower vfs"
+        )
+
+
+@pytest.mark.parametrize("routes", ["per-leaf", "supernet"])
+def test_no_route_is_the_link_of_a_node(routes: str) -> None:
+    # With one host in a unit, the prefix of a leaf is that of its only link.
+    alone = {"host_routes": routes, "ceilings": {"hosts_per_unit": 1}, "units": [{"unit": "1-2", "hosts": 1}]}
+    (pool, _) = manifests.objects_of(files(fabric(alone)), ["CIDRPool"])
+    assert [one["dst"] for one in pool["spec"]["routes"]] == ["10.128.0.0/17"]
