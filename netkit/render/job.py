@@ -20,9 +20,16 @@ TEMPLATES = {
     "slurm": "job/slurm.sh.j2",
     "mpijob": "job/mpijob.yaml.j2",
     "jobset": "job/jobset.yaml.j2",
+    "trainjob": "job/trainjob.yaml.j2",
     "gke": "job/jobset.yaml.j2",
+    "vertex": "job/vertex.yaml.j2",
 }
-CLUSTERS = {"slurm": SlurmCluster, "mpijob": KubernetesCluster, "jobset": KubernetesCluster}
+CLUSTERS = {
+    "slurm": SlurmCluster,
+    "mpijob": KubernetesCluster,
+    "jobset": KubernetesCluster,
+    "trainjob": KubernetesCluster,
+}
 """The cluster in the intent that a kind of job runs on."""
 COUNTS = (2, 8, 16, 32)
 TESTS = ("all_reduce_perf", "all_gather_perf", "reduce_scatter_perf")
@@ -34,6 +41,8 @@ STEP_MINUTES, START_MINUTES = 5, 10
 AT_ONCE = 64
 """Runs beside each other, on NICs of their own."""
 VOLCANO_QUEUE = "scheduling.volcano.sh/queue-name"
+GOOGLE = ("gke", "vertex")
+"""Kinds that run on a fabric of Google, which the design does not have."""
 GKE_BLOCK = "cloud.google.com/gce-topology-block"
 
 
@@ -52,7 +61,7 @@ class JobPods:
     resources: tuple[tuple[str, int], ...] = ()
     is_designed: bool = True
     """Whether the intent has the cluster, and so the names of its networks and resources."""
-    is_gke: bool = False
+    is_google: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +81,8 @@ class AcceptanceJob:
     settings: tuple[Setting, ...]
     image: str
     pods: JobPods
+    replicas: tuple[int, ...] = ()
+    """Vertex AI: how many of the primary, and of workers."""
     partition: str = ""
     container_options: str = ""
     container_command: str = ""
@@ -121,7 +132,7 @@ def acceptance_job(kind: str, fabric: Fabric, hosts: Sequence[Host], image: str 
     return AcceptanceJob(
         fabric=fabric.name,
         hosts=names,
-        nodes=() if kind == "gke" else nodes,
+        nodes=() if kind in GOOGLE else nodes,
         gpus=gpus,
         counts=tuple(sorted({count for count in (*COUNTS, len(names)) if count <= len(names)})),
         rail_devices=tuple(nic.rdma for nic in nics),
@@ -129,7 +140,8 @@ def acceptance_job(kind: str, fabric: Fabric, hosts: Sequence[Host], image: str 
         pod_devices=_pod_devices(kind, cluster, tuple(nic.rdma for nic in nics)),
         settings=tuple(_settings(kind, fabric, cluster, first)),
         image=image,
-        pods=_gke_pods(fabric, gpus) if kind == "gke" else _pods(fabric, cluster, nodes, gpus),
+        pods=_google_pods(fabric, gpus) if kind in GOOGLE else _pods(fabric, cluster, nodes, gpus),
+        replicas=(1, len(names) - 1) if kind == "vertex" else (),
         partition=cluster.settings.partition if isinstance(cluster, SlurmCluster) else "",
         container_options=options,
         container_command=command,
@@ -201,7 +213,7 @@ def _topology(prefix: str, nodes: Sequence[ClusterNode]) -> tuple[str, str]:
     return f"kueue.x-k8s.io/podset-{'preferred' if len(units) > 1 else 'required'}-topology", f"{prefix}/unit"
 
 
-def _gke_pods(fabric: Fabric, gpus: int) -> JobPods:
+def _google_pods(fabric: Fabric, gpus: int) -> JobPods:
     """Build pods for GKE, whose networks are rdma-0 and so on; the first interfaces are its own."""
     ours = [{"interfaceName": f"eth{rail.number + 2}", "network": f"rdma-{rail.number}"} for rail in fabric.rails]
     networks = json.dumps([{"interfaceName": "eth0", "network": "default"}, *ours])
@@ -216,20 +228,20 @@ def _gke_pods(fabric: Fabric, gpus: int) -> JobPods:
             *((("kueue.x-k8s.io/podset-preferred-topology", GKE_BLOCK),) if queue else ()),
         ),
         resources=(("nvidia.com/gpu", gpus),),
-        is_gke=True,
+        is_google=True,
     )
 
 
 def _pod_devices(kind: str, cluster: Cluster | None, devices: tuple[str, ...]) -> tuple[str, ...]:
     if isinstance(cluster, KubernetesCluster):
         return tuple(filter(None, pod_devices(cluster.rails).split(",")))
-    return () if kind == "gke" else devices
+    return () if kind in GOOGLE else devices
 
 
 def _settings(kind: str, fabric: Fabric, cluster: Cluster | None, host: Host) -> Iterator[Setting]:
     """Yield NCCL's environment: the usual settings, and those that make a result reflect the network."""
     interface = host.management_interface if kind == "slurm" else POD_INTERFACE
-    if kind != "gke":  # Google's own script has what its networks need
+    if kind not in GOOGLE:  # Google's own script has what its networks need
         if isinstance(cluster, KubernetesCluster):
             yield from pod_nccl_settings(fabric, cluster, host)
         else:

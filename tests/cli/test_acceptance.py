@@ -14,7 +14,7 @@ from tests.conftest import Golden
 from tests.intents import merge, on_platform
 from tests.lab.running import write_fabric
 
-PODS = ("mpijob", "jobset", "gke")
+PODS = ("mpijob", "jobset", "trainjob", "gke", "vertex")
 KINDS = ("slurm", *PODS)
 CLUSTERS: dict[str, dict[str, Any]] = {
     "none": {},
@@ -95,7 +95,9 @@ def emitted(kind: str, place: Path, *more: str | Path) -> str:
 
 def scripts(kind: str, text: str) -> list[str]:
     """Return the scripts of a job: the job itself, or what its containers run."""
-    return [text] if kind == "slurm" else [f"#!/bin/bash\n{one}" for one in _arguments(yaml.safe_load(text))]
+    if kind == "slurm":
+        return [text]
+    return [f"#!/bin/bash\n{one}" for one in _arguments(list(yaml.safe_load_all(text)))]
 
 
 def _arguments(given: Any) -> list[str]:
@@ -149,14 +151,20 @@ def ran(kind: str, script: str, folder: Path, **given: str) -> tuple[Path, list[
     return out, log.read_text().splitlines()
 
 
-JOBS = [("slurm", "none", ""), ("slurm", "slurm", ""), ("mpijob", "none", ""), ("jobset", "kueue", ".example.net")]
+JOBS = [
+    ("slurm", "none", ""),
+    ("slurm", "slurm", ""),
+    ("mpijob", "none", ""),
+    ("jobset", "kueue", ".example.net"),
+    ("trainjob", "volcano", ""),
+]
 
 
 @pytest.mark.parametrize(("kind", "name", "domain"), JOBS)
 def test_a_slow_nic_is_named_from_what_a_job_writes(
     kind: str, name: str, domain: str, places: Mapping[str, Path], tmp_path: Path
 ) -> None:
-    script = scripts(kind, emitted(kind, places[name]))[-1 if kind == "jobset" else 0]
+    script = scripts(kind, emitted(kind, places[name]))[-1 if kind in {"jobset", "trainjob"} else 0]
     out, runs = ran(kind, script, tmp_path, SLOW="gpu06:1", DOMAIN=domain)
     assert len(runs) == 3 * 2 + 1 + 3 * 2 * 2 + 2 * 4
     done = run("check", "acceptance.stragglers", "--fabric", places[name], "--results", out)
@@ -172,7 +180,7 @@ def test_a_slow_nic_is_named_from_what_a_job_writes(
 def test_a_healthy_fabric_has_no_finding(
     kind: str, name: str, domain: str, places: Mapping[str, Path], tmp_path: Path
 ) -> None:
-    script = scripts(kind, emitted(kind, places[name]))[-1 if kind == "jobset" else 0]
+    script = scripts(kind, emitted(kind, places[name]))[-1 if kind in {"jobset", "trainjob"} else 0]
     out, _ = ran(kind, script, tmp_path, DOMAIN=domain)
     done = run("check", "acceptance", "--fabric", places[name], "--results", out)
     assert (done.returncode, "clean" in done.stdout) == (0, True), done.stdout
@@ -231,7 +239,7 @@ def test_an_odd_host_has_two_others_too(kind: str, places: Mapping[str, Path], t
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["cron"], "error: unknown kind of job 'cron'; use slurm, mpijob, jobset, gke\n"),
+        (["cron"], "error: unknown kind of job 'cron'; use slurm, mpijob, jobset, trainjob, gke, vertex\n"),
         (
             ["slurm", "--limit", "gpu01"],
             "error: a test of the network needs two hosts or more; choose more with --limit\n",

@@ -32,7 +32,7 @@ NAMES: dict[str, Any] = {
     "queue": "big",
     "image": "registry.example.com/nccl:7",
 }
-KINDS = ("mpijob", "jobset", "gke")
+KINDS = ("mpijob", "jobset", "trainjob", "gke")
 VARIANTS: dict[str, dict[str, Any] | None] = {
     "none": None,
     **{mode: {"mode": mode} for mode in MODES},
@@ -47,9 +47,13 @@ def fabric(name: str) -> Fabric:
     return intents.fabric(intents.values(UNITS) if settings is None else manifests.values(UNITS, **settings))
 
 
+def jobs(kind: str, built: Fabric, hosts: int = 8) -> list[Manifest]:
+    return manifests.documents(render_job(kind, acceptance_job(kind, built, built.hosts[:hosts]), ENGINE))
+
+
 def job(kind: str, built: Fabric, hosts: int = 8) -> Manifest:
-    (found,) = manifests.documents(render_job(kind, acceptance_job(kind, built, built.hosts[:hosts]), ENGINE))
-    return found
+    """Return the object that has the pods of a job."""
+    return jobs(kind, built, hosts)[0]
 
 
 def placed(manifest: Manifest) -> Manifest:
@@ -60,8 +64,8 @@ def placed(manifest: Manifest) -> Manifest:
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("name", VARIANTS)
 def test_every_job_holds_to_its_schema(kind: str, name: str) -> None:
-    for hosts in (2, 8):
-        assert manifests.complaints(placed(job(kind, fabric(name), hosts)), SCHEMA) == []
+    found = [one for hosts in (2, 8) for one in jobs(kind, fabric(name), hosts)]
+    assert [complaint for one in found for complaint in manifests.complaints(placed(one), SCHEMA)] == []
 
 
 @pytest.mark.skipif(not CRDS, reason="NETKIT_CRDS names no folder")
@@ -69,27 +73,29 @@ def test_every_job_holds_to_its_schema(kind: str, name: str) -> None:
 @pytest.mark.parametrize("name", VARIANTS)
 def test_every_job_holds_to_the_crd_of_its_operator(kind: str, name: str) -> None:
     known = manifests.crds(Path(CRDS or ""))
-    assert manifests.real_complaints(known, placed(job(kind, fabric(name), 2))) == []
+    found = jobs(kind, fabric(name), 2)
+    assert [complaint for one in found for complaint in manifests.real_complaints(known, placed(one))] == []
 
 
 def test_every_kind_of_the_schema_is_emitted_and_no_other() -> None:
-    assert {manifests.title(job(kind, fabric("names"))) for kind in KINDS} == set(manifests.schema(SCHEMA))
+    found = {manifests.title(one) for kind in KINDS for one in jobs(kind, fabric("names"))}
+    assert found == set(manifests.schema(SCHEMA))
 
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("name", ["names", "volcano"])
 def test_a_missing_or_an_unknown_field_is_found(kind: str, name: str) -> None:
-    manifest = placed(job(kind, fabric(name), 2))
-    known = {key: part for key, part in manifests.schema(SCHEMA)[manifests.title(manifest)].items() if key != "scope"}
-    for path in manifests.required(known, manifest):
-        mutant = copy.deepcopy(manifest)
-        del at(mutant, path[:-1])[path[-1]]
-        assert manifests.complaints(mutant, SCHEMA), path
-    for path in manifests.objects(manifest):
-        if path[-1:] != ("limits",):  # keys of the user's own
+    for manifest in map(placed, jobs(kind, fabric(name), 2)):
+        whole = manifests.schema(SCHEMA)[manifests.title(manifest)]
+        for path in manifests.required({key: part for key, part in whole.items() if key != "scope"}, manifest):
             mutant = copy.deepcopy(manifest)
-            at(mutant, path)["surprise"] = "x"
+            del at(mutant, path[:-1])[path[-1]]
             assert manifests.complaints(mutant, SCHEMA), path
+        for path in manifests.objects(manifest):
+            if path[-1:] != ("limits",):  # keys of the user's own
+                mutant = copy.deepcopy(manifest)
+                at(mutant, path)["surprise"] = "x"
+                assert manifests.complaints(mutant, SCHEMA), path
 
 
 def worker(manifest: Manifest) -> dict[str, Any]:
@@ -97,10 +103,11 @@ def worker(manifest: Manifest) -> dict[str, Any]:
     spec: dict[str, Any] = manifest["spec"]
     if manifest["kind"] == "MPIJob":
         return dict(spec["mpiReplicaSpecs"]["Worker"]["template"])
+    spec = spec if manifest["kind"] == "JobSet" else spec["template"]["spec"]
     return dict(spec["replicatedJobs"][0]["template"]["spec"]["template"])
 
 
-@pytest.mark.parametrize("kind", ["mpijob", "jobset"])
+@pytest.mark.parametrize("kind", ["mpijob", "jobset", "trainjob"])
 @pytest.mark.parametrize("name", [name for name in VARIANTS if name != "none"])
 def test_a_job_names_networks_and_resources_that_the_cluster_has(kind: str, name: str) -> None:
     built = fabric(name)
@@ -127,12 +134,13 @@ def test_a_job_names_networks_and_resources_that_the_cluster_has(kind: str, name
     assert spec["nodeSelector"].items() <= labels.items()
 
 
-@pytest.mark.parametrize("kind", ["mpijob", "jobset"])
+@pytest.mark.parametrize("kind", ["mpijob", "jobset", "trainjob"])
 def test_a_job_asks_kueue_for_its_queue_and_for_one_unit_where_its_hosts_fit_into_one(kind: str) -> None:
     topology = "kueue.x-k8s.io/podset-{}-topology"
     whole, part = job(kind, fabric("names")), job(kind, fabric("names"), 4)
+    labels = {"kueue.x-k8s.io/queue-name": "big"}
+    assert [one["metadata"].get("labels") for one in jobs(kind, fabric("names"))][-1] == labels
     for one, how in ((whole, "preferred"), (part, "required")):
-        assert one["metadata"]["labels"] == {"kueue.x-k8s.io/queue-name": "big"}
         found = {key for key in worker(one)["metadata"]["annotations"] if key.startswith("kueue")}
         assert found == {topology.format(how)}
         assert worker(one)["metadata"]["annotations"][topology.format(how)] == "where.example.com/unit"
@@ -232,3 +240,20 @@ def test_ecmp_gets_several_queue_pairs_and_adaptive_routing_one() -> None:
         found = {one.key: one.value for one in acceptance_job("slurm", built, built.hosts).settings}
         assert found["NCCL_IB_QPS_PER_CONNECTION"] == count
         assert all(one.why for one in acceptance_job("slurm", built, built.hosts).settings)
+
+
+def test_a_train_job_refers_to_its_runtime_and_has_all_workers() -> None:
+    runtime, run = jobs("trainjob", fabric("names"))
+    assert run["spec"]["runtimeRef"]["name"] == runtime["metadata"]["name"]
+    assert run["spec"]["runtimeRef"]["kind"] == runtime["kind"]
+    assert run["spec"]["trainer"]["numNodes"] == 8
+
+
+def test_vertex_has_one_primary_and_a_worker_for_each_other_host() -> None:
+    (found,) = jobs("vertex", fabric("names"), 5)
+    assert set(found) == {"workerPoolSpecs", "scheduling"}
+    pools = found["workerPoolSpecs"]
+    assert [pool["replicaCount"] for pool in pools] == [1, 4]
+    assert {frozenset(pool) for pool in pools} == {frozenset({"machineSpec", "replicaCount", "containerSpec"})}
+    assert "NCCL_IB" not in str(found)
+    assert found["scheduling"] == {"timeout": "4800s", "disableRetries": True}

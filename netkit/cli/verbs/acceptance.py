@@ -17,7 +17,7 @@ verbs = typer.Typer(
 
 @verbs.command()
 def emit(
-    kind: Annotated[str, typer.Argument(help="slurm, mpijob, jobset or gke.", metavar="KIND")],
+    kind: Annotated[str, typer.Argument(help="slurm, mpijob, jobset, trainjob, gke or vertex.", metavar="KIND")],
     fabric: Fabric,
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="File to write; default: the terminal.", metavar="FILE")
