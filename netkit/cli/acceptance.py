@@ -47,7 +47,16 @@ def several(devices: Sequence[Device]) -> tuple[Host, ...]:
 
 
 def run(
-    folder: Path, *, out: Path, limit: str, lab: str, tools: Sequence[str], seconds: int, dry: bool, yes: bool
+    folder: Path,
+    *,
+    out: Path,
+    limit: str,
+    lab: str,
+    tools: Sequence[str],
+    seconds: int,
+    cuda: bool,
+    dry: bool,
+    yes: bool,
 ) -> int:
     """Show the test plan and run it; return 4 if a host was not reached, 1 if nothing ran."""
     unknown = [tool for tool in tools if tool not in TOOLS]
@@ -59,7 +68,7 @@ def run(
     reached, wanted = fleet(project), tuple(dict.fromkeys(tools or TOOLS))
     limit_s = max(seconds, COLLECTIVE_S if COLLECTIVES in wanted else 0) + 2 * SLACK_S
     with Bench([host.name for host in hosts], lambda name: patient_viewer(reached, name, limit_s)) as bench:
-        plan = trial_plan(project.fabric, hosts, bench.programs(), wanted, seconds)
+        plan = trial_plan(project.fabric, hosts, bench.programs(), wanted, seconds, is_cuda=cuda)
         for name, failure in bench.failures.items():
             sys.stdout.write(f"not reached: {name}: {failure}\n")
         for reason in plan.absent:

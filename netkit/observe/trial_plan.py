@@ -7,7 +7,7 @@ from netkit.design import Fabric, Host, Nic
 from netkit.observe.probing import probe_pairs
 from netkit.platforms.linux.acceptance import command, nccl_tests, perftest
 from netkit.platforms.linux.acceptance.command import TrialEnd
-from netkit.platforms.linux.view_nic import nccl_settings
+from netkit.platforms.linux.view_nic import nccl_settings, nearest_gpu
 from netkit.render.job import COUNTS
 
 TOOLS = tuple(command.PROGRAMS)
@@ -42,25 +42,32 @@ class TrialPlan:
 
 
 def trial_plan(
-    fabric: Fabric, hosts: Sequence[Host], programs: Mapping[str, frozenset[str]], tools: Sequence[str], seconds: int
+    fabric: Fabric,
+    hosts: Sequence[Host],
+    programs: Mapping[str, frozenset[str]],
+    tools: Sequence[str],
+    seconds: int,
+    *,
+    is_cuda: bool = False,
 ) -> TrialPlan:
-    """Plan runs of the tools on the hosts that have them."""
+    """Plan runs of the tools on the hosts that have them; RDMA between memory of hosts, or of GPUs."""
     rounds: list[TrialRound] = []
     absent: list[str] = []
     for tool in tools:
-        able = [host for host in hosts if set(command.PROGRAMS[tool]) <= programs.get(host.name, frozenset())]
+        wanted = (*command.PROGRAMS[tool], *((command.CUDA,) if is_cuda and tool == perftest.TOOL else ()))
+        able = [host for host in hosts if set(wanted) <= programs.get(host.name, frozenset())]
         lacking = [host.name for host in hosts if host not in able]
-        needed = " and ".join(command.PROGRAMS[tool])
+        needed = " and ".join(wanted)
         if len(able) < 2:
             absent.append(f"{tool}: {needed} on fewer than two hosts")
             continue
         if lacking:
             absent.append(f"{tool}: no {needed} on {', '.join(lacking)}")
-        rounds += _rounds(fabric, able, tool, seconds)
+        rounds += _rounds(fabric, able, tool, seconds, is_cuda=is_cuda)
     return TrialPlan(tuple(rounds), tuple(absent))
 
 
-def _rounds(fabric: Fabric, hosts: Sequence[Host], tool: str, seconds: int) -> Iterator[TrialRound]:
+def _rounds(fabric: Fabric, hosts: Sequence[Host], tool: str, seconds: int, *, is_cuda: bool) -> Iterator[TrialRound]:
     if tool == nccl_tests.TOOL:
         names, gpus = [host.name for host in hosts], min(len(host.nics) for host in hosts)
         settings = [(one.key, one.value) for one in nccl_settings(fabric, hosts[0])] + [("NCCL_ALGO", "Ring")]
@@ -70,27 +77,35 @@ def _rounds(fabric: Fabric, hosts: Sequence[Host], tool: str, seconds: int) -> I
             yield TrialRound(nccl_tests.TOOL, title, {names[0]: run}, {}, command.COLLECTIVE_S)
         return
     for rail in fabric.rails:
-        for pairs in _pairs(hosts, rail.number):
-            if tool == perftest.IPERF3:
-                yield _streams(fabric, rail.number, pairs, seconds)
-            else:
-                titles = ((test, f"{test} along rail {rail.number}: {_listed(pairs)}") for test in command.TESTS)
-                yield from (transfers(fabric, test, title, pairs, seconds) for test, title in titles)
+        for turn in (0, 1):
+            for pairs in _pairs(hosts, rail.number, turn, is_cuda=is_cuda):
+                if tool == perftest.IPERF3:
+                    yield from () if turn else (_streams(fabric, rail.number, pairs, seconds),)
+                else:
+                    tests = command.TESTS[: 2 - turn]  # a second partner shows which end of a slow pair is slow
+                    titles = ((test, f"{test} along rail {rail.number}: {_listed(pairs)}") for test in tests)
+                    yield from (transfers(fabric, test, title, pairs, seconds) for test, title in titles)
 
 
-def _pairs(hosts: Sequence[Host], rail: int) -> Iterator[tuple[tuple[TrialEnd, TrialEnd], ...]]:
-    """Yield pairs of NICs of a rail, as far apart as possible; an odd one has a separate round."""
+def _pairs(
+    hosts: Sequence[Host], rail: int, turn: int, *, is_cuda: bool
+) -> Iterator[tuple[tuple[TrialEnd, TrialEnd], ...]]:
+    """Yield pairs of NICs of a rail, as far apart as possible; an odd one has a separate round.
+
+    The second turn gives each NIC another partner; two hosts have none.
+    """
     sides = [
-        TrialEnd(host.name, nic.interface, nic.rdma, nic.address)
+        TrialEnd(host.name, nic.interface, nic.rdma, nic.address, nearest_gpu(host, nic.rail) if is_cuda else None)
         for host in hosts
         for nic in host.nics
         if nic.rail == rail
     ]
     half = len(sides) // 2
-    if half:
-        yield tuple(zip(sides[:half], sides[half : 2 * half], strict=True))
+    if half > turn:
+        far = sides[half : 2 * half]
+        yield tuple(zip(sides[:half], (*far[turn:], *far[:turn]), strict=True))
     if half and len(sides) % 2:
-        yield ((sides[-1], sides[0]),)
+        yield ((sides[-1], sides[turn]),)
 
 
 def transfers(

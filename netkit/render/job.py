@@ -12,7 +12,7 @@ from shlex import quote
 from netkit.design import Fabric, Host
 from netkit.design.clusters import Cluster, ClusterNode, KubernetesCluster, SlurmCluster
 from netkit.errors import Problem, UsageError
-from netkit.platforms.linux.view_nic import Setting, is_adaptive, nccl_settings
+from netkit.platforms.linux.view_nic import Setting, is_adaptive, nccl_settings, nearest_gpu
 from netkit.render.engine import Engine
 from netkit.render.kubernetes import POD_INTERFACE, pod_devices, pod_nccl_settings
 
@@ -126,7 +126,6 @@ def acceptance_job(kind: str, fabric: Fabric, hosts: Sequence[Host], image: str 
     gpus = min(len(node.host.nics) for node in nodes)
     shared = frozenset.intersection(*(frozenset(nic.rail for nic in node.host.nics) for node in nodes))
     nics = [nic for nic in first.nics if nic.rail in shared]
-    models = first.model.rails
     image = image or (cluster.settings.image if cluster else IMAGE)
     options, command = _container(cluster, image)
     return AcceptanceJob(
@@ -136,7 +135,7 @@ def acceptance_job(kind: str, fabric: Fabric, hosts: Sequence[Host], image: str 
         gpus=gpus,
         counts=tuple(sorted({count for count in (*COUNTS, len(names)) if count <= len(names)})),
         rail_devices=tuple(nic.rdma for nic in nics),
-        rail_gpus=tuple(_gpu(models[nic.rail].gpu if nic.rail < len(models) else None, nic.rail) for nic in nics),
+        rail_gpus=tuple(nearest_gpu(first, nic.rail) for nic in nics),
         pod_devices=_pod_devices(kind, cluster, tuple(nic.rdma for nic in nics)),
         settings=tuple(_settings(kind, fabric, cluster, first)),
         image=image,
@@ -146,10 +145,6 @@ def acceptance_job(kind: str, fabric: Fabric, hosts: Sequence[Host], image: str 
         container_options=options,
         container_command=command,
     )
-
-
-def _gpu(known: int | None, rail: int) -> int:
-    return rail if known is None else known
 
 
 def _nodes(hosts: Sequence[Host], cluster: Cluster | None) -> tuple[ClusterNode, ...]:

@@ -1,8 +1,10 @@
 """Acceptance runs on hosts that answer from memory: what is run where, and what is left when one fails."""
 
+import re
 import subprocess
 import threading
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 from netkit.errors import AccessError, Problem
 from netkit.facts.snapshot import Trial
@@ -10,6 +12,7 @@ from netkit.observe.measure import Bench
 from netkit.observe.trial_plan import TOOLS, trial_plan
 from netkit.platforms.linux.acceptance import results
 from netkit.platforms.linux.acceptance.command import NAMES, programs
+from netkit.platforms.linux.acceptance.command import TOOLS as FIND_TOOLS
 from netkit.platforms.view import Reply
 from tests.judge.scenes import fabric
 
@@ -66,6 +69,7 @@ def test_in_no_round_a_nic_takes_part_twice_and_every_nic_takes_part() -> None:
     assert [one.title for one in plan.rounds if "rail 1" in one.title] == [
         f"ib_write_bw along rail 1: {pairs}",
         f"ib_read_lat along rail 1: {pairs}",
+        "ib_write_bw along rail 1: gpu01 → gpu06, gpu02 → gpu07, gpu03 → gpu08, gpu04 → gpu05",
         f"iperf3 along rail 1, lossless and best effort together: {pairs}",
     ]
     assert [one.title for one in plan.rounds if "over" in one.title] == [
@@ -83,8 +87,49 @@ def test_an_odd_host_has_a_round_of_its_own() -> None:
 
 
 def test_rounds_do_not_grow_with_the_number_of_hosts() -> None:
-    few, many = (trial_plan(BUILT, hosts, ALL, ["perftest"], 5) for hosts in (BUILT.hosts[:2], BUILT.hosts))
-    assert few.seconds == many.seconds == 2 * 2 * 13
+    few, many = (trial_plan(BUILT, hosts, ALL, ["perftest"], 5) for hosts in (BUILT.hosts[:4], BUILT.hosts))
+    assert few.seconds == many.seconds == 2 * 3 * 13
+    assert trial_plan(BUILT, BUILT.hosts[:2], ALL, ["perftest"], 5).seconds == 2 * 2 * 13
+
+
+def test_every_nic_writes_to_two_others_so_that_a_slow_end_shows() -> None:
+    for count in range(3, 9):
+        partners: dict[str, set[str]] = {}
+        for one in trial_plan(BUILT, BUILT.hosts[:count], ALL, ["perftest"], 5).rounds:
+            if "ib_write_bw along rail 0" in one.title:
+                for near, far in re.findall(r"(gpu\d+) → (gpu\d+)", one.title):
+                    partners.setdefault(near, set()).add(far)
+                    partners.setdefault(far, set()).add(near)
+        assert all(len(partners[host.name]) >= 2 for host in BUILT.hosts[:count]), count
+
+
+def test_memory_of_gpus_is_used_where_hosts_have_the_tool_for_it() -> None:
+    plan = trial_plan(BUILT, BUILT.hosts, ALL, ["perftest"], 5, is_cuda=True)
+    for one in plan.rounds:
+        gpu = one.title.partition("rail ")[2].partition(":")[0]
+        wanted = f" --use_cuda={gpu} " if "ib_write_bw" in one.title else ""
+        for text in (*one.senders.values(), *one.receivers.values()):
+            assert wanted in text
+            assert ("use_cuda" in text) == bool(wanted)
+    without = {name: found - {"use_cuda"} for name, found in ALL.items()}
+    assert trial_plan(BUILT, BUILT.hosts, without, ["perftest"], 5, is_cuda=True).absent == (
+        "perftest: ib_write_bw and ib_read_lat and use_cuda on fewer than two hosts",
+    )
+    assert not any(
+        "use_cuda" in text
+        for one in trial_plan(BUILT, BUILT.hosts, ALL, ["perftest"], 5).rounds
+        for text in one.senders.values()
+    )
+
+
+def test_a_perftest_that_knows_gpus_says_so_in_its_help(tmp_path: Path) -> None:
+    program = tmp_path / "ib_write_bw"
+    for text, wanted in (("--use_cuda=<id>", {"ib_write_bw", "use_cuda"}), ("--report_gbits", {"ib_write_bw"})):
+        program.write_text(f"#!/bin/sh\necho '  {text}' >&2\nexit 1\n")
+        program.chmod(0o755)
+        environment = {"PATH": f"{tmp_path}:/usr/bin:/bin"}
+        done = subprocess.run(["sh", "-c", FIND_TOOLS], env=environment, capture_output=True, text=True, check=True)
+        assert programs(done.stdout) - {"iperf3", "mpirun"} == wanted
 
 
 def test_tools_that_are_not_there_are_absent_with_the_reason() -> None:

@@ -45,9 +45,12 @@ def run(
         typer.Option("--tool", help="perftest, iperf3 or nccl-tests; repeatable; default: all.", metavar="TOOL"),
     ] = None,
     seconds: Annotated[int, typer.Option(help="How long each pair sends.", min=1, max=120)] = 5,
+    cuda: Annotated[
+        bool, typer.Option("--cuda/--host", help="RDMA between memory of GPUs, with perftest's use_cuda, or of hosts.")
+    ] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would run; run nothing.")] = False,
     yes: Yes = False,
 ) -> None:
     """Run the tools on the hosts over SSH: pairs along each rail, collectives over few and many; the plan is first."""
-    how: dict[str, Any] = {"tools": tuple(tools or ()), "seconds": seconds, "dry": dry_run, "yes": yes}
+    how: dict[str, Any] = {"tools": tuple(tools or ()), "seconds": seconds, "cuda": cuda, "dry": dry_run, "yes": yes}
     _run("acceptance", fabric, out=out, limit=limit, lab=lab, **how)

@@ -108,3 +108,10 @@ def nccl_settings(fabric: Fabric, host: Host) -> tuple[Setting, ...]:
         why_rail = "no way leads from rail to rail: rings and trees stay on one"
         settings.append(Setting("NCCL_CROSS_NIC", "0", why_rail))
     return tuple(settings)
+
+
+def nearest_gpu(host: Host, rail: int) -> int:
+    """Return the GPU next to a rail's NIC; without a source, the one with the number of the rail."""
+    rails = host.model.rails
+    known = rails[rail].gpu if rail < len(rails) else None
+    return rail if known is None else known

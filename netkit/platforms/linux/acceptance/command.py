@@ -21,9 +21,14 @@ PROGRAMS: Mapping[str, tuple[str, ...]] = {
 """Programs a tool needs on a host."""
 AGAIN = 'again() { for i in 1 2 3 4 5; do "$@" && return; sleep 1; done; }'
 """A sender may start before its receiver."""
-NAMES = tuple(name for names in PROGRAMS.values() for name in names)
+CUDA = "use_cuda"
+"""Printed for a perftest that can read and write GPU memory."""
+NAMES = (*(name for names in PROGRAMS.values() for name in names), CUDA)
 FIND = "PATH=$PATH:/opt/nccl-tests/build:/usr/lib64/openmpi/bin"
-TOOLS = f"{FIND}; for t in {' '.join(NAMES)}; do command -v $t >/dev/null && echo $t; done; true"
+TOOLS = (
+    f"{FIND}; for t in {' '.join(NAMES)}; do command -v $t >/dev/null && echo $t; done; "
+    f"{TESTS[0]} --help 2>&1 | grep -qw {CUDA} && echo {CUDA}; true"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +39,8 @@ class TrialEnd:
     interface: str
     rdma: str
     address: str
+    gpu: int | None = None
+    """The GPU whose memory is used; None: memory of the host."""
 
 
 def programs(printed: str) -> frozenset[str]:
@@ -54,7 +61,10 @@ def rdma_send(test: str, near: TrialEnd, far: TrialEnd, seconds: int, tos: int) 
 
 
 def _rdma(test: str, side: TrialEnd, seconds: int, tos: int) -> str:
-    size = f"-s 65536 -q 4 -D {seconds} --report_gbits" if test.endswith("_bw") else "-s 2 -n 5000"
+    size = "-s 2 -n 5000"
+    if test.endswith("_bw"):
+        memory = "" if side.gpu is None else f" --{CUDA}={side.gpu}"
+        size = f"-s 65536 -q 4 -D {seconds} --report_gbits{memory}"
     return f"{test} -d {side.rdma} ${{x:+-x $x}} -F {size} --tclass={tos} -p {RDMA_PORT}"
 
 
