@@ -21,6 +21,7 @@ PATHS: Mapping[str, str] = {
     "Pod": "/api/v1/pods",
     "ConfigMap": "/api/v1/configmaps",
     "NicClusterPolicy": "/apis/mellanox.com/v1alpha1/nicclusterpolicies",
+    "NicNodePolicy": "/apis/mellanox.com/v1alpha1/nicnodepolicies",
     "HostDeviceNetwork": "/apis/mellanox.com/v1alpha1/hostdevicenetworks",
     "MacvlanNetwork": "/apis/mellanox.com/v1alpha1/macvlannetworks",
     "NicConfigurationTemplate": "/apis/configuration.net.nvidia.com/v1alpha1/nicconfigurationtemplates",

@@ -3,6 +3,7 @@
 import copy
 import json
 import os
+import re
 from collections.abc import Iterator
 from functools import cache
 from itertools import product
@@ -14,6 +15,7 @@ import pytest
 from netkit.design import Fabric
 from netkit.errors import DesignError
 from netkit.intent.model import KubernetesIntent
+from netkit.observe.kubernetes import PATHS
 from netkit.platforms.linux.view_nic import nic_qos, nv_settings
 from netkit.render import Engine, render
 from netkit.render.render import render_clusters
@@ -94,6 +96,12 @@ def test_every_manifest_holds_to_the_crd_of_its_operator(name: str) -> None:
 
 def test_every_kind_of_the_schema_is_rendered_and_no_other() -> None:
     assert {manifests.title(one) for name in VARIANTS for one in rendered(name)} == set(manifests.schema())
+
+
+def test_every_kind_can_be_read_from_a_cluster() -> None:
+    paths = {(one["kind"], one["apiVersion"]) for name in VARIANTS for one in rendered(name)}
+    read = {(kind, re.sub(r"/apis?/(.*)/[^/]+", r"\1", path)) for kind, path in PATHS.items()}
+    assert paths <= read
 
 
 def one_of_each_kind() -> list[Manifest]:
