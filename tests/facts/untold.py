@@ -24,8 +24,10 @@ EMPTY: tuple[Any, ...] = (None, "", {}, (), frozenset())
 
 def table() -> Mapping[str, Mapping[str, str]]:
     """Return the reasons by fact and platform."""
-    text = PAGE.read_text(encoding="utf-8").partition("## What a platform does not tell")[2]
-    found = {name: [cell.strip() for cell in cells.split("|")] for name, cells in ROW.findall(text) if name != "fact"}
+    _, heading, text = PAGE.read_text(encoding="utf-8").partition("## What a platform does not report")
+    assert heading, "no such heading in docs/facts.md"
+    rows = text.partition("\n### ")[0]
+    found = {name: [cell.strip() for cell in cells.split("|")] for name, cells in ROW.findall(rows) if name != "fact"}
     columns = ("nvue", "sonic", "eos", "frr", "hosts")
     return {name: dict(zip(columns, cells, strict=True)) for name, cells in found.items()}
 
