@@ -1,4 +1,7 @@
-"""Slow NICs by group testing: a run that is fast clears every NIC it used; a slow one holds a NIC that is slow."""
+"""Slow NICs by group testing: a run that is fast clears every NIC it used; a slow one holds a NIC that is slow.
+
+The two directions of a NIC are cleared separately: one that is slow to receive may send at line rate.
+"""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -9,6 +12,7 @@ from netkit.intent.model import Thresholds
 from netkit.judge.trial import COLLECTIVE, LEAST_TRANSFER_BYTES, RING, TRANSFER, line_gbps, measured
 
 Place = tuple[Host, Nic]
+SENDS, RECEIVES = "sends", "receives"
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,7 +20,7 @@ class TrialSpeed:
     """The bandwidth of a run, and the addresses of the NICs that took part."""
 
     trial: Trial
-    nics: frozenset[str]
+    nics: tuple[str, ...]
     percent: float
     """Of the line rate."""
     limit: float
@@ -27,6 +31,14 @@ class TrialSpeed:
     @property
     def is_slow(self) -> bool:
         return self.percent < self.limit
+
+    @property
+    def directions(self) -> frozenset[tuple[str, str]]:
+        """The NICs and the directions in which they were used; of a transfer in one direction each has one."""
+        if self.trial.tool == TRANSFER and not self.trial.is_both_ways:
+            near, far = reversed(self.nics) if "read" in self.trial.test else self.nics
+            return frozenset({(near, SENDS), (far, RECEIVES)})
+        return frozenset((nic, direction) for nic in self.nics for direction in (SENDS, RECEIVES))
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +57,8 @@ class Stragglers:
 
 def locate(runs: Sequence[TrialSpeed]) -> Stragglers:
     """Narrow slow runs down to NICs."""
-    cleared = frozenset[str]().union(*(run.nics for run in runs if not run.is_slow))
-    slow = [(run, run.nics - cleared) for run in runs if run.is_slow]
+    cleared = frozenset[tuple[str, str]]().union(*(run.directions for run in runs if not run.is_slow))
+    slow = [(run, frozenset(nic for nic, _ in run.directions - cleared)) for run in runs if run.is_slow]
     proven = frozenset(nic for _, suspects in slow for nic in suspects if len(suspects) == 1)
     unsettled = tuple(_joined(suspects for _, suspects in slow if suspects and not suspects & proven))
     return Stragglers(
@@ -69,7 +81,7 @@ def _joined(sets: Iterable[frozenset[str]]) -> list[frozenset[str]]:
 def speeds(fabric: Fabric, trials: Iterable[Trial], limits: Thresholds) -> Iterator[TrialSpeed]:
     """Yield the runs that can be compared: collectives and RDMA transfers, of which the design knows all NICs."""
     finder = NicFinder(fabric)
-    kinds: dict[tuple[object, ...], list[tuple[Trial, frozenset[str], float]]] = {}
+    kinds: dict[tuple[object, ...], list[tuple[Trial, tuple[str, ...], float]]] = {}
     for trial in trials:
         nics = finder.nics(trial)
         percent = _percent(fabric, trial) if nics else None
@@ -113,17 +125,20 @@ class NicFinder:
         self._hosts = {host.name: host for host in fabric.hosts}
         self.places: Mapping[str, Place] = {nic.address: (host, nic) for host in fabric.hosts for nic in host.nics}
 
-    def nics(self, trial: Trial) -> frozenset[str]:
-        """Return addresses; none if the design does not know all of them."""
+    def nics(self, trial: Trial) -> tuple[str, ...]:
+        """Return addresses, of a transfer that of the near end first; none if the design does not know all of them."""
+        if trial.tool == TRANSFER and len(trial.ends) != 2:
+            return ()
         if trial.tool == TRANSFER and all(end in self.places for end in trial.ends):
-            return frozenset(trial.ends)
+            return trial.ends
         hosts = [self._hosts.get(end) or self._hosts.get(end.partition(".")[0]) for end in trial.ends]
         known = [host for host in hosts if host is not None]
         if len(known) < max(2, len(hosts)):
-            return frozenset()
+            return ()
         if not trial.nic:
             is_wide = not trial.ranks or trial.ranks >= len(known) * self._rails
             uses_all = trial.tool == COLLECTIVE and is_wide
-            return frozenset(nic.address for host in known for nic in host.nics) if uses_all else frozenset()
+            return tuple(nic.address for host in known for nic in host.nics) if uses_all else ()
         rail = next((nic.rail for nic in known[0].nics if trial.nic in {nic.rdma, nic.interface}), None)
-        return frozenset(nic.address for host in known for nic in host.nics if nic.rail == rail)
+        found = tuple(nic.address for host in known for nic in host.nics if nic.rail == rail)
+        return found if len(found) == len(known) else ()

@@ -164,6 +164,14 @@ def test_slow_nics_of_a_rail_are_never_others_and_never_missing(
             assert suspected(context) == set()
 
 
+def test_a_nic_that_is_slow_to_receive_only_is_not_cleared_by_what_it_sends() -> None:
+    bed, (first, *others) = Bed(BUILT, noise=0), [host.nics[0] for host in BUILT.hosts]
+    runs = [bed.transfer(first, far) for far in others[:2]]
+    slow = [replace(bed.transfer(far, first), transfers=(Transfer(65536, 160),)) for far in others[:2]]
+    runs += [bed.transfer(others[0], others[1]), bed.transfer(others[1], others[2])]
+    assert named(judged([*runs, *slow])) == {first.address}
+
+
 def test_two_hosts_that_are_slow_with_each_other_only_have_a_slow_path() -> None:
     bed, near, far = Bed(BUILT, noise=0), BUILT.hosts[1].nics[0], BUILT.hosts[5].nics[0]
     slow = Trial(

@@ -64,7 +64,7 @@ def _rdma(test: str, side: TrialEnd, seconds: int, tos: int) -> str:
     size = "-s 2 -n 5000"
     if test.endswith("_bw"):
         memory = "" if side.gpu is None else f" --{CUDA}={side.gpu}"
-        size = f"-s 65536 -q 4 -D {seconds} --report_gbits{memory}"
+        size = f"-b -s 65536 -q 4 -D {seconds} --report_gbits{memory}"
     return f"{test} -d {side.rdma} ${{x:+-x $x}} -F {size} --tclass={tos} -p {RDMA_PORT}"
 
 
