@@ -92,7 +92,7 @@ def test_the_acceptance_job_can_start(running: tuple[str, Fabric, Controller], t
     job = tmp_path / "job.sbatch"
     assert run("acceptance", "emit", "slurm", "-o", job, "--fabric", tmp_path).returncode == 0
     names = {node.name for node in cluster_of(fabric).nodes}
-    done = slurm.run("sbatch", "--test-only", "--partition=gpu", str(job))
+    done = slurm.run("sbatch", "--test-only", str(job))
     assert done.returncode == 0, done.stderr
     words = done.stderr.split()
     assert words[-3:] == ["in", "partition", "gpu"]
@@ -100,7 +100,7 @@ def test_the_acceptance_job_can_start(running: tuple[str, Fabric, Controller], t
     # The check bites: more GPUs than a node has are refused.
     text = job.read_text(encoding="utf-8")
     job.write_text(text.replace("--gpus-per-node=", "--gpus-per-node=9"), encoding="utf-8")
-    refused = slurm.run("sbatch", "--test-only", "--partition=gpu", str(job))
+    refused = slurm.run("sbatch", "--test-only", str(job))
     assert (refused.returncode, "Requested node configuration is not available" in refused.stderr) == (1, True)
 
 
@@ -139,11 +139,11 @@ def test_slurm_takes_the_files_and_the_job_of_the_page(tmp_path: Path) -> None:
     files = {file.name: file.read_text(encoding="utf-8") for file in (tmp_path / "out" / "slurm").iterdir()}
     with controller(files) as slurm:
         assert slurm.ask("scontrol", "show", "topology").count("SwitchName=") == 3
-        done = slurm.run("sbatch", "--test-only", "--partition=gpu", str(tmp_path / "job.sbatch"))
+        done = slurm.run("sbatch", "--test-only", str(tmp_path / "job.sbatch"))
         assert (done.returncode, "on nodes gpu-u01-[01-02],gpu-u02-[01-02] in" in done.stderr) == (0, True), done.stderr
 
 
-def test_odd_names_and_long_lines_are_taken() -> None:
+def test_odd_names_and_long_lines_are_taken(tmp_path: Path) -> None:
     """Names that cannot be folded, and lines of many thousand characters."""
     odd = {1: "7", 2: "gpu-a", 3: "x1y2", 4: "a1"}
     units = [{"unit": 1, "hosts": 4, "host_names": odd}, {"unit": "2-16", "hosts": 32}]
@@ -167,6 +167,11 @@ def test_odd_names_and_long_lines_are_taken() -> None:
         )
         names = [node.name for node in nodes] + ["b8", "b9", "b10", "b011", "r1n1", "r2n1", "b"]
         assert slurm.names(fold(names)) == names
+        (tmp_path / "fabric.yaml").write_text(yaml.safe_dump(values), encoding="utf-8")
+        job = tmp_path / "job.sbatch"
+        assert run("acceptance", "emit", "slurm", "-o", job, "--fabric", tmp_path).returncode == 0
+        done = slurm.run("sbatch", "--test-only", str(job))
+        assert (done.returncode, "in partition p-1" in done.stderr) == (0, True), done.stderr
         *_, root = slurm.ask("scontrol", "show", "topology").splitlines()
         assert {*slurm.names(fields(root)["Nodes"])} == {node.name for node in nodes}
 
