@@ -101,11 +101,10 @@ def _items(document: dict[str, Any]) -> Iterator[Object]:
     if isinstance(items, list):
         # A list of one kind leaves the kind of its items out.
         kind = str(document.get("kind", "")).removesuffix("List")
-        for item in items:
-            if isinstance(item, dict):
-                yield item if "kind" in item else {**item, "kind": kind}
-    elif "kind" in document and isinstance(document.get("metadata"), dict):
-        yield document
+        found = [item if "kind" in item else {**item, "kind": kind} for item in _dicts(items)]
+    else:
+        found = [document]
+    yield from (one for one in found if isinstance(one.get("kind"), str) and isinstance(one.get("metadata"), dict))
 
 
 def _asked(file: Path, kinds: Iterable[str]) -> ClusterReading:
@@ -163,14 +162,14 @@ def pods(objects: Iterable[Object], networks: Iterable[str]) -> Iterator[Pod]:
     for one in objects:
         if one.get("kind") != "Pod" or _at(one, "status", "phase") != "Running":
             continue
-        metadata = one.get("metadata") or {}
-        annotations = metadata.get("annotations") or {}
-        namespace = str(metadata.get("namespace", ""))
-        wanted = tuple(name for name in _wanted(str(annotations.get(NETWORKS, "")), namespace) if name in known)
+        namespace, annotations = str(_at(one, "metadata", "namespace") or ""), _at(one, "metadata", "annotations")
+        asked, reported = (str(_at(annotations, key) or "") for key in (NETWORKS, STATUS))
+        wanted = tuple(name for name in _wanted(asked, namespace) if name in known)
         if wanted:
-            node = str(_at(one, "spec", "nodeName") or "")
-            nics = tuple(nic for nic in _nics(str(annotations.get(STATUS, ""))) if nic.network in known)
-            yield Pod(f"{namespace}/{metadata.get('name')}", node, wanted, nics)
+            name, node = _at(one, "metadata", "name"), str(_at(one, "spec", "nodeName") or "")
+            yield Pod(
+                f"{namespace}/{name}", node, wanted, tuple(nic for nic in _nics(reported) if nic.network in known)
+            )
 
 
 def _wanted(text: str, namespace: str) -> Iterator[str]:
@@ -209,7 +208,7 @@ def virtual_functions(objects: Iterable[Object]) -> dict[str, dict[str, str]]:
     for one in objects:
         if one.get("kind") != "SriovNetworkNodeState":
             continue
-        node = str((one.get("metadata") or {}).get("name"))
+        node = str(_at(one, "metadata", "name"))
         for nic in _dicts(_at(one, "status", "interfaces")):
             for function in _dicts(nic.get("Vfs")):
                 if function.get("pciAddress"):

@@ -1,21 +1,27 @@
 """A running cluster compared with what is rendered: from files, through the official client, and by checks."""
 
+import contextlib
 import copy
 import json
+import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
-from hypothesis import given
+from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from netkit.errors import CheckError, UsageError
+from netkit.facts import Snapshot, serial
+from netkit.judge import CheckContext, Verdict, catalog
+from netkit.judge.run import run as run_checks
 from netkit.plan.cluster_diff import compare_running
 from netkit.project.cluster import cluster_facts, compared
 from netkit.project.project import Project
 from netkit.project.rendering import cluster_files
+from tests.checks.judging import shipped
 from tests.clusters import manifests
 from tests.clusters.api_server import Api, api_server
 from tests.command import run
@@ -256,3 +262,50 @@ def test_drift_is_a_finding(project: Project, tmp_path: Path) -> None:
         ("SriovNetwork nvidia-network-operator/rail1", "does not exist"),
         ("SriovNetworkNodePolicy nvidia-network-operator/rail0", "differs: spec.numVfs: 2 → 8"),
     ]
+
+
+SCALARS = st.none() | st.booleans() | st.integers(-2, 99) | st.text(max_size=5)
+JSON = st.recursive(
+    SCALARS,
+    lambda inner: (
+        st.lists(inner, max_size=2) | st.dictionaries(st.sampled_from(["name", "kind", "x"]), inner, max_size=2)
+    ),
+    max_leaves=4,
+)
+
+
+@settings(phases=[Phase.generate])  # shrinking a whole cluster takes minutes
+@given(st.data())
+def test_an_answer_of_any_shape_ends_in_a_result_or_one_line(project: Project, data: st.DataObject) -> None:
+    networks = {"rail0": ("10.128.0.3", "0000:18:00.2")}
+    objects: list[Any] = [*lived_in(rendered(project)), copy.deepcopy(STATES), pod("a", "gpu01", networks)]
+    document: Any = {"kind": "List", "items": objects}
+    paths = [path for path in leaves(document) if len(path) > 1]
+    for _ in range(data.draw(st.integers(1, 3))):
+        path = data.draw(st.sampled_from(paths))
+        path = path[: data.draw(st.integers(1, len(path)))]
+        holder = document
+        for key in path[:-1]:
+            try:
+                holder = holder[key]
+            except (TypeError, LookupError):
+                break
+        if isinstance(holder, dict | list) and path:
+            with contextlib.suppress(TypeError, LookupError):
+                holder[path[-1]] = data.draw(JSON)
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "live.json"
+        file.write_text(json.dumps(document))
+        try:
+            facts = cluster_facts(project, str(file))
+        except CheckError:
+            return
+        assert facts.kind == "kubernetes"
+        snapshot = Snapshot("small", 1.0, {}, cluster=facts)
+        assert serial.load(serial.dump(snapshot), "file").cluster == facts
+        assert (
+            run_checks(CheckContext(project.fabric, snapshot), catalog.select(shipped(), ["cluster"])).count(
+                Verdict.ERROR
+            )
+            == 0
+        )
