@@ -1,6 +1,7 @@
 """`netkit render`."""
 
 import sys
+from collections.abc import Sequence
 from itertools import chain
 from pathlib import Path
 
@@ -40,4 +41,9 @@ def run(folder: Path, out: Path, *, limit: str, platform: str, ztp: bool) -> Non
     total = len(done.changed) + done.unchanged
     whose = [counted(len(devices), "device")] if devices else []
     whose += [one.kind for one in clusters]
-    sys.stdout.write(f"{total} files of {' and '.join(whose)} in {out}: {', '.join(parts)}\n")
+    sys.stdout.write(f"{total} files of {_enumerated(whose)} in {out}: {', '.join(parts)}\n")
+
+
+def _enumerated(names: Sequence[str]) -> str:
+    *first, last = names
+    return f"{', '.join(first)} and {last}" if first else last
