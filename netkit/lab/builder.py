@@ -171,6 +171,7 @@ class Builder:
         """Give a node its personality, its commands, and its management servers."""
         world, kind = self.world, personality(node.spec.personality)
         nos = world.personalities[node.name] = kind(node)
+        nos.rdma = world.services.rdma
         shell.furnish(
             node.holder.root,
             public_key=self._public_key,

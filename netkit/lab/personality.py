@@ -12,6 +12,7 @@ from netkit.environment import without_secrets
 from netkit.errors import LabError, Problem
 from netkit.lab.model.wiring import NicSettings
 from netkit.lab.node import Node
+from netkit.lab.rdma import RdmaBench
 from netkit.lab.traffic.flow import ROCE_TOS
 
 TOOLS = {
@@ -111,11 +112,15 @@ class Call(Protocol):
 
 
 class Personality(ABC):
-    """The NOS of one node. Every call is made with the node locked, so methods need no lock of their own."""
+    """The NOS of one node. Calls are made with the node locked, so methods need no lock of their own."""
 
     programs: ClassVar[tuple[str, ...]] = ()
     """The commands that `run` answers; everything else on the node's PATH is the real program."""
     login: ClassVar[str] = "root"
+    unlocked: ClassVar[frozenset[str]] = frozenset()
+    """Those of `programs` that take long and change nothing: the node is not locked while they run."""
+    rdma: RdmaBench | None = None
+    """The RDMA runs of the lab, for hosts."""
     refreshes: ClassVar[bool] = False
     """Whether files below /sys are updated at login."""
     prompt: ClassVar[str] = "{user}@{host}:~$ "

@@ -7,7 +7,8 @@ from netkit.design.fabric import Fabric, Host
 from netkit.lab.faults import Faults
 from netkit.lab.faults.bench import loss
 from netkit.lab.model.model import Model
-from netkit.lab.model.wiring import KernelPort, NicSettings, NicTraffic
+from netkit.lab.model.wiring import KernelPort, LinkEnd, NicSettings, NicTraffic
+from netkit.lab.rdma import RdmaBench, RdmaPath
 from netkit.lab.reading import NicReading, SwitchPortReading
 from netkit.lab.state import SwitchState
 from netkit.lab.system import netlink
@@ -31,6 +32,7 @@ class LabServices:
         self.model = Model(fabric, self.faults, time.monotonic())
         self.bfd_interval_ms = BFD_MS if len(fabric.switches) <= SMALL_LAB else LARGE_BFD_MS
         self._traffic: TrafficProcess | None = None
+        self.rdma = RdmaBench(fabric, lambda: self._traffic, self._modelled_share)
         self._counters: tuple[float, Mapping[FlowEnd, NicTraffic]] = (-FRESH_S, {})
         self._configs: dict[FlowEnd, NicConfig] = {}
 
@@ -63,6 +65,10 @@ class LabServices:
     def generator(self) -> TrafficProcess | None:
         """The traffic process, once it runs."""
         return self._traffic
+
+    def _modelled_share(self, path: RdmaPath) -> float:
+        source, destination = (LinkEnd(end.host, end.interface) for end in (path.source, path.destination))
+        return self.model.transfer_share(source, destination, time.monotonic())
 
     def marking(self, state: SwitchState, kernel_names: Mapping[str, str]) -> str:
         """Return the nftables ruleset that marks congestion on a switch."""

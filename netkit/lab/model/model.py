@@ -1,5 +1,6 @@
 """Readings of ports and NICs, computed from the plant and the kernel, and the model of a whole lab."""
 
+import math
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -18,6 +19,7 @@ from netkit.lab.state import SwitchState
 UNWATCHED = Watch()
 NIC_FEC = "rs"
 LANES = 4
+PACKET_BITS = 8 * 4096
 STORM_SHARE = 0.95
 
 
@@ -242,6 +244,17 @@ class Model:
                 reading = nic_reading(self._plant, end, nic, own, counted, account, now_s)
                 readings.append(stuck_nic(account, reading) if account and account.is_stuck else reading)
             return tuple(readings)
+
+    def transfer_share(self, source: LinkEnd, destination: LinkEnd, now_s: float) -> float:
+        """Return what pauses and bit errors on the cables of two NICs leave of the line rate, for data between them."""
+        with self._lock:
+            self._catch_up(now_s)
+            wiring, share = self._plant.wiring, 1.0
+            for direction in (wiring.outgoing[source], wiring.incoming(destination)):
+                errors = self._plant.lines[direction.index].reading(NIC_FEC, now_s).effective_ber
+                lost = -math.expm1(PACKET_BITS * math.log1p(-errors))
+                share *= (1 - self._plant.meters[direction.index].flow.asked_share) * ports.goodput(lost)
+            return share
 
     def avoid(self, device: str, ports: frozenset[str], now_s: float) -> None:
         """Set the ports of a switch that traffic avoids in both directions."""

@@ -100,6 +100,15 @@ def effective(ber: float) -> float:
     return left if left > 1e-20 else 0.0
 
 
+WINDOW_PACKETS = 64
+"""What a queue pair sends again for one packet that is lost."""
+
+
+def goodput(lost: float) -> float:
+    """Return the share of the line rate that is left where a share of packets is lost and sent again."""
+    return (1 - lost) / (1 + WINDOW_PACKETS * lost)
+
+
 def _share(lane: int, faulty: int, lanes: int) -> float:
     """Return the share of wrong bits that falls on a lane."""
     if not 1 <= faulty <= lanes or lanes == 1:

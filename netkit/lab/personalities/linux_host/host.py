@@ -9,6 +9,7 @@ from netkit.lab.node import Node, ProgramResult
 from netkit.lab.personalities.linux_host import (
     declared,
     ethtool,
+    measuring,
     mlxconfig,
     mlxlink,
     networkd,
@@ -93,7 +94,8 @@ BOOT_MTU_BYTES = 1500
 class LinuxHost(Personality):
     """Real netplan, systemd-networkd and kernel; NIC tools and systemd are emulated."""
 
-    programs: ClassVar[tuple[str, ...]] = (*SYSTEM_PROGRAMS, *TOOLS)
+    programs: ClassVar[tuple[str, ...]] = (*SYSTEM_PROGRAMS, *TOOLS, *measuring.PROGRAMS)
+    unlocked: ClassVar[frozenset[str]] = frozenset(measuring.PROGRAMS)
     refreshes: ClassVar[bool] = True
     prompt: ClassVar[str] = "{user}@{host}:~# "
 
@@ -135,6 +137,10 @@ class LinuxHost(Personality):
     def run(self, call: Call) -> int:
         if call.program in TOOLS:
             return self._tool(call)
+        if call.program in measuring.PROGRAMS:
+            if self.rdma is None:
+                raise RuntimeError("the lab has no traffic")
+            return measuring.PROGRAMS[call.program](self.machine, call, self.rdma)
         self.nic_changes += 1  # a unit may have changed a NIC
         return SYSTEM_PROGRAMS[call.program](self, call)
 
