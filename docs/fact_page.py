@@ -1,4 +1,4 @@
-"""The page of all facts: their kinds and fields from the classes, their meaning from what stands beside each field."""
+"""The page of all facts: kinds and fields from the classes, meanings from the docstrings below the fields."""
 
 import ast
 import inspect
@@ -30,25 +30,25 @@ RECORDS: tuple[type, ...] = (
 )
 RECORDS += (Buffer, DefaultRoute, Lookup, Probe, NicFacts, HostFacts)
 ABSENT = r" \| Absent"
-HEAD = """# What can be known of a device
+HEAD = """# Fact reference
 
-Written from the code (`scripts/docs`), for whoever [writes a check](write-a-check.md) or reads a snapshot. Which NOS
-tells what, and by which command: [facts](facts.md). `None` and an empty text mean that the device did not tell; a kind
-that is not there is `Absent`, with a `reason`.
+Generated from the code (`scripts/docs`), for authors of [checks](write-a-check.md) and readers of snapshots.
+[Facts](facts.md) lists what each NOS reports, and by which command. `None` and an empty text mean that the device did
+not report the value. A missing kind is `Absent`, with a `reason`.
 
 ## Kinds
 
-`seen.facts.KIND`, and what a check may name in `needs`.
+Read a kind as `device.facts.KIND`. A check lists the kinds that it requires in `needs`.
 
-| kind | is |  |
+| kind | type | content |
 | --- | --- | --- |
 """
 COUNTED = """
 ## Counters
 
-`seen.delta(NAME, PLACE)`. A place is a port or NIC, or `port/n` for a priority, a queue or a bin.
+Read a counter as `device.delta(NAME, PLACE)`. A place is a port or NIC, or `port/n` for a priority, a queue or a bin.
 
-| counter | of each | unit | counts |
+| counter | per | unit | counts |
 | --- | --- | --- | --- |
 """
 
@@ -64,13 +64,13 @@ def page() -> str:
 
 
 def _record(record: type) -> Iterator[str]:
-    yield f"\n## {record.__name__}\n\n{inspect.getdoc(record)}\n\n| field | type |  |\n| --- | --- | --- |\n"
+    yield f"\n## {record.__name__}\n\n{inspect.getdoc(record)}\n\n| field | type | meaning |\n| --- | --- | --- |\n"
     for name, kind, text in _fields(record):
         yield f"| `{name}` | {kind} | {text} |\n"
 
 
 def _fields(record: type) -> Iterator[tuple[str, str, str]]:
-    """Yield each field with its type and the text below it, which only the source has."""
+    """Yield each field with its type and its docstring, which only the source contains."""
     tree: Any
     (tree,) = ast.parse(textwrap.dedent(inspect.getsource(record))).body
     body = [*tree.body, None]
@@ -85,7 +85,7 @@ def _text(node: Any) -> str:
 
 
 def _linked(kind: str) -> str:
-    """Return a type in which each record leads to its own table."""
+    """Link each record in a type to its table."""
     known: Mapping[str, str] = {record.__name__: record.__name__.lower() for record in RECORDS}
     parts = re.split(r"(\w+)", kind.replace("|", r"\|"))
     return "".join(f"[{part}](#{known[part]})" if part in known else part for part in parts)

@@ -1,4 +1,4 @@
-"""The page of the lab's faults: what each stands for, and what checks say of it, from the table the tests go by."""
+"""The page of the lab's faults: what each emulates, and what checks find, from the table that the tests use."""
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -13,31 +13,43 @@ PAIRS = Path(__file__).parent.parent / "tests" / "checks" / "pairs.yaml"
 TABLE = Path(__file__).parent.parent / "tests" / "checks" / "faults.yaml"
 HEAD = """# Faults of the lab
 
-Written from the code (`scripts/docs`). `netkit lab break FAULT DEVICE[:PORT] [NAME=VALUE]` begins one, `netkit lab
-heal` ends it, `netkit lab break --list` says most of this. Below each fault: what `netkit check` finds when it is put
-at such a place, on a lab of each platform; the tests go through this table. `leaf01>gpu01` is the port of leaf01 that
-leads to gpu01, `/3` a priority, `hosts` a fault of hosts on any platform. How faithful each is: [the lab](lab.md).
+Generated from the code (`scripts/docs`).
+
+| command | effect |
+| --- | --- |
+| `netkit lab break FAULT DEVICE[:PORT] [NAME=VALUE]` | start a fault |
+| `netkit lab heal` | end it |
+| `netkit lab break --list` | list the faults |
+
+For each fault, this page lists what `netkit check` finds at a given place, on a lab of each platform. The tests
+verify these results. `leaf01>gpu01` is the port of leaf01 to gpu01, `/3` is a priority, `hosts` is a fault of hosts
+on any platform. [The lab](lab.md) describes how realistic each fault is.
 """
 PAIRS_HEAD = """
 ## Two faults at once
 
-Rows of the table below, two at a time, on one lab: each is to be found as a cause of its own, and there is to be no
-third. `.venv/bin/python -m tests.checks.pairs PLATFORM` counts this. Where not all pairs were tried they were drawn
-by chance (`--sample`) and the draw was not finished; on nvue pairs with a hidden fault were tried besides, and eleven
-that were chosen, with the second severity of a link that flaps or comes up slowly. Rows that are newer than the draw
-count in the number of all pairs. (An earlier run tried all 406 pairs that nvue had then, and found all of 751
-faults.) A fault is hidden where nobody could see it, or tell it from the other one, whatever devices expose: `hides`
-in `tests/checks/faults.yaml` says which and why. `hosts` are the rows of hosts, with each other and with those of
-their NVUE switches. Not among the pairs are faults of deploys and of reaching a device. Pauses, watchdogs, optical
-power, heat, bit errors, losses, MTU, widths of counters, links that flap and links that come up slowly are in the
-table at two severities, on nvue, so that the weaker fault is now one of a pair and now the other.
+The tests run two of the faults below at the same time in one lab. Each fault must be found as a separate root cause,
+and there must be no third. `.venv/bin/python -m tests.checks.pairs PLATFORM` counts the results.
 
-| platform | pairs tried | hidden | found (recall) | right causes (precision) | first one right |
+- If not all pairs were tried, they are a random sample (`--sample`), and the sample was not completed. Faults newer
+  than the sample count in the number of all pairs.
+- On nvue, pairs with a hidden fault were tried in addition, and eleven selected pairs with the second severity of a
+  link that flaps or comes up slowly. An earlier run tried all 406 pairs that nvue had then and found all of 751
+  faults.
+- A fault is hidden if no check can detect it or distinguish it from the other one, whatever devices expose. `hides`
+  in `tests/checks/faults.yaml` lists these faults with the reason.
+- `hosts` are faults of hosts, paired with each other and with those of their NVUE switches.
+- Faults of deploys and of device access are excluded.
+- On nvue, the table contains two severities of pauses, watchdogs, optical power, temperature, bit errors, losses,
+  MTU, counter widths, flapping links and slow links. The weaker fault is therefore sometimes one of a pair, sometimes
+  the other.
+
+| platform | pairs tried | hidden | found (recall) | correct causes (precision) | first cause correct |
 | --- | --- | --- | --- | --- | --- |
 """
 HEALTHY_HEAD = """
-A lab with nothing wrong was looked at over and over after all that happens to a fabric from day to day (`--healthy
-ROUNDS`): how many of the rounds found anything.
+A healthy lab was checked repeatedly after routine events (`--healthy ROUNDS`). The table shows the number of rounds
+with a false finding.
 
 """
 
@@ -49,7 +61,7 @@ def page() -> str:
 
 
 def _pairs() -> str:
-    """Return how well two faults at once are told apart, by what was counted on labs."""
+    """Build the tables of fault pairs from the counts on labs."""
     table: dict[str, dict[str, Any]] = yaml.safe_load(PAIRS.read_text(encoding="utf-8"))
     lines = (
         f"| {platform} | {one['pairs']} of {one['of']} | {one['hidden']} | {_part(one['found'], one['faults'])} "
@@ -79,7 +91,7 @@ def _part(part: int, whole: int) -> str:
 
 
 def _fault(kind: FaultKind, rows: list[dict[str, Any]]) -> Iterator[str]:
-    yield f"\n## {kind.name}\n\n{kind.text}\n\nOn a {' or '.join(kind.targets)}; acted out by: {kind.maker}.\n"
+    yield f"\n## {kind.name}\n\n{kind.text}\n\nOn a {' or '.join(kind.targets)}; implemented by: {kind.maker}.\n"
     if kind.options:
         yield "\n| option | default | meaning |\n| --- | --- | --- |\n"
         yield from (f"| `{one.name}` | `{one.default}` | {one.meaning} |\n" for one in kind.options)
@@ -92,17 +104,17 @@ def _found(row: Mapping[str, Any]) -> Iterator[str]:
     if labs:
         with_options = "".join(f" {name}={value}" for name, value in row.get("with", {}).items())
         limits = "".join(f", with {name} {value}" for name, value in row.get("limits", {}).items())
-        deployed = ", and a change that is deployed then" if "deploys" in row else ""
-        yield f"- `{row['at']}{with_options}`{deployed} ({labs}{limits}): {_said(row)}\n"
+        deployed = ", with a change deployed during the fault" if "deploys" in row else ""
+        yield f"- `{row['at']}{with_options}`{deployed} ({labs}{limits}): {_expected(row)}\n"
     for platform, reason in row.get("refused", {}).items():
-        yield f"- {platform}: the lab refuses it, since {reason}\n"
+        yield f"- {platform}: rejected by the lab: {reason}\n"
 
 
-def _said(row: Mapping[str, Any]) -> str:
-    """Return what is found, verdict by verdict: `fail optics.light PORT` is a failure of the check optics.light."""
+def _expected(row: Mapping[str, Any]) -> str:
+    """List the expected findings: `fail optics.light PORT` is a failure of the check optics.light."""
     found = [f"{verdict} [{check}]({_anchor(check)}) `{at}`" for verdict, check, at in map(str.split, row["found"])]
-    missed = [f"{device} is not reached" for device in row.get("unreached", ())]
-    return ", ".join((*found, *missed)) or "nothing, as it should be"
+    missed = [f"{device} is unreachable" for device in row.get("unreached", ())]
+    return ", ".join((*found, *missed)) or "no finding, as expected"
 
 
 def _anchor(check: str) -> str:

@@ -1,4 +1,4 @@
-"""Write the pages that come from the code, so that none can lag behind: intent, checks, verbs."""
+"""Write the pages that are generated from the code: intent, checks, facts, faults, verbs."""
 
 import sys
 import types
@@ -20,18 +20,17 @@ from netkit.judge import Check, catalog
 HERE = Path(__file__).parent
 HEAD = """# Intent reference
 
-One fabric is one folder with a `fabric.yaml`. `overrides.yaml` beside it may hold the `overrides:` of many
-devices, so that the fabric stays short; what else may lie there is told by
-[files and folders](files.md). This page is written from the schema (`scripts/docs`); `netkit schema` prints it for
-editors.
+A fabric is a folder with a `fabric.yaml`. `overrides.yaml` beside it can contain the `overrides:` of many devices, to
+keep `fabric.yaml` short. [Files and folders](files.md) lists the other files. This page is generated from the schema
+(`scripts/docs`); `netkit schema` prints the schema for editors.
 
-A **count** is a number (`8` means slots 1 to 8) or a slot list (`1-3,5-8`, or `[1, 2, 3, 5-8]`). A device's
-numbers follow its slot, so a slot that is left out renumbers nothing.
+A **count** is a number (`8` means slots 1 to 8) or a slot list (`1-3,5-8`, or `[1, 2, 3, 5-8]`). The numbers of a
+device follow from its slot, so an omitted slot does not renumber other devices.
 """
 
 
 def sections(model: type[BaseModel], title: str, seen: set[type[BaseModel]]) -> typing.Iterator[str]:
-    """Yield a table for a model, then one for each model inside it."""
+    """Yield the table of a model, then those of the models in it."""
     if model in seen:
         return
     seen.add(model)
@@ -48,14 +47,14 @@ def sections(model: type[BaseModel], title: str, seen: set[type[BaseModel]]) -> 
 
 
 def models_in(annotation: Any) -> list[type[BaseModel]]:
-    """Return the models an annotation mentions."""
+    """Find the models in an annotation."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return [annotation]
     return [model for part in typing.get_args(annotation) for model in models_in(part)]
 
 
 def type_name(annotation: Any, field: FieldInfo | None = None) -> str:
-    """Return a type as a reader of YAML knows it."""
+    """Name a type in terms of YAML."""
     origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
     if field is not None and annotation == tuple[int, ...] and field.metadata:
         return "count" if "count" in repr(field.metadata) else "numbers"
@@ -78,7 +77,7 @@ def type_name(annotation: Any, field: FieldInfo | None = None) -> str:
 
 
 def default(field: FieldInfo) -> str:
-    """Return a default as YAML, or that there is none."""
+    """Format a default as YAML; empty if there is none."""
     if field.is_required():
         return "required"
     value = field.get_default(call_default_factory=True)
@@ -94,7 +93,8 @@ def intent_page() -> str:
 
 CATALOGUE = """# The checks
 
-Written from the checks themselves (`scripts/docs`). `netkit check NAME` runs one, `netkit check FILE` all of a file.
+Generated from the checks (`scripts/docs`). `netkit check NAME` runs one check, `netkit check FILE` all checks of a
+file.
 """
 
 
@@ -113,14 +113,14 @@ def _checks(file: str, found: list[Check]) -> str:
 
 def _check(check: Check) -> str:
     on = {"switch": "switches", "host": "hosts", "device": "all devices"}[check.on]
-    needs = ", ".join(kind.replace("_", " ") for kind in check.needs) or "nothing in particular"
-    window = "; judges counters over a window" if check.has_window else ""
+    needs = ", ".join(kind.replace("_", " ") for kind in check.needs) or "no particular facts"
+    window = "; counters over a window" if check.has_window else ""
     about = "the whole fabric" if check.of_fabric else on
-    return f"\n### {check.name}\n\n{check.text}\n\nLooks at {about}; needs {needs}{window}.\n"
+    return f"\n### {check.name}\n\n{check.text}\n\nScope: {about}. Needs: {needs}{window}.\n"
 
 
 def pages() -> dict[Path, str]:
-    """Return every page that comes from the code."""
+    """Generate all pages."""
     return {
         HERE / "intent.md": intent_page(),
         HERE / "check-catalogue.md": catalogue_page(),

@@ -1,4 +1,4 @@
-"""A page for each verb of the command line: from its function's options, and from docs/verbs/examples.yaml."""
+"""A page for each verb of the command line, from the options of its function and docs/verbs/examples.yaml."""
 
 import inspect
 import typing
@@ -14,20 +14,20 @@ from netkit.cli.app import app
 
 FOLDER = Path(__file__).parent / "verbs"
 EXAMPLES = FOLDER / "examples.yaml"
-ALWAYS = {0: "done", 3: "the input or the command line is wrong", 70: "a defect of netkit"}
+ALWAYS = {0: "success", 3: "invalid input or command line", 70: "a defect of netkit"}
 HEAD = """# The verbs
 
-Written from the command line itself (`scripts/docs`), in the order a newcomer meets them. `netkit VERB --help` says the
-same in short, `netkit --install-completion` teaches your shell to complete them.
+Generated from the command line (`scripts/docs`), in the order of first use. `netkit VERB --help` prints a short
+version. `netkit --install-completion` installs shell completion.
 
-| verb | what it does |
+| verb | description |
 | --- | --- |
 """
 
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """An option or argument, as the command line takes it."""
+    """An option or argument."""
 
     names: tuple[str, ...]
     metavar: str
@@ -37,19 +37,19 @@ class Parameter:
 
     @property
     def is_required(self) -> bool:
-        """Whether the verb does not run without it."""
+        """Whether the verb requires it."""
         return self.default is inspect.Parameter.empty
 
     @property
     def shown(self) -> str:
-        """Return it as it is typed."""
+        """The parameter as typed."""
         value = self.metavar if not self.names or not self.metavar or "=" in self.metavar else f" {self.metavar}"
         return f"{self.names[0] if self.names else ''}{value}"
 
 
 @dataclass(frozen=True, slots=True)
 class Verb:
-    """One verb: what it does and takes."""
+    """One verb with its parameters."""
 
     name: str
     text: str
@@ -58,7 +58,7 @@ class Verb:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """What one page is about: a verb, or a group of them."""
+    """The content of one page: a verb or a group of verbs."""
 
     name: str
     text: str
@@ -66,7 +66,7 @@ class Page:
 
 
 def pages() -> dict[Path, str]:
-    """Return every page of docs/verbs, and their index."""
+    """Generate all pages of docs/verbs, and their index."""
     found = [*map(_alone, app.registered_commands), *map(_group, app.registered_groups)]
     known = examples()
     texts = {FOLDER / f"{page.name}.md": "".join(_page(page, known)) for page in found}
@@ -75,13 +75,13 @@ def pages() -> dict[Path, str]:
 
 
 def examples() -> Mapping[str, Any]:
-    """Return what docs/verbs/examples.yaml says of each verb."""
+    """Load docs/verbs/examples.yaml."""
     found: Mapping[str, Any] = yaml.safe_load(EXAMPLES.read_text(encoding="utf-8"))
     return found
 
 
 def verb_names() -> tuple[str, ...]:
-    """Return every verb there is, those of a group with the group's name before them."""
+    """List all verbs; a verb of a group is prefixed with the name of the group."""
     alone = [_alone(command).name for command in app.registered_commands]
     grouped = [verb.name for group in app.registered_groups for verb in _group(group).verbs]
     return (*alone, *grouped)
@@ -108,7 +108,7 @@ def _verb(command: Any, group: str) -> Verb:
 
 
 def _parameter(name: str, hint: Any, default: Any) -> Parameter:
-    """Return a parameter; the first name of an annotated option is where the library keeps a default."""
+    """Build a parameter. Typer stores the first name of an annotated option as its default."""
     info: ArgumentInfo | OptionInfo = hint.__metadata__[0]
     if isinstance(info, ArgumentInfo):
         metavar = (info.metavar or name.upper()).removeprefix("[")

@@ -158,7 +158,7 @@ def break_(name: str, folder: Path | None, fault: str, place: str, options: Sequ
 def list_faults(name: str, folder: Path | None) -> None:
     """Explain every fault, and list those active in a running lab."""
     for kind in CATALOG.values():
-        sys.stdout.write(f"{kind.name}  ({', '.join(kind.targets)}; acted out by: {kind.maker})\n")
+        sys.stdout.write(f"{kind.name}  ({', '.join(kind.targets)}; implemented by: {kind.maker})\n")
         sys.stdout.write(textwrap.fill(kind.text, TEXT_WIDTH, initial_indent="  ", subsequent_indent="  ") + "\n")
         for option in kind.options:
             sys.stdout.write(f"    {option.name}={option.default}  {option.meaning}\n")
