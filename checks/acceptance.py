@@ -145,7 +145,7 @@ def stragglers(context: CheckContext) -> Iterator[Finding]:
     for suspects in found.unsettled:
         places = [finder.places[address] for address in suspects]
         hosts = {host.name for host, _ in places}
-        text = f"one or more of {len(suspects)} NICs are slow, and no run tells which: {_listed(places)}"
+        text = f"one or more of {len(suspects)} NICs are slow, and the runs cannot separate them: {_listed(places)}"
         yield fail("", text, UNSETTLED, device=hosts.pop() if len(hosts) == 1 else "", cause="stragglers")
     yield from (_slow_path(finder, run) for run in found.paths)
     for address in sorted(found.hidden):

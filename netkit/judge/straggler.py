@@ -48,7 +48,7 @@ class Stragglers:
     slow: Mapping[str, tuple[TrialSpeed, ...]]
     """NICs that must be slow, since every other one of some slow run was fast elsewhere; with their slow runs."""
     unsettled: tuple[frozenset[str], ...]
-    """Sets of NICs, at least one of which is slow; no run tells which."""
+    """Sets of NICs, at least one of which is slow; the runs cannot separate them."""
     hidden: frozenset[str]
     """NICs that ran only together with slow ones."""
     paths: tuple[TrialSpeed, ...]

@@ -168,7 +168,8 @@ def _container(cluster: Cluster | None, image: str) -> tuple[str, str]:
     if cluster.settings.container == "pyxis":
         registry, slash, rest = image.partition("/")
         is_registry = slash and not is_file and ({".", ":"} & set(registry) or registry == "localhost")
-        return f" --container-image={quote(f'{registry}#{rest}' if is_registry else image)}", ""
+        name = '--container-name="acceptance-$SLURM_JOB_ID"'  # steps after the first import no image
+        return f" --container-image={quote(f'{registry}#{rest}' if is_registry else image)} {name}", ""
     return "", ""
 
 

@@ -1,5 +1,6 @@
 """Jobs that a scheduler runs: right settings, bounded, and a slow NIC is named from what they write."""
 
+import json
 import os
 import subprocess
 from collections.abc import Mapping
@@ -69,6 +70,7 @@ hosts=()
 for name in "${{names[@]}}"; do name=${{name%:*}}; n=${{name%%.*}}; n=${{n##*-}}; hosts+=("gpu0$((8 - n))"); done
 table "$ranks" "${{hosts[*]}}" "$(rail_of "${{CUDA_VISIBLE_DEVICES:-}}")"
 """
+SILENT = "#!/bin/sh\n"
 SSH = """#!/bin/bash
 # Worker 0 is on the last node, worker 7 on the first.
 pod=${2%%.*}; number=${pod##*-}
@@ -131,13 +133,19 @@ def test_every_script_is_sound(kind: str, name: str, places: Mapping[str, Path],
 
 def ran(kind: str, script: str, folder: Path, **given: str) -> tuple[Path, list[str]]:
     """Run a job on a bench where programs answer at once; return its output and the runs it started."""
-    for name, text in (("srun", SRUN), ("mpirun", MPIRUN), ("ssh", SSH), ("install", "#!/bin/sh\n")):
+    for name, text in (("srun", SRUN), ("mpirun", MPIRUN), ("ssh", SSH), ("install", SILENT), ("ssh-keygen", SILENT)):
         (folder / name).write_text(text)
         (folder / name).chmod(0o755)
     hostfile, log, out = folder / "hostfile", folder / "log", folder / "job.out"
     hostfile.write_text("".join(f"acceptance-small-worker-{n}.acceptance-small.x.svc slots=2\n" for n in range(8)))
     (folder / ".ssh").mkdir(exist_ok=True)
-    script = script.replace("/etc/mpi/hostfile", str(hostfile)).replace("source /usr/local/gib", "# /usr/local/gib")
+    for real, stub in (
+        ("/etc/mpi/hostfile", str(hostfile)),
+        ("source /usr", "# /usr"),
+        ("/usr/sbin/sshd", "true"),
+        ("/run/sshd", str(folder)),
+    ):
+        script = script.replace(real, stub)
     environment = {
         "PATH": f"{folder}:{os.environ['PATH']}",
         "LOG": str(log),
@@ -174,6 +182,22 @@ def test_a_slow_nic_is_named_from_what_a_job_writes(
         "gpu06:rail1 (rail 1, mlx5_3) is slow: 48 % of line rate at best in 9 runs with it, 98 % without; "
         "its link ends at leaf04 swp1s1"
     ) in " ".join(done.stdout.split())
+
+
+@pytest.mark.parametrize("kind", ["gke", "vertex"])
+def test_a_job_on_a_fabric_of_google_takes_the_hosts_that_it_finds(
+    kind: str, places: Mapping[str, Path], tmp_path: Path
+) -> None:
+    script = scripts(kind, emitted(kind, places["none"]))[-1 if kind == "gke" else 0]
+    replicas = ", ".join(f'"worker-{number}:2222"' for number in range(8))
+    out, runs = ran(
+        kind, script, tmp_path, DOMAIN=".google", CLUSTER_SPEC=f'{{"cluster": {{"workerpool1": [{replicas}]}}}}'
+    )
+    assert len(runs) == 3 * 2 + 1 + 3 * 2 * 2 + 2 * 4
+    wanted = [f"gpu0{number}.google" if kind == "gke" else f"worker-{number - 1}" for number in range(1, 9)]
+    marks = [json.loads(line.removeprefix("#@ trial ")) for line in out.read_text().splitlines() if "#@ trial" in line]
+    assert marks[1]["hosts"] == wanted
+    assert all("-x NCCL_ALGO=Ring" in line and "NCCL_IB" not in line for line in runs)
 
 
 @pytest.mark.parametrize(("kind", "name", "domain"), JOBS)

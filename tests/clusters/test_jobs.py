@@ -201,10 +201,10 @@ def slurm(**settings: Any) -> str:
         ("none", "nccl-tests:latest", "    env "),
         ("apptainer", "nccl-tests:latest", "    apptainer exec --nv docker://nccl-tests:latest env "),
         ("apptainer", "/images/nccl.sif", "    apptainer exec --nv /images/nccl.sif env "),
-        ("pyxis", "nccl-tests:latest", " --container-image=nccl-tests:latest \\"),
-        ("pyxis", "nvcr.io/nvidia/nccl:7", " --container-image='nvcr.io#nvidia/nccl:7' \\"),
-        ("pyxis", "nvidia/nccl:7", " --container-image=nvidia/nccl:7 \\"),
-        ("pyxis", "/images/nccl.sqsh", " --container-image=/images/nccl.sqsh \\"),
+        ("pyxis", "nccl-tests:latest", " --container-image=nccl-tests:latest --container-name="),
+        ("pyxis", "nvcr.io/nvidia/nccl:7", " --container-image='nvcr.io#nvidia/nccl:7' --container-name="),
+        ("pyxis", "nvidia/nccl:7", " --container-image=nvidia/nccl:7 --container-name="),
+        ("pyxis", "/images/nccl.sqsh", " --container-image=/images/nccl.sqsh --container-name="),
     ],
 )
 def test_a_container_starts_the_same_script(container: str, image: str, wanted: str) -> None:
