@@ -14,7 +14,7 @@ End = tuple[str, str]
 Table = tuple[tuple[tuple[Prefix, str], ...], ...]
 """The routing tables a host looks up one after another. `leaf` sends to the leaf, `link` is on-link, `drop` loses."""
 MAIN_TABLE = 254
-ADDRESS_BITS, LINK_LENGTH = 32, 31
+ADDRESS_BITS = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +64,7 @@ def nic_tables(
     cabling: Cabling, routers: Mapping[str, Sequence[Router]], hosts: Mapping[str, Sequence[HostRoutes]]
 ) -> Iterator[NicTables]:
     ports = {name: [_on_ports(router) for router in variants] for name, variants in routers.items()}
+    private = _private(hosts)
     for host, variants in hosts.items():
         named = dict.fromkeys(
             (rail.interface, str(one.ip)) for routes in variants for rail in routes.rails for one in rail.addresses
@@ -76,10 +77,20 @@ def nic_tables(
             found = [on.get(port, ()) for on in ports[leaf]]
             is_on_leaf = tuple(any(ip in one.network for one in each) for each in found)
             tables = tuple(
-                tuple(_table(routes, interface, ip, {str(one.ip) for one in each}) for routes in variants)
+                tuple(_table(routes, interface, ip, {str(one.ip) for one in each}, private) for routes in variants)
                 for each in found
             )
             yield NicTables(host, interface, address, leaf, is_on_leaf, tables)
+
+
+def _private(hosts: Mapping[str, Sequence[HostRoutes]]) -> frozenset[Prefix]:
+    """Return the prefixes of links that one NIC shares with its leaf alone."""
+    owners: dict[Prefix, set[tuple[str, str]]] = defaultdict(set)
+    for host, variants in hosts.items():
+        for rail in (rail for routes in variants for rail in routes.rails):
+            for address in rail.addresses:
+                owners[prefix_of(address.network)].add((host, rail.interface))
+    return frozenset(prefix for prefix, names in owners.items() if len(names) == 1)
 
 
 def _on_ports(router: Router) -> Mapping[str, tuple[IPv4Interface, ...]]:
@@ -94,29 +105,33 @@ def _on_ports(router: Router) -> Mapping[str, tuple[IPv4Interface, ...]]:
     return found
 
 
-def _table(routes: HostRoutes, interface: str, ip: IPv4Address, gateways: set[str]) -> Table | None:
+def _table(
+    routes: HostRoutes, interface: str, ip: IPv4Address, gateways: set[str], private: frozenset[Prefix]
+) -> Table | None:
     """Return the routing tables for a source address of the host; None if the host does not have it."""
     rail = next((one for one in routes.rails if one.interface == interface), None)
     own = next((one for one in rail.addresses if one.ip == ip), None) if rail else None
     if rail is None or own is None:
         return None
     looked_up = [*(table for source, table in rail.tables if ip in source), MAIN_TABLE]
-    return tuple(tuple(sorted(_rows(routes, rail, table, gateways).items())) for table in looked_up)
+    return tuple(tuple(sorted(_rows(routes, rail, table, gateways, private).items())) for table in looked_up)
 
 
-def _rows(routes: HostRoutes, rail: HostRail, table: int, gateways: set[str]) -> dict[Prefix, str]:
+def _rows(
+    routes: HostRoutes, rail: HostRail, table: int, gateways: set[str], private: frozenset[Prefix]
+) -> dict[Prefix, str]:
     """Return one routing table: traffic towards another rail's interface counts as dropped."""
     rows: dict[Prefix, str] = {}
     for other in sorted(routes.rails, key=lambda one: one is not rail):
         for route in other.routes:
-            # A link of two addresses leads to the leaf alone; without it, hosts at one leaf are alike.
-            if route.table == table and (route.gateway or route.prefix.prefixlen < LINK_LENGTH):
+            # A private link leads to the leaf alone; without it, hosts at one leaf are alike.
+            if route.table == table and (route.gateway or prefix_of(route.prefix) not in private):
                 verdict = "leaf" if route.gateway else "link"
                 if route.is_unreachable or other is not rail or (route.gateway and route.gateway not in gateways):
                     verdict = "drop"
                 rows.setdefault(prefix_of(route.prefix), verdict)
         if table == MAIN_TABLE:
-            for address in (one for one in other.addresses if one.network.prefixlen < LINK_LENGTH):
+            for address in (one for one in other.addresses if prefix_of(one.network) not in private):
                 rows.setdefault(prefix_of(address.network), "link" if other is rail else "drop")
     return rows
 
