@@ -44,6 +44,19 @@ def test_a_scaffold_renders(platform: str, tmp_path: Path) -> None:
     assert len(list((tmp_path / "out").iterdir())) == 15
 
 
+@pytest.mark.parametrize("cluster", ["kubernetes", "slurm"])
+def test_a_scaffold_has_the_cluster_that_was_asked_for(cluster: str, tmp_path: Path) -> None:
+    options = ("--platform", "sonic", "--units", "4", "--hosts-per-unit", "32", "--cluster", cluster)
+    assert run("init", tmp_path / "fabric", *options).returncode == 0
+    fabric = Project.open(tmp_path / "fabric").fabric
+    assert [(one.kind, len(one.nodes)) for one in fabric.clusters] == [(cluster, 128)]
+    assert run("render", "--fabric", tmp_path / "fabric", "-o", tmp_path / "out").returncode == 0
+    assert list((tmp_path / "out" / cluster).iterdir())
+    assert_refused(
+        run("init", tmp_path / "x", "--cluster", "nomad"), "unknown cluster 'nomad'; use kubernetes or slurm"
+    )
+
+
 def test_an_existing_fabric_is_never_overwritten(tmp_path: Path) -> None:
     (tmp_path / "fabric.yaml").write_text("mine", encoding="utf-8")
     assert_refused(run("init", tmp_path), "exists already", "nothing was changed")

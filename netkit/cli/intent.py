@@ -18,10 +18,12 @@ from netkit.project.project import Project
 from netkit.terminal.text import check_format, write_json
 
 
-def init(folder: Path, *, leaves: int, spines: int, hosts: int, units: int, platform: str, model: str) -> None:
+def init(
+    folder: Path, *, leaves: int, spines: int, hosts: int, units: int, platform: str, model: str, cluster: str
+) -> None:
     """Write the folder of a new fabric, once its design has proved valid."""
     catalog = Catalog()
-    size = Size(leaves=leaves, spines=spines, hosts_per_unit=hosts, units=units, platform=platform, model=model)
+    size = Size(leaves, spines, hosts, units, platform, model, cluster)
     text = scaffold.text(folder, size, catalog)
     try:
         fabric = design.build(Intent.model_validate(document.parse(text, "fabric.yaml").value), catalog)

@@ -15,6 +15,11 @@ SCHEMA_FILE = "fabric.schema.json"
 HOST_MODEL, HOST_GBPS = "dgx-h100", 400
 MOST_UPLINKS = 16
 FIRST_MANAGED = 10
+CLUSTERS = {
+    "kubernetes": "  kubernetes: {vfs: 8}     # pods that may share a rail NIC; each has an address of its own",
+    "slurm": "  slurm: {gpu_type: h100}  # add cpus and memory_mb, as slurmd -C prints them",
+}
+PODS_PER_NIC = 8
 MEDIA_BY_PORTS = {1: "400G-DR4", 2: "800G-2xDR4"}
 
 
@@ -28,6 +33,8 @@ class Size:
     units: int
     platform: str
     model: str
+    cluster: str = ""
+    """The kind of the cluster on the hosts; empty: none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +76,8 @@ def text(folder: Path, size: Size, catalog: Catalog) -> str:
     """Return a fabric.yaml of a size, named after its folder."""
     if size.platform not in PLATFORMS:
         raise UsageError(Problem(f"unknown platform {size.platform!r}", f"use one of {', '.join(PLATFORMS)}"))
+    if size.cluster not in {"", *CLUSTERS}:
+        raise UsageError(Problem(f"unknown cluster {size.cluster!r}", f"use {' or '.join(CLUSTERS)}"))
     name = re.sub(r"[^A-Za-z0-9-]+", "-", folder.resolve().name)[:63].strip("-") or "fabric"
     lines = [f"# yaml-language-server: $schema={SCHEMA_FILE}", *_lines(name, size, _plan(size, catalog))]
     return "\n".join(line for line in lines if line is not None) + "\n"
@@ -117,6 +126,7 @@ def _lines(name: str, size: Size, plan: FabricPlan) -> list[str | None]:
     mode, media = plan.split.mode, MEDIA_BY_PORTS[plan.split.ports]
     up = f", uplink_breakout: {mode}, uplinks_per_spine: {plan.uplinks}" if has_spines else ""
     spines = f", spines: {plan.spines}" if has_spines else ""
+    addresses = f", addresses_per_nic: {1 + PODS_PER_NIC}" if size.cluster == "kubernetes" else ""
     pool, gateway, ntp, syslog = _management(size, plan)
     return [
         f"name: {name}",
@@ -139,9 +149,10 @@ def _lines(name: str, size: Size, plan: FabricPlan) -> list[str | None]:
         '  # Every rail needs its NIC; list them when the host model does not: pci: ["0000:18:00.0", …]',
         "",
         "# How far the fabric may grow without renumbering anything.",
-        f"ceilings: {{units: {plan.units}, hosts_per_unit: {plan.hosts}{spines}}}",
+        f"ceilings: {{units: {plan.units}, hosts_per_unit: {plan.hosts}{spines}{addresses}}}",
         "units:",
         f"  - {{unit: {'1' if size.units == 1 else f'1-{size.units}'}, hosts: {size.hosts_per_unit}}}",
+        *(["clusters:", CLUSTERS[size.cluster]] if size.cluster else []),
         "",
         "cables:",
         f"  host:  {{media: {media}, length_m: 30}}",

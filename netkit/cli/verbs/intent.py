@@ -27,6 +27,9 @@ def init(
             help="Switch model; default: one that runs the platform.", metavar="MODEL", autocompletion=complete.models
         ),
     ] = "",
+    cluster: Annotated[
+        str, typer.Option("--cluster", help="Cluster on the hosts: kubernetes or slurm; default: none.", metavar="KIND")
+    ] = "",
 ) -> None:
     """Write a small, valid fabric to start from."""
     _run(
@@ -39,6 +42,7 @@ def init(
         units=units,
         platform=platform,
         model=model,
+        cluster=cluster,
     )
 
 
