@@ -334,7 +334,7 @@ USAGE: dict[str, tuple[tuple[str, ...], str]] = {
     ),
     "explain no device": (("design", "--fabric", "inventory/reference", "--explain", "leaf99:swp1"), "leaf99"),
     "explain no port": (("design", "--fabric", "inventory/reference", "--explain", "leaf01:swp99"), "swp99"),
-    "explain a host": (("design", "--fabric", "inventory/reference", "--explain", "gpu01:rail0"), "gpu01"),
+    "explain no NIC": (("design", "--fabric", "inventory/reference", "--explain", "gpu01:rail9"), "no NIC 'rail9'"),
     "init no number": (("init", "OUT", "--leaves", "many"), "--leaves"),
     "init too many": (("init", "OUT", "--leaves", "99"), "8"),
     "init too large": (("init", "OUT", "--hosts-per-unit", "500"), "cannot build this fabric"),

@@ -18,6 +18,7 @@ VIEWS: dict[str, tuple[str, ...]] = {
     "addresses.txt": ("design", "--fabric", REFERENCE, "--addresses"),
     "addresses-gpu01.json": ("design", "--fabric", REFERENCE, "--addresses", "--limit", "gpu01", "--format", "json"),
     "explain-host-port.txt": ("design", "--fabric", REFERENCE, "--explain", "leaf01:swp1s0"),
+    "explain-nic.txt": ("design", "--fabric", REFERENCE, "--explain", "gpu01:rail0"),
     "explain-uplink.txt": ("design", "--fabric", REFERENCE, "--explain", "leaf01:swp33s0"),
     "explain-uplink.json": ("design", "--fabric", REFERENCE, "--explain", "leaf01:swp33s0", "--format", "json"),
     "explain-eos.txt": ("design", "--fabric", "inventory/mixed", "--explain", "spine01:Ethernet1/1"),

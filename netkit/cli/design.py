@@ -6,13 +6,14 @@ from dataclasses import asdict
 from pathlib import Path
 
 from netkit.cli.fabric import open_project, warn
-from netkit.design import capacity, listing
+from netkit.design import Host, capacity, listing
 from netkit.design.capacity import Summary
 from netkit.design.explain import explain, find
 from netkit.design.select import select
 from netkit.errors import Problem, UsageError
 from netkit.project.project import Project
 from netkit.render import Engine, names, templates
+from netkit.render.explain_nic import explain_nic, find_nic
 from netkit.report.table import columns
 from netkit.terminal.text import check_format, write_csv, write_json
 
@@ -61,15 +62,24 @@ def _addresses(project: Project, output: str, limit: str) -> None:
 
 
 def _explain(project: Project, place: str, output: str) -> None:
-    switch, port = find(project.fabric, place)
-    numbers = list(explain(project.fabric, project.intent, switch, port))
+    name, _, interface = place.partition(":")
+    host = project.fabric.device(name)
+    if isinstance(host, Host):
+        nic = find_nic(host, interface)
+        numbers = list(explain_nic(project.fabric, host, nic))
+        ends = f"{host.name} {nic.interface} → {nic.leaf} {nic.leaf_port}"
+    else:
+        switch, port = find(project.fabric, place)
+        numbers = list(explain(project.fabric, project.intent, switch, port))
+        ends = f"{switch.name} {port.name} → {port.peer} {port.peer_port}"
     if output == "json":
         write_json(numbers)
         return
-    sys.stdout.write(f"{switch.name} {port.name} → {port.peer} {port.peer_port}\n\n")
+    sys.stdout.write(f"{ends}\n\n")
     sys.stdout.write(columns((number.name, number.value, number.formula) for number in numbers))
     sources = dict.fromkeys(number.source for number in numbers if number.source)
-    sys.stdout.write("\nSources\n" + "".join(f"  {source}\n" for source in sources))
+    if sources:
+        sys.stdout.write("\nSources\n" + "".join(f"  {source}\n" for source in sources))
 
 
 def _view(project: Project, name: str, output: str) -> None:

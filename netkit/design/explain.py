@@ -26,7 +26,7 @@ def find(fabric: Fabric, place: str) -> tuple[Switch, Port]:
     name, _, port_name = place.partition(":")
     device = fabric.device(name)
     if not isinstance(device, Switch):
-        raise UsageError(Problem(f"--explain knows no switch {name!r}", "write it as leaf01:swp1s0"))
+        raise UsageError(Problem(f"--explain knows no device {name!r}", "write it as leaf01:swp1s0 or gpu01:rail0"))
     for port in device.ports:
         if port.name == port_name:
             return device, port

@@ -12,7 +12,7 @@ from shlex import quote
 from netkit.design import Fabric, Host
 from netkit.design.clusters import Cluster, ClusterNode, KubernetesCluster, SlurmCluster
 from netkit.errors import Problem, UsageError
-from netkit.platforms.linux.view_nic import Setting, is_adaptive, nccl_settings, nearest_gpu
+from netkit.platforms.linux.view_nic import Setting, nccl_settings, nccl_tuning, nearest_gpu
 from netkit.render.engine import Engine
 from netkit.render.kubernetes import POD_INTERFACE, pod_devices, pod_nccl_settings
 
@@ -247,17 +247,6 @@ def _settings(kind: str, fabric: Fabric, cluster: Cluster | None, host: Host) ->
         yield Setting(
             "NCCL_IB_SL", str(priority), "the same class, for what looks at the service level and not at DSCP"
         )
-        yield _queue_pairs(fabric)
-        why = "PXN: data for another rail goes over NVLink to the GPU next to that NIC, so traffic stays on its rail"
-        yield Setting("NCCL_PXN_DISABLE", "0", why)
+        yield from nccl_tuning(fabric)
     yield Setting("NCCL_ALGO", "Ring", "trees and NVLink SHARP would show more than the network carries")
     yield Setting("UCX_NET_DEVICES", interface, "MPI itself keeps off the rails")
-
-
-def _queue_pairs(fabric: Fabric) -> Setting:
-    if is_adaptive(fabric):
-        return Setting(
-            "NCCL_IB_QPS_PER_CONNECTION", "1", "switches spread the packets of one queue pair over all uplinks"
-        )
-    why = "ECMP puts a queue pair on one uplink: several for each connection spread it, at the cost of state in the NIC"
-    return Setting("NCCL_IB_QPS_PER_CONNECTION", "4", why)

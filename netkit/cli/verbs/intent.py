@@ -63,7 +63,8 @@ def design(
     cabling: Annotated[bool, typer.Option("--cabling", help="Every cable, as CSV.")] = False,
     addresses: Annotated[bool, typer.Option("--addresses", help="Every address and AS number.")] = False,
     explain: Annotated[
-        str, typer.Option("--explain", help="Every number of one port, such as leaf01:swp1s0.", metavar="PORT")
+        str,
+        typer.Option("--explain", help="Every number of a port or NIC, such as leaf01:swp1s0.", metavar="PORT"),
     ] = "",
     view: Annotated[
         str,

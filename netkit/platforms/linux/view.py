@@ -130,7 +130,7 @@ class _Views:
                     yield Artifact(f"10-{rail.interface}.{kind}", f"host/rail.{kind}.j2", {**context, "rail": rail})
         for install in _common(owns_nics=owns_nics):
             yield Artifact(install.file, TEMPLATES[install.file], context)
-        if owns_nics and _has_firmware_settings(host):
+        if owns_nics and has_firmware_settings(host):
             yield Artifact(FIRMWARE.file, "host/mlxconfig.conf.j2", {**context, "settings": self._nv})
         units = " ".join(UNIT.format(interface=nic.interface) for nic in host.nics)
         reload = "netplan apply" if host.backend == "netplan" else "networkctl reload"
@@ -157,7 +157,7 @@ class _Views:
         )
 
 
-def _has_firmware_settings(host: Host) -> bool:
+def has_firmware_settings(host: Host) -> bool:
     return host.model.nic.startswith(MELLANOX)
 
 
@@ -176,5 +176,5 @@ def _installs(host: Host, *, owns_nics: bool) -> Iterator[Install]:
         files = (f"10-{name}.{kind}" for name in names for kind in ("network", "link"))
         yield from (Install("0644", file, f"{NETWORKD}/{file}") for file in files)
     yield from _common(owns_nics=owns_nics)
-    if owns_nics and _has_firmware_settings(host):
+    if owns_nics and has_firmware_settings(host):
         yield FIRMWARE

@@ -1,6 +1,6 @@
 """Settings of rail NICs: QoS, firmware and NCCL's environment."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from netkit.design.fabric import Fabric, Host
@@ -108,6 +108,18 @@ def nccl_settings(fabric: Fabric, host: Host) -> tuple[Setting, ...]:
         why_rail = "no way leads from rail to rail: rings and trees stay on one"
         settings.append(Setting("NCCL_CROSS_NIC", "0", why_rail))
     return tuple(settings)
+
+
+def nccl_tuning(fabric: Fabric) -> Iterator[Setting]:
+    """Yield settings that no file of a host has: a job that measures sets them, and others may choose their own."""
+    if is_adaptive(fabric):
+        pairs, why = "1", "switches spread the packets of one queue pair over all uplinks"
+    else:
+        pairs = "4"
+        why = "ECMP keeps a queue pair on one uplink: several spread a connection, at the cost of state in the NIC"
+    yield Setting("NCCL_IB_QPS_PER_CONNECTION", pairs, why)
+    why = "PXN: data for another rail goes over NVLink to the GPU next to that NIC, so traffic stays on its rail"
+    yield Setting("NCCL_PXN_DISABLE", "0", why)
 
 
 def nearest_gpu(host: Host, rail: int) -> int:
