@@ -96,10 +96,11 @@ def _steer(request: CheckRequest, project: Project, judged: Judged) -> bool:
     prefix = getattr(cluster.settings, "label_prefix", "")
     with steering.alone(project, cluster.kind):
         found = steering.steered(project, cluster, judged.judgement)
-        failed = steering.applied(found, prefix) if request.is_applied else None
-        steering.save(project, found, failed or {})
+        done = steering.applied(found, prefix) if request.is_applied else None
+        failed = done.failed if done else None
+        steering.save(project, found, failed)
     stream = sys.stdout if request.output == "text" else sys.stderr
-    stream.write(steering_text(found, prefix, failed))
+    stream.write(steering_text(found, prefix, failed, done.left if done else {}))
     return not failed
 
 
@@ -144,6 +145,14 @@ def _refuse(request: CheckRequest, storing: Storing) -> None:
         raise UsageError(Problem("--notify reports changes since the last stored run", "give --store"))
     if request.is_applied and not request.steered:
         raise UsageError(Problem("--apply runs the commands of --steer", "give --steer too"))
+    if request.steered and request.snapshot is not None:
+        raise UsageError(Problem("a snapshot is not a new round of --steer", "read the devices, or a lab"))
+    if request.is_applied and request.lab:
+        what = "--apply would change the real cluster for a fault of a lab"
+        raise UsageError(Problem(what, "drop --apply, and read the commands"))
+    if request.is_applied and request.cluster:
+        what = "--apply uses the configuration of kubectl or scontrol, not that of --cluster"
+        raise UsageError(Problem(what, "set KUBECONFIG or SLURM_CONF, and drop --cluster"))
     if request.has_changes_only and not storing.where:
         raise UsageError(Problem("--changes compares with the last stored run", "give --store"))
     if request.has_changes_only and request.output not in CHANGES:

@@ -4,7 +4,7 @@ A node is taken out after some rounds in a row that found it bad, and comes back
 that could not judge what put it out counts for neither.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 
@@ -12,7 +12,7 @@ from netkit.design import Fabric, Host, Switch
 from netkit.design.clusters import Cluster
 from netkit.intent.model import SteeringIntent
 from netkit.judge.finding import Finding, Verdict
-from netkit.judge.run import Judgement
+from netkit.judge.run import FABRIC, Judgement
 
 OURS = "netkit: "
 """The beginning of the reason of nodes that netkit drains."""
@@ -32,6 +32,8 @@ class NodeHealth:
     reason: str = ""
     judged_by: tuple[str, ...] = ()
     """The results that found it bad, by their ids: each has to be judged before a round counts as good."""
+    is_applied: bool = False
+    """Whether its commands were run by netkit; then only a round that runs commands may bring it back."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +70,8 @@ def steer(fabric: Fabric, cluster: Cluster, found: Judgement, before: Mapping[st
                 bad.setdefault(names[host], []).append((result.id, finding))
     judged = {result.id for result in found.results if result.examined}
     order = [node.name for node in cluster.nodes]
-    health = {name: one for name in order if (one := _after(before.get(name), bad.get(name, ()), judged)) is not None}
+    known = {name: _without_gone(fabric, wanted, one) for name, one in before.items()}
+    health = {name: one for name in order if (one := _after(known.get(name), bad.get(name, ()), judged)) is not None}
     returned = tuple(name for name, one in health.items() if one.is_out and one.good >= wanted.good_rounds)
     health = {name: one for name, one in health.items() if name not in returned}
     room = max(1, len(order) * wanted.budget_percent // 100) - sum(one.is_out for one in health.values())
@@ -96,6 +99,16 @@ def _counts(wanted: SteeringIntent, finding: Finding) -> bool:
     return is_named and not finding.is_symptom and VERDICTS[wanted.verdict] <= finding.verdict < Verdict.ERROR
 
 
+def _without_gone(fabric: Fabric, wanted: SteeringIntent, health: NodeHealth) -> NodeHealth:
+    """Forget results of devices that are gone, and of checks that do not count any more: nothing will judge them."""
+    ids = []
+    for one in health.judged_by:
+        check, _, device = one.removesuffix("]").partition("[")
+        if device in {FABRIC, *fabric.names} and any(fnmatchcase(check, pattern) for pattern in wanted.checks):
+            ids.append(one)
+    return replace(health, judged_by=tuple(ids))
+
+
 def _after(before: NodeHealth | None, bad: Sequence[tuple[str, Finding]], judged: set[str]) -> NodeHealth | None:
     """Return the health of a node after a round; None once nothing has to be kept of it."""
     if bad:
@@ -103,7 +116,8 @@ def _after(before: NodeHealth | None, bad: Sequence[tuple[str, Finding]], judged
         known = before or NodeHealth()
         ids = dict.fromkeys((*known.judged_by, *(result for result, _ in bad)))
         where = f"{worst.device}:{worst.place}" if worst.place else worst.device
-        return NodeHealth(known.bad + 1, 0, known.is_out, worst.check, f"{where}: {worst.text}", tuple(ids))
+        reason = f"{where}: {worst.text}"
+        return replace(known, bad=known.bad + 1, good=0, check=worst.check, reason=reason, judged_by=tuple(ids))
     if before is None:
         return None
     if not judged.issuperset(before.judged_by):
@@ -112,13 +126,24 @@ def _after(before: NodeHealth | None, bad: Sequence[tuple[str, Finding]], judged
 
 
 def commands(steering: Steering, label_prefix: str) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Yield the commands of this round, each with its node."""
+    """Yield the commands for all nodes that are out, and for those that come back. They may be run again."""
     write = _slurm if steering.kind == "slurm" else _kubernetes
-    for name in steering.taken:
-        one = steering.health[name]
-        yield from ((name, command) for command in write(name, label_prefix, one))
+    for name in steering.out:
+        yield from ((name, command) for command in write(name, label_prefix, steering.health[name]))
     for name in steering.returned:
         yield from ((name, command) for command in write(name, label_prefix, None))
+
+
+def kept(steering: Steering, failed: Collection[str] | None) -> Mapping[str, NodeHealth]:
+    """Return the state to keep. With `failed`, commands were run, for these nodes in vain; without, they were shown."""
+    if failed is None:
+        applied = {name: one for name in steering.returned if (one := steering.before[name]).is_applied}
+        return {**steering.health, **applied}
+    health = {
+        name: replace(one, is_applied=one.is_applied or (one.is_out and name not in failed))
+        for name, one in steering.health.items()
+    }
+    return {**health, **{name: steering.before[name] for name in steering.returned if name in failed}}
 
 
 def _kubernetes(node: str, prefix: str, health: NodeHealth | None) -> Iterator[tuple[str, ...]]:
@@ -135,10 +160,10 @@ def _kubernetes(node: str, prefix: str, health: NodeHealth | None) -> Iterator[t
 
 
 def _slurm(node: str, prefix: str, health: NodeHealth | None) -> Iterator[tuple[str, ...]]:
-    """Yield what drains a node, or lets it take jobs again."""
+    """Yield what drains a node, or ends the drain; unlike RESUME, UNDRAIN leaves a node down that is down."""
     del prefix
     if health is None:
-        yield "scontrol", "update", f"NodeName={node}", "State=RESUME"
+        yield "scontrol", "update", f"NodeName={node}", "State=UNDRAIN"
     else:
         reason = f"{OURS}{health.check}: {health.reason}"
         yield "scontrol", "update", f"NodeName={node}", "State=DRAIN", f"Reason={reason}"

@@ -4,16 +4,19 @@ import fcntl
 import json
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
 from netkit.design.clusters import Cluster
-from netkit.errors import OutputError, Problem, UsageError
+from netkit.errors import NetkitError, OutputError, Problem, UsageError
 from netkit.judge.run import Judgement
-from netkit.judge.steering import OURS, NodeHealth, Steering, commands, steer
+from netkit.judge.steering import OURS, NodeHealth, Steering, commands, kept, steer
+from netkit.plan.slurm_running import parse_nodes
 from netkit.private import keep_private, make_folder, open_file
 from netkit.project.program import run_program
 from netkit.project.project import Project
@@ -21,7 +24,7 @@ from netkit.project.runs import UNSAFE, state_folder
 
 GONE = re.compile(r"error: taint \S+ not found")
 """What kubectl says of a taint that somebody removed before."""
-DRAINED = re.compile(r"\bState=\S*DRAIN\S* .*\bReason=(?P<reason>.*?)(?: \[\S+@\S+\])?(?: \w+=|$)")
+DEAD = frozenset({"DOWN", "FAIL", "FAILING"})
 
 
 def cluster_of(project: Project, kind: str) -> Cluster:
@@ -45,12 +48,11 @@ def state_file(project: Project, kind: str) -> Path:
     return (place / "labs" / project.lab if project.lab else place) / f"steer-{kind}.json"
 
 
-def save(project: Project, steering: Steering, failed: Mapping[str, str]) -> None:
-    """Keep the state for the next round; a node whose commands failed stays as it was."""
+def save(project: Project, steering: Steering, failed: Collection[str] | None) -> None:
+    """Keep the state for the next round; without `failed`, the commands were shown and not run."""
     file = state_file(project, steering.kind)
-    health = {name: one for name, one in steering.health.items() if name not in failed}
-    health |= {name: steering.before[name] for name in failed if name in steering.before}
-    text = json.dumps({name: asdict(one) for name, one in health.items()}, indent=1, ensure_ascii=False) + "\n"
+    health = {name: asdict(one) for name, one in kept(steering, failed).items()}
+    text = json.dumps(health, indent=1, ensure_ascii=False) + "\n"
     draft = file.with_name(f".{file.name}.{os.getpid()}")
     try:
         make_folder(file.parent)
@@ -78,8 +80,8 @@ def _load(file: Path) -> Mapping[str, NodeHealth]:
 
 def _health(values: Mapping[str, Any]) -> NodeHealth:
     known = NodeHealth(**{**values, "judged_by": tuple(values["judged_by"])})
-    kinds = (int, int, bool, str, str)
-    given = (known.bad, known.good, known.is_out, known.check, known.reason)
+    kinds = (int, int, bool, str, str, bool)
+    given = (known.bad, known.good, known.is_out, known.check, known.reason, known.is_applied)
     if not all(type(value) is kind for value, kind in zip(given, kinds, strict=True)):
         raise ValueError
     return known
@@ -90,25 +92,51 @@ def _damaged(file: Path) -> OutputError:
     return OutputError(Problem("is not what an earlier round wrote", remedy, file=str(file)))
 
 
-def applied(steering: Steering, label_prefix: str) -> Mapping[str, str]:
-    """Run the commands of a round; return the nodes for which one failed, and why."""
+@dataclass(frozen=True, slots=True)
+class Applied:
+    """What became of the commands of a round, by node."""
+
+    failed: Mapping[str, str]
+    left: Mapping[str, str]
+    """Nodes that were left as they are, and why."""
+
+
+def applied(steering: Steering, label_prefix: str) -> Applied:
+    """Run the commands of a round."""
     failed: dict[str, str] = {}
-    if steering.kind == "slurm":
-        for node in (*steering.taken, *steering.returned):
-            if reason := _foreign_drain(node):
-                failed[node] = f"it is drained for another reason, which stays: {reason}"
-    for node, command in commands(steering, label_prefix):
-        _, reason = ("", "") if node in failed else run_program(command)
-        if reason and not (node in steering.returned and GONE.fullmatch(reason)):
-            failed[node] = reason
-    return failed
+    left: dict[str, str] = {}
+    for node, own in groupby(commands(steering, label_prefix), key=itemgetter(0)):
+        if steering.kind == "slurm":
+            is_needed, note, failure = _slurm_state(node, is_out=node not in steering.returned)
+            left.update({node: note} if note else {})
+            failed.update({node: failure} if failure else {})
+            if not is_needed:
+                continue
+        for _, command in own:
+            _, failure = run_program(command)
+            if failure and not (node in steering.returned and GONE.fullmatch(failure)):
+                failed[node] = failure
+                break
+    return Applied(failed, left)
 
 
-def _foreign_drain(node: str) -> str:
-    """Return the reason for which another than netkit drained a node of Slurm; empty if none did."""
-    printed, _ = run_program(("scontrol", "--oneliner", "show", "node", node))
-    found = DRAINED.search(printed)
-    return found["reason"] if found and not found["reason"].startswith(OURS) else ""
+def _slurm_state(node: str, *, is_out: bool) -> tuple[bool, str, str]:
+    """Return whether the command for a node is needed, why the node is left alone, and why its state is not known."""
+    printed, failure = run_program(("scontrol", "show", "node", node))
+    if failure:
+        return False, "", failure
+    try:
+        (found,) = parse_nodes(printed)
+    except (NetkitError, ValueError):
+        return False, "", "scontrol show node printed something else"
+    is_drained, is_ours = "DRAIN" in found.states, found.reason.startswith(OURS)
+    if not is_out:
+        return is_drained and is_ours, "", ""
+    if is_drained and is_ours:
+        return False, "", ""
+    if is_drained or DEAD.intersection(found.states):
+        return False, f"{'+'.join(found.states)} for another reason: {found.reason or 'none given'}", ""
+    return True, "", ""
 
 
 @contextmanager

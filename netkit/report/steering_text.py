@@ -6,13 +6,17 @@ from collections.abc import Iterator, Mapping
 from netkit.judge.steering import Steering, commands
 from netkit.report.plan_view import counted
 
-
-def steering_text(steering: Steering, label_prefix: str, failed: Mapping[str, str] | None) -> str:
-    """Format a round; with `failed`, its commands were run, and these nodes' failed."""
-    return "".join(f"{line}\n" for line in _lines(steering, label_prefix, failed))
+NOTHING: Mapping[str, str] = {}
 
 
-def _lines(steering: Steering, label_prefix: str, failed: Mapping[str, str] | None) -> Iterator[str]:
+def steering_text(
+    steering: Steering, label_prefix: str, failed: Mapping[str, str] | None, left: Mapping[str, str] = NOTHING
+) -> str:
+    """Format a round; with `failed`, its commands were run, for these nodes in vain, and others were left alone."""
+    return "".join(f"{line}\n" for line in (*_lines(steering), *_commands(steering, label_prefix, failed, left)))
+
+
+def _lines(steering: Steering) -> Iterator[str]:
     out = steering.out
     nodes = counted(steering.of, "node")
     yield f"{steering.kind}: {len(out)} of {nodes} out" if out else f"{steering.kind}: all {nodes} take jobs"
@@ -26,7 +30,13 @@ def _lines(steering: Steering, label_prefix: str, failed: Mapping[str, str] | No
     for name in (name for name, one in steering.health.items() if not one.is_out and name not in steering.over_budget):
         one = steering.health[name]
         yield f"  watched    {name}: {one.check} at {one.reason}"
+
+
+def _commands(
+    steering: Steering, label_prefix: str, failed: Mapping[str, str] | None, left: Mapping[str, str]
+) -> Iterator[str]:
     if failed is None:
         yield from (f"  {shlex.join(command)}" for _, command in commands(steering, label_prefix))
-    else:
-        yield from (f"  failed, and tried again in the next round: {name}: {why}" for name, why in failed.items())
+        return
+    yield from (f"  left alone: {name}: {why}" for name, why in left.items())
+    yield from (f"  failed, and tried again in the next round: {name}: {why}" for name, why in failed.items())

@@ -36,7 +36,7 @@ def node(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, 
 
 def test_a_node_is_taken_out_and_comes_back(node: dict[str, Any]) -> None:
     for _ in range(2):  # the second time nothing is left to do
-        assert applied(OUT, PREFIX) == {}
+        assert applied(OUT, PREFIX).failed == {}
         assert node["metadata"]["labels"] == {"own": "label", "fabric.netkit/health": "degraded"}
         assert node["metadata"]["annotations"] == {"fabric.netkit/reason": BAD.reason}
         assert sorted(node["spec"]["taints"], key=lambda one: str(one["key"])) == [
@@ -44,7 +44,7 @@ def test_a_node_is_taken_out_and_comes_back(node: dict[str, Any]) -> None:
             {"key": "gpu", "value": "yes", "effect": "NoSchedule"},
         ]
     for _ in range(2):
-        assert applied(BACK, PREFIX) == {}
+        assert applied(BACK, PREFIX).failed == {}
         assert node["metadata"]["labels"] == {"own": "label"}
         assert node["metadata"]["annotations"] == {}
         assert node["spec"]["taints"] == [{"key": "gpu", "value": "yes", "effect": "NoSchedule"}]
@@ -53,5 +53,5 @@ def test_a_node_is_taken_out_and_comes_back(node: dict[str, Any]) -> None:
 def test_a_node_that_is_gone_is_a_failure(node: dict[str, Any]) -> None:
     node["metadata"]["name"] = "gpu99"
     failed = {"gpu01": 'Error from server (NotFound): nodes "gpu01" not found'}
-    assert applied(OUT, PREFIX) == failed
-    assert applied(BACK, PREFIX) == failed
+    assert applied(OUT, PREFIX).failed == failed
+    assert applied(BACK, PREFIX).failed == failed

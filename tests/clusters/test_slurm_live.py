@@ -10,7 +10,7 @@ import yaml
 from netkit.design import Fabric
 from netkit.judge.steering import NodeHealth, Steering
 from netkit.plan.slurm_running import SlurmDifference, differences, parse_nodes, parse_topology
-from netkit.project.steering import applied
+from netkit.project.steering import Applied, applied
 from netkit.render.hostlist import fold
 from tests import documents, intents
 from tests.clusters.slurm_daemon import PATH, Controller, controller, needs_slurmctld
@@ -219,12 +219,34 @@ def test_steering_drains_and_resumes_and_leaves_the_drains_of_others(
         return "DRAIN" in found.states, found.reason
 
     bad = NodeHealth(2, 0, is_out=True, check="links.flaps", reason="leaf01:swp1: went down 3 times in 10 s")
+    both, back = {first: bad, second: bad}, Steering("slurm", {}, returned=(first, second))
     slurm.ask("scontrol", "update", f"nodename={second}", "state=drain", "reason=new fans")
-    out = Steering("slurm", {first: bad, second: bad}, taken=(first, second))
-    foreign = {second: "it is drained for another reason, which stays: new fans"}
-    assert applied(out, "") == foreign
     reason = "netkit: links.flaps: leaf01:swp1: went down 3 times in 10 s"
-    assert (state(first), state(second)) == ((True, reason), (True, "new fans"))
-    assert applied(Steering("slurm", {}, returned=(first, second)), "") == foreign
-    assert (state(first)[0], state(second)) == (False, (True, "new fans"))
-    slurm.ask("scontrol", "update", f"nodename={second}", "state=resume")
+    for _ in range(2):  # the second time nothing is left to do
+        done = applied(Steering("slurm", both, taken=(first, second)), "")
+        assert (done.failed, set(done.left)) == ({}, {second})
+        assert done.left[second].endswith("DRAIN+POWERED_DOWN for another reason: new fans")
+        assert (state(first), state(second)) == ((True, reason), (True, "new fans"))
+    for _ in range(2):
+        assert applied(back, "") == Applied({}, {})
+        assert (state(first)[0], state(second)) == (False, (True, "new fans"))
+    slurm.ask("scontrol", "update", f"nodename={second}", "state=undrain")
+
+
+def test_steering_leaves_alone_what_somebody_set_down(
+    running: tuple[str, Fabric, Controller], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, fabric, slurm = running
+    monkeypatch.setenv("SLURM_CONF", str(slurm.folder / "slurm.conf"))
+    monkeypatch.setenv("PATH", PATH)
+    node = cluster_of(fabric).nodes[0].name
+    bad = NodeHealth(2, 0, is_out=True, check="links.flaps", reason="leaf01:swp1: went down")
+    slurm.ask("scontrol", "update", f"nodename={node}", "state=down", "reason=RMA 4711")
+    try:
+        for steering in (Steering("slurm", {node: bad}), Steering("slurm", {}, returned=(node,))):
+            assert applied(steering, "").failed == {}
+            (found,) = parse_nodes(slurm.ask("scontrol", "show", "node", node))
+            assert "DOWN" in found.states
+            assert found.reason == "RMA 4711"
+    finally:
+        slurm.ask("scontrol", "update", f"nodename={node}", "state=resume")

@@ -157,13 +157,24 @@ def test_no_node_moves_without_rounds_enough_or_beyond_the_budget(seen: list[set
         assert set(one.out) == (earlier | set(one.taken)) - set(one.returned)
 
 
-def test_the_commands_of_slurm_drain_with_a_reason_and_resume() -> None:
-    first, second, *_, last = rounds(BAD, BAD, WELL, WELL, WELL)
+def test_the_commands_of_slurm_drain_with_a_reason_and_undrain() -> None:
+    first, second, third, *_, last = rounds(BAD, BAD, BAD, WELL, WELL, WELL)
     assert list(commands(first, "")) == []
     reason = f"Reason=netkit: links.flaps: {HOSTS[0]}:rail0: went down 3 times"
     node = f"NodeName={HOSTS[0]}.x"
-    assert list(commands(second, "")) == [(f"{HOSTS[0]}.x", ("scontrol", "update", node, "State=DRAIN", reason))]
-    assert list(commands(last, "")) == [(f"{HOSTS[0]}.x", ("scontrol", "update", node, "State=RESUME"))]
+    drain = (f"{HOSTS[0]}.x", ("scontrol", "update", node, "State=DRAIN", reason))
+    assert [list(commands(one, "")) for one in (second, third)] == [[drain], [drain]]
+    assert list(commands(last, "")) == [(f"{HOSTS[0]}.x", ("scontrol", "update", node, "State=UNDRAIN"))]
+
+
+def test_a_check_that_does_not_count_any_more_keeps_no_node_out() -> None:
+    gone = NodeHealth(2, 0, is_out=True, judged_by=("links.flaps[leaf99]", f"disk.room[{HOSTS[0]}]"))
+    (cluster,) = FABRIC.clusters
+    health: Mapping[str, NodeHealth] = {f"{HOSTS[0]}.x": gone}
+    for _ in range(3):
+        found = steer(FABRIC, cluster, WELL, health)
+        health = found.health
+    assert found.returned == (f"{HOSTS[0]}.x",)
 
 
 def test_the_commands_of_kubernetes_taint_label_and_explain() -> None:

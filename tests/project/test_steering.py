@@ -1,6 +1,7 @@
 """The state between rounds of steering, and the commands of a round with programs that refuse."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,8 +13,9 @@ from netkit.errors import OutputError, UsageError
 from netkit.judge.run import Judgement
 from netkit.judge.steering import NodeHealth, Steering
 from netkit.project.project import Project
-from netkit.project.steering import alone, applied, cluster_of, save, state_file, steered
+from netkit.project.steering import Applied, alone, applied, cluster_of, save, state_file, steered
 from tests import intents
+from tests.command import assert_refused, run
 
 NOTHING = Judgement((), ())
 OUT = NodeHealth(2, 1, True, "links.flaps", "leaf01:swp1s0: went down", ("links.flaps[leaf01]",))
@@ -41,7 +43,8 @@ HEALTH = st.builds(
     st.booleans(),
     st.text(max_size=9),
     st.text(max_size=9),
-    st.lists(st.text(max_size=9), min_size=1, max_size=3).map(tuple),
+    st.lists(st.sampled_from(["links.up[leaf01]", "ecn-cnp.parity[fabric]"]), min_size=1, unique=True).map(tuple),
+    st.booleans(),
 )
 
 
@@ -66,13 +69,26 @@ def test_a_damaged_state_is_refused_in_one_line(project: Project, text: str) -> 
     assert str(refused.value) == f"{state_file(project, 'slurm')}: {what}"
 
 
-def test_a_node_whose_command_failed_stays_as_it_was(project: Project) -> None:
+def after(project: Project, steering: Steering, failed: Collection[str] | None) -> Mapping[str, NodeHealth]:
+    """Return the state that the next round finds."""
+    save(project, steering, failed)
+    return steered(project, cluster_of(project, "slurm"), NOTHING).health
+
+
+def test_a_node_whose_commands_failed_gets_them_again(project: Project) -> None:
     gone = Steering("slurm", {}, returned=("gpu01",), before={"gpu01": OUT})
-    save(project, gone, {"gpu01": "no answer"})
-    assert steered(project, cluster_of(project, "slurm"), NOTHING).health == {"gpu01": OUT}
+    assert after(project, gone, {"gpu01"}) == {"gpu01": OUT}
+    assert after(project, gone, ()) == {}
     new = Steering("slurm", {"gpu02": OUT}, taken=("gpu02",))
-    save(project, new, {"gpu02": "no answer"})
-    assert steered(project, cluster_of(project, "slurm"), NOTHING).health == {}
+    assert after(project, new, {"gpu02"}) == {"gpu02": OUT}
+    assert after(project, new, ()) == {"gpu02": replace(OUT, is_applied=True)}
+
+
+def test_a_round_that_only_shows_commands_brings_no_node_back_that_was_drained(project: Project) -> None:
+    drained = replace(OUT, is_applied=True)
+    back = Steering("slurm", {}, returned=("gpu01", "gpu02"), before={"gpu01": drained, "gpu02": OUT})
+    assert after(project, back, None) == {"gpu01": drained}
+    assert after(project, Steering("slurm", {"gpu01": OUT}), None) == {"gpu01": OUT}
 
 
 def test_a_cluster_that_is_not_there_and_a_second_round_are_refused(project: Project) -> None:
@@ -96,29 +112,32 @@ TAKEN = Steering("slurm", {"gpu01": OUT}, taken=("gpu01",))
 
 def test_without_the_program_every_node_failed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert applied(TAKEN, "") == {"gpu01": "there is no scontrol on this machine"}
+    assert applied(TAKEN, "") == Applied({"gpu01": "there is no scontrol on this machine"}, {})
 
 
-def test_a_program_that_refuses_is_quoted(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    program(tmp_path / "bin", 'echo "slurm_update error: Access denied" >&2; exit 1')
+@pytest.mark.parametrize(
+    ("script", "failure"),
+    [
+        ('echo "slurm_load_node error: Unable to contact" >&2; exit 1', "slurm_load_node error: Unable to contact"),
+        ("echo nothing of the kind", "scontrol show node printed something else"),
+    ],
+)
+def test_a_node_whose_state_is_not_known_is_not_changed(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, script: str, failure: str
+) -> None:
+    program(tmp_path / "bin", script)
     monkeypatch.setenv("PATH", f"{tmp_path}/bin:/bin:/usr/bin")
-    assert applied(TAKEN, "") == {"gpu01": "slurm_update error: Access denied"}
+    assert applied(TAKEN, "") == Applied({"gpu01": failure}, {})
+    assert (tmp_path / "bin" / "words").read_text().splitlines() == ["show node gpu01"]
 
 
-def test_a_drain_of_another_is_left_alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    shown = "NodeName=gpu01 State=IDLE+DRAIN ThreadsPerCore=1 Reason=new fans [root@2026-11-26T22:00:00]"
-    program(tmp_path / "bin", f'echo "{shown}"')
-    monkeypatch.setenv("PATH", f"{tmp_path}/bin:/bin:/usr/bin")
-    foreign = {"gpu01": "it is drained for another reason, which stays: new fans"}
-    assert applied(TAKEN, "") == foreign
-    assert applied(Steering("slurm", {}, returned=("gpu01",)), "") == foreign
-    assert (tmp_path / "bin" / "words").read_text().splitlines() == ["--oneliner show node gpu01"] * 2
-
-
-def test_a_drain_of_netkit_is_taken_back(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    shown = "NodeName=gpu01 State=IDLE+DRAIN ThreadsPerCore=1 Reason=netkit: links.flaps: x [root@2026-11-26T22:00:00]"
-    program(tmp_path / "bin", f'echo "{shown}"')
-    monkeypatch.setenv("PATH", f"{tmp_path}/bin:/bin:/usr/bin")
-    assert applied(Steering("slurm", {}, returned=("gpu01",)), "") == {}
-    words = (tmp_path / "bin" / "words").read_text().splitlines()
-    assert words == ["--oneliner show node gpu01", "update NodeName=gpu01 State=RESUME"]
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--from", "x.json"), "a snapshot is not a new round of --steer"),
+        (("--lab", "--apply"), "--apply would change the real cluster for a fault of a lab"),
+        (("--cluster", "x", "--apply"), "--apply uses the configuration of kubectl or scontrol"),
+    ],
+)
+def test_what_would_change_another_cluster_is_refused(project: Project, options: Sequence[str], message: str) -> None:
+    assert_refused(run("check", "--fabric", project.folder, "--steer", "slurm", *options), message)
