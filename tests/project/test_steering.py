@@ -32,7 +32,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
 
 def kept(project: Project, health: Mapping[str, NodeHealth]) -> Mapping[str, NodeHealth]:
     """Save a state, and return it as the next round reads it, which judges nothing."""
-    save(project, Steering("slurm", health), {})
+    save(project, Steering("slurm", health), None)
     return steered(project, cluster_of(project, "slurm"), NOTHING).health
 
 
