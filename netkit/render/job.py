@@ -7,6 +7,7 @@ results name a slow NIC.
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from hashlib import sha256
 from shlex import quote
 
 from netkit.design import Fabric, Host
@@ -14,6 +15,7 @@ from netkit.design.clusters import Cluster, ClusterNode, KubernetesCluster, Slur
 from netkit.errors import Problem, UsageError
 from netkit.platforms.linux.view_nic import Setting, nccl_settings, nccl_tuning, nearest_gpu
 from netkit.render.engine import Engine
+from netkit.render.hostlist import fold
 from netkit.render.kubernetes import POD_INTERFACE, pod_devices, pod_nccl_settings
 
 TEMPLATES = {
@@ -41,6 +43,8 @@ STEP_MINUTES, START_MINUTES = 5, 10
 AT_ONCE = 64
 """Runs beside each other, on NICs of their own."""
 VOLCANO_QUEUE = "scheduling.volcano.sh/queue-name"
+NAME_LENGTH, DIGEST_LENGTH = 29, 6
+"""Of a fabric in names of objects: Kubernetes allows 63 characters, and pods add up to 20 (-worker-0-511-abcde)."""
 GOOGLE = ("gke", "vertex")
 """Kinds that run on a fabric of Google, which the design does not have."""
 GKE_BLOCK = "cloud.google.com/gce-topology-block"
@@ -94,8 +98,17 @@ class AcceptanceJob:
     start_s: int = START_MINUTES * 60
 
     @property
+    def name(self) -> str:
+        """Name of the job's objects in Kubernetes."""
+        fabric = self.fabric.lower()
+        if len(fabric) > NAME_LENGTH:
+            digest = sha256(self.fabric.encode()).hexdigest()[:DIGEST_LENGTH]
+            fabric = f"{fabric[: NAME_LENGTH - DIGEST_LENGTH - 1].rstrip('-')}-{digest}"
+        return f"acceptance-{fabric}"
+
+    @property
     def node_list(self) -> str:
-        return ",".join(node.name for node in self.nodes)
+        return fold(node.name for node in self.nodes)
 
     @property
     def minutes(self) -> int:
@@ -188,9 +201,7 @@ def _pods(fabric: Fabric, cluster: Cluster | None, nodes: Sequence[ClusterNode],
         only_nodes=() if len(chosen) == len(cluster.nodes) else chosen,
         annotations=(
             _networks([rail.network for rail in cluster.rails]),
-            _topology(settings.label_prefix, nodes)
-            if is_kueue
-            else ("scheduling.volcano.sh/queue-name", settings.queue),
+            _topology(settings.label_prefix, nodes) if is_kueue else (VOLCANO_QUEUE, settings.queue),
         ),
         resources=(
             (settings.gpu_resource, gpus),

@@ -1,7 +1,9 @@
 """Acceptance jobs on a cluster: valid for their CRDs, and with the names of its networks, resources and queues."""
 
 import copy
+import re
 import subprocess
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -211,6 +213,13 @@ def test_a_container_starts_the_same_script(container: str, image: str, wanted: 
     assert wanted in slurm(container=container, image=image)
 
 
+def test_a_batch_script_names_its_nodes_in_one_short_line() -> None:
+    (line,) = (one for one in slurm().splitlines() if one.startswith("#SBATCH --nodelist"))
+    assert line == "#SBATCH --nodelist=gpu[01-08]"
+    (line,) = (one for one in slurm(domain="example.com").splitlines() if one.startswith("#SBATCH --nodelist"))
+    assert line == "#SBATCH --nodelist=" + ",".join(f"gpu{number:02}.example.com" for number in range(1, 9))
+
+
 def test_hosts_that_are_no_nodes_are_refused() -> None:
     built = intents.fabric(manifests.values(UNITS, unit="1"))
     assert acceptance_job("mpijob", built, built.hosts).hosts == ("gpu01", "gpu02", "gpu03", "gpu04")
@@ -247,6 +256,60 @@ def test_a_train_job_refers_to_its_runtime_and_has_all_workers() -> None:
     assert run["spec"]["runtimeRef"]["name"] == runtime["metadata"]["name"]
     assert run["spec"]["runtimeRef"]["kind"] == runtime["kind"]
     assert run["spec"]["trainer"]["numNodes"] == 8
+
+
+LONG = "-".join(["Fabric-of-the-third-hall"] * 3)[:63]
+
+
+@pytest.mark.parametrize(
+    ("name", "wanted"),
+    [
+        ("AI1", "acceptance-ai1"),
+        ("a" * 29, f"acceptance-{'a' * 29}"),
+        (LONG, "acceptance-fabric-of-the-third-ha-e4b3e0"),
+        ("x" * 21 + "-" + "y" * 41, f"acceptance-{'x' * 21}-1aa46c"),
+    ],
+)
+@pytest.mark.parametrize("kind", KINDS)
+def test_names_of_objects_are_dns_labels_whatever_the_fabric_is_called(kind: str, name: str, wanted: str) -> None:
+    built = intents.fabric(manifests.values({**UNITS, "name": name}))
+    text = render_job(kind, acceptance_job(kind, built, built.hosts), ENGINE)
+    found = manifests.documents(text)
+    assert {one["metadata"]["name"] for one in found} == {wanted}
+    assert re.fullmatch(r"[a-z]([a-z0-9-]{0,61}[a-z0-9])?", f"{wanted}-worker-0-511-abcde")
+    assert set(re.findall(r"acceptance-(?!ssh)[A-Za-z0-9-]+", text)) <= {wanted, f"{wanted}-launcher-0"}
+    assert [one["spec"]["runtimeRef"]["name"] for one in found if "runtimeRef" in one["spec"]] == (
+        [wanted] if kind == "trainjob" else []
+    )
+
+
+def test_long_names_that_begin_alike_stay_apart() -> None:
+    names = {
+        acceptance_job("jobset", built, built.hosts).name
+        for end in "ab"
+        for built in [intents.fabric(manifests.values({**UNITS, "name": "x" * 62 + end}))]
+    }
+    assert len(names) == 2
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("name", VARIANTS)
+def test_all_pods_tolerate_the_taint_of_nodes_with_gpus_and_no_other(kind: str, name: str) -> None:
+    found = list(pod_specs(job(kind, fabric(name))))
+    assert len(found) == 2
+    wanted = [{"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"}]
+    assert [one.get("tolerations") for one in found] == [wanted] * 2
+
+
+def pod_specs(given: Any) -> Iterator[dict[str, Any]]:
+    if isinstance(given, dict):
+        if "containers" in given:
+            yield given
+        for value in given.values():
+            yield from pod_specs(value)
+    elif isinstance(given, list):
+        for value in given:
+            yield from pod_specs(value)
 
 
 def test_vertex_has_one_primary_and_a_worker_for_each_other_host() -> None:
