@@ -123,12 +123,13 @@ def differences(
 ) -> Iterator[SlurmDifference]:
     """Yield what differs from the design. Nodes outside the partition, and switches without designed nodes, do not."""
     running = {node.name: node for node in nodes}
+    own = {feature for node in cluster.nodes for feature in node.features}
     for node in cluster.nodes:
         found = running.pop(node.name, None)
         if found is None:
             yield SlurmDifference("node", node.name, "NodeName", "", node.name)
         else:
-            yield from _of_node(cluster, node, found)
+            yield from _of_node(cluster, node, found, own)
     for extra in running.values():
         if cluster.settings.partition in extra.partitions:
             yield SlurmDifference("node", extra.name, "NodeName", extra.name, "")
@@ -137,12 +138,16 @@ def differences(
     yield from _of_topology(cluster, topology)
 
 
-def _of_node(cluster: SlurmCluster, node: SlurmNode, found: SlurmNodeState) -> Iterator[SlurmDifference]:
+def _gpus(resources: str) -> str:
+    return ",".join(one for one in resources.split(",") if one.partition(":")[0] == "gpu")
+
+
+def _of_node(cluster: SlurmCluster, node: SlurmNode, found: SlurmNodeState, own: set[str]) -> Iterator[SlurmDifference]:
+    """Yield what differs on a node; features that no node is designed with (not in `own`) are the site's."""
     settings = cluster.settings
-    compared = [
-        ("Gres", found.gres, gres(cluster)),
-        ("Features", ",".join(sorted(found.features)), ",".join(sorted(node.features))),
-    ]
+    compared = [("Gres", _gpus(found.gres), gres(cluster))]
+    if {*found.features} & own != {*node.features}:
+        compared.append(("Features", ",".join(sorted(found.features)), ",".join(sorted(node.features))))
     if settings.cpus is not None:
         compared.append(("CPUs", str(found.cpus), str(settings.cpus)))
     if settings.memory_mb is not None:

@@ -36,7 +36,7 @@ class ComparedCluster:
 
 def compared(project: Project, source: str, more: Sequence[str] = ()) -> ComparedCluster:
     """Compare a cluster, read from a kubeconfig, a saved file, or for `slurm` with scontrol; also read `more` kinds."""
-    if source == SLURM and not Path(source).exists():
+    if source == SLURM and not Path(source).is_file():
         return _of_slurm(_cluster(project, SlurmCluster), _asked())
     file = Path(source)
     text = _beginning(file)

@@ -128,6 +128,15 @@ def test_a_cluster_that_the_fabric_does_not_have_is_refused(project: Project, tm
             compared(project, source)
 
 
+def test_a_folder_called_slurm_does_not_hide_scontrol(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, project: Project
+) -> None:
+    (tmp_path / "slurm").mkdir()
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(UsageError, match="small has no cluster of kind slurm"):
+        compared(project, "slurm")
+
+
 @pytest.fixture(name="api")
 def serving(project: Project) -> Iterator[Api]:
     with api_server(lived_in(rendered(project))) as found:

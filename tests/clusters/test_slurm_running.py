@@ -127,6 +127,16 @@ def test_nodes_that_differ_are_listed() -> None:
     assert [*differences(replace(unknown, nodes=CLUSTER.nodes), cpus, TREE)] == []
 
 
+def test_resources_and_features_of_the_site_are_not_compared() -> None:
+    first, second, *others = NODES
+    more = (replace(first, gres="nic:mlx5:8,gpu:h100:8,nvme:3T", features=("ib", "rack-R1", "unit1")), second, *others)
+    assert [*differences(CLUSTER, more, TREE)] == []
+    elsewhere = (replace(first, features=("unit1", "rack-R1", "unit2")), second, *others)
+    assert [*differences(CLUSTER, elsewhere, TREE)] == [
+        SlurmDifference("node", "gpu01", "Features", "rack-R1,unit1,unit2", "rack-R1,unit1")
+    ]
+
+
 def test_a_topology_that_differs_is_listed() -> None:
     running = RunningTopology(
         "tree",
