@@ -14,6 +14,7 @@ from netkit.errors import CheckError, Problem
 from netkit.facts.cluster import Pod, PodNic
 
 Object = Mapping[str, Any]
+Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 NETWORKS, STATUS = "k8s.v1.cni.cncf.io/networks", "k8s.v1.cni.cncf.io/network-status"
 MOST_BYTES = 512 * 1024 * 1024
 PATHS: Mapping[str, str] = {
@@ -42,6 +43,7 @@ PATHS: Mapping[str, str] = {
     "Queue": "/apis/scheduling.volcano.sh/v1beta1/queues",
 }
 """Where each kind is listed, in all namespaces."""
+VERSIONS = {kind: path.split("/", 2)[2].rpartition("/")[0] for kind, path in PATHS.items()}
 CORE = {
     "Node": "list_node",
     "Pod": "list_pod_for_all_namespaces",
@@ -51,7 +53,7 @@ CORE = {
 OF_PODS = ("Pod", "SriovNetworkNodeState")
 """Kinds by which pods are judged."""
 NOT_FOUND, UNKNOWN = 404, "the cluster does not know this kind"
-PAGE = 500
+PAGE, LONGEST = 500, 200
 TIMEOUT_S = 30
 
 
@@ -61,6 +63,15 @@ class ClusterReading:
 
     objects: Sequence[Object] = ()
     unread: Mapping[str, str] = field(default_factory=dict)
+
+
+def reads(group: str, kind: str) -> bool:
+    """Report whether an API server is asked for this kind."""
+    return kind in VERSIONS and VERSIONS[kind].rpartition("/")[0] == group
+
+
+def group_of(one: Object) -> str:
+    return str(one.get("apiVersion", "")).rpartition("/")[0]
 
 
 def read_cluster(file: Path, kinds: Iterable[str]) -> ClusterReading:
@@ -90,7 +101,7 @@ def _documents(file: Path) -> Sequence[dict[str, Any]]:
         raise CheckError(Problem("is not text", _REMEDY, file=str(file))) from None
     try:
         is_json = text.lstrip()[:1] in {"{", "["}
-        found = [json.loads(text)] if is_json else list(yaml.load_all(text, yaml.CSafeLoader))
+        found = [json.loads(text)] if is_json else list(yaml.load_all(text, Loader))
     except (ValueError, yaml.YAMLError, RecursionError):
         raise CheckError(Problem("is neither JSON nor YAML", _REMEDY, file=str(file))) from None
     return [one for one in found if isinstance(one, dict)]
@@ -99,9 +110,11 @@ def _documents(file: Path) -> Sequence[dict[str, Any]]:
 def _items(document: dict[str, Any]) -> Iterator[Object]:
     items = document.get("items")
     if isinstance(items, list):
-        # A list of one kind leaves the kind of its items out.
-        kind = str(document.get("kind", "")).removesuffix("List")
-        found = [item if "kind" in item else {**item, "kind": kind} for item in _dicts(items)]
+        # A list of one kind leaves the kind and version of its items out.
+        left_out = {"kind": str(document.get("kind", "")).removesuffix("List")}
+        if document.get("apiVersion") and left_out["kind"]:
+            left_out["apiVersion"] = str(document["apiVersion"])
+        found = [item if "kind" in item else {**left_out, **item} for item in _dicts(items)]
     else:
         found = [document]
     yield from (one for one in found if isinstance(one.get("kind"), str) and isinstance(one.get("metadata"), dict))
@@ -124,11 +137,17 @@ def _asked(file: Path, kinds: Iterable[str]) -> ClusterReading:
             try:
                 objects += _listed(client, api, kind)
             except client.exceptions.ApiException as error:
+                if not error.status:  # TLS failed, so that no kind can be read
+                    raise _unanswered(file, " ".join(str(error.reason).split())) from None
                 unread[kind] = UNKNOWN if error.status == NOT_FOUND else f"the API server answers {error.status}"
             except (urllib3.exceptions.HTTPError, OSError, ValueError) as error:
-                what = f"the API server of {file} does not answer: {_first(error)}"
-                raise CheckError(Problem(what, "check server and network, or save what kubectl prints")) from None
+                raise _unanswered(file, _first(error)) from None
     return ClusterReading(tuple(objects), unread)
+
+
+def _unanswered(file: Path, why: str) -> CheckError:
+    what = f"the API server of {file} does not answer: {why[:LONGEST]}"
+    return CheckError(Problem(what, "check server and network, or save what kubectl prints"))
 
 
 def _listed(client: ModuleType, api: Any, kind: str) -> Iterator[Object]:
@@ -144,7 +163,7 @@ def _listed(client: ModuleType, api: Any, kind: str) -> Iterator[Object]:
             page = client.CustomObjectsApi(api).list_cluster_custom_object(group, version, plural, **how)
         if not isinstance(page, dict) or not isinstance(page.get("items"), list):
             raise ValueError(f"no list of {kind}")
-        yield from _items({**page, "kind": f"{kind}List"})
+        yield from _items({**page, "kind": f"{kind}List", "apiVersion": VERSIONS[kind]})
         rest = _at(page, "metadata", "continue")
         if not rest:
             return
@@ -153,7 +172,7 @@ def _listed(client: ModuleType, api: Any, kind: str) -> Iterator[Object]:
 
 def _first(error: Exception) -> str:
     lines = str(error).splitlines()
-    return lines[0][:200] if lines else type(error).__name__
+    return lines[0][:LONGEST] if lines else type(error).__name__
 
 
 def pods(objects: Iterable[Object], networks: Iterable[str]) -> Iterator[Pod]:

@@ -1,24 +1,53 @@
 """What a change of the intent alters for clusters: objects and lines of their files, and who is touched."""
 
+import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal
+from dataclasses import dataclass, replace
+from typing import Any, Literal, NamedTuple
 
 import yaml
 
 from netkit.design.clusters import Cluster
+from netkit.errors import Problem, RenderError
 from netkit.platforms.config import Files
+from netkit.render.quantity import parse_quantity
 
 Action = Literal["added", "removed", "changed"]
-Key = tuple[str, str, str]
-"""Kind, namespace and name of an object."""
+Object = Mapping[str, Any]
+Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+class ObjectKey(NamedTuple):
+    """What identifies an object."""
+
+    kind: str
+    namespace: str
+    name: str
+    group: str | None
+    """The API group; None if the object does not have it, as in a list of one kind."""
+
 
 NAMES = ("nodeName", "name", "prefix", "key", "dst")
 """Fields that identify an item of a list, the most specific first."""
-DRAINED = frozenset(
-    {"SriovNetworkNodePolicy", "NicConfigurationTemplate", "NicInterfaceNameTemplate", "NicClusterPolicy"}
+QUANTITIES = frozenset(
+    {
+        "nominalQuota",
+        "borrowingLimit",
+        "lendingLimit",
+        "capability",
+        "deserved",
+        "guarantee",
+        "requests",
+        "limits",
+        "hard",
+        "capacity",
+        "allocatable",
+    }
 )
+"""Fields whose values, or those below them, are amounts of resources."""
+BRACKETS = re.compile(r"\[([^\[\]]*)\]")
+DRAINED = frozenset({"SriovNetworkNodePolicy", "NicConfigurationTemplate", "NicInterfaceNameTemplate"})
 """Objects whose operators drain the nodes that they select, one after another."""
 RESTARTED = frozenset(
     {
@@ -66,48 +95,83 @@ class ClusterDiff:
     advice: tuple[str, ...] = ()
 
 
-def compare_cluster(kind: str, before: Files, after: Files, nodes: Sequence[str]) -> ClusterDiff | None:
-    """Compare the files of a cluster; None if they are the same."""
+def compare_cluster(
+    kind: str, before: Files, after: Files, nodes: Sequence[str], new: Sequence[str] = ()
+) -> ClusterDiff | None:
+    """Compare the files of a cluster; None if they are the same. `nodes` are those before; `new` ones run no pods."""
     changed = [name for name in sorted({*before, *after}) if before.get(name) != after.get(name)]
     if not changed:
         return None
-    old, new = ({name: files[name] for name in changed if name in files} for files in (before, after))
-    return _of_slurm(old, new) if kind == "slurm" else _of_kubernetes(kind, old, new, nodes)
+    if kind == "slurm":
+        old, new_files = ({name: files[name] for name in changed if name in files} for files in (before, after))
+        return _of_slurm(old, new_files)
+    return _of_kubernetes(kind, before, after, nodes, new)
 
 
-def rendered_kinds(files: Files) -> Mapping[str, int]:
-    """Count the rendered objects by kind."""
-    return Counter(kind for kind, _, _ in _objects(files))
+def rendered_kinds(files: Files) -> Mapping[tuple[str, str], int]:
+    """Count the rendered objects by API group and kind."""
+    return Counter((key.group or "", key.kind) for key, one in _objects(files).items() if _is_object(one))
 
 
 def compare_running(
-    live: Iterable[Mapping[str, Any]], files: Files, nodes: Sequence[str], unread: Collection[str] = ()
+    live: Iterable[Object], files: Files, nodes: Sequence[str], unread: Collection[str] = ()
 ) -> ClusterDiff | None:
     """Compare the objects that a Kubernetes cluster runs with rendered files; None if it has all of their values.
 
-    Values that only the cluster has are its own: defaults, status, labels and objects of others.
+    Values that only the cluster has are its own: defaults, status, labels and objects of others. `unread` are kinds, as
+    `qualified` names them.
     """
-    running = {_key(one): one for one in live}
-    changes: dict[Key, ObjectChange] = {}
-    for key, whole in sorted(_objects(files).items()):
+    running = _Running(live)
+    rendered = {key: one for key, one in _objects(files).items() if _is_object(one)}
+    changes: dict[ObjectKey, _Change] = {}
+    for key, whole in sorted(rendered.items(), key=_order):
         wanted = {name: value for name, value in whole.items() if name != "apiVersion"}  # lists leave it out
-        known = running.get(key)
-        if key[0] in unread:
+        known = running.find(key)
+        if qualified(key.kind, key.group) in unread or key.kind in unread:
             continue
         if known is None:
-            changes[key] = ObjectChange(_title(key), "added")
+            changes[key] = _Change(ObjectChange(_title(key), "added"), None, whole)
         elif values := tuple(value_changes(_shared(known, wanted), wanted)):
-            changes[key] = ObjectChange(_title(key), "changed", values)
-    return _with_nodes("kubernetes", changes, nodes) if changes else None
+            changes[key] = _Change(ObjectChange(_title(key), "changed", values), known, whole)
+    if not changes:
+        return None
+    labels = _labels(rendered)
+    here = [node for node in nodes if node in running.nodes] if running.nodes else nodes
+    return _with_nodes("kubernetes", changes, here, (), (labels, labels))
 
 
-def _shared(known: Any, wanted: Any) -> Any:
-    """Return the part of a live value that a rendered one has too; numbers and quantities are compared as text."""
+def qualified(kind: str, group: str | None) -> str:
+    """Name a kind as kubectl does."""
+    return f"{kind}.{group}" if group else kind
+
+
+class _Running:
+    """The objects of a cluster; where the API group of one is not known, its kind and name find it."""
+
+    def __init__(self, live: Iterable[Object]) -> None:
+        self.by_key = {_key(one): one for one in live}
+        self.by_name = {key[:3]: one for key, one in self.by_key.items()}
+        self.nodes = {key.name for key in self.by_key if key.kind == "Node"}
+
+    def find(self, key: ObjectKey) -> Object | None:
+        if key.group is None:
+            return self.by_name.get(key[:3])
+        return self.by_key.get(key) or self.by_key.get(key._replace(group=None))
+
+
+def _shared(known: Any, wanted: Any, *, is_quantity: bool = False) -> Any:
+    """Return the part of a live value that a rendered one has too; scalars are compared as text, amounts by value."""
     if isinstance(known, dict) and isinstance(wanted, dict):
-        return {key: _shared(known[key], value) for key, value in wanted.items() if key in known}
+        return {
+            key: _shared(known[key], value, is_quantity=is_quantity or key in QUANTITIES)
+            for key, value in wanted.items()
+            if key in known
+        }
     if isinstance(known, list) and isinstance(wanted, list):
         old, new = _by_name(known), _by_name(wanted)
         return [_shared(value, new[name]) if name in new else value for name, value in old.items()]
+    if is_quantity and (amount := parse_quantity(known)) is not None and amount == parse_quantity(wanted):
+        return wanted
     return wanted if str(known) == str(wanted) else known
 
 
@@ -116,44 +180,174 @@ def nodes_of(clusters: Iterable[Cluster], kind: str) -> tuple[str, ...]:
     return tuple(node.name for cluster in clusters if cluster.kind == kind for node in cluster.nodes)
 
 
-def _of_kubernetes(kind: str, before: Files, after: Files, nodes: Sequence[str]) -> ClusterDiff:
-    old, new = _objects(before), _objects(after)
-    changes: dict[Key, ObjectChange] = {}
-    for key in sorted({*old, *new}):
-        values = tuple(value_changes(old.get(key, {}), new.get(key, {})))
-        if key not in old or key not in new:
-            changes[key] = ObjectChange(_title(key), "added" if key in new else "removed")
-        elif values:
-            changes[key] = ObjectChange(_title(key), "changed", values)
-    return _with_nodes(kind, changes, nodes)
+@dataclass(frozen=True, slots=True)
+class _Change:
+    """A change, and the object before and after it."""
+
+    shown: ObjectChange
+    before: Object | None
+    after: Object | None
 
 
-def _with_nodes(kind: str, changes: Mapping[Key, ObjectChange], nodes: Sequence[str]) -> ClusterDiff:
-    drained = nodes if any(key[0] in DRAINED for key in changes) else ()
+def _of_kubernetes(
+    kind: str, before: Files, after: Files, nodes: Sequence[str], new: Sequence[str]
+) -> ClusterDiff | None:
+    old, now = _objects(before, "the earlier "), _objects(after)
+    changes: dict[ObjectKey, _Change] = {}
+    for key in sorted({*old, *now}, key=lambda key: _order((key, None))):
+        if key not in old or key not in now:
+            shown = ObjectChange(_title(key), "added" if key in now else "removed")
+        elif values := tuple(value_changes(old[key], now[key])):
+            shown = ObjectChange(_title(key), "changed", values)
+        else:
+            continue
+        changes[key] = _Change(shown, old.get(key), now.get(key))
+    diff = _with_nodes(kind, changes, nodes, new, (_labels(old), _labels(now)))
+    others = tuple(
+        _line_changes(
+            *({name: text for name, text in files.items() if not _is_yaml(name)} for files in (before, after))
+        )
+    )
+    return replace(diff, objects=(*diff.objects, *others)) if diff.objects or others else None
+
+
+Labels = Mapping[str, Mapping[str, str]]
+"""Node → its labels as netkit renders them."""
+
+
+def _with_nodes(
+    kind: str,
+    changes: Mapping[ObjectKey, _Change],
+    nodes: Sequence[str],
+    new: Sequence[str],
+    labels: tuple[Labels, Labels],
+) -> ClusterDiff:
+    """Add the nodes that are touched, of those that there are."""
+    drained: set[str] = set()
     restarted: set[str] = set()
+    named = {*nodes, *new}
     for key, change in changes.items():
-        if key[0] in RESTARTED and change.action != "added":
-            restarted |= _touched(change, nodes)
-    return ClusterDiff(kind, tuple(changes.values()), tuple(drained), tuple(one for one in nodes if one in restarted))
+        if key.kind in DRAINED:
+            drained |= _selected(change, nodes, labels)
+        elif key.kind in RESTARTED and change.before is not None:
+            restarted |= _touched(change.shown, named) or _selected(change, nodes, labels)
+    relabelled = [change for key, change in changes.items() if key.kind == "Node" and _loses_labels(change.shown)]
+    return ClusterDiff(
+        kind,
+        tuple(change.shown for change in changes.values()),
+        tuple(one for one in nodes if one in drained),
+        tuple(one for one in nodes if one in restarted),
+        (PLACED,) if relabelled else (),
+    )
 
 
-def _objects(files: Files) -> dict[Key, Mapping[str, Any]]:
-    found: dict[Key, Mapping[str, Any]] = {}
-    for text in files.values():
-        for one in yaml.load_all(text, yaml.CSafeLoader):
-            if isinstance(one, dict):
-                found[_key(one)] = one
+PLACED = (
+    "changed labels and taints of nodes count for new pods: those already placed stay, but for taints with NoExecute"
+)
+
+
+def _loses_labels(change: ObjectChange) -> bool:
+    return change.action == "removed" or any(
+        value.path.startswith("spec.taints") or (value.before and value.path.startswith("metadata.labels"))
+        for value in change.values
+    )
+
+
+def _selected(change: _Change, nodes: Sequence[str], labels: tuple[Labels, Labels]) -> set[str]:
+    """Return the nodes that an object selects, before or after its change."""
+    found: set[str] = set()
+    for one, known in zip((change.before, change.after), labels, strict=True):
+        if one is not None:
+            ours = {key for values in known.values() for key in values}
+            found |= {node for node in nodes if _selects(one, known.get(node, {}), ours)}
     return found
 
 
-def _key(one: Mapping[str, Any]) -> Key:
-    metadata = one.get("metadata") or {}
-    return str(one.get("kind")), str(metadata.get("namespace", "")), str(metadata.get("name"))
+def _selects(one: Object, labels: Mapping[str, str], ours: Collection[str]) -> bool:
+    """Report whether an object's selector picks a node. Labels of others are not known, and exclude nothing."""
+    spec = one.get("spec")
+    selector = spec.get("nodeSelector") if isinstance(spec, dict) else None
+    if not isinstance(selector, dict):
+        return True
+    terms = selector.get("nodeSelectorTerms")
+    if not isinstance(terms, list):
+        return all(labels.get(key) == str(value) for key, value in selector.items() if key in ours)
+    return any(
+        all(_matches(rule, labels) for rule in _dicts(term.get("matchExpressions")) if rule.get("key") in ours)
+        for term in _dicts(terms)
+    )
 
 
-def _title(key: Key) -> str:
-    kind, namespace, name = key
-    return f"{kind} {namespace}/{name}" if namespace else f"{kind} {name}"
+def _matches(rule: Object, labels: Mapping[str, str]) -> bool:
+    value, values = labels.get(str(rule.get("key"))), rule.get("values")
+    listed = value is not None and value in [str(one) for one in (values if isinstance(values, list) else ())]
+    wanted = {"Exists": value is not None, "DoesNotExist": value is None, "In": listed, "NotIn": not listed}
+    return wanted.get(str(rule.get("operator")), True)
+
+
+def _labels(objects: Mapping[ObjectKey, Object]) -> Labels:
+    found = {}
+    for key, one in objects.items():
+        if key.kind == "Node" and not key.group:
+            labels = _metadata(one).get("labels")
+            found[key.name] = (
+                {str(name): str(value) for name, value in labels.items()} if isinstance(labels, dict) else {}
+            )
+    return found
+
+
+def _dicts(value: Any) -> Iterator[Object]:
+    yield from (one for one in (value if isinstance(value, list) else ()) if isinstance(one, dict))
+
+
+def _is_yaml(name: str) -> bool:
+    return name.endswith((".yaml", ".yml", ".json"))
+
+
+def _objects(files: Files, which: str = "") -> dict[ObjectKey, Object]:
+    """Return the objects in YAML files. A document that is not an object goes by the name of its file."""
+    found: dict[ObjectKey, Object] = {}
+    for file, text in files.items():
+        if not _is_yaml(file):
+            continue
+        for one in _documents(text, f"{which}kubernetes/{file}"):
+            key = _key(one)
+            found[key if _is_object(one) else key._replace(name=file)] = one
+    return found
+
+
+def _documents(text: str, file: str) -> Iterator[Object]:
+    try:
+        yield from (one for one in yaml.load_all(text, Loader) if isinstance(one, dict))
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        mark = getattr(error, "problem_mark", None)
+        why = getattr(error, "problem", None) or next(iter(str(error).splitlines()), type(error).__name__)
+        remedy = "correct its template: netkit render writes the file"
+        line = mark.line + 1 if mark else 0
+        raise RenderError(Problem(f"is not YAML: {why}", remedy, file=file, line=line)) from None
+
+
+def _metadata(one: Object) -> Object:
+    metadata = one.get("metadata")
+    return metadata if isinstance(metadata, dict) else {}
+
+
+def _is_object(one: Object) -> bool:
+    return "kind" in one and "name" in _metadata(one)
+
+
+def _key(one: Object) -> ObjectKey:
+    metadata, version = _metadata(one), one.get("apiVersion")
+    group = str(version).rpartition("/")[0] if version else None
+    return ObjectKey(str(one.get("kind")), str(metadata.get("namespace", "")), str(metadata.get("name")), group)
+
+
+def _order(item: tuple[ObjectKey, Any]) -> tuple[str, ...]:
+    return tuple(part or "" for part in item[0])
+
+
+def _title(key: ObjectKey) -> str:
+    return f"{key.kind} {key.namespace}/{key.name}" if key.namespace else f"{key.kind} {key.name}"
 
 
 def value_changes(before: Any, after: Any, path: str = "") -> Iterator[ValueChange]:
@@ -196,25 +390,34 @@ def _shown(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _touched(change: ObjectChange, nodes: Sequence[str]) -> set[str]:
-    """Return the nodes of an object's changes: all of them, unless only entries of single nodes changed."""
-    named = {node for node in nodes if any(f"[{node}]" in value.path for value in change.values)}
-    is_of_nodes = all(any(f"[{node}]" in value.path for node in named) for value in change.values)
-    return named if change.values and is_of_nodes else set(nodes)
+def _touched(change: ObjectChange, nodes: Collection[str]) -> set[str]:
+    """Return the nodes whose entries alone changed; empty if a value of more than those changed."""
+    named: set[str] = set()
+    for value in change.values:
+        found = {name for name in BRACKETS.findall(value.path) if name in nodes}
+        if not found:
+            return set()
+        named |= found
+    return named
 
 
 def _of_slurm(before: Files, after: Files) -> ClusterDiff:
-    objects = []
-    for name in sorted({*before, *after}):
-        old, new = before.get(name, "").splitlines(), after.get(name, "").splitlines()
-        gone = [ValueChange("", line, "") for line in old if line not in new]
-        added = [ValueChange("", "", line) for line in new if line not in old]
-        action: Action = "changed" if name in before and name in after else "added" if name in after else "removed"
-        objects.append(ObjectChange(name, action, (*gone, *added) if action == "changed" else ()))
+    objects = tuple(_line_changes(before, after))
     has_nodes = any(
         value.before.startswith("NodeName=") or value.after.startswith("NodeName=")
         for one in objects
         for value in one.values
     )
     advice = "restart slurmctld and slurmd for it" if has_nodes else "scontrol reconfigure reads it"
-    return ClusterDiff("slurm", tuple(objects), advice=(f"{advice}; running jobs go on",))
+    return ClusterDiff("slurm", objects, advice=(f"{advice}; running jobs go on",))
+
+
+def _line_changes(before: Files, after: Files) -> Iterator[ObjectChange]:
+    for name in sorted({*before, *after}):
+        old, new = before.get(name, "").splitlines(), after.get(name, "").splitlines()
+        if before.get(name) == after.get(name):
+            continue
+        gone = [ValueChange("", line, "") for line in old if line not in new]
+        added = [ValueChange("", "", line) for line in new if line not in old]
+        action: Action = "changed" if name in before and name in after else "added" if name in after else "removed"
+        yield ObjectChange(name, action, (*gone, *added) if action == "changed" else ())

@@ -100,13 +100,10 @@ class _Pair:
     def _clusters(self) -> Iterator[ClusterDiff]:
         before, after = cluster_files(self.base), cluster_files(self.project)
         for kind in KINDS:
-            nodes = dict.fromkeys((*self._nodes(self.base, kind), *self._nodes(self.project, kind)))
-            found = compare_cluster(kind, before.get(kind, {}), after.get(kind, {}), tuple(nodes))
+            nodes = [nodes_of(project.fabric.clusters, kind) for project in (self.base, self.project)]
+            found = compare_cluster(kind, before.get(kind, {}), after.get(kind, {}), *nodes)
             if found:
                 yield found
-
-    def _nodes(self, project: Project, kind: str) -> tuple[str, ...]:
-        return nodes_of(project.fabric.clusters, kind)
 
     def _before(self, device: Device) -> Device | None:
         """Return the device as it was; one of another NOS counts as another device."""

@@ -1,15 +1,15 @@
 """Compare a running cluster with what the intent renders for it."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypeVar
 
 from netkit.design.clusters import Cluster, KubernetesCluster, SlurmCluster
 from netkit.errors import CheckError, Problem, UsageError
 from netkit.facts.cluster import ClusterFacts, ObjectDrift
-from netkit.observe.kubernetes import OF_PODS, PATHS, ClusterReading, pods, read_cluster, virtual_functions
-from netkit.plan.cluster_diff import ClusterDiff, ObjectChange, ValueChange, compare_running, rendered_kinds
+from netkit.observe.kubernetes import OF_PODS, ClusterReading, group_of, pods, read_cluster, reads, virtual_functions
+from netkit.plan.cluster_diff import ClusterDiff, ObjectChange, ValueChange, compare_running, qualified, rendered_kinds
 from netkit.plan.slurm_running import SlurmDifference, differences, parse_nodes, parse_topology
 from netkit.project.program import run_program
 from netkit.project.project import Project
@@ -45,12 +45,21 @@ def compared(project: Project, source: str, more: Sequence[str] = ()) -> Compare
     cluster = _cluster(project, KubernetesCluster)
     files = cluster_files(project)[cluster.kind]
     kinds = rendered_kinds(files)
-    reading = read_cluster(file, [*(kind for kind in kinds if kind in PATHS), *more])
+    own = [kind for group, kind in kinds if reads(group, kind)]
+    reading = read_cluster(file, [*own, *more])
+    # The user's own files may have any kind; a saved file may hold those too.
+    saved = {(group_of(one), one.get("kind")) for one in reading.objects}
+    others = [(kind, group) for group, kind in kinds if not reads(group, kind) and (group, kind) not in saved]
+    unread = {
+        **reading.unread,
+        **{qualified(*one): "it is not asked for; kubectl get -o json can save it" for one in others},
+    }
     nodes = tuple(node.name for node in cluster.nodes)
-    diff = compare_running(reading.objects, files, nodes, unread=reading.unread)
-    return ComparedCluster(
-        cluster, diff, sum(count for kind, count in kinds.items() if kind not in reading.unread), reading
+    diff = compare_running(reading.objects, files, nodes, unread=unread)
+    count = sum(
+        count for (group, kind), count in kinds.items() if kind not in unread and qualified(kind, group) not in unread
     )
+    return ComparedCluster(cluster, diff, count, replace(reading, unread=unread))
 
 
 def cluster_facts(project: Project, source: str) -> ClusterFacts:

@@ -38,9 +38,10 @@ def quietly(project: Project, devices: Iterable[Device], engine: Engine) -> Mapp
 
 
 def cluster_files(project: Project) -> Mapping[str, Files]:
-    """Render the files of each cluster, by its kind."""
+    """Render the files of each cluster, by its kind, with the user's own."""
+    engine = Engine(project.template_folders)
     with bounded():
-        found = each_in_time(render_clusters(project.fabric, project.fabric.clusters, Engine(project.template_folders)))
+        found = each_in_time(render_clusters(project.fabric, project.fabric.clusters, engine, extra=True))
         return {one.device: one.files for one in found}
 
 

@@ -11,6 +11,7 @@ from netkit.design.fabric import Fabric, Host
 from netkit.intent.model import RailMode
 from netkit.platforms.linux.view_nic import PRIORITIES, Setting, nccl_settings, nv_settings
 from netkit.render.artifact import Artifact
+from netkit.render.quantity import canonical
 
 POD_INTERFACE = "eth0"
 """The interface of a pod's own network."""
@@ -238,16 +239,17 @@ def _rail_pci(cluster: KubernetesCluster) -> Iterator[str]:
 def _queues(fabric: Fabric, cluster: KubernetesCluster, context: Mapping[str, Any]) -> Artifact:
     nodes, settings = cluster.nodes, cluster.settings
     present = Counter(nic.rail for node in nodes for nic in node.host.nics)
-    gpus = Quota(settings.gpu_resource, str(sum(node.host.model.gpus for node in nodes)))
+    gpus = Quota(settings.gpu_resource, canonical(sum(node.host.model.gpus for node in nodes)))
     rails = (
-        Quota(f"{settings.resource_prefix}/{rail.resource}", str(present[rail.number] * rail.pods))
+        Quota(f"{settings.resource_prefix}/{rail.resource}", canonical(present[rail.number] * rail.pods))
         for rail in cluster.rails
     )
     quotas = (gpus, *rails)
     if settings.scheduler == "volcano":
         parts = tuple(_hyper_nodes(fabric, cluster))
         return Artifact("queues.yaml", "kubernetes/volcano.yaml.j2", {**context, "quotas": quotas, "parts": parts})
-    node = (Quota("cpu", str(len(nodes) * CPUS_PER_NODE)), Quota("memory", f"{len(nodes) * MEMORY_PER_NODE_TI}Ti"))
+    cpus, memory = canonical(len(nodes) * CPUS_PER_NODE), canonical(len(nodes) * MEMORY_PER_NODE_TI, "Ti")
+    node = (Quota("cpu", cpus), Quota("memory", memory))
     levels = tuple(
         f"{settings.label_prefix}/{key}" for key in (("pod", "unit") if fabric.topology == "three-tier" else ("unit",))
     )

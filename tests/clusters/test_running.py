@@ -12,6 +12,7 @@ import pytest
 import yaml
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
+from kubernetes.client.exceptions import ApiException
 
 from netkit.errors import CheckError, UsageError
 from netkit.facts import Snapshot, serial
@@ -178,6 +179,67 @@ def test_a_server_that_is_gone_is_one_line(project: Project, tmp_path: Path) -> 
     assert found.stdout == ""
     (line,) = found.stderr.splitlines()
     assert line.startswith(f"error: the API server of {file} does not answer: ")
+
+
+def test_a_server_that_fails_tls_is_one_line(project: Project, tmp_path: Path, api: Api) -> None:
+    """The client reports it as an answer with status 0."""
+    file = api.kubeconfig(tmp_path)
+    file.write_text(file.read_text().replace("http://", "https://"))
+    found = run("plan", "--fabric", project.folder, "--cluster", file)
+    (line,) = found.stderr.splitlines()
+    assert found.returncode == 3
+    assert line.startswith(f"error: the API server of {file} does not answer: ")
+    assert "SSL" in line
+
+
+def test_an_answer_with_status_0_is_one_line(
+    project: Project, tmp_path: Path, api: Api, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def failing(*_: object, **__: object) -> None:
+        raise ApiException(status=0, reason="SSLError\ncertificate has expired")
+
+    monkeypatch.setattr("kubernetes.client.CustomObjectsApi.list_cluster_custom_object", failing)
+    with pytest.raises(CheckError, match="does not answer: SSLError certificate has expired; check server"):
+        compared(project, str(api.kubeconfig(tmp_path)))
+
+
+OWN = """apiVersion: apps/v1
+kind: Deployment
+metadata:
+  name: exporter
+  namespace: {{ settings.namespace }}
+---
+apiVersion: example.net/v1
+kind: Topology
+metadata:
+  name: site
+"""
+
+
+def test_the_users_own_files_are_compared(tmp_path: Path) -> None:
+    folder = tmp_path / "templates" / "kubernetes" / "files"
+    folder.mkdir(parents=True)
+    (folder / "own.yaml.j2").write_text(OWN)
+    project = opened(tmp_path, manifests.values())
+    objects = rendered(project)
+    assert [one["kind"] for one in objects[-2:]] == ["Deployment", "Topology"]
+    assert compared(project, str(saved(tmp_path / "live.json", objects))).diff is None
+    with api_server(objects[:-2]) as api:
+        found = compared(project, str(api.kubeconfig(tmp_path)))
+    assert found.diff is None
+    assert found.compared == len(objects) - 2
+    why = "it is not asked for; kubectl get -o json can save it"
+    assert found.reading.unread == {"Deployment.apps": why, "Topology.example.net": why}
+
+
+def test_a_template_that_renders_no_yaml_is_named(tmp_path: Path) -> None:
+    folder = tmp_path / "templates" / "kubernetes"
+    folder.mkdir(parents=True)
+    (folder / "nodes.yaml.j2").write_text("kind: Node\nmetadata: [\n")
+    project = opened(tmp_path, manifests.values())
+    done = run("plan", "--fabric", project.folder, "--cluster", saved(tmp_path / "live.json", [STATES]))
+    assert (done.returncode, done.stdout) == (3, "")
+    assert done.stderr.startswith("error: kubernetes/nodes.yaml:3: is not YAML: ")
 
 
 def pod(name: str, node: str, networks: Mapping[str, tuple[str, str]], **more: Any) -> Object:

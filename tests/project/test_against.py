@@ -86,6 +86,18 @@ def test_a_change_is_shown_in_all_formats(repository: Repository, golden: Golden
     assert repository.plan("--detailed-exitcode").returncode == 2
 
 
+def test_the_users_own_files_of_a_cluster_are_compared(repository: Repository) -> None:
+    cluster = {"clusters": {"kubernetes": {}}, "ceilings": {**BASE["ceilings"], "addresses_per_nic": 9}}
+    repository.write(cluster)
+    own = repository.fabric / "templates" / "kubernetes" / "files" / "own.yaml.j2"
+    own.parent.mkdir(parents=True)
+    own.write_text("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: own}\ndata: {a: one}\n", encoding="utf-8")
+    repository.commit()
+    own.write_text(own.read_text(encoding="utf-8").replace("one", "two"), encoding="utf-8")
+    ((found,),) = [one["objects"] for one in repository.found()["clusters"]]
+    assert (found["name"], found["values"]) == ("ConfigMap own", [{"path": "data.a", "before": "one", "after": "two"}])
+
+
 def test_devices_that_come_and_go_are_named_not_compared(repository: Repository) -> None:
     repository.write({"units": [{"unit": 2, "hosts": 2}, {"unit": 3, "hosts": 1}]})
     found = repository.found()
