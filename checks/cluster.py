@@ -9,6 +9,12 @@ from netkit.judge import PASSED, CheckContext, Finding, fabric_check, fail, skip
 
 NOT_READ = "no cluster was read: give --cluster"
 MOST_SHOWN = 3
+LONG_S = 300
+"""Pulling an image may keep a pod waiting that long."""
+VIRTUAL = {"sriov", "spectrum-x"}
+"""Modes in which pods get virtual functions."""
+Owners = dict[str, tuple[str, str]]
+"""Address → the pod or node that has it, and its interface."""
 RESTART = "delete the pod, once the networks are as rendered: netkit check cluster.objects"
 APPLY = "netkit plan --cluster shows the difference; apply the rendered files"
 
@@ -48,48 +54,60 @@ def pods(context: CheckContext) -> Iterator[Finding]:
         return
     rails = {f"{cluster.settings.namespace}/{rail.network}": rail for rail in cluster.rails}
     names = {node.name: node.host.name for node in cluster.nodes}
-    taken = {link.host_address: link.node for rail in cluster.rails for link in rail.links}
+    taken: Owners = {link.host_address: (link.node, "") for rail in cluster.rails for link in rail.links}
     for pod in facts.pods:
         if pod.node not in names:
             yield skip(pod.name, f"runs on {pod.node or 'no node'}, which is not in the fabric")
-            continue
-        for network in pod.wanted:
-            yield _on_rail(facts, pod, network, rails[network], names[pod.node], taken)
+        elif pod.phase == "Running":
+            for network in dict.fromkeys(pod.wanted):
+                yield from _on_rail(facts, pod, network, rails[network], names[pod.node], taken)
+        elif not pod.since_s or context.snapshot.taken_s - pod.since_s >= LONG_S:
+            why = f": {pod.waiting}" if pod.waiting else ""
+            yield skip(pod.name, f"does not run yet on {pod.node}{why}", device=names[pod.node])
 
 
 def _kubernetes(context: CheckContext) -> KubernetesCluster | None:
     return next((one for one in context.fabric.clusters if isinstance(one, KubernetesCluster)), None)
 
 
-def _on_rail(facts: ClusterFacts, pod: Pod, network: str, rail: PodRail, host: str, taken: dict[str, str]) -> Finding:
-    """Judge one interface of a pod; `taken` collects the owner of each address."""
-    nic = next((nic for nic in pod.nics if nic.network == network), None)
+def _on_rail(facts: ClusterFacts, pod: Pod, network: str, rail: PodRail, host: str, taken: Owners) -> Iterator[Finding]:
+    """Judge the interfaces of a pod on a rail, as many as it asks for; `taken` collects the owner of each address."""
+    nics = [nic for nic in pod.nics if nic.network == network]
     link = next((link for link in rail.links if link.node == pod.node), None)
-    wrong, remedy = "", RESTART
-    if nic is None:
-        wrong = f"has no interface on the rail, though it asks for {network}"
-    elif link is None:
-        wrong, remedy = f"{pod.node} has no NIC on this rail", "change the networks of the pod"
-    elif not (wrong := _wrong_device(facts, pod, nic, rail)):
-        wrong, remedy = _wrong_addresses(nic, pod, link, taken), "see the pools: netkit check cluster.objects"
-    return fail(f"{pod.name} {rail.network}", wrong, remedy, device=host) if wrong else PASSED
+    for number in range(pod.wanted.count(network)):
+        wrong, remedy = "", RESTART
+        if number >= len(nics):
+            wrong = f"has no interface on the rail, though it asks for {network}"
+        elif link is None:
+            wrong, remedy = f"{pod.node} has no NIC on this rail", "change the networks of the pod"
+        elif not (wrong := _wrong_device(facts, pod, nics[number], rail)):
+            wrong, remedy = (
+                _wrong_addresses(nics[number], pod, link, taken),
+                "see the pools: netkit check cluster.objects",
+            )
+        again = f" ({number + 1})" if number else ""
+        yield fail(f"{pod.name} {rail.network}{again}", wrong, remedy, device=host) if wrong else PASSED
 
 
-def _wrong_addresses(nic: PodNic, pod: Pod, link: PodLink, taken: dict[str, str]) -> str:
+def _wrong_addresses(nic: PodNic, pod: Pod, link: PodLink, taken: Owners) -> str:
     for address in nic.addresses:
         if wrong := _wrong_address(address, link):
             return wrong
-        if (owner := taken.setdefault(address, pod.name)) != pod.name:
-            return f"has {address}, as {owner} has"
+        owner, interface = taken.setdefault(address, (pod.name, nic.interface))
+        if (owner, interface) != (pod.name, nic.interface):
+            return f"has {address}, as {f'its {interface}' if owner == pod.name else owner} has"
     return "" if nic.addresses else "has no address"
 
 
 def _wrong_device(facts: ClusterFacts, pod: Pod, nic: PodNic, rail: PodRail) -> str:
     """Return how the device behind an interface is wrong; empty if it is right, or not reported."""
-    functions: Mapping[str, str] = facts.virtual.get(pod.node, {})
-    if not nic.pci or (rail.mode == "sriov" and nic.pci not in functions):
+    functions: Mapping[str, str] | None = facts.virtual.get(pod.node)
+    if not nic.pci or (rail.mode in VIRTUAL and functions is None):
         return ""
-    behind = functions.get(nic.pci, nic.pci)
+    behind = (functions or {}).get(nic.pci)
+    if behind is None and rail.mode in VIRTUAL:
+        return f"is on {nic.pci}, which is not a virtual function of {pod.node}"
+    behind = behind or nic.pci
     return "" if behind == rail.pci else f"is on {nic.pci} of the NIC {behind}, not on that of the rail, {rail.pci}"
 
 

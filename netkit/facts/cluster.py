@@ -17,7 +17,7 @@ class PodNic:
 
 @dataclass(frozen=True, slots=True)
 class Pod:
-    """A pod that runs and asks for networks of rails."""
+    """A pod that asks for networks of rails, and runs or waits on its node."""
 
     name: str
     """Namespace and name."""
@@ -25,6 +25,11 @@ class Pod:
     wanted: tuple[str, ...] = ()
     """The networks that it asks for."""
     nics: tuple[PodNic, ...] = ()
+    phase: str = "Running"
+    since_s: float = 0.0
+    """When the node accepted it, in seconds since the epoch; 0 if that is not reported."""
+    waiting: str = ""
+    """Why its containers wait, such as ContainerCreating."""
 
 
 @dataclass(frozen=True, slots=True)

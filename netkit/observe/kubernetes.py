@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
@@ -176,19 +177,40 @@ def _first(error: Exception) -> str:
 
 
 def pods(objects: Iterable[Object], networks: Iterable[str]) -> Iterator[Pod]:
-    """Yield the running pods that ask for a network of a rail; `networks` are namespace and name."""
+    """Yield the pods on nodes that ask for a network of a rail; `networks` are namespace and name."""
     known = set(networks)
     for one in objects:
-        if one.get("kind") != "Pod" or _at(one, "status", "phase") != "Running":
+        phase, node = _at(one, "status", "phase"), str(_at(one, "spec", "nodeName") or "")
+        if one.get("kind") != "Pod" or not (phase == "Running" or (phase == "Pending" and node)):
             continue
         namespace, annotations = str(_at(one, "metadata", "namespace") or ""), _at(one, "metadata", "annotations")
         asked, reported = (str(_at(annotations, key) or "") for key in (NETWORKS, STATUS))
         wanted = tuple(name for name in _wanted(asked, namespace) if name in known)
         if wanted:
-            name, node = _at(one, "metadata", "name"), str(_at(one, "spec", "nodeName") or "")
             yield Pod(
-                f"{namespace}/{name}", node, wanted, tuple(nic for nic in _nics(reported) if nic.network in known)
+                f"{namespace}/{_at(one, 'metadata', 'name')}",
+                node,
+                wanted,
+                tuple(nic for nic in _nics(reported) if nic.network in known),
+                phase,
+                _seconds(_at(one, "status", "startTime")),
+                _waiting(one),
             )
+
+
+def _seconds(time: Any) -> float:
+    try:
+        return datetime.fromisoformat(str(time)).replace(tzinfo=UTC).timestamp()
+    except (ValueError, OverflowError):
+        return 0.0
+
+
+def _waiting(pod: Object) -> str:
+    """Return the first reason for which a container of a pod waits."""
+    statuses = (
+        status for kind in ("initContainerStatuses", "containerStatuses") for status in _dicts(_at(pod, "status", kind))
+    )
+    return next((str(reason) for one in statuses if (reason := _at(one, "state", "waiting", "reason"))), "")
 
 
 def _wanted(text: str, namespace: str) -> Iterator[str]:
@@ -228,10 +250,13 @@ def virtual_functions(objects: Iterable[Object]) -> dict[str, dict[str, str]]:
         if one.get("kind") != "SriovNetworkNodeState":
             continue
         node = str(_at(one, "metadata", "name"))
-        for nic in _dicts(_at(one, "status", "interfaces")):
+        interfaces = _at(one, "status", "interfaces")
+        if isinstance(interfaces, list):
+            found.setdefault(node, {})
+        for nic in _dicts(interfaces):
             for function in _dicts(nic.get("Vfs")):
                 if function.get("pciAddress"):
-                    found.setdefault(node, {})[str(function["pciAddress"])] = str(nic.get("pciAddress", ""))
+                    found[node][str(function["pciAddress"])] = str(nic.get("pciAddress", ""))
     return found
 
 

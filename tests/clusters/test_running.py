@@ -5,6 +5,7 @@ import copy
 import json
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -318,6 +319,63 @@ def test_pods_elsewhere_finished_or_without_rails_are_not_judged_as_bad(project:
     plain = pod("e", "gpu01", {}, wanted="")
     skipped = [("default/c", "runs on other, which is not in the fabric")]
     assert found_by_check(project, tmp_path, elsewhere, done, plain) == skipped
+
+
+def test_functions_of_spectrum_x_are_judged(tmp_path: Path) -> None:
+    settings = {"mode": "spectrum-x", "resource": "rail{rail}", "network": "rail{rail}"}
+    project = opened(tmp_path, manifests.values({"lossless": {"roce": {"dscp": [24, 26]}}}, **settings))
+    good = pod("a", "gpu01", {"rail0": ("10.128.0.3", "0000:18:00.2")})
+    wrong = pod("b", "gpu01", {"rail0": ("10.128.0.4", "0000:40:00.2")})
+    physical = pod("c", "gpu01", {"rail0": ("10.128.0.5", RAIL0)})
+    found = found_by_check(project, tmp_path, good, wrong, physical)
+    assert found == [
+        ("default/b rail0", f"is on 0000:40:00.2 of the NIC {RAIL1}, not on that of the rail, {RAIL0}"),
+        ("default/c rail0", f"is on {RAIL0}, which is not a virtual function of gpu01"),
+    ]
+
+
+def test_a_device_that_is_no_function_is_found_where_functions_are_known(project: Project, tmp_path: Path) -> None:
+    unknown = pod("b", "gpu02", {"rail0": ("10.128.0.19", "0000:99:00.1")})
+    strange = pod("a", "gpu01", {"rail0": ("10.128.0.3", "0000:99:00.1")})
+    found = found_by_check(project, tmp_path, strange, unknown)
+    assert found == [("default/a rail0", "is on 0000:99:00.1, which is not a virtual function of gpu01")]
+    none = {"kind": "SriovNetworkNodeState", "metadata": {"name": "gpu02"}, "status": {"interfaces": []}}
+    assert [place for place, _ in found_by_check(project, tmp_path, unknown, none)] == ["default/b rail0"]
+
+
+def test_both_interfaces_of_a_pod_on_one_network_are_judged(project: Project, tmp_path: Path) -> None:
+    twice = pod("a", "gpu01", {"rail0": ("10.128.0.3", "0000:18:00.2")}, wanted="rail0,rail0")
+    missing = ("default/a rail0 (2)", "has no interface on the rail, though it asks for default/rail0")
+    assert found_by_check(project, tmp_path, twice) == [missing]
+    annotations = twice["metadata"]["annotations"]
+    (first,) = json.loads(annotations["k8s.v1.cni.cncf.io/network-status"])
+    for ips, text in ((["10.128.0.3"], "has 10.128.0.3, as its net1 has"), ([], "has no address")):
+        status = [first, {**first, "interface": "net2", "ips": ips}]
+        annotations["k8s.v1.cni.cncf.io/network-status"] = json.dumps(status)
+        assert found_by_check(project, tmp_path, twice) == [("default/a rail0 (2)", text)]
+
+
+@pytest.mark.parametrize(
+    ("status", "text"),
+    [
+        ({"startTime": "2026-01-01T00:00:00Z"}, "does not run yet on gpu01"),
+        ({}, "does not run yet on gpu01"),
+        ({"startTime": 7}, "does not run yet on gpu01"),
+        (
+            {"containerStatuses": [{"state": {"waiting": {"reason": "ContainerCreating"}}}]},
+            "does not run yet on gpu01: ContainerCreating",
+        ),
+        ({"startTime": "now"}, None),
+    ],
+)
+def test_a_pod_that_waits_for_long_is_skipped_with_the_reason(
+    project: Project, tmp_path: Path, status: Object, text: str | None
+) -> None:
+    if status.get("startTime") == "now":
+        status = {"startTime": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")}
+    waiting = {**pod("a", "gpu01", {}, wanted="rail0"), "status": {"phase": "Pending", **status}}
+    assert found_by_check(project, tmp_path, waiting) == ([("default/a", text)] if text else [])
+    assert found_by_check(project, tmp_path, {**waiting, "spec": {}}) == []
 
 
 def test_drift_is_a_finding(project: Project, tmp_path: Path) -> None:
