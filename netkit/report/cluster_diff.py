@@ -3,12 +3,15 @@
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict
+from difflib import unified_diff
 
 from netkit.plan.cluster_diff import ClusterDiff, ObjectChange, ValueChange
 from netkit.report.plan_view import counted, listed
 
 MARKS = {"added": "+", "removed": "-", "changed": "~"}
 MOST_VALUES = 12
+MOST_LINES = 24
+"""Of a value that has several."""
 MOST_OBJECTS = 60
 
 
@@ -25,12 +28,20 @@ def summary(diff: ClusterDiff) -> str:
 
 def cluster_lines(diff: ClusterDiff) -> Iterator[str]:
     """Yield the lines of a cluster: its objects with their values, and who is touched."""
+    yield from object_lines(diff)
+    yield from touched_lines(diff)
+
+
+def object_lines(diff: ClusterDiff) -> Iterator[str]:
     yield f"  {diff.kind}: {summary(diff)}"
     for one in diff.objects[:MOST_OBJECTS]:
         yield f"  {MARKS[one.action]} {one.name}"
         yield from _values(one)
     if len(diff.objects) > MOST_OBJECTS:
         yield f"  … and {counted(len(diff.objects) - MOST_OBJECTS, 'more object')}"
+
+
+def touched_lines(diff: ClusterDiff) -> Iterator[str]:
     if diff.drained:
         yield f"    drained: {listed(diff.drained)}"
     if diff.restarted:
@@ -46,12 +57,24 @@ def _values(one: ObjectChange) -> Iterator[str]:
 
 
 def _value(value: ValueChange) -> Iterator[str]:
+    lines = _changed_lines(value) if "\n" in value.before + value.after else []
     if not value.path:
         yield f"    {'-' if value.before else '+'} {value.before or value.after}"
+    elif lines:
+        yield f"      {value.path}:"
+        yield from (f"    {line[0]}   {line[1:]}" for line in lines[:MOST_LINES])
+        if len(lines) > MOST_LINES:
+            yield f"        … and {counted(len(lines) - MOST_LINES, 'more line')}"
     elif value.before and value.after:
         yield f"      {value.path}: {value.before} → {value.after}"
     else:
         yield f"    {'-' if value.before else '+'} {value.path}: {value.before or value.after}"
+
+
+def _changed_lines(value: ValueChange) -> list[str]:
+    """Return the lines that a value loses and gains, marked - and +."""
+    found = unified_diff(value.before.splitlines(), value.after.splitlines(), n=0, lineterm="")
+    return [line for line in list(found)[2:] if not line.startswith("@@")]
 
 
 def cluster_text(diff: ClusterDiff | None, unread: Mapping[str, str]) -> str:

@@ -3,12 +3,14 @@
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from itertools import accumulate
 from typing import Any
 
 from netkit import plan as planning
 from netkit.design.renumbering import RenumberedValue
+from netkit.plan.cluster_diff import ClusterDiff
 from netkit.plan.intent_diff import IntentDiff, UnmatchedDevice, approval
-from netkit.report.cluster_diff import cluster_lines, summary
+from netkit.report.cluster_diff import cluster_lines, object_lines, summary, touched_lines
 from netkit.report.plan_markdown import HEADS, plain, row, steps, unfolded
 from netkit.report.plan_text import text as plan_text
 from netkit.report.plan_view import GroupView, counted, groups, listed, shown, touched
@@ -98,15 +100,20 @@ def _lines(shift: IntentDiff, aside: ProofNotes) -> Iterator[str]:
 LARGEST = 60_000
 """Characters; GitHub refuses comments of more than 65,536, and counts some characters more than once."""
 MOST_ROWS = 20
+MOST_CHARACTERS = 300
+"""Of a line about a cluster."""
 CUT = "… and {} more groups; `netkit plan` shows them all"
 
 
 def intent_diff_markdown(shift: IntentDiff, aside: ProofNotes = NO_PROOF, *, largest: int = LARGEST) -> str:
     """Format the comment; what does not fit is counted."""
     found = list(groups(shift.plan))
-    head = _text([*_head(shift, aside, found), *aside.details, *_numbers(shift), *_clusters(shift), *_beside(shift)])
-    foot = _text(["", *_foot(shift, aside)])
-    room = largest - len(head) - len(foot)
+    head = _text([*_head(shift, aside, found), *aside.details, *_numbers(shift)])
+    beside, foot = _text(_beside(shift)), _text(["", *_foot(shift, aside)])
+    room = largest - len(head) - len(beside) - len(foot)
+    clusters = _clusters(shift, room if not found else room // 2)
+    head = "".join((head, clusters, beside))
+    room -= len(clusters)
     parts: list[str] = []
     for number, group in enumerate(found):
         part = _text(["", *unfolded(group)])
@@ -167,16 +174,36 @@ def _numbers(shift: IntentDiff) -> Iterator[str]:
     yield "</details>"
 
 
-def _clusters(shift: IntentDiff) -> Iterator[str]:
-    for cluster in shift.clusters:
-        yield ""
-        yield "<details>"
-        yield f"<summary>{cluster.kind}: {plain(summary(cluster))}</summary>"
-        yield ""
-        yield "```diff"
-        yield from cluster_lines(cluster)
-        yield "```"
-        yield "</details>"
+def _clusters(shift: IntentDiff, room: int) -> str:
+    parts: list[str] = []
+    for number, cluster in enumerate(shift.clusters):
+        part = _cluster(cluster, room // (len(shift.clusters) - number))
+        parts.append(part)
+        room -= len(part)
+    return "".join(parts)
+
+
+def _cluster(cluster: ClusterDiff, room: int) -> str:
+    """Format a cluster; lines that do not fit are counted. Without room for one, the headline has its summary."""
+    head = _text(["", "<details>", f"<summary>{cluster.kind}: {plain(summary(cluster))}</summary>", "", "```diff"])
+    foot = _text([*map(_short, touched_lines(cluster)), "```", "</details>"])
+    lines = [_text([_short(line)]) for line in object_lines(cluster)]
+    rest = _text([f"  … and {counted(len(lines), 'more line')}: netkit plan --format text shows them"])
+    room -= len(head) + len(foot)
+    if room < len(rest):
+        return ""
+    if sum(map(len, lines)) > room:
+        sizes = accumulate(map(len, lines), initial=len(rest))
+        fitting = sum(size <= room for size in sizes) - 1
+        left = counted(len(lines) - fitting, "more line")
+        lines = [*lines[:fitting], _text([f"  … and {left}: netkit plan --format text shows them"])]
+    return "".join((head, *lines, foot))
+
+
+def _short(line: str) -> str:
+    text = shown(line)
+    left = len(text) - MOST_CHARACTERS
+    return f"{text[:MOST_CHARACTERS]} … ({counted(left, 'more character')})" if left > 0 else text
 
 
 def _beside(shift: IntentDiff) -> Iterator[str]:

@@ -243,6 +243,25 @@ def test_lines_of_slurm_are_compared_and_new_nodes_need_a_restart() -> None:
     assert regrouped.advice == ("scontrol reconfigure reads it; running jobs go on",)
 
 
+def test_of_a_value_with_several_lines_the_changed_ones_are_shown() -> None:
+    def config(*lines: str) -> Values:
+        text = "".join(f"{line}\n" for line in lines)
+        return {"kind": "ConfigMap", "metadata": {"name": "nccl"}, "data": {"nccl.conf": text}}
+
+    found = compared(files(config("A=1", "B=2", "C=3")), files(config("A=1", "B=4", "C=3", "--- D")))
+    assert list(cluster_lines(found))[1:-1] == [
+        "  ~ ConfigMap nccl",
+        "      data.nccl.conf:",
+        "    -   B=2",
+        "    +   B=4",
+        "    +   --- D",
+    ]
+    many = compared(files(config("a")), files(config(*map(str, range(30)))))
+    assert list(cluster_lines(many))[-2] == "        … and 7 more lines"
+    ends = compared(files(config("a")), files({**config(), "data": {"nccl.conf": "a"}}))
+    assert list(cluster_lines(ends))[2] == "      data.nccl.conf: a\n → a"
+
+
 def test_the_order_of_a_list_is_a_value() -> None:
     assert list(value_changes({"a": ["x", "y"]}, {"a": ["y", "x"]})) == [ValueChange("a", "x, y", "y, x")]
 

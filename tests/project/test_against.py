@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from netkit.plan.cluster_diff import ClusterDiff, ObjectChange, ValueChange
 from netkit.plan.intent_diff import approval
 from netkit.project import against
 from netkit.project.project import Project
@@ -17,6 +18,7 @@ from netkit.project.rendering import quietly
 from netkit.prove import proof_text
 from netkit.prove.proof import Proof
 from netkit.report import intent_diff
+from netkit.report.cluster_diff import cluster_lines, object_lines
 from netkit.report.intent_diff import intent_diff_markdown
 from tests.cli.scene import run
 from tests.command import Done, assert_refused
@@ -96,6 +98,38 @@ def test_the_users_own_files_of_a_cluster_are_compared(repository: Repository) -
     own.write_text(own.read_text(encoding="utf-8").replace("one", "two"), encoding="utf-8")
     ((found,),) = [one["objects"] for one in repository.found()["clusters"]]
     assert (found["name"], found["values"]) == ("ConfigMap own", [{"path": "data.a", "before": "one", "after": "two"}])
+
+
+def cluster_change(objects: int, values: int, size: int) -> ClusterDiff:
+    changes = tuple(ValueChange(f"data.v{number}", "a" * size, "b" * size) for number in range(values))
+    names = tuple(f"gpu{number:03}" for number in range(512))
+    found = tuple(ObjectChange(f"ConfigMap c{number}", "changed", changes) for number in range(objects))
+    return ClusterDiff("kubernetes", found, drained=names, advice=("read this",))
+
+
+@pytest.mark.parametrize("size", [10, 200, 5_000])
+@pytest.mark.parametrize("largest", [1_500, 5_000, 60_000])
+def test_clusters_fit_into_a_comment(repository: Repository, largest: int, size: int) -> None:
+    found = against.of_revision(Project.open(repository.fabric), "", "HEAD")
+    many = replace(found, clusters=(cluster_change(60, 12, size), replace(cluster_change(60, 12, size), kind="slurm")))
+    comment = intent_diff_markdown(many, largest=largest)
+    assert len(comment) <= largest
+    assert comment.count("<details>") == comment.count("</details>") == 2
+    assert comment.count("```diff\n") == comment.count("```\n") == 2
+    assert comment.count("    read this\n") == comment.count("    drained: gpu000, ") == 2
+    assert max(map(len, comment.splitlines())) < 400
+    whole = sum(map(len, cluster_lines(many.clusters[0]))) * 2 < largest - 2_000
+    assert ("more lines: netkit plan" in comment) == (not whole)
+
+
+def test_counted_lines_of_a_cluster_are_those_left_out(repository: Repository) -> None:
+    found = against.of_revision(Project.open(repository.fabric), "", "HEAD")
+    change = cluster_change(60, 12, 100)
+    comment = intent_diff_markdown(replace(found, clusters=(change,)), largest=20_000)
+    kept = comment.partition("```diff\n")[2].partition("  … and ")
+    assert len(comment) > 19_000
+    left = int(kept[2].split()[0])
+    assert len(kept[0].splitlines()) + left == len([*object_lines(change)])
 
 
 def test_devices_that_come_and_go_are_named_not_compared(repository: Repository) -> None:
