@@ -3,7 +3,7 @@
 import fnmatch
 from collections.abc import Callable, Iterable, Iterator
 
-from netkit.design import headroom, overrides
+from netkit.design import clusters, headroom, overrides
 from netkit.design.fabric import Fabric, Host, PortProfile, Switch
 from netkit.design.hardware_lookup import HardwareLookup
 from netkit.design.numbering import LEAF_ASN_OFFSET, Numbering
@@ -133,6 +133,7 @@ def _as_numbers(intent: Intent, numbering: Numbering) -> Iterator[Problem]:
 def fabric(designed: Fabric, hardware: HardwareLookup) -> Iterator[Problem]:
     """Yield the problems that only show on the whole fabric."""
     yield from _duplicates(designed, hardware.intent)
+    yield from _names_in_clusters(designed, hardware.intent)
     yield from overrides.problems(designed, hardware.intent)
     yield from _headroom(designed, hardware.intent)
     if hardware.intent.lossless.headroom:
@@ -173,6 +174,25 @@ def _duplicates(designed: Fabric, intent: Intent) -> Iterator[Problem]:
     macs = [(nic.mac, f"{host.name} {nic.interface}") for host in designed.hosts for nic in host.nics if nic.mac]
     macs += [(switch.system_mac, switch.name) for switch in designed.switches if switch.system_mac]
     yield from _twice("MAC address", macs, lambda holder: _mac_path(intent, holder))
+
+
+def _names_in_clusters(designed: Fabric, intent: Intent) -> Iterator[Problem]:
+    """Yield names that clusters need for something else."""
+    place = _names_path(designed, intent)
+    for kind in clusters.KINDS:
+        if getattr(intent.clusters, kind) and kind in designed.names:
+            message = f"a device is called {kind}, as the folder of the cluster's rendered files"
+            yield Problem(message, "rename it", place(kind))
+    if intent.clusters.kubernetes is None:
+        return
+    known: dict[str, str] = {}
+    for host in clusters.members(designed.hosts, intent.clusters.kubernetes):
+        other = known.setdefault(host.name.lower(), host.name)
+        if other != host.name:
+            paths = [place(name) for name in (host.name, other)]
+            path = next((path for path in paths if path[0] == "units"), paths[0])
+            message = f"{other} and {host.name} are one node in Kubernetes, whose names are lower-case"
+            yield Problem(message, "rename one of them", path)
 
 
 def _names_path(designed: Fabric, intent: Intent) -> Callable[[str], Path]:

@@ -298,6 +298,39 @@ def test_what_an_operator_cannot_do_is_refused(
     assert str(refused.value) == f"clusters.kubernetes.{key}: {message}; {remedy}"
 
 
+def renamed(**names: str) -> dict[str, Any]:
+    """Give hosts of the first unit other names, by slot: s1, s2."""
+    return {"units": [{"unit": 1, "hosts": 2, "host_names": {int(slot[1:]): name for slot, name in names.items()}}]}
+
+
+def test_hosts_that_would_be_one_node_are_refused() -> None:
+    with pytest.raises(DesignError) as refused:
+        fabric(renamed(s1="GPU02"))
+    assert str(refused.value) == (
+        "units[0].host_names[1]: GPU02 and gpu02 are one node in Kubernetes, whose names are lower-case;"
+        " rename one of them"
+    )
+    assert intents.fabric(intents.values(renamed(s1="GPU02"))).hosts[0].name == "GPU02"
+
+
+@pytest.mark.parametrize("kind", ["kubernetes", "slurm"])
+@pytest.mark.parametrize("role", ["host", "spine"])
+def test_a_device_with_the_name_of_the_folder_of_a_cluster_is_refused(kind: str, role: str) -> None:
+    changes = renamed(s2=kind)
+    if role == "spine":
+        changes = {"names": {"spine": kind}, "switches": {"spine": {"slots": 1}}}
+    room = intents.values({**manifests.ROOM, **changes})
+    assert kind in intents.fabric(room).names
+    with pytest.raises(DesignError) as refused:
+        intents.fabric({**room, "clusters": {kind: {}}})
+    place = "names.spine" if role == "spine" else "units[0].host_names[2]"
+    assert str(refused.value) == (
+        f"{place}: a device is called {kind}, as the folder of the cluster's rendered files; rename it"
+    )
+    other = {"kubernetes": "slurm", "slurm": "kubernetes"}[kind]
+    assert intents.fabric({**room, "clusters": {other: {}}})
+
+
 def test_what_an_operator_leaves_to_others_is_warned_of() -> None:
     def warnings(**settings: Any) -> list[str]:
         built = fabric({"adaptive_routing": True}, **settings)
