@@ -23,6 +23,7 @@ from netkit.intent.scalars import (
     Percent,
     PlatformName,
     Priority,
+    ResourceName,
     SecretName,
     Text,
     Timezone,
@@ -217,7 +218,7 @@ class KubernetesIntent(ClusterIntent):
     resource_prefix: LabelPrefix = Field("nvidia.com", description="prefix of the resource of a rail")
     resource: Annotated[str, name_pattern("rail")] = Field("rail{rail}", description="resource of a rail, with {rail}")
     network: Annotated[str, name_pattern("rail")] = Field("rail{rail}", description="network of a rail, with {rail}")
-    gpu_resource: Text = Field("nvidia.com/gpu", description="resource of a GPU")
+    gpu_resource: ResourceName = Field("nvidia.com/gpu", description="resource of a GPU")
     label_prefix: LabelPrefix = Field("fabric.netkit", description="prefix of the labels that say where a node is")
     scheduler: Literal["kueue", "volcano"] = Field("kueue", description="what places pods by topology")
     queue: Namespace = Field("gpu", description="queue of jobs on this fabric")

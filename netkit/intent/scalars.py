@@ -130,11 +130,19 @@ Version = Annotated[
     WithJsonSchema({"anyOf": [{"type": "string", "pattern": "^[0-9][0-9A-Za-z.+~-]{0,30}$"}, {"type": "number"}]}),
 ]
 SecretName = Annotated[str, _matching(r"[A-Z][A-Z0-9_]{0,62}", UNNAMED_SECRET)]
+_DNS_NAME = r"[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*"
 LabelPrefix = Annotated[
     str,
     _matching(
-        r"(?=.{1,253}$)[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*",
+        rf"(?=.{{1,253}}$){_DNS_NAME}",
         "{given} is no DNS name; write it in lower case, such as nvidia.com",
+    ),
+]
+ResourceName = Annotated[
+    str,
+    _matching(
+        rf"(?=.{{1,253}}/){_DNS_NAME}/[A-Za-z0-9]([A-Za-z0-9_.-]{{0,61}}[A-Za-z0-9])?",
+        "{given} is not a resource of a device plugin; write it as prefix/name, such as nvidia.com/gpu",
     ),
 ]
 Namespace = Annotated[

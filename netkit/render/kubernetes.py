@@ -110,7 +110,10 @@ def artifacts(fabric: Fabric, cluster: KubernetesCluster) -> Iterator[Artifact]:
         "meta_plugins": '{"type": "sbr"}' if settings.pod_routes == "by-source" else "",
     }
     yield Artifact("nodes.yaml", "kubernetes/nodes.yaml.j2", context)
-    yield Artifact("nic-policy.yaml", "kubernetes/nic-policy.yaml.j2", {**context, **_policy(fabric, cluster)})
+    policy = {**context, **_policy(fabric, cluster)}
+    yield Artifact("nic-policy.yaml", "kubernetes/nic-policy.yaml.j2", policy)
+    if settings.nic_qos == "operator":
+        yield Artifact("nic-config.yaml", "kubernetes/nic-config.yaml.j2", policy)
     if modes["sriov"]:
         yield Artifact("sriov.yaml", "kubernetes/sriov.yaml.j2", context)
     yield Artifact("pools.yaml", "kubernetes/pools.yaml.j2", {**context, **_pools(cluster)})

@@ -11,11 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic import ValidationError
 
 from netkit.design import Fabric
 from netkit.errors import DesignError
 from netkit.intent.model import KubernetesIntent
-from netkit.observe.kubernetes import PATHS
+from netkit.observe.kubernetes import OF_PODS, PATHS
 from netkit.platforms.linux.view_nic import nic_qos, nv_settings
 from netkit.render import Engine, render
 from netkit.render.render import render_clusters
@@ -149,6 +150,58 @@ def test_networks_and_policies_of_each_mode_are_as_they_were(name: str, golden: 
     found = files(fabric(changes, **settings))
     for file in ("networks.yaml", "nic-policy.yaml"):
         golden(f"clusters/kubernetes-{name}/{file}", found[file])
+
+
+BROUGHT_BY_THE_POLICY = {
+    "CIDRPool", "IPPool", "NicConfigurationTemplate", "NicInterfaceNameTemplate", "SpectrumXRailPoolConfig"
+}  # fmt: skip
+"""Kinds whose CRDs the Network Operator applies with the components in a NicClusterPolicy."""
+
+
+@pytest.mark.parametrize("name", VARIANTS)
+def test_files_that_are_applied_first_need_no_crd_that_the_policy_brings(name: str) -> None:
+    changes, settings = VARIANTS[name]
+    found = files(fabric(changes, **settings))
+    kinds = {file: {one["kind"] for one in manifests.documents(text)} for file, text in found.items()}
+    assert (kinds["nodes.yaml"], kinds["nic-policy.yaml"] - {"NicNodePolicy"}) == ({"Node"}, {"NicClusterPolicy"})
+    later = {kind for file, own in kinds.items() if file not in {"nodes.yaml", "nic-policy.yaml"} for kind in own}
+    assert later & BROUGHT_BY_THE_POLICY
+    assert ("nic-config.yaml" in found) == (settings.get("nic_qos") == "operator")
+
+
+def test_the_role_in_the_guide_may_read_what_a_comparison_reads() -> None:
+    page = (Path(__file__).parents[2] / "docs/kubernetes.md").read_text(encoding="utf-8")
+    (text,) = (
+        one for one in re.findall(r"^```yaml\n(.*?)^```", page, re.DOTALL | re.MULTILINE) if "ClusterRole" in one
+    )
+    (role,) = manifests.documents(text)
+    read = {one["kind"] for name in VARIANTS for one in rendered(name)} | set(OF_PODS)
+    wanted = set()
+    for kind in read:
+        *_, group, _, resource = PATHS[kind].split("/")
+        wanted.add(("" if group == "api" else group, resource))
+    assert [rule["verbs"] for rule in role["rules"]] == [["get", "list"]] * len(role["rules"])
+    found = [(group, one) for rule in role["rules"] for group in rule["apiGroups"] for one in rule["resources"]]
+    assert sorted(found) == sorted(wanted)
+
+
+@pytest.mark.parametrize("name", ["nvidia.com/gpu", "1/1", "nvidia.com/mig-1g.10gb", "example.com/" + "g" * 63])
+def test_a_resource_of_gpus_has_a_prefix(name: str) -> None:
+    (queue,) = manifests.objects_of(files(fabric(gpu_resource=name)), ["ClusterQueue"])
+    assert queue["spec"]["resourceGroups"][0]["coveredResources"][0] == name
+
+
+@pytest.mark.parametrize(
+    "name", ["gpu", "on", "/gpu", "nvidia.com/", "Nvidia.com/gpu", "a/b/c", "a b/c", "a/b: c", "a/-b", "a/" + "g" * 64]
+)
+def test_a_resource_that_kubernetes_does_not_take_is_refused(name: str) -> None:
+    with pytest.raises(ValidationError) as refused:
+        fabric(gpu_resource=name)
+    (error,) = refused.value.errors()
+    assert error["loc"] == ("clusters", "kubernetes", "gpu_resource")
+    assert error["msg"] == (
+        "Value error, {given} is not a resource of a device plugin; write it as prefix/name, such as nvidia.com/gpu"
+    )
 
 
 RACKS = {"overrides": {"gpu01": {"rack": "a1"}}}
