@@ -298,7 +298,7 @@ def test_what_no_port_tells_is_not_called_zero(chromium: Browser, folder: Path) 
     nobody = reported(leaf01=unreached, leaf02=unreached, spine01=unreached, spine02=unreached)
     chromium.open(written(folder / "nobody.html", nobody))
     assert chromium.text("h1") == "small nothing could be judged"
-    assert chromium.text(".worst p") == "No port tells it, so nothing is known."
+    assert chromium.text(".worst p") == "No port reports it, so nothing is known."
     assert_quiet(chromium)
 
 
