@@ -66,6 +66,42 @@ def pods(context: CheckContext) -> Iterator[Finding]:
             yield skip(pod.name, f"does not run yet on {pod.node}{why}", device=names[pod.node])
 
 
+@fabric_check(layer="application", follows=["cluster.pods"])
+def routes(context: CheckContext) -> Iterator[Finding]:
+    """Every pod reaches each rail through its interface there, by the gateway of its node.
+
+    A route that is missing, or leads through another interface, sends RDMA out of the wrong NIC, or nowhere. A pod gets
+    its routes from the address pool when it starts: delete the pod once the pools are as rendered.
+    """
+    facts, cluster = context.snapshot.cluster, _kubernetes(context)
+    running = [pod for pod in facts.pods if pod.phase == "Running"] if facts else []
+    if facts is None or cluster is None:
+        yield skip("", NOT_READ if cluster else "the fabric has no Kubernetes cluster")
+    elif running and not any(pod.routes is not None or pod.routes_failure for pod in running):
+        yield skip("", "routes in pods were not read: give --pod-routes")
+    rails = {f"{cluster.settings.namespace}/{rail.network}": rail for rail in cluster.rails} if cluster else {}
+    names = {node.name: node.host.name for node in cluster.nodes} if cluster else {}
+    for pod in (pod for pod in running if pod.node in names):
+        if pod.routes_failure:
+            yield skip(pod.name, f"its routes were not read: {pod.routes_failure}", device=names[pod.node])
+        for nic in pod.nics if pod.routes is not None else ():
+            yield from _routed(pod, nic, rails[nic.network], names[pod.node])
+
+
+def _routed(pod: Pod, nic: PodNic, rail: PodRail, host: str) -> Iterator[Finding]:
+    """Judge the routes of a pod on a rail."""
+    link = next((link for link in rail.links if link.node == pod.node), None)
+    for prefix in rail.routes if link else ():
+        found = [route for route in pod.routes or () if route.prefix == prefix]
+        if link and any((one.gateway, one.interface) == (link.gateway, nic.interface) for one in found):
+            yield PASSED
+            continue
+        gateway = link.gateway if link else ""
+        others = ", ".join(f"{one.gateway} on {one.interface}" for one in found)
+        wrong = f"reaches {prefix} by {others}" if found else f"has no route to {prefix}"
+        yield fail(f"{pod.name} {rail.network}", f"{wrong}, not by {gateway} on {nic.interface}", RESTART, device=host)
+
+
 def _kubernetes(context: CheckContext) -> KubernetesCluster | None:
     return next((one for one in context.fabric.clusters if isinstance(one, KubernetesCluster)), None)
 

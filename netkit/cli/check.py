@@ -68,7 +68,7 @@ def run(request: CheckRequest) -> int:
     with past(storing, checking.project) as earlier:
         silenced = silencing(checking.project, earlier, known)
         deadline = _deadline(request, storing)
-        checking = replace(checking, deadline=deadline, cluster=request.cluster)
+        checking = replace(checking, deadline=deadline, cluster=request.cluster, has_pod_routes=request.has_pod_routes)
         with deadline:
             scene = checking.context(checks, earlier, request.results, _measuring(request, checking))
         judged = judged_of(scene, checks, deadline.judging(), silenced)
@@ -143,6 +143,8 @@ def _refuse(request: CheckRequest, storing: Storing) -> None:
         raise UsageError(Problem(what, f"end the name with {' or '.join(REPORTS)}"))
     if request.is_notifying and not storing.where:
         raise UsageError(Problem("--notify reports changes since the last stored run", "give --store"))
+    if request.has_pod_routes and not request.cluster:
+        raise UsageError(Problem("--pod-routes asks the pods of --cluster", "give --cluster with a kubeconfig"))
     if request.is_applied and not request.steered:
         raise UsageError(Problem("--apply runs the commands of --steer", "give --steer too"))
     if request.steered and request.snapshot is not None:

@@ -38,6 +38,7 @@ class CheckRequest:
     lists: bool = False
     cluster: str = ""
     """A kubeconfig, what kubectl or scontrol printed, or `slurm`; empty: none is read."""
+    has_pod_routes: bool = False
     steered: str = ""
     """The kind of the cluster to keep jobs off bad nodes of."""
     is_applied: bool = False

@@ -16,6 +16,15 @@ class PodNic:
 
 
 @dataclass(frozen=True, slots=True)
+class PodRoute:
+    """A route in a pod, of any of its tables."""
+
+    prefix: str
+    gateway: str
+    interface: str
+
+
+@dataclass(frozen=True, slots=True)
 class Pod:
     """A pod that asks for networks of rails, and runs or waits on its node."""
 
@@ -30,6 +39,9 @@ class Pod:
     """When the node accepted it, in seconds since the epoch; 0 if that is not reported."""
     waiting: str = ""
     """Why its containers wait, such as ContainerCreating."""
+    routes: tuple[PodRoute, ...] | None = None
+    """Its routes by a gateway; None if they were not read."""
+    routes_failure: str = ""
 
 
 @dataclass(frozen=True, slots=True)

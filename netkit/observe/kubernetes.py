@@ -12,7 +12,7 @@ from typing import Any
 import yaml
 
 from netkit.errors import CheckError, Problem
-from netkit.facts.cluster import Pod, PodNic
+from netkit.facts.cluster import Pod, PodNic, PodRoute
 
 Object = Mapping[str, Any]
 Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -53,6 +53,7 @@ CORE = {
 """Methods of the client for kinds of Kubernetes itself."""
 OF_PODS = ("Pod", "SriovNetworkNodeState")
 """Kinds by which pods are judged."""
+REFUSED = 400
 NOT_FOUND, UNKNOWN = 404, "the cluster does not know this kind"
 PAGE, LONGEST = 500, 200
 TIMEOUT_S = 30
@@ -157,8 +158,11 @@ def _listed(client: ModuleType, api: Any, kind: str) -> Iterator[Object]:
     while True:
         how: dict[str, Any] = {"limit": PAGE, "_request_timeout": TIMEOUT_S, **more}
         if kind in CORE:
-            found = getattr(client.CoreV1Api(api), CORE[kind])(**how)
-            page = api.sanitize_for_serialization(found)
+            # As JSON: the client's own types refuse objects of newer clusters as a whole.
+            answer = getattr(client.CoreV1Api(api), CORE[kind])(**how, _preload_content=False)
+            if answer.status >= REFUSED:
+                raise client.exceptions.ApiException(status=answer.status)
+            page = json.loads(answer.data or answer.read())
         else:
             group, version, plural = PATHS[kind].split("/")[2:]
             page = client.CustomObjectsApi(api).list_cluster_custom_object(group, version, plural, **how)
@@ -268,3 +272,22 @@ def _at(value: Any, *path: str) -> Any:
 
 def _dicts(value: Any) -> Sequence[dict[str, Any]]:
     return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else ()
+
+
+def pod_routes(text: str) -> tuple[PodRoute, ...]:
+    """Read what `ip -json -4 route show table all` prints in a pod: its routes by a gateway."""
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        raise CheckError(Problem("ip route printed something else than JSON", "update iproute2 in the image")) from None
+    return tuple(
+        PodRoute(_prefix(str(one.get("dst", ""))), str(one["gateway"]), str(one.get("dev", "")))
+        for one in _dicts(found)
+        if one.get("gateway")
+    )
+
+
+def _prefix(text: str) -> str:
+    if text == "default":
+        return "0.0.0.0/0"
+    return text if "/" in text else f"{text}/32"

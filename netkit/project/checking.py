@@ -9,6 +9,7 @@ from netkit import plan as planning
 from netkit.design.select import Device, select
 from netkit.errors import CheckError, PlanError, Problem, UsageError
 from netkit.facts import Snapshot, serial
+from netkit.facts.cluster import ClusterFacts
 from netkit.facts.snapshot import Trial
 from netkit.judge import Check, CheckContext
 from netkit.observe import CollectOptions
@@ -38,6 +39,8 @@ class Checking:
     source: str = ""
     """Where facts of switches come from; empty: as access.yaml says."""
     deadline: Deadline = NEVER
+    has_pod_routes: bool = False
+    """Ask the pods of the cluster for their routes."""
     cluster: str = ""
     """A kubeconfig, what kubectl or scontrol printed, or `slurm`; empty: none is read."""
 
@@ -86,13 +89,16 @@ class Checking:
         """Collect facts and results of acceptance runs; checks of these or of the cluster alone read no device."""
         results_read = (*trials.read(results), *measured())
         has_cluster = bool(self.cluster) and any(check.name.startswith(CLUSTER) for check in checks)
-        cluster = cluster_facts(self.project, self.cluster) if has_cluster else None
+        cluster = self._cluster_facts() if has_cluster else None
         if self.snapshot is None and all(check.name.startswith((ACCEPTANCE, CLUSTER)) for check in checks):
             empty = Snapshot(self.project.fabric.name, time.time(), {}, cluster=cluster, trials=results_read)
             return CheckContext(self.project.fabric, empty, self.project.intent.thresholds, names=frozenset())
         scene = self.scene(checks, past)
         found = replace(scene.snapshot, cluster=cluster) if cluster else scene.snapshot
         return replace(scene, snapshot=trials.added(found, results_read))
+
+    def _cluster_facts(self) -> ClusterFacts:
+        return cluster_facts(self.project, self.cluster, has_routes=self.has_pod_routes)
 
     def _collect(self, checks: Sequence[Check] | None, past: Past) -> Snapshot:
         has_drift = checks is None or any(check.name.startswith(f"{DRIFT}.") for check in checks)

@@ -1,14 +1,25 @@
 """Compare a running cluster with what the intent renders for it."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
 from netkit.design.clusters import Cluster, KubernetesCluster, SlurmCluster
 from netkit.errors import CheckError, Problem, UsageError
-from netkit.facts.cluster import ClusterFacts, ObjectDrift
-from netkit.observe.kubernetes import OF_PODS, ClusterReading, group_of, pods, read_cluster, reads, virtual_functions
+from netkit.facts.cluster import ClusterFacts, ObjectDrift, Pod
+from netkit.observe.kubernetes import (
+    OF_PODS,
+    ClusterReading,
+    group_of,
+    pod_routes,
+    pods,
+    read_cluster,
+    reads,
+    virtual_functions,
+)
 from netkit.plan.cluster_diff import ClusterDiff, ObjectChange, ValueChange, compare_running, qualified, rendered_kinds
 from netkit.plan.slurm_running import SlurmDifference, differences, parse_nodes, parse_topology
 from netkit.project.program import run_program
@@ -20,6 +31,7 @@ SLURM = "slurm"
 """As a source: scontrol on this machine."""
 OF_TOPOLOGY = ("SwitchName=", "BlockName=", "AggregatedBlock=", "No topology")
 OF_SLURM = ("NodeName=", *OF_TOPOLOGY)
+ASKED_AT_ONCE = 8
 ASKED = (("scontrol", "--oneliner", "show", "nodes"), ("scontrol", "show", "topology"))
 
 
@@ -62,17 +74,34 @@ def compared(project: Project, source: str, more: Sequence[str] = ()) -> Compare
     return ComparedCluster(cluster, diff, count, replace(reading, unread=unread))
 
 
-def cluster_facts(project: Project, source: str) -> ClusterFacts:
-    """Return what checks judge about a cluster."""
+def cluster_facts(project: Project, source: str, *, has_routes: bool = False) -> ClusterFacts:
+    """Return what checks judge about a cluster; with `has_routes`, ask running pods for their routes."""
     found = compared(project, source, OF_PODS)
     drift = tuple(map(_drift, found.diff.objects if found.diff else ()))
     if not isinstance(found.cluster, KubernetesCluster):
         return ClusterFacts(found.cluster.kind, drift, found.compared)
     networks = [f"{found.cluster.settings.namespace}/{rail.network}" for rail in found.cluster.rails]
     objects, unread = found.reading.objects, found.reading.unread
-    return ClusterFacts(
-        found.cluster.kind, drift, found.compared, tuple(pods(objects, networks)), virtual_functions(objects), unread
-    )
+    seen = tuple(pods(objects, networks))
+    if has_routes:
+        with ThreadPoolExecutor(ASKED_AT_ONCE) as pool:
+            seen = tuple(pool.map(partial(_with_routes, source), seen))
+    return ClusterFacts(found.cluster.kind, drift, found.compared, seen, virtual_functions(objects), unread)
+
+
+def _with_routes(kubeconfig: str, pod: Pod) -> Pod:
+    """Add the routes of a pod, as its own `ip` shows them."""
+    if pod.phase != "Running":
+        return pod
+    namespace, _, name = pod.name.partition("/")
+    kubectl = ("kubectl", f"--kubeconfig={kubeconfig}", "--request-timeout=30s", f"--namespace={namespace}")
+    text, failure = run_program((*kubectl, "exec", name, "--", "ip", "-json", "-4", "route", "show", "table", "all"))
+    if failure:
+        return replace(pod, routes_failure=failure)
+    try:
+        return replace(pod, routes=pod_routes(text))
+    except CheckError as error:
+        return replace(pod, routes_failure=error.problems[0].message)
 
 
 def _drift(change: ObjectChange) -> ObjectDrift:

@@ -15,6 +15,7 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from kubernetes.client.exceptions import ApiException
 
+from netkit.design.clusters import KubernetesCluster
 from netkit.errors import CheckError, UsageError
 from netkit.facts import Snapshot, serial
 from netkit.judge import CheckContext, Verdict, catalog
@@ -26,7 +27,7 @@ from netkit.project.rendering import cluster_files
 from tests.checks.judging import shipped
 from tests.clusters import manifests
 from tests.clusters.api_server import Api, api_server
-from tests.command import run
+from tests.command import assert_refused, run
 
 Object = dict[str, Any]
 
@@ -275,7 +276,17 @@ STATES = {
 def found_by_check(project: Project, tmp_path: Path, *objects: Object) -> list[tuple[str, str]]:
     """Return the findings of netkit check cluster.pods."""
     file = saved(tmp_path / "live.json", [*rendered(project), STATES, *objects])
-    words = ("check", "cluster", "--fabric", project.folder, "--cluster", file, "--format", "json")
+    words = (
+        "check",
+        "cluster.objects",
+        "cluster.pods",
+        "--fabric",
+        project.folder,
+        "--cluster",
+        file,
+        "--format",
+        "json",
+    )
     done = run(*words)
     assert done.stderr == ""
     document = json.loads(done.stdout)
@@ -376,6 +387,80 @@ def test_a_pod_that_waits_for_long_is_skipped_with_the_reason(
     waiting = {**pod("a", "gpu01", {}, wanted="rail0"), "status": {"phase": "Pending", **status}}
     assert found_by_check(project, tmp_path, waiting) == ([("default/a", text)] if text else [])
     assert found_by_check(project, tmp_path, {**waiting, "spec": {}}) == []
+
+
+ROUTES = [
+    {"dst": "default", "gateway": "169.254.1.1", "dev": "eth0", "flags": []},
+    {"dst": "10.128.0.0/28", "dev": "net1", "protocol": "kernel", "scope": "link", "prefsrc": "10.128.0.3"},
+]
+
+
+def kubectl(folder: Path, script: str) -> str:
+    """Write a kubectl that notes its words and runs a script; return the PATH with it."""
+    folder.mkdir()
+    file = folder / "kubectl"
+    file.write_text(f'#!/bin/sh\necho "$@" >> {folder}/words\n{script}\n')
+    file.chmod(0o755)
+    return f"{folder}:/usr/bin:/bin"
+
+
+def routes_found(project: Project, tmp_path: Path, script: str) -> list[tuple[str, str, str]]:
+    """Return the findings about routes of a pod, whose `ip` prints what a script says."""
+    with api_server([*rendered(project), STATES, pod("a", "gpu01", {"rail0": ("10.128.0.3", "0000:18:00.2")})]) as api:
+        config = api.kubeconfig(tmp_path)
+        words = ("check", "cluster.routes", "--fabric", project.folder, "--cluster", config, "--pod-routes")
+        done = run(*words, "--format", "json", PATH=kubectl(tmp_path / "bin", script))
+    assert done.stderr == ""
+    asked = (tmp_path / "bin" / "words").read_text().splitlines()
+    whole = (
+        f"--kubeconfig={config} --request-timeout=30s --namespace=default exec a -- ip -json -4 route show table all"
+    )
+    assert asked == [whole]
+    (result,) = json.loads(done.stdout)["results"]
+    return [(one["verdict"], one["place"], one["text"]) for one in result["findings"]]
+
+
+def route(prefix: str, gateway: str, interface: str = "net1") -> Object:
+    return {"dst": prefix, "gateway": gateway, "dev": interface, "table": "100", "flags": []}
+
+
+@pytest.mark.parametrize(
+    ("more", "text"),
+    [
+        ((), "has no route to {}, not by 10.128.0.1 on net1"),
+        (("10.128.0.9", "net1"), "reaches {} by 10.128.0.9 on net1, not by 10.128.0.1 on net1"),
+        (("10.128.0.1", "eth0"), "reaches {} by 10.128.0.1 on eth0, not by 10.128.0.1 on net1"),
+        (("10.128.0.1", "net1"), ""),
+    ],
+)
+def test_routes_of_pods_lead_to_the_gateway_of_their_node(
+    project: Project, tmp_path: Path, more: tuple[str, ...], text: str
+) -> None:
+    (cluster,) = project.fabric.clusters
+    assert isinstance(cluster, KubernetesCluster)
+    prefixes = cluster.rails[0].routes
+    shown = [*ROUTES, *(route(prefix, *more) for prefix in prefixes if more)]
+    found = routes_found(project, tmp_path, f"echo '{json.dumps(shown)}'")
+    assert found == [("fail", "default/a rail0", text.format(prefix)) for prefix in prefixes if text]
+
+
+@pytest.mark.parametrize(
+    ("script", "why"),
+    [
+        ('echo "error: exec: ip: executable file not found" >&2; exit 1', "error: exec: ip: executable file not found"),
+        ("echo Usage: ip", "ip route printed something else than JSON"),
+    ],
+)
+def test_routes_that_were_not_read_are_skipped(project: Project, tmp_path: Path, script: str, why: str) -> None:
+    found = routes_found(project, tmp_path, script)
+    assert found == [("skipped", "default/a", f"its routes were not read: {why}")]
+
+
+def test_pods_are_asked_for_routes_only_on_request(project: Project, tmp_path: Path) -> None:
+    file = saved(tmp_path / "live.json", [*rendered(project), pod("a", "gpu01", {"rail0": ("10.128.0.3", "")})])
+    done = run("check", "cluster.routes", "--fabric", project.folder, "--cluster", file)
+    assert "routes in pods were not read: give --pod-routes" in done.stdout
+    assert_refused(run("check", "--fabric", project.folder, "--pod-routes"), "--pod-routes asks the pods of --cluster")
 
 
 def test_drift_is_a_finding(project: Project, tmp_path: Path) -> None:

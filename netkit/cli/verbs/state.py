@@ -69,6 +69,9 @@ def check(
         ),
     ] = None,
     cluster: Cluster = "",
+    routes: Annotated[
+        bool, typer.Option("--pod-routes", help="With --cluster KUBECONFIG: run ip route in each pod, by kubectl exec.")
+    ] = False,
     steer: Annotated[
         str, typer.Option("--steer", help="kubernetes or slurm: keep new jobs off bad nodes.", metavar="CLUSTER")
     ] = "",
@@ -104,6 +107,7 @@ def check(
         deadline=deadline,
         lists=lists,
         cluster=cluster,
+        has_pod_routes=routes,
         steered=steer,
         is_applied=apply,
         compared=compare,
