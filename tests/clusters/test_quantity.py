@@ -63,4 +63,7 @@ def test_quotas_are_rendered_as_they_are_stored(tmp_path: Path) -> None:
     values["units"] = [{"unit": unit, "hosts": 4} for unit in range(1, 5)]
     (tmp_path / "fabric.yaml").write_text(yaml.safe_dump(values))
     queues = cluster_files(Project.open(tmp_path))["kubernetes"]["queues.yaml"]
-    assert 'name: memory\n        nominalQuota: "1Pi"' in queues
+    (queue,) = (one for one in manifests.documents(queues) if one["kind"] == "ClusterQueue")
+    (group,) = queue["spec"]["resourceGroups"]
+    quotas = {one["name"]: one["nominalQuota"] for one in group["flavors"][0]["resources"]}
+    assert quotas["memory"] == "1Pi"
