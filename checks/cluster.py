@@ -7,7 +7,6 @@ from netkit.design.clusters import KubernetesCluster, PodLink, PodRail
 from netkit.facts.cluster import ClusterFacts, Pod, PodNic
 from netkit.judge import PASSED, CheckContext, Finding, fabric_check, fail, skip
 
-NOT_READ = "no cluster was read: give --cluster"
 MOST_SHOWN = 3
 LONG_S = 300
 """Pulling an image may keep a pod waiting that long."""
@@ -28,7 +27,7 @@ def objects(context: CheckContext) -> Iterator[Finding]:
     """
     facts = context.snapshot.cluster
     if facts is None:
-        yield skip("", NOT_READ)
+        yield from _not_read(context)
         return
     for one in facts.drift:
         if one.is_missing:
@@ -50,7 +49,7 @@ def pods(context: CheckContext) -> Iterator[Finding]:
     """
     facts, cluster = context.snapshot.cluster, _kubernetes(context)
     if facts is None or cluster is None:
-        yield skip("", NOT_READ if cluster else "the fabric has no Kubernetes cluster")
+        yield from _not_read(context) if cluster else ()
         return
     rails = {f"{cluster.settings.namespace}/{rail.network}": rail for rail in cluster.rails}
     names = {node.name: node.host.name for node in cluster.nodes}
@@ -74,13 +73,14 @@ def routes(context: CheckContext) -> Iterator[Finding]:
     its routes from the address pool when it starts: delete the pod once the pools are as rendered.
     """
     facts, cluster = context.snapshot.cluster, _kubernetes(context)
-    running = [pod for pod in facts.pods if pod.phase == "Running"] if facts else []
     if facts is None or cluster is None:
-        yield skip("", NOT_READ if cluster else "the fabric has no Kubernetes cluster")
-    elif running and not any(pod.routes is not None or pod.routes_failure for pod in running):
+        yield from _not_read(context) if cluster else ()
+        return
+    running = [pod for pod in facts.pods if pod.phase == "Running"]
+    if running and not any(pod.routes is not None or pod.routes_failure for pod in running):
         yield skip("", "routes in pods were not read: give --pod-routes")
-    rails = {f"{cluster.settings.namespace}/{rail.network}": rail for rail in cluster.rails} if cluster else {}
-    names = {node.name: node.host.name for node in cluster.nodes} if cluster else {}
+    rails = {f"{cluster.settings.namespace}/{rail.network}": rail for rail in cluster.rails}
+    names = {node.name: node.host.name for node in cluster.nodes}
     for pod in (pod for pod in running if pod.node in names):
         if pod.routes_failure:
             yield skip(pod.name, f"its routes were not read: {pod.routes_failure}", device=names[pod.node])
@@ -100,6 +100,12 @@ def _routed(pod: Pod, nic: PodNic, rail: PodRail, host: str) -> Iterator[Finding
         others = ", ".join(f"{one.gateway} on {one.interface}" for one in found)
         wrong = f"reaches {prefix} by {others}" if found else f"has no route to {prefix}"
         yield fail(f"{pod.name} {rail.network}", f"{wrong}, not by {gateway} on {nic.interface}", RESTART, device=host)
+
+
+def _not_read(context: CheckContext) -> Iterator[Finding]:
+    """Skip a cluster of the fabric that was not read; a fabric without one has nothing to judge."""
+    if context.fabric.clusters:
+        yield skip("", "no cluster was read: give --cluster")
 
 
 def _kubernetes(context: CheckContext) -> KubernetesCluster | None:

@@ -24,6 +24,7 @@ from netkit.plan.cluster_diff import compare_running
 from netkit.project.cluster import cluster_facts, compared
 from netkit.project.project import Project
 from netkit.project.rendering import cluster_files
+from tests import intents
 from tests.checks.judging import shipped
 from tests.clusters import manifests
 from tests.clusters.api_server import Api, api_server
@@ -461,6 +462,13 @@ def test_pods_are_asked_for_routes_only_on_request(project: Project, tmp_path: P
     done = run("check", "cluster.routes", "--fabric", project.folder, "--cluster", file)
     assert "routes in pods were not read: give --pod-routes" in done.stdout
     assert_refused(run("check", "--fabric", project.folder, "--pod-routes"), "--pod-routes asks the pods of --cluster")
+
+
+def test_only_a_fabric_with_a_cluster_misses_one(project: Project, tmp_path: Path) -> None:
+    plain = opened(tmp_path, intents.values())
+    for fabric, wanted in ((project.fabric, 3), (plain.fabric, 0)):
+        found = run_checks(CheckContext(fabric, Snapshot("small", 1.0, {})), catalog.select(shipped(), ["cluster"]))
+        assert [one.text for one in found.findings] == ["no cluster was read: give --cluster"] * wanted
 
 
 def test_drift_is_a_finding(project: Project, tmp_path: Path) -> None:
