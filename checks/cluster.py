@@ -157,7 +157,7 @@ def _wrong_address(address: str, link: PodLink) -> str:
     try:
         known = IPv4Address(address)
     except ValueError:
-        return f"has {address}, which is no IPv4 address"
+        return f"has {address}, which is not an IPv4 address"
     if known not in IPv4Network(link.prefix):
         return f"has {address}, outside {link.prefix} of {link.node}"
     return f"has {address}, the address of the gateway" if address == link.gateway else ""

@@ -94,7 +94,7 @@ def _steer(request: CheckRequest, project: Project, judged: Judged) -> bool:
     """Decide which nodes get no new jobs, and print or run the commands; return whether all went well."""
     cluster = steering.cluster_of(project, request.steered)
     prefix = getattr(cluster.settings, "label_prefix", "")
-    with steering.alone(project, cluster.kind):
+    with steering.round_lock(project, cluster.kind):
         found = steering.steered(project, cluster, judged.judgement)
         done = steering.applied(found, prefix) if request.is_applied else None
         failed = done.failed if done else None

@@ -260,7 +260,7 @@ def problems(fabric: "Fabric", intent: Intent) -> Iterator[Problem]:
         shared = next((host.name for host in found if host.name in owners), None)
         if shared:
             message = f"{shared} is a node of {owners[shared]} too"
-            yield Problem(message, "give each cluster units of its own", (*path, "unit"))
+            yield Problem(message, "list different units for each cluster", (*path, "unit"))
         owners |= dict.fromkeys((host.name for host in found), kind)
     if intent.clusters.kubernetes:
         yield from _of_kubernetes(fabric, intent, intent.clusters.kubernetes)
@@ -296,7 +296,7 @@ def _of_kubernetes(fabric: "Fabric", intent: Intent, cluster: KubernetesIntent) 
     units = {(host.pod, host.unit) for host in members(fabric.hosts, cluster)}
     if fabric.attachment == "vlan" and len(units) > 1:
         yield Problem(
-            f"each of {len(units)} units has a subnet of its own on a rail, and a pool of addresses has one gateway",
+            f"each of {len(units)} units has its own subnet on a rail, but an address pool has one gateway",
             "use attachment: p2p, where each node has its own, or name one unit",
             (*path, "unit"),
         )

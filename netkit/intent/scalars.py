@@ -135,7 +135,7 @@ LabelPrefix = Annotated[
     str,
     _matching(
         rf"(?=.{{1,253}}$){_DNS_NAME}",
-        "{given} is no DNS name; write it in lower case, such as nvidia.com",
+        "{given} is not a DNS name; write it in lower case, such as nvidia.com",
     ),
 ]
 ResourceName = Annotated[

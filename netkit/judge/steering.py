@@ -14,7 +14,7 @@ from netkit.intent.model import SteeringIntent
 from netkit.judge.finding import Finding, Verdict
 from netkit.judge.run import FABRIC, Judgement
 
-OURS = "netkit: "
+REASON_PREFIX = "netkit: "
 """The beginning of the reason of nodes that netkit drains."""
 VERDICTS = {"warn": Verdict.WARN, "fail": Verdict.FAIL}
 
@@ -165,5 +165,5 @@ def _slurm(node: str, prefix: str, health: NodeHealth | None) -> Iterator[tuple[
     if health is None:
         yield "scontrol", "update", f"NodeName={node}", "State=UNDRAIN"
     else:
-        reason = f"{OURS}{health.check}: {health.reason}"
+        reason = f"{REASON_PREFIX}{health.check}: {health.reason}"
         yield "scontrol", "update", f"NodeName={node}", "State=DRAIN", f"Reason={reason}"

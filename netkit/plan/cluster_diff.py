@@ -91,7 +91,7 @@ class ClusterDiff:
     drained: tuple[str, ...] = ()
     """Nodes that are drained for the change."""
     restarted: tuple[str, ...] = ()
-    """Nodes whose pods keep the old values until they start anew."""
+    """Nodes whose pods keep the old values until they restart."""
     advice: tuple[str, ...] = ()
 
 

@@ -15,14 +15,14 @@ from typing import Any
 from netkit.design.clusters import Cluster
 from netkit.errors import NetkitError, OutputError, Problem, UsageError
 from netkit.judge.run import Judgement
-from netkit.judge.steering import OURS, NodeHealth, Steering, commands, kept, steer
+from netkit.judge.steering import REASON_PREFIX, NodeHealth, Steering, commands, kept, steer
 from netkit.plan.slurm_running import parse_nodes
 from netkit.private import keep_private, make_folder, open_file
 from netkit.project.program import run_program
 from netkit.project.project import Project
 from netkit.project.runs import UNSAFE, state_folder
 
-GONE = re.compile(r"error: taint \S+ not found")
+TAINT_MISSING = re.compile(r"error: taint \S+ not found")
 """What kubectl says of a taint that somebody removed before."""
 DEAD = frozenset({"DOWN", "FAIL", "FAILING"})
 
@@ -114,7 +114,7 @@ def applied(steering: Steering, label_prefix: str) -> Applied:
                 continue
         for _, command in own:
             _, failure = run_program(command)
-            if failure and not (node in steering.returned and GONE.fullmatch(failure)):
+            if failure and not (node in steering.returned and TAINT_MISSING.fullmatch(failure)):
                 failed[node] = failure
                 break
     return Applied(failed, left)
@@ -129,7 +129,7 @@ def _slurm_state(node: str, *, is_out: bool) -> tuple[bool, str, str]:
         (found,) = parse_nodes(printed)
     except (NetkitError, ValueError):
         return False, "", "scontrol show node printed something else"
-    is_drained, is_ours = "DRAIN" in found.states, found.reason.startswith(OURS)
+    is_drained, is_ours = "DRAIN" in found.states, found.reason.startswith(REASON_PREFIX)
     if not is_out:
         return is_drained and is_ours, "", ""
     if is_drained and is_ours:
@@ -140,7 +140,7 @@ def _slurm_state(node: str, *, is_out: bool) -> tuple[bool, str, str]:
 
 
 @contextmanager
-def alone(project: Project, kind: str) -> Iterator[None]:
+def round_lock(project: Project, kind: str) -> Iterator[None]:
     """Lock out other rounds of this cluster on this machine: each counts once."""
     file = state_file(project, kind).with_suffix(".lock")
     try:

@@ -65,7 +65,7 @@ class PodSubnet:
 
 @dataclass(frozen=True, slots=True)
 class NetworkAttachment:
-    """A network with a CNI configuration of its own, and the resource that goes with it, if any."""
+    """A network with its own CNI configuration, and the resource that goes with it, if any."""
 
     name: str
     resource: str | None

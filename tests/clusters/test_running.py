@@ -310,7 +310,7 @@ def test_a_pod_on_its_rails_is_well(project: Project, tmp_path: Path) -> None:
         ({"rail0": ("10.128.0.19", "0000:18:00.2")}, {}, "has 10.128.0.19, outside 10.128.0.0/28 of gpu01"),
         ({"rail0": ("10.128.0.2", "0000:18:00.2")}, {}, "has 10.128.0.2, as gpu01 has"),
         ({"rail0": ("10.128.0.1", "0000:18:00.2")}, {}, "has 10.128.0.1, the address of the gateway"),
-        ({"rail0": ("fe80::1", "0000:18:00.2")}, {}, "has fe80::1, which is no IPv4 address"),
+        ({"rail0": ("fe80::1", "0000:18:00.2")}, {}, "has fe80::1, which is not an IPv4 address"),
     ],
 )
 def test_a_pod_that_cannot_work_is_found(project: Project, tmp_path: Path, networks: Any, more: Any, text: str) -> None:

@@ -13,7 +13,7 @@ from netkit.errors import OutputError, UsageError
 from netkit.judge.run import Judgement
 from netkit.judge.steering import NodeHealth, Steering
 from netkit.project.project import Project
-from netkit.project.steering import Applied, alone, applied, cluster_of, save, state_file, steered
+from netkit.project.steering import Applied, applied, cluster_of, round_lock, save, state_file, steered
 from tests import intents
 from tests.command import assert_refused, run
 
@@ -95,7 +95,7 @@ def test_a_cluster_that_is_not_there_and_a_second_round_are_refused(project: Pro
     with pytest.raises(UsageError, match="small has no cluster of kind 'kubernetes'; use slurm"):
         cluster_of(project, "kubernetes")
     busy = "another check of small with --steer slurm is running"
-    with alone(project, "slurm"), pytest.raises(UsageError, match=busy), alone(project, "slurm"):
+    with round_lock(project, "slurm"), pytest.raises(UsageError, match=busy), round_lock(project, "slurm"):
         pass
 
 
