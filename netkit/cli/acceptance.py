@@ -12,7 +12,7 @@ from netkit.observe.measure import Bench
 from netkit.observe.trial_plan import TOOLS, trial_plan
 from netkit.platforms.linux.acceptance.command import COLLECTIVE_S, SLACK_S
 from netkit.platforms.linux.acceptance.nccl_tests import TOOL as COLLECTIVES
-from netkit.project.fleet import fleet, patient_viewer
+from netkit.project.connections import Connections, patient_viewer
 from netkit.render.engine import Engine
 from netkit.render.job import TEMPLATES, acceptance_job, render_job
 from netkit.terminal.progress import counter
@@ -65,7 +65,7 @@ def run(
     project = open_project(folder, lab)
     warn(project)
     hosts = several(select(project.fabric, limit))
-    reached, wanted = fleet(project), tuple(dict.fromkeys(tools or TOOLS))
+    reached, wanted = Connections.of(project), tuple(dict.fromkeys(tools or TOOLS))
     limit_s = max(seconds, COLLECTIVE_S if COLLECTIVES in wanted else 0) + 2 * SLACK_S
     with Bench([host.name for host in hosts], lambda name: patient_viewer(reached, name, limit_s)) as bench:
         plan = trial_plan(project.fabric, hosts, bench.programs(), wanted, seconds, is_cuda=cuda)

@@ -10,7 +10,7 @@ from netkit.cli.fabric import open_project
 from netkit.deploy.fan_out import each, threads
 from netkit.design.select import select
 from netkit.errors import AccessError, NetkitError, Problem
-from netkit.project.fleet import Fleet, fleet
+from netkit.project.connections import Connections
 from netkit.report.plan_view import counted
 from netkit.report.table import columns
 from netkit.terminal.progress import counter
@@ -23,7 +23,7 @@ DECLINED, UNREACHED = 1, 4
 def trust(folder: Path, *, limit: str, lab: str, yes: bool, replace: bool) -> int:
     """Show the host keys and certificates of devices, and trust them if the user agrees."""
     project = open_project(folder, lab)
-    devices = fleet(project)
+    devices = Connections.of(project)
     names = [device.name for device in select(project.fabric, limit)]
     found = _scanned(devices, names)
     keys = [one for one in found.values() if isinstance(one, FoundKey)]
@@ -52,7 +52,7 @@ def trust(folder: Path, *, limit: str, lab: str, yes: bool, replace: bool) -> in
     return code
 
 
-def _scanned(devices: Fleet, names: Sequence[str]) -> dict[str, FoundKey | str]:
+def _scanned(devices: Connections, names: Sequence[str]) -> dict[str, FoundKey | str]:
     """Return the key of each device, or why it has none."""
     wanted = {name: name for name in names}
     known = devices.endpoints
@@ -74,7 +74,7 @@ def _scanned(devices: Fleet, names: Sequence[str]) -> dict[str, FoundKey | str]:
 def inventory(folder: Path, *, limit: str, lab: str) -> None:
     """Print the devices as an Ansible inventory."""
     project = open_project(folder, lab)
-    devices = fleet(project)
+    devices = Connections.of(project)
     chosen = {device.name for device in select(project.fabric, limit)}
     found = {name: endpoint for name, endpoint in devices.endpoints.items() if name in chosen}
     sys.stdout.write(ansible_inventory.text(ansible_inventory.inventory(project.fabric, found)))

@@ -21,7 +21,7 @@ SUFFIX = ".conf"
 
 def run(folder: Path, out: Path, *, limit: str, lab: str) -> int:
     """Save running configurations; return 4 if a device could not be read."""
-    from netkit.project.fleet import fleet  # noqa: PLC0415 (what connects is slow to import)
+    from netkit.project.connections import Connections  # noqa: PLC0415 (what connects is slow to import)
     from netkit.project.reading import read  # noqa: PLC0415
 
     project = open_project(folder, lab)
@@ -31,7 +31,7 @@ def run(folder: Path, out: Path, *, limit: str, lab: str) -> int:
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise OutputError(Problem(f"{out} cannot be created: {error.strerror}", "name another folder")) from None
-    found = read(fleet(project), tuple(devices), project.feedback)
+    found = read(Connections.of(project), tuple(devices), project.feedback)
     texts, missed = _texts(devices, found, intended(project, tuple(devices.values())))
     changed = [name for name, text in texts.items() if write_whole(out / f"{name}{SUFFIX}", text)]
     news = f"{counted(len(changed), 'file')} changed: {listed(changed)}" if changed else "nothing changed"

@@ -108,9 +108,9 @@ def _proven(base: Project, project: Project, shift: IntentDiff, request: PlanReq
 def _live(project: Project, limit: str, running: Path | None) -> Plan:
     if running is not None:
         return from_files(project, limit, running)
-    from netkit.project.fleet import fleet  # noqa: PLC0415 (slow to import, and files do not need it)
+    from netkit.project.connections import Connections  # noqa: PLC0415 (slow to import, and files do not need it)
 
-    return from_devices(project, limit, fleet(project)).plan
+    return from_devices(project, limit, Connections.of(project)).plan
 
 
 def exit_code(plan: Plan, *, detailed: bool) -> int:

@@ -20,7 +20,7 @@ from netkit.errors import NetkitError, OutputError, Problem, UsageError
 from netkit.notify import settings
 from netkit.notify.delivery import senders
 from netkit.private import keep_private, make_folder
-from netkit.project.fleet import chosen_source
+from netkit.project.connections import chosen_source
 from netkit.project.past import VARIABLE as STORE
 from netkit.project.past import place_of, usual_file
 from netkit.project.project import OF_THE_FABRIC

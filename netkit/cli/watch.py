@@ -22,7 +22,7 @@ from netkit.errors import Problem, UsageError
 from netkit.facts import Sample
 from netkit.observe import subject
 from netkit.platforms.view import ViewSubject
-from netkit.project.fleet import Fleet, fleet
+from netkit.project.connections import Connections
 from netkit.project.observing import OnlyViewing, looked_at
 from netkit.terminal import screen
 from netkit.watch.board import Board, Health, Outline, Row
@@ -103,7 +103,7 @@ def _of_fabric(request: WatchRequest) -> tuple[Outline, Sequence[Feed]]:
     project = open_project(request.folder or Path(), request.lab)
     warn(project)
     fabric, limits = project.fabric, project.intent.thresholds
-    reached = fleet(project, source=request.source)
+    reached = Connections.of(project, source=request.source)
     devices = select(fabric, request.limit)
     outline = Outline(
         fabric.name,
@@ -120,7 +120,7 @@ def _of_fabric(request: WatchRequest) -> tuple[Outline, Sequence[Feed]]:
     return outline, [_feed(fabric, device, reached, request.interval_s) for device in devices]
 
 
-def _feed(fabric: Fabric, device: Device, reached: Fleet, interval_s: float) -> Feed:
+def _feed(fabric: Fabric, device: Device, reached: Connections, interval_s: float) -> Feed:
     """Return the feed of a device: a stream if its source has one, else polling."""
     source = reached.origin(device.platform).source
     if source == STREAMS:

@@ -15,8 +15,8 @@ from netkit.judge import Check, CheckContext
 from netkit.observe import CollectOptions
 from netkit.project import trials
 from netkit.project.cluster import cluster_facts
+from netkit.project.connections import Connections
 from netkit.project.deadline import NEVER, Deadline
-from netkit.project.fleet import fleet
 from netkit.project.observing import Looking, look
 from netkit.project.past import Past
 from netkit.project.project import Project
@@ -107,7 +107,7 @@ class Checking:
         options = CollectOptions(window_s=window_s, has_config=has_drift)
         has_probes = checks is None or any(PROBES in check.needs for check in checks)
         looking = Looking(self.devices, options, is_light=self.is_light, has_probes=has_probes, deadline=self.deadline)
-        return look(self.project, fleet(self.project, source=self.source), looking)
+        return look(self.project, Connections.of(self.project, source=self.source), looking)
 
     def _read(self, file: Path) -> Snapshot:
         found = serial.read(file)

@@ -16,8 +16,8 @@ from netkit.design.select import select
 from netkit.errors import AccessError, Problem, UsageError
 from netkit.plan import Plan
 from netkit.platforms.config import Files
+from netkit.project.connections import Connections
 from netkit.project.control import Control
-from netkit.project.fleet import Fleet, fleet
 from netkit.project.gate import gate_of, reader_of
 from netkit.project.planning import Planned
 from netkit.project.project import Project
@@ -32,7 +32,7 @@ class Deploying:
     """Deploys, rollbacks and resumed runs under the rules of deploy.yaml."""
 
     project: Project
-    devices: Fleet
+    devices: Connections
     control: Control
 
     @classmethod
@@ -48,7 +48,7 @@ class Deploying:
     ) -> "Deploying":
         """Read access.yaml and deploy.yaml of a project."""
         control = Control.of(project, reason, skip_hook, plan_file=plan_file, approval_file=approval_file, key=key)
-        return cls(project, fleet(project), control)
+        return cls(project, Connections.of(project), control)
 
     @property
     def runs(self) -> Path:

@@ -9,17 +9,17 @@ from netkit.deploy.reach_gate import ReachGate
 from netkit.platforms.change import Risk
 from netkit.platforms.driver import Driver, RailReader, RailState, Reader
 from netkit.platforms.view import View
-from netkit.project.fleet import Fleet
+from netkit.project.connections import Connections
 from netkit.project.project import Project
 from netkit.project.reading import OnlyReading
 
 
-def reader_of(devices: Fleet) -> Callable[[str], Reader]:
+def reader_of(devices: Connections) -> Callable[[str], Reader]:
     """Return a function that opens devices read-only."""
     return lambda name: OnlyReading(devices.connect(name))
 
 
-def gate_of(project: Project, devices: Fleet) -> Gate:
+def gate_of(project: Project, devices: Connections) -> Gate:
     """Build the health gate: sessions, rails, the hosts behind a leaf, lossless counters, and CNPs."""
     sessions = HostGate(project.fabric, SessionGate(project.fabric, reader_of(devices)))
     return LazyGate(sessions, lambda: _whole(project, devices, sessions))
@@ -51,7 +51,7 @@ class LazyGate:
         return self._whole(question)
 
 
-def _whole(project: Project, devices: Fleet, sessions: Gate) -> Gate:
+def _whole(project: Project, devices: Connections, sessions: Gate) -> Gate:
     # Slow to import, and most changes only affect descriptions.
     from netkit.gate.cnp import CnpGate  # noqa: PLC0415 (see above)
     from netkit.gate.cnp_watch import CnpWatch  # noqa: PLC0415 (see above)

@@ -8,7 +8,7 @@ from pathlib import Path
 from nornir.core.inventory import Inventory
 
 from netkit.access.inventory import inventory
-from netkit.project.fleet import fleet
+from netkit.project.connections import Connections
 from netkit.project.project import Project
 
 
@@ -20,5 +20,5 @@ class NetkitInventory:
 
     def load(self) -> Inventory:
         project = Project.open(self.folder, lab=self.lab)
-        devices = fleet(project)
+        devices = Connections.of(project)
         return inventory(project.fabric, devices.endpoints, devices.secrets)

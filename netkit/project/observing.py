@@ -10,8 +10,8 @@ from netkit.facts import Snapshot
 from netkit.observe import NATIVE, Collected, CollectOptions, Target, collect, subject, target
 from netkit.plan import Running, Unreachable
 from netkit.platforms.view import Viewer
+from netkit.project.connections import Connections
 from netkit.project.deadline import NEVER, Deadline
-from netkit.project.fleet import Fleet, fleet
 from netkit.project.planning import compared
 from netkit.project.project import Project
 from netkit.project.rendering import intended
@@ -44,27 +44,27 @@ class Looking:
     deadline: Deadline = NEVER
 
 
-def look(project: Project, fleet: Fleet, looking: Looking) -> Snapshot:
+def look(project: Project, connections: Connections, looking: Looking) -> Snapshot:
     """Read the devices; if configurations are read too, add their differences from the intent."""
     targets = [
         looked_at(
             project.fabric,
             device,
             is_light=looking.is_light,
-            source=fleet.origin(device.platform).source,
+            source=connections.origin(device.platform).source,
             has_probes=looking.has_probes,
         )
         for device in looking.devices
     ]
 
     def viewer(name: str) -> Viewer:
-        return looking.deadline.bound(OnlyViewing(fleet.viewer(name)))
+        return looking.deadline.bound(OnlyViewing(connections.viewer(name)))
 
     rounds = 2 if looking.options.window_s else 1
     with project.feedback.progress("looking", rounds * len(targets)) as count:
         limit_s = looking.deadline.share_s(looking.options.window_s)
         options = replace(looking.options, deadline_s=min(looking.options.deadline_s, limit_s))
-        if any(origin.source == "snmp" for origin in fleet.origins.values()):
+        if any(origin.source == "snmp" for origin in connections.origins.values()):
             options = replace(options, parallel=min(options.parallel, SNMP_AT_ONCE))
         found = collect(project.fabric.name, targets, viewer, options, count)
     if not options.has_config:
@@ -77,7 +77,7 @@ def look(project: Project, fleet: Fleet, looking: Looking) -> Snapshot:
 def snapshot(project: Project, limit: str, *, window_s: float, is_light: bool, source: str) -> Snapshot:
     """Read selected devices, and the differences of their configurations."""
     looking = Looking(select(project.fabric, limit), CollectOptions(window_s=window_s, has_config=True), is_light)
-    return look(project, fleet(project, source=source), looking)
+    return look(project, Connections.of(project, source=source), looking)
 
 
 def looked_at(

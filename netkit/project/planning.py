@@ -21,7 +21,7 @@ from netkit.project.rendering import intended, quietly
 from netkit.render import Engine
 
 if TYPE_CHECKING:
-    from netkit.project.fleet import Fleet
+    from netkit.project.connections import Connections
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,9 +43,9 @@ def planned(project: Project, limit: str, running: Path | None) -> Planned:
     if running is not None:
         plan = from_files(project, limit, running)
         return Planned(plan, intended(project, select(project.fabric, limit)))
-    from netkit.project.fleet import fleet  # noqa: PLC0415 (as in from_devices)
+    from netkit.project.connections import Connections  # noqa: PLC0415 (as in from_devices)
 
-    return from_devices(project, limit, fleet(project))
+    return from_devices(project, limit, Connections.of(project))
 
 
 def from_files(project: Project, limit: str, folder: Path) -> Plan:
@@ -60,7 +60,7 @@ def from_files(project: Project, limit: str, folder: Path) -> Plan:
     return _made(project, tuple(devices), sides)
 
 
-def from_devices(project: Project, limit: str, devices: "Fleet") -> Planned:
+def from_devices(project: Project, limit: str, devices: "Connections") -> Planned:
     """Plan from what the devices run now."""
     from netkit.project.reading import read  # noqa: PLC0415 (drivers and SSH are slow to import, and files need neither)
 

@@ -198,9 +198,9 @@ class Project:
 
     def connect(self, device: str) -> "Driver":
         """Return the NAPALM driver of a device, not opened yet: `with project.connect("leaf-u01-r0") as leaf:`."""
-        from netkit.project.fleet import fleet
+        from netkit.project.connections import Connections
 
-        return fleet(self).connect(device)
+        return Connections.of(self).connect(device)
 
 
 def _opened(folder: Path, lab: str, workplace: Path | None, feedback: Feedback) -> Project:

@@ -23,7 +23,7 @@ from netkit.lab.proof import Gap, PingResult
 from netkit.plan import Plan
 from netkit.plan.intent_diff import IntentDiff
 from netkit.platforms.config import Files
-from netkit.project.fleet import Fleet, fleet
+from netkit.project.connections import Connections
 from netkit.project.gate import gate_of
 from netkit.project.lab import proof_lab, shortfalls
 from netkit.project.planning import Planned, from_devices
@@ -142,13 +142,13 @@ class ProofRun:
             elif lacks:
                 more = f", and {len(lacks) - 1} more" if len(lacks) > 1 else ""
                 self._notes.append(f"missing before the change already: {lacks[0]}{more}")
-            devices = replace(fleet(replace(self._project, lab=lab.name)), secrets=_RandomSecrets())
+            devices = replace(Connections.of(replace(self._project, lab=lab.name)), secrets=_RandomSecrets())
             rolled = Proof() if self._obstacle else self._rolled(lab, devices)
             examined = self._end(lab, devices)
         failures, notes = tuple(self.failures), tuple(self._notes)
         return replace(rolled, failures=failures, notes=notes, obstacle=self._obstacle, examined=examined)
 
-    def _end(self, lab: LabFolder, devices: Fleet) -> Examined | None:
+    def _end(self, lab: LabFolder, devices: Connections) -> Examined | None:
         """Examine the result; a partial change does not match the design, and is not waited for."""
         if not self.is_whole:
             self._notes.append("the final state was not examined: the deploy did not finish")
@@ -165,7 +165,7 @@ class ProofRun:
         after = _rendered(self._project, self._project.fabric)
         return after if self._obstacle else {**after, **_rendered(self._base, self._base.fabric)}
 
-    def _rolled(self, lab: LabFolder, devices: Fleet) -> Proof:
+    def _rolled(self, lab: LabFolder, devices: Connections) -> Proof:
         """Deploy the change while hosts send probes to each other."""
         called = flows(self._base.fabric, self._project.fabric)
         planned = from_devices(self._project, "", devices)
@@ -202,7 +202,7 @@ class ProofRun:
         missed = untried(self._wanted, plan, self._base.fabric.names)
         return Proof(devices=outcome.devices if outcome else (), waves=waves, scopes=scopes, untried=missed)
 
-    def _deployed(self, planned: Planned, devices: Fleet) -> tuple[Outcome | None, tuple[WaveStart, ...]]:
+    def _deployed(self, planned: Planned, devices: Connections) -> tuple[Outcome | None, tuple[WaveStart, ...]]:
         """Deploy as `netkit deploy` does, but allow disruptive changes."""
         options = Options(is_disruptive_allowed=True, is_busy_allowed=True)
         with (
@@ -242,7 +242,7 @@ class ProofRun:
             self._notes.append("drained: reachability across leaves was not examined")
         return measured(found, sessions, widest)
 
-    def _unsettled(self, devices: Fleet) -> list[str]:
+    def _unsettled(self, devices: Connections) -> list[str]:
         """Return the devices that would change again."""
         plan = from_devices(self._project, "", devices).plan
         unreachable = [f"{one.name} cannot be read after the deploy: {one.reason}" for one in plan.unreachable]

@@ -12,8 +12,8 @@ from netkit.observe.trial_plan import LIMIT_S, MOST_SHOWN, TOOL, TrialRound, rdm
 from netkit.platforms.linux.acceptance import perftest, results
 from netkit.platforms.linux.acceptance.command import SLACK_S, START_S
 from netkit.project.checking import Checking
+from netkit.project.connections import Connections, patient_viewer
 from netkit.project.deadline import Deadline
-from netkit.project.fleet import fleet, patient_viewer
 from netkit.report.plan_view import counted
 
 LONGEST_S = START_S + LIMIT_S + 2 * SLACK_S
@@ -27,7 +27,7 @@ def measured(checking: Checking, deadline: Deadline) -> tuple[Trial, ...]:
     if checking.snapshot is not None:
         raise UsageError(Problem("--rdma measures on hosts, so it cannot use a snapshot", "drop one of the options"))
     hosts = [device for device in checking.devices if isinstance(device, Host)]
-    reached = fleet(checking.project)
+    reached = Connections.of(checking.project)
     names = [host.name for host in hosts]
     with deadline, Bench(names, lambda name: deadline.bound(patient_viewer(reached, name, LONGEST_S))) as bench:
         programs = bench.programs()

@@ -9,8 +9,8 @@ from netkit.deploy.fan_out import each, threads
 from netkit.errors import AccessError, NetkitError, Problem
 from netkit.plan import Running, Unreachable
 from netkit.platforms.driver import Reader, SessionState
+from netkit.project.connections import Connections
 from netkit.project.feedback import Feedback
-from netkit.project.fleet import Fleet
 
 WORKERS = 32
 POLL_S = 0.2
@@ -30,17 +30,17 @@ class OnlyReading:
         self.sessions: Callable[[], tuple[SessionState, ...]] = reader.sessions
 
 
-def read(fleet: Fleet, names: Sequence[str], feedback: Feedback) -> Mapping[str, Read]:
+def read(connections: Connections, names: Sequence[str], feedback: Feedback) -> Mapping[str, Read]:
     """Read what each device runs, or why it could not be read."""
     with feedback.progress("reading", len(names)) as count:
-        return _Readings(fleet, count).of(names)
+        return _Readings(connections, count).of(names)
 
 
 class _Readings:
     """Devices being read; each has a deadline, and all end when the user interrupts."""
 
-    def __init__(self, fleet: Fleet, count: Callable[[], None]) -> None:
-        self._fleet = fleet
+    def __init__(self, connections: Connections, count: Callable[[], None]) -> None:
+        self._connections = connections
         self._count = count
         self._lock = threading.Lock()
         self._open: dict[str, tuple[OnlyReading, float]] = {}
@@ -91,8 +91,8 @@ class _Readings:
     def _read(self, name: str) -> Read:
         if self._is_stopped:
             raise AccessError(Problem(f"{name}: interrupted"))
-        endpoint = self._fleet.endpoint(name)
-        reader = OnlyReading(self._fleet.connect(name))
+        endpoint = self._connections.endpoint(name)
+        reader = OnlyReading(self._connections.connect(name))
         with self._lock:
             self._open[name] = reader, time.monotonic() + PATIENCE * endpoint.timeout_s
         reader.open()

@@ -18,7 +18,7 @@ from netkit.judge.check import Check
 from netkit.judge.run import Judgement, run
 from netkit.lab.folder import LabFolder, ask_keeper
 from netkit.observe import CollectOptions
-from netkit.project.fleet import fleet
+from netkit.project.connections import Connections
 from netkit.project.observing import Looking, look
 from netkit.project.project import Project
 from tests.checks.deploying import failed, taken_back
@@ -76,7 +76,7 @@ class Ward:
         """Look once, or at both ends of a window."""
         options = CollectOptions(window_s=window_s, has_config=has_config, deadline_s=DEADLINE_S)
         devices: list[Switch | Host] = [*self.project.fabric.switches, *self.project.fabric.hosts]
-        return look(self.project, fleet(self.project), Looking(devices, options))
+        return look(self.project, Connections.of(self.project), Looking(devices, options))
 
     def judged(self, snapshot: Snapshot, own: Mapping[str, float] = NO_LIMITS) -> Judgement:
         """Return what all checks say by the limits of the fabric, some of which a row may have of its own."""

@@ -13,7 +13,7 @@ from netkit import plan as planning
 from netkit.deploy import ConfigState, DeviceOutcome, DeviceResult, Journal, Options, Outcome
 from netkit.deploy.journal import Orders
 from netkit.plan.intent_diff import approval
-from netkit.project.fleet import Fleet
+from netkit.project.connections import Connections
 from netkit.project.planning import Planned, from_files
 from netkit.project.project import Project
 from netkit.project.runs import runs_folder
@@ -137,7 +137,7 @@ def saved(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
     """Let devices run what was saved of them, and let nobody ask them."""
     nowhere(scene)
 
-    def read(project: Project, limit: str, _: Fleet) -> Planned:
+    def read(project: Project, limit: str, _: Connections) -> Planned:
         return Planned(from_files(project, limit, scene.saved), {})
 
     monkeypatch.setattr("netkit.cli.deploy.from_devices", read)

@@ -10,7 +10,7 @@ import pytest
 
 from netkit.deploy import GateAnswer, GateQuestion, Moment
 from netkit.platforms.change import Risk
-from netkit.project.fleet import Fleet
+from netkit.project.connections import Connections
 from netkit.project.gate import gate_of
 from netkit.project.project import Project
 from tests import intents
@@ -40,7 +40,7 @@ def answers(folder: Path) -> tuple[GateAnswer, GateAnswer]:
     project = Project.open(folder)
     ports = [port.name for port in project.fabric.switch("leaf01").fabric_ports]
     devices = SimpleNamespace(connect=lambda _name: leaf(ports), viewer=lambda _name: None)
-    gate = gate_of(project, cast("Fleet", devices))
+    gate = gate_of(project, cast("Connections", devices))
     question: Any = GateQuestion("leaf01", Moment.BEFORE, leaf(ports), (), Risk.NONE)
     before = gate(question)
     after = GateQuestion("leaf01", Moment.AFTER, leaf(ports[1:]), (), Risk.NONE, sample=before.sample)

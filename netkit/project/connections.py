@@ -19,7 +19,7 @@ from netkit.project.project import PLAYBOOKS, Project, beside
 
 
 @dataclass(frozen=True, slots=True)
-class Fleet:
+class Connections:
     """Endpoints of devices, and what opens connections to them."""
 
     endpoints: Mapping[str, Endpoint]
@@ -30,6 +30,20 @@ class Fleet:
     """The user's own folders of playbooks."""
     origins: Mapping[str, Origin] = field(default_factory=dict)
     """Platform → source of facts of its devices; native when it is missing."""
+
+    @classmethod
+    def of(cls, project: Project, *, source: str = "") -> "Connections":
+        """Find how the devices of a fabric, or of its lab, are reached, with `source` for their facts."""
+        access = settings.load(project.folder)
+        secrets = SecretStore(access.secrets)
+        playbooks = beside(project.folder, PLAYBOOKS)
+        chosen, platforms = chosen_source(source), {switch.platform for switch in project.fabric.switches}
+        is_lab = bool(project.lab)
+        origins = {name: origin(project.fabric, access, name, chosen, is_lab=is_lab) for name in sorted(platforms)}
+        if project.lab:
+            return cls(_of_lab(project, project.lab, access), secrets, project.lab, playbooks, origins)
+        found = endpoints(project.fabric, access, project.folder)
+        return cls(found, secrets, playbooks=playbooks, origins=origins)
 
     def endpoint(self, device: str) -> Endpoint:
         """Return the endpoint of a device; AccessError if it has none."""
@@ -48,20 +62,6 @@ class Fleet:
         return self.origins.get(platform, NATIVE)
 
 
-def fleet(project: Project, *, source: str = "") -> Fleet:
-    """Return how the devices of a fabric, or of its lab, are reached, with `source` for their facts."""
-    access = settings.load(project.folder)
-    secrets = SecretStore(access.secrets)
-    playbooks = beside(project.folder, PLAYBOOKS)
-    chosen, platforms = chosen_source(source), {switch.platform for switch in project.fabric.switches}
-    is_lab = bool(project.lab)
-    origins = {name: origin(project.fabric, access, name, chosen, is_lab=is_lab) for name in sorted(platforms)}
-    if project.lab:
-        return Fleet(_of_lab(project, project.lab, access), secrets, project.lab, playbooks, origins)
-    found = endpoints(project.fabric, access, project.folder)
-    return Fleet(found, secrets, playbooks=playbooks, origins=origins)
-
-
 def chosen_source(name: str) -> settings.FactSource | None:
     """Validate the name of a source of facts; None if it is empty."""
     sources: tuple[settings.FactSource, ...] = get_args(settings.FactSource)
@@ -70,7 +70,7 @@ def chosen_source(name: str) -> settings.FactSource | None:
     return next((one for one in sources if one == name), None)
 
 
-def patient_viewer(reached: Fleet, name: str, limit_s: float) -> Viewer:
+def patient_viewer(reached: Connections, name: str, limit_s: float) -> Viewer:
     """Return the viewer of a host with a time limit that fits its longest measurement."""
     return connect.viewer(replace(reached.endpoint(name), timeout_s=limit_s * SHARE), reached.secrets)
 
