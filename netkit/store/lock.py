@@ -65,10 +65,12 @@ def _on_server(url: URL, source: Source) -> Iterator[None]:
 
 
 def _digest(source: Source) -> bytes:
-    return hashlib.sha256(f"netkit check\n{source.fabric}\n{source.lab}".encode()).digest()
+    site = f"\n{source.site}" if source.site else ""
+    return hashlib.sha256(f"netkit check\n{source.fabric}\n{source.lab}{site}".encode()).digest()
 
 
 def _busy(source: Source) -> BusyError:
     owner = f"{source.fabric} (lab {source.lab})" if source.lab else source.fabric
+    owner += f" at {source.site}" if source.site else ""
     what = f"another check of {owner} that uses this store is running"
     return BusyError(Problem(what, "nothing was checked; wait for it to finish"))

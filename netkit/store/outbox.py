@@ -17,6 +17,7 @@ from sqlalchemy.sql.elements import ColumnElement
 from netkit.store import schema
 from netkit.store.database import reading, rows, writing
 from netkit.store.record import Source, packed, short, unpacked
+from netkit.store.row import of_source
 from netkit.store.silence import SilenceEnd
 from netkit.store.state import Key, States
 
@@ -138,8 +139,7 @@ class Outbox:
 
     @property
     def _is_mine(self) -> ColumnElement[bool]:
-        table = schema.outbox
-        return and_(table.c.fabric == self._source.fabric, table.c.lab == self._source.lab)
+        return schema.is_of(schema.outbox, self._source)
 
     def _unsent(self, receiver: str) -> Any:
         """Return the query for unsent messages, without their bodies: there may be many."""
@@ -186,14 +186,13 @@ def queue(
 ) -> None:
     """Queue the notifications of a run within its transaction."""
     table = schema.notified
-    known = rows(connection, select(table).where(table.c.fabric == source.fabric, table.c.lab == source.lab))
+    known = rows(connection, select(table).where(schema.is_of(table, source)))
     memory = {Key(one["check_name"], one["device"], one["place"]): one["data"] for one in known}
     decision = decide(memory, states, ends)
     _remember(connection, source, decision.memory)
     queued = [
         {
-            "fabric": source.fabric,
-            "lab": source.lab,
+            **of_source(source),
             "receiver": short(post.receiver),
             "queued_s": time.time(),
             "message": "",
@@ -213,11 +212,10 @@ def _remember(connection: Connection, source: Source, memory: Memory) -> None:
     table = schema.notified
     for key in memory:
         is_it = and_(table.c.check_name == key.check, table.c.device == key.device, table.c.place == key.place)
-        connection.execute(delete(table).where(table.c.fabric == source.fabric, table.c.lab == source.lab, is_it))
+        connection.execute(delete(table).where(schema.is_of(table, source), is_it))
     rows = [
         {
-            "fabric": source.fabric,
-            "lab": source.lab,
+            **of_source(source),
             "check_name": key.check,
             "device": key.device,
             "place": key.place,

@@ -55,10 +55,12 @@ class StoredJudgement:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """The owner of runs: a fabric, or a lab of it, whose runs say nothing about the fabric."""
+    """The owner of runs: a fabric at a site, or a lab of it, whose runs say nothing about the fabric."""
 
     fabric: str
     lab: str = ""
+    site: str = ""
+    """Where the fabric is; empty for one machine, and for a whole fabric that is at several sites."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -47,7 +47,7 @@ class StoredReadings:
 
 def of_source(source: Source) -> Row:
     """Return the columns of the owner."""
-    return {"fabric": source.fabric, "lab": source.lab}
+    return {"fabric": source.fabric, "lab": source.lab, "site": source.site}
 
 
 def run_row(run: CheckRun, judgement: Judgement) -> Row:
@@ -72,7 +72,7 @@ def run_of_row(row: RowMapping) -> CheckRun:
         raise DamagedError(f"the {what} is damaged") from None
     return CheckRun(
         row["name"],
-        Source(row["fabric"], row["lab"]),
+        Source(row["fabric"], row["lab"], row["site"]),
         row["taken_s"],
         row["window_s"],
         row["devices"],

@@ -3,19 +3,40 @@
 A judgement is stored whole, to be shown again; its findings are stored as rows, too, for the user's own queries.
 """
 
-from sqlalchemy import Column, Float, ForeignKey, Index, Integer, LargeBinary, MetaData, String, Table, Text
+from sqlalchemy import (
+    Column,
+    ColumnElement,
+    Float,
+    ForeignKey,
+    Index,
+    Integer,
+    LargeBinary,
+    MetaData,
+    String,
+    Table,
+    Text,
+    and_,
+)
 
-HEAD = "0004"
+from netkit.store.record import Source
+
+HEAD = "0005"
 """The revision of this version of netkit."""
 VERSION_TABLE = "netkit_version"
 metadata = MetaData()
 
 
-def _of_source(*, is_key: bool) -> tuple[Column[str], Column[str]]:
+def _of_source(*, is_key: bool) -> tuple[Column[str], ...]:
     return (
         Column("fabric", String(255), nullable=False, primary_key=is_key),
         Column("lab", String(255), nullable=False, primary_key=is_key),
+        Column("site", String(255), nullable=False, primary_key=is_key),
     )
+
+
+def is_of(table: Table, source: Source) -> ColumnElement[bool]:
+    """Select the rows of a source."""
+    return and_(table.c.fabric == source.fabric, table.c.lab == source.lab, table.c.site == source.site)
 
 
 runs = Table(
@@ -38,7 +59,7 @@ runs = Table(
     Column("intent", String(64), nullable=False),
     Column("version", String(64), nullable=False),
     Column("judgement", LargeBinary, nullable=False),
-    Index("netkit_runs_by_time", "fabric", "lab", "taken_s"),
+    Index("netkit_runs_by_time", "fabric", "lab", "site", "taken_s"),
 )
 findings = Table(
     "netkit_findings",
@@ -112,5 +133,5 @@ outbox = Table(
     Column("claimed_until_s", Float(53), nullable=False),
     Column("sent_s", Float(53)),
     Column("data", LargeBinary, nullable=False),
-    Index("netkit_outbox_by_receiver", "fabric", "lab", "receiver"),
+    Index("netkit_outbox_by_receiver", "fabric", "lab", "site", "receiver"),
 )

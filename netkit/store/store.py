@@ -9,7 +9,6 @@ from typing import Any, Self
 
 from sqlalchemy import Connection, Engine, Table, and_, delete, exists, func, insert, select
 from sqlalchemy.dialects import postgresql, sqlite
-from sqlalchemy.sql.elements import ColumnElement
 
 from netkit.errors import Problem, StoreError
 from netkit.facts import Snapshot
@@ -42,14 +41,14 @@ KEEP_S = 90.0 * DAY_S
 def prune(connection: Connection, source: Source, before_s: float, now_s: float) -> None:
     """Drop what is older than a time; of measurements older than a day, keep one per day."""
     runs, findings, readings = schema.runs, schema.findings, schema.readings
-    too_old = and_(runs.c.fabric == source.fabric, runs.c.lab == source.lab, runs.c.taken_s < before_s)
+    too_old = schema.is_of(runs, source) & (runs.c.taken_s < before_s)
     connection.execute(delete(findings).where(findings.c.run.in_(select(runs.c.id).where(too_old))))
     connection.execute(delete(runs).where(too_old))
-    mine = and_(readings.c.fabric == source.fabric, readings.c.lab == source.lab)
+    mine = schema.is_of(readings, source)
     connection.execute(delete(readings).where(mine, readings.c.at_s < before_s))
     # Keep the first reading of each day that is over.
     other = schema.readings.alias()
-    is_same = and_(*(readings.c[name] == other.c[name] for name in ("fabric", "lab", "device")))
+    is_same = and_(*(readings.c[name] == other.c[name] for name in ("fabric", "lab", "site", "device")))
     is_earlier = and_(other.c.hour >= readings.c.hour - readings.c.hour % DAY_HOURS, other.c.hour < readings.c.hour)
     has_earlier = exists().where(is_same, is_earlier)
     connection.execute(delete(readings).where(mine, readings.c.at_s < now_s - DAY_S, has_earlier))
@@ -59,15 +58,15 @@ def prune(connection: Connection, source: Source, before_s: float, now_s: float)
 def _forget(connection: Connection, source: Source, before_s: float) -> None:
     """Drop counters and states that were not seen for long, and states that passed long ago."""
     counters, states = schema.counters, schema.states
-    mine = and_(counters.c.fabric == source.fabric, counters.c.lab == source.lab)
+    mine = schema.is_of(counters, source)
     connection.execute(delete(counters).where(mine, counters.c.at_s < before_s))
-    of_source = and_(states.c.fabric == source.fabric, states.c.lab == source.lab)
+    of_source = schema.is_of(states, source)
     passed_long_ago = and_(states.c.verdict == int(Verdict.PASS), states.c.since_s < before_s)
     connection.execute(delete(states).where(of_source, (states.c.seen_s < before_s) | passed_long_ago))
     notified = schema.notified
-    names = ("fabric", "lab", "check_name", "device", "place")
+    names = ("fabric", "lab", "site", "check_name", "device", "place")
     is_same = and_(*(notified.c[name] == states.c[name] for name in names))
-    connection.execute(delete(notified).where(_is_of(notified, source), ~exists().where(is_same)))
+    connection.execute(delete(notified).where(schema.is_of(notified, source), ~exists().where(is_same)))
 
 
 ALL = 1_000_000
@@ -113,7 +112,7 @@ class Store:
         """
         with writing(self._engine) as connection:
             is_right = schema.runs.c.taken_s <= time.time() + AHEAD_S
-            query = select(func.max(schema.runs.c.taken_s)).where(_is_of(schema.runs, run.source), is_right)
+            query = select(func.max(schema.runs.c.taken_s)).where(schema.is_of(schema.runs, run.source), is_right)
             before_s = connection.scalar(query) or 0.0
             newest_s = max(before_s, run.taken_s)
             now_s = min(newest_s, time.time())
@@ -133,7 +132,7 @@ class Store:
         """Return the stored runs, newest first; those from the future come last."""
         columns = [column for column in schema.runs.c if column.name != "judgement"]
         order = (schema.runs.c.taken_s.desc(), schema.runs.c.id.desc())
-        query = select(*columns).where(_is_of(schema.runs, source)).order_by(*order)
+        query = select(*columns).where(schema.is_of(schema.runs, source)).order_by(*order)
         is_ahead = schema.runs.c.taken_s > time.time() + AHEAD_S
         found: list[CheckRun] = []
         with reading(self._engine) as connection:
@@ -152,7 +151,7 @@ class Store:
     def readings(self, source: Source, device: str, before_s: float) -> Sequence[Measured]:
         """Return the measurements of a device's modules before a time, earliest first."""
         table = schema.readings
-        wanted = _is_of(table, source) & (table.c.device == device) & (table.c.at_s < before_s)
+        wanted = schema.is_of(table, source) & (table.c.device == device) & (table.c.at_s < before_s)
         with reading(self._engine) as connection:
             return [
                 row.measured_of_row(one) for one in rows(connection, select(table).where(wanted).order_by(table.c.at_s))
@@ -162,7 +161,7 @@ class Store:
         """Return the last counters of each device."""
         table = schema.counters
         with reading(self._engine) as connection:
-            found = rows(connection, select(table).where(_is_of(table, source)))
+            found = rows(connection, select(table).where(schema.is_of(table, source)))
             return {one["device"]: row.earlier_of_row(one) for one in found}
 
     def latest_states(self, source: Source) -> tuple[state.CheckState, ...]:
@@ -178,7 +177,7 @@ class Store:
             states = self._states(connection, source)
             seen_s = {one.seen_s for one in states.values() if one.verdict is not Verdict.PASS}
             latest = sorted(seen_s, reverse=True)[:MOST_JOINED]
-            query = select(table).where(_is_of(table, source), table.c.taken_s.in_(latest))
+            query = select(table).where(schema.is_of(table, source), table.c.taken_s.in_(latest))
             found = rows(connection, query.order_by(table.c.taken_s.desc(), table.c.id.desc()))
             runs = ((row.run_of_row(one), judgement_of(one["judgement"], f"run {one['name']}")) for one in found)
             return open_now(states.values(), runs)
@@ -216,12 +215,12 @@ class Store:
 
     def _states(self, connection: Connection, source: Source) -> dict[state.Key, state.CheckState]:
         table = schema.states
-        found = map(row.state_of_row, rows(connection, select(table).where(_is_of(table, source))))
+        found = map(row.state_of_row, rows(connection, select(table).where(schema.is_of(table, source))))
         return {one.key: one for one in found}
 
     def _silences(self, connection: Connection, source: Source) -> dict[str, KnownSilence]:
         table = schema.silences
-        found = rows(connection, select(table).where(_is_of(table, source)))
+        found = rows(connection, select(table).where(schema.is_of(table, source)))
         return {one["id"]: silence_of(one["data"], one["ended_s"]) for one in found}
 
     def _remember(
@@ -230,7 +229,7 @@ class Store:
         """Replace the memory of silences, and return those that ended."""
         table = schema.silences
         memory = silences(self._silences(connection, source), judged)
-        connection.execute(delete(table).where(_is_of(table, source)))
+        connection.execute(delete(table).where(schema.is_of(table, source)))
         found = [
             {**row.of_source(source), "id": name, "ended_s": one.ended_s, "data": silence_data(one)}
             for name, one in memory.known.items()
@@ -257,10 +256,6 @@ class Store:
             connection.execute(writes.on_conflict_do_update(index_elements=keys, set_=values, where=is_later), found)
         else:
             connection.execute(writes.on_conflict_do_nothing(index_elements=keys), found)
-
-
-def _is_of(table: Table, source: Source) -> ColumnElement[bool]:
-    return (table.c.fabric == source.fabric) & (table.c.lab == source.lab)
 
 
 def open_store(where: str, *, is_new_allowed: bool = True) -> Store:

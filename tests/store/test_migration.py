@@ -1,17 +1,25 @@
 """From every earlier revision to this one, with data in the tables."""
 
 from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
 
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
-from sqlalchemy import Connection, Engine, insert, inspect, text
+from sqlalchemy import Connection, Engine, MetaData, insert, text
 
 from netkit.errors import StoreError
-from netkit.judge import fail
+from netkit.facts import Sample
+from netkit.judge import Verdict, fail
+from netkit.judge.delta import Earlier
 from netkit.store import CheckRun, row, schema
 from netkit.store.database import MIGRATIONS, connectable, reading, revision_of, upgrade, url_of, writing
+from netkit.store.outbox import Memory, NotifyDecision
+from netkit.store.record import judgement_data, packed
+from netkit.store.silence import KnownSilence, silence_data
+from netkit.store.state import Key
 from netkit.store.store import open_store
 from tests.store.runs import BEGAN_S, SOURCE, judgement, lit, measured, result, run, save, snapshot
 
@@ -27,13 +35,40 @@ def engine(where: str) -> Iterator[Engine]:
     found.dispose()
 
 
+OWN = {"fabric": SOURCE.fabric, "lab": SOURCE.lab}
+AT = {"check_name": "links.up", "device": "leaf01", "place": "swp1"}
+DOWN = KnownSilence("silence", ("links.up",), ("leaf01",), "ann")
+ROWS: dict[str, dict[str, Any]] = {
+    "netkit_runs": {
+        **{name: value for name, value in row.run_row(run(), SAID).items() if name not in {"name", "site"}},
+        "judgement": judgement_data(SAID),
+    },
+    "netkit_findings": {**AT, "run": 1, "number": 0, "verdict": "fail", "text": "down"},
+    "netkit_readings": {k: v for k, v in next(row.reading_rows(SOURCE, SEEN)).items() if k != "site"},
+    "netkit_counters": {**OWN, "device": "leaf01", "at_s": 1.0, "boot": "b", "uptime_s": None, "data": packed({})},
+    "netkit_states": {**OWN, **AT, "verdict": 3, "since_s": BEGAN_S, "seen_s": BEGAN_S, "text": "down"},
+    "netkit_told": {**OWN, **AT, "data": "told"},
+    "netkit_silences": {**OWN, "id": "s1", "ended_s": None, "data": silence_data(DOWN)},
+    "netkit_outbox": {
+        **OWN,
+        **dict.fromkeys(("due_s", "claimed_until_s"), 0.0),
+        "receiver": "noc",
+        "queued_s": BEGAN_S,
+        "message": "",
+        "attempts": 0,
+        "data": packed("a"),
+    },
+}
+"""What an earlier netkit wrote into each table, without the site."""
+
+
 def filled(connection: Connection, saved: CheckRun) -> None:
-    """Put data into the tables that were there from the first revision on."""
-    known = {column["name"] for column in inspect(connection).get_columns("netkit_runs")}
-    values = {name: value for name, value in row.run_row(saved, SAID).items() if name in known}
-    connection.execute(insert(schema.runs).values(values))
-    connection.execute(insert(schema.findings), list(row.finding_rows(1, SAID)))
-    connection.execute(insert(schema.readings), list(row.reading_rows(SOURCE, SEEN)))
+    """Put a row into each table that is there, without columns that are not."""
+    found = MetaData()
+    found.reflect(connection, only=lambda name, _: name in ROWS)
+    for table in found.sorted_tables:
+        given = {**ROWS[table.name], "site": "", **({"name": saved.name} if "taken_s" in table.c else {})}
+        connection.execute(insert(table).values({name: value for name, value in given.items() if name in table.c}))
 
 
 @pytest.mark.parametrize("revision", REVISIONS)
@@ -47,8 +82,28 @@ def test_a_store_of_an_earlier_netkit_is_upgraded_with_what_is_in_it(where: str,
         assert store.runs(SOURCE) == (saved,)
         assert store.judgement(saved) == SAID
         assert store.readings(SOURCE, "leaf01", 1e12) == [measured(BEGAN_S, -1.0)]
+        assert store.runs(replace(SOURCE, site="tokyo")) == ()
+        if revision >= "0004":
+            assert store.counters(SOURCE) == {"leaf01": Earlier(Sample(1.0, {}), "b")}
+            assert [(one.key.id, one.verdict, one.text) for one in store.latest_states(SOURCE)] == [
+                ("links.up[leaf01] swp1", Verdict.FAIL, "down")
+            ]
+            assert store.silences(SOURCE) == {"s1": DOWN}
+            assert [one.receiver for one in store.outbox_of(SOURCE).waiting()] == ["noc"]
+            told: list[Memory] = []
+            outbox = store.outbox_of(SOURCE)
+            claimed = outbox.claim("noc", BEGAN_S, 60)
+            assert claimed is not None
+            assert claimed.bodies == ("a",)
+
+            def decide(memory: Memory, *_: object) -> NotifyDecision:
+                told.append(memory)
+                return NotifyDecision({}, ())
+
+            store.save(run(BEGAN_S + 30), SAID, SEEN, decide=decide)
+            assert told == [{Key("links.up", "leaf01", "swp1"): "told"}]
         later = save(store, BEGAN_S + 60, result("leaf01"))
-        assert store.runs(SOURCE) == (later, saved)
+        assert store.runs(SOURCE)[0] == later
     with reading(engine) as connection:
         assert revision_of(connection) == schema.HEAD == REVISIONS[-1]
         assert compare_metadata(MigrationContext.configure(connection, opts=OPTIONS), schema.metadata) == []

@@ -63,6 +63,25 @@ def test_runs_come_newest_first_and_those_of_a_lab_are_apart(store: Store) -> No
     assert store.runs(lab) == (of_lab,)
 
 
+def test_what_a_fabric_owns_at_one_site_is_apart_from_another(store: Store) -> None:
+    owners = (SOURCE, Source("small", site="tokyo"), Source("small", site="paris"))
+    saved = []
+    for number, owner in enumerate(owners):
+        one = replace(run(BEGAN_S + number), source=owner)
+        found = result("leaf01", fail("swp1", owner.site))
+        seen = counted("leaf01", one.taken_s, number)
+        store.save(
+            one, judgement(found), snapshot(one.taken_s, leaf01=replace(lit("leaf01", -number), samples=seen.samples))
+        )
+        saved.append(one)
+    for number, owner in enumerate(owners):
+        assert store.runs(owner) == (saved[number],)
+        assert [one.text for one in store.latest_states(owner)] == [owner.site]
+        assert [one.trouble.head.text for one in store.open_now(owner).causes] == [owner.site]
+        assert store.counters(owner)["leaf01"].sample.counters == {"rx_errors": {"swp1": number}}
+        assert store.readings(owner, "leaf01", 1e12) == [measured(BEGAN_S + number, -number)]
+
+
 def test_only_the_newest_counters_of_a_device_are_kept_and_a_device_not_seen_keeps_its_own(store: Store) -> None:
     save(store, BEGAN_S, leaf01=counted("leaf01", BEGAN_S, 5), leaf02=counted("leaf02", BEGAN_S, 7))
     save(store, BEGAN_S + 60, leaf01=counted("leaf01", BEGAN_S + 60, 9, boot="b2", uptime_s=3.0))
