@@ -45,6 +45,7 @@ STAGES = (
     "lab",
     "prove",
     "project",
+    "fleet",
     "terminal",
     "cli",
 )

@@ -101,6 +101,7 @@ SCHEMAS = {
     "fabric": "",
     "access": "netkit.access.settings:AccessSettings.model_json_schema",
     "deploy": "netkit.deploy.policy:DeployPolicy.model_json_schema",
+    "fleet": "netkit.fleet.settings:FleetSettings.model_json_schema",
     "notify": "netkit.notify.settings:NotifySettings.model_json_schema",
     "silences": "netkit.silence.entry:schema",
 }

@@ -82,5 +82,5 @@ def test_a_schema_nobody_has_is_refused() -> None:
     done = run("schema", "lab")
     assert (done.returncode, done.stderr) == (
         3,
-        "error: no schema of 'lab'; use one of fabric, access, deploy, notify, silences\n",
+        "error: no schema of 'lab'; use one of fabric, access, deploy, fleet, notify, silences\n",
     )

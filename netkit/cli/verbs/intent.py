@@ -52,7 +52,9 @@ def validate(fabric: Fabric, output: Format = "text") -> None:
 
 
 def schema(
-    name: Annotated[str, typer.Argument(help="fabric, access, deploy, notify or silences.", metavar="NAME")] = "fabric",
+    name: Annotated[
+        str, typer.Argument(help="fabric, access, deploy, fleet, notify or silences.", metavar="NAME")
+    ] = "fabric",
 ) -> None:
     """Print the JSON Schema of fabric.yaml or of another file beside it, for editors."""
     _run("intent", name, verb="print_schema")

@@ -1,0 +1,1 @@
+"""Signed jobs to workers at sites, over one broker."""

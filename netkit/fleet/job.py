@@ -1,0 +1,180 @@
+"""A job: data that the coordinator signs, and a worker of one site carries out once and in time.
+
+A worker trusts nothing in a message before its size and signature were checked. The text is canonical JSON: a text that
+differs from what the job itself is written as is refused, so that nothing is read in two ways.
+"""
+
+import json
+import secrets
+import time
+from typing import Annotated, Any, Literal, get_args
+
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from netkit.access.settings import FactSource
+from netkit.fleet import signing
+from netkit.fleet.settings import FabricPath, PublicKeys, SiteName, verifiers
+
+MOST_BYTES = 512 * 1024
+SKEW_S = 60
+"""Tolerated difference between the clocks of the coordinator and a worker."""
+LONGEST_S = 24 * 3600
+PURPOSE = "job"
+Name = Annotated[str, Field(min_length=1, max_length=100, pattern=r"^[A-Za-z0-9_.*?\[\]-]+$")]
+Hex128 = Annotated[str, Field(pattern=r"^[0-9a-f]{32}$")]
+
+
+class _Message(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
+
+
+class CheckWork(_Message):
+    """Judge the checks of single devices."""
+
+    verb: Literal["check"] = "check"
+    names: tuple[Name, ...] = Field((), max_length=200)
+    window_s: float = Field(10.0, ge=0, le=3600)
+    source: FactSource | None = None
+    is_light: bool = False
+
+
+class SnapshotWork(_Message):
+    """Read the facts of devices."""
+
+    verb: Literal["snapshot"] = "snapshot"
+    window_s: float = Field(10.0, ge=0, le=3600)
+    source: FactSource | None = None
+    is_light: bool = False
+
+
+class PlanWork(_Message):
+    """Compare what devices run with what is intended."""
+
+    verb: Literal["plan"] = "plan"
+
+
+class BackupWork(_Message):
+    """Read what devices run, without secrets."""
+
+    verb: Literal["backup"] = "backup"
+
+
+class WatchWork(_Message):
+    """Sample counters."""
+
+    verb: Literal["watch"] = "watch"
+    interval_s: float = Field(1.0, ge=0.1, le=3600)
+    length_s: float = Field(60.0, gt=0, le=LONGEST_S)
+    source: FactSource | None = None
+
+
+class DeployWork(_Message):
+    """Run a rollout that was approved by the digest of its plan."""
+
+    verb: Literal["deploy"] = "deploy"
+    plan: Hex128
+
+
+JobWork = Annotated[
+    CheckWork | SnapshotWork | PlanWork | BackupWork | WatchWork | DeployWork, Field(discriminator="verb")
+]
+VERBS: tuple[str, ...] = tuple(model.model_fields["verb"].default for model in get_args(get_args(JobWork)[0]))
+WRITING = frozenset({"deploy"})
+"""Verbs that change devices; all others only read, and may be repeated."""
+
+
+class SiteJob(_Message):
+    """JobWork on a shard: some devices or units of a fabric at a commit, at one site."""
+
+    format: Literal[1] = 1
+    nonce: Hex128
+    reply: Hex128
+    """Routing key of the answers: the run of the coordinator that waits for them."""
+    site: SiteName
+    fabric: FabricPath
+    """Its folder in the repository."""
+    commit: Annotated[str, Field(pattern=r"^[0-9a-f]{40}$")]
+    devices: tuple[Name, ...] = Field((), max_length=10_000)
+    units: tuple[Annotated[int, Field(ge=0, le=1_000_000)], ...] = Field((), max_length=1000)
+    work: JobWork
+    issued_s: int = Field(ge=0, le=2**40)
+    deadline_s: int = Field(ge=0, le=2**40)
+
+    @model_validator(mode="after")
+    def _ends(self) -> "SiteJob":
+        if not 0 < self.deadline_s - self.issued_s <= LONGEST_S:
+            raise ValueError("its deadline is not within 24 h of its issue")
+        if self.devices and self.units:
+            raise ValueError("its shard is devices or units, not both")
+        return self
+
+    @property
+    def verb(self) -> str:
+        return self.work.verb
+
+    @property
+    def is_read_only(self) -> bool:
+        return self.verb not in WRITING
+
+    @property
+    def limit(self) -> str:
+        """The shard as `--limit` takes it; empty for the whole fabric."""
+        return ",".join(self.devices or tuple(f"unit={unit}" for unit in self.units))
+
+
+def new_job(site: str, fabric: str, commit: str, work: Any, *, within_s: int, **shard: Any) -> SiteJob:
+    """Return a job for a site that ends `within_s` seconds from now; the coordinator adds where answers go."""
+    now_s = int(time.time())
+    return SiteJob(
+        nonce=secrets.token_hex(16),
+        reply="0" * 32,
+        site=site,
+        fabric=fabric,
+        commit=commit,
+        work=work,
+        issued_s=now_s,
+        deadline_s=now_s + within_s,
+        **shard,
+    )
+
+
+class MessageError(Exception):
+    """A message is refused; `job` is set if it was signed by a coordinator for this site."""
+
+    def __init__(self, reason: str, job: SiteJob | None = None) -> None:
+        super().__init__(reason)
+        self.job = job
+
+
+def canonical(value: Any) -> bytes:
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False).encode()
+
+
+def sign_job(job: SiteJob, key: Ed25519PrivateKey) -> bytes:
+    return signing.signed(canonical(job.model_dump(mode="json")), PURPOSE, key)
+
+
+def open_job(message: bytes, keys: PublicKeys, site: str, now_s: float) -> SiteJob:
+    """Return the job in a message; MessageError unless a coordinator signed it, for this site and this time."""
+    if len(message) > MOST_BYTES:
+        raise MessageError(f"it has {len(message):,} bytes; a job has at most {MOST_BYTES:,}")
+    body = signing.opened(message, PURPOSE, verifiers(keys))
+    if body is None:
+        raise MessageError("no coordinator of fleet.yaml signed it")
+    try:
+        job = SiteJob.model_validate_json(body)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        place = ".".join(map(str, first["loc"]))
+        raise MessageError(f"it is not a job that this version knows: {place}: {first['msg']}") from None
+    if canonical(job.model_dump(mode="json")) != body:
+        raise MessageError("its text is not canonical")
+    if job.site != site:
+        raise MessageError(f"it is for the site {job.site}")
+    if job.issued_s > now_s + SKEW_S:
+        ahead_s = job.issued_s - now_s
+        raise MessageError(f"it was issued {ahead_s:.0f} s in the future by this machine's clock", job)
+    if now_s >= job.deadline_s:
+        raise MessageError(f"its deadline passed {now_s - job.deadline_s:.0f} s ago by this machine's clock", job)
+    return job
