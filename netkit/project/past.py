@@ -25,7 +25,7 @@ from netkit.report.plan_view import counted
 from netkit.store import CheckRun, Source, run_of
 from netkit.store.measurement import StoredHistory
 from netkit.store.open_cause import OpenNow
-from netkit.store.record import short
+from netkit.store.record import USUAL_RETENTION, Retention, short
 from netkit.store.silence import SavedRun, healed, remembered
 from netkit.store.state import Extent
 
@@ -40,6 +40,7 @@ USUAL = "."
 LAST = "last"
 UNITS_S = {"h": 3600.0, "d": 86_400.0}
 KEPT = "90d"
+KINDS = frozenset({"runs", "findings", "readings"})
 KEEP = re.compile(r"(?P<number>[1-9]\d{0,4})(?P<unit>[hd])")
 
 
@@ -50,20 +51,36 @@ class Storing:
     where: str = ""
     """The file or URL of the store; empty: none."""
     has_since: bool = False
-    keep_s: float = 0.0
+    keep: Retention = USUAL_RETENTION
 
     @classmethod
     def of(cls, store: str, since: str, keep: str = KEPT) -> "Storing":
         """Validate the options."""
         if since not in {"", LAST}:
             raise UsageError(Problem(f"--since {since!r} is not supported", f"use --since {LAST}"))
-        found = KEEP.fullmatch(keep)
-        if found is None:
-            raise UsageError(Problem(f"--keep {keep!r} is not a duration", "use days or hours, such as 90d or 12h"))
         where = place_of(store)
         if since and not where:
             raise UsageError(Problem("--since last needs a store", f"give --store too, or set {VARIABLE}"))
-        return cls(where, bool(since), int(found["number"]) * UNITS_S[found["unit"]])
+        return cls(where, bool(since), retention_of(keep))
+
+
+def retention_of(keep: str) -> Retention:
+    """Parse `90d`, or a time for some kinds: `runs=365d,findings=30d`."""
+    if "=" not in keep:
+        return Retention.of_all(_span_s(keep, keep))
+    found = dict(part.partition("=")[::2] for part in keep.split(","))
+    if unknown := sorted(found.keys() - KINDS):
+        what = f"--keep {keep!r}: unknown kind {unknown[0]!r}"
+        raise UsageError(Problem(what, f"use {', '.join(sorted(KINDS))}, each with a time"))
+    return replace(USUAL_RETENTION, **{f"{kind}_s": _span_s(span, keep) for kind, span in found.items()})
+
+
+def _span_s(span: str, keep: str) -> float:
+    found = KEEP.fullmatch(span)
+    if found is None:
+        what = f"--keep {keep!r}: {span!r} is not a duration" if span != keep else f"--keep {keep!r} is not a duration"
+        raise UsageError(Problem(what, "use days or hours, such as 90d or 12h"))
+    return int(found["number"]) * UNITS_S[found["unit"]]
 
 
 def place_of(store: str) -> str:
@@ -161,7 +178,7 @@ class StoredPast(Past):
             run,
             judged.judgement,
             snapshot,
-            keep_s=self._storing.keep_s,
+            keep=self._storing.keep,
             decide=decide,
             extent=extent,
             silences=lambda known, states: remembered(

@@ -1,10 +1,12 @@
 """The database under the store: a SQLite file or PostgreSQL, its migrations, and its errors in plain words."""
 
 import contextlib
+import random
 import sqlite3
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, TypeVar
 
 from sqlalchemy import (
     URL,
@@ -18,24 +20,34 @@ from sqlalchemy import (
     NullPool,
     RowMapping,
     Select,
+    Table,
     create_engine,
     event,
+    insert,
     inspect,
     make_url,
     text,
 )
+from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
 
 from netkit.errors import Problem, StoreError
-from netkit.store.record import DamagedError
-from netkit.store.schema import HEAD, VERSION_TABLE
+from netkit.store.record import DamagedError, Source, batched
+from netkit.store.schema import HEAD, LOCK, VERSION_TABLE
 
+T = TypeVar("T")
 BUSY_S = 60
 """How long a writer waits for another one."""
 CONNECT_S = 10
 WRITES = "netkit_writes"
-LOCK = 0x6E65746B6974
-"""The advisory lock of writers on PostgreSQL."""
+AHEAD_S = 60.0
+"""Tolerance for times ahead of now: a run beyond it was stored under a wrong clock, and precedes nothing."""
+BATCH = 500
+"""Rows that are made and sent at a time."""
+MOST_TRIES = 8
+TRANSIENT = {"40001", "40P01", "55P03", "57P01", "57P02", "57P03", "08003", "08006", "23514"}
+"""Errors after which PostgreSQL wants a transaction again: deadlocks, a server that restarts, and a partition that was
+dropped meanwhile."""
 SCHEMES = {"postgres": "postgresql+psycopg", "postgresql": "postgresql+psycopg"}
 LONGEST_COMPLAINT = 200
 LAST_S = 253_402_300_800
@@ -110,12 +122,36 @@ def reading(engine: Engine) -> Iterator[Connection]:
 
 
 @contextlib.contextmanager
-def writing(engine: Engine) -> Iterator[Connection]:
-    """Open a connection for an exclusive, atomic transaction."""
-    with plain_errors(engine), engine.execution_options(**{WRITES: True}).begin() as connection:
-        if engine.dialect.name != "sqlite":
-            connection.execute(text(f"SELECT pg_advisory_xact_lock({LOCK})"))
+def writing(engine: Engine, source: Source | None = None) -> Iterator[Connection]:
+    """Open a connection for an atomic transaction: alone for a source, or for everything."""
+    with plain_errors(engine), _writing(engine, source) as connection:
         yield connection
+
+
+@contextlib.contextmanager
+def _writing(engine: Engine, source: Source | None) -> Iterator[Connection]:
+    with engine.execution_options(**{WRITES: True}).begin() as connection:
+        if engine.dialect.name != "sqlite":
+            shared = "" if source is None else "_shared"
+            connection.execute(text(f"SELECT pg_advisory_xact_lock{shared}({LOCK})"))
+            if source is not None:
+                connection.execute(text(f"SELECT pg_advisory_xact_lock({source.number('write')})"))
+        yield connection
+
+
+def written(engine: Engine, source: Source, work: Callable[[Connection], T]) -> T:
+    """Run a transaction of a source, and again while the server asks for that."""
+    with plain_errors(engine):
+        for attempt in range(1, MOST_TRIES):
+            try:
+                with _writing(engine, source) as connection:
+                    return work(connection)
+            except DBAPIError as error:
+                if not error.connection_invalidated and getattr(error.orig, "sqlstate", None) not in TRANSIENT:
+                    raise
+            time.sleep(random.uniform(0.0, 0.05 * 2**attempt))  # noqa: S311 (no secret)
+        with _writing(engine, source) as connection:
+            return work(connection)
 
 
 @contextlib.contextmanager
@@ -159,6 +195,33 @@ def _is_sound(value: object, column: ColumnElement[Any]) -> bool:
     if isinstance(kind, Float):
         return isinstance(value, int | float) and abs(value) < LAST_S  # which also excludes NaN
     return isinstance(value, bytes if isinstance(kind, LargeBinary) else str)
+
+
+def put(
+    connection: Connection,
+    table: Table,
+    given: Iterable[Mapping[str, Any]],
+    *,
+    wins: Literal["later", "earlier"] = "later",
+) -> None:
+    """Upsert rows in batches; on a conflict the later or the earlier one in time wins, without a time the new one."""
+    writes = sqlite.insert(table) if connection.dialect.name == "sqlite" else postgresql.insert(table)
+    keys = [column.name for column in table.c if column.primary_key]
+    new: Any = writes.excluded
+    condition = None
+    if "at_s" in table.c:
+        is_later = (new.at_s >= table.c.at_s) | (table.c.at_s > time.time() + AHEAD_S)
+        condition = is_later if wins == "later" else new.at_s < table.c.at_s
+    values = {column.name: new[column.name] for column in table.c if not column.primary_key}
+    upsert = writes.on_conflict_do_update(index_elements=keys, set_=values, where=condition)
+    for batch in batched(given, BATCH):
+        connection.execute(upsert, batch)
+
+
+def add(connection: Connection, table: Table, given: Iterable[Mapping[str, Any]]) -> None:
+    """Insert rows in batches."""
+    for batch in batched(given, BATCH):
+        connection.execute(insert(table), batch)
 
 
 def _shown(url: URL) -> str:

@@ -1,7 +1,6 @@
 """One run of checks at a time per fabric or lab in a store. Locks end with their process and are never stale."""
 
 import fcntl
-import hashlib
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -32,7 +31,7 @@ def alone(where: str, source: Source) -> Iterator[None]:
 
 @contextmanager
 def _by_file(store: Path, source: Source) -> Iterator[None]:
-    file = store.with_name(f"{store.name}.{_digest(source).hex()[:12]}.lock")
+    file = store.with_name(f"{store.name}.{source.digest('check').hex()[:12]}.lock")
     try:
         stream = os.fdopen(open_file(file, os.O_WRONLY | os.O_APPEND), "a", encoding="utf-8")
     except OSError as error:
@@ -49,7 +48,7 @@ def _by_file(store: Path, source: Source) -> Iterator[None]:
 @contextmanager
 def _on_server(url: URL, source: Source) -> Iterator[None]:
     """Hold an advisory lock of the server, which ends with the connection."""
-    number = int.from_bytes(_digest(source)[:8], "big", signed=True)
+    number = source.number("check")
     engine = connectable(url)
     try:
         with plain_errors(engine):
@@ -62,11 +61,6 @@ def _on_server(url: URL, source: Source) -> Iterator[None]:
             yield
     finally:
         engine.dispose()
-
-
-def _digest(source: Source) -> bytes:
-    site = f"\n{source.site}" if source.site else ""
-    return hashlib.sha256(f"netkit check\n{source.fabric}\n{source.lab}{site}".encode()).digest()
 
 
 def _busy(source: Source) -> BusyError:

@@ -15,7 +15,7 @@ from sqlalchemy import Connection, Engine, Integer, RowMapping, and_, delete, fu
 from sqlalchemy.sql.elements import ColumnElement
 
 from netkit.store import schema
-from netkit.store.database import reading, rows, writing
+from netkit.store.database import reading, rows, written
 from netkit.store.record import Source, packed, short, unpacked
 from netkit.store.row import of_source
 from netkit.store.silence import SilenceEnd
@@ -82,7 +82,8 @@ class Outbox:
         Notifications that were never sent go into one message, up to its size limit. With `outdated`, everything goes
         into one message, sent before or not; it returns what remains of a body once a later one exists.
         """
-        with writing(self._engine) as connection:
+
+        def claim(connection: Connection) -> ClaimedMessage | None:
             waiting = rows(connection, self._unsent(receiver))
             if not waiting or not _is_time(waiting, now_s, lease_s):
                 return None
@@ -93,22 +94,31 @@ class Outbox:
             if outdated is not None:
                 self._trim(connection, ids[:-1], outdated)
             bodies = tuple(self._body(connection, row) for row in ids)
-        return ClaimedMessage(name, ids, bodies, max(one["attempts"] for one in chosen))
+            return ClaimedMessage(name, ids, bodies, max(one["attempts"] for one in chosen))
+
+        return written(self._engine, self._source, claim)
 
     def sent(self, claimed: ClaimedMessage, now_s: float) -> None:
         """Mark a message as sent."""
-        with writing(self._engine) as connection:
-            self._change(connection, claimed.rows, sent_s=now_s, claimed_until_s=0.0, data=b"")
+        self._set(claimed, sent_s=now_s, claimed_until_s=0.0, data=b"")
 
     def failed(self, claimed: ClaimedMessage, due_s: float) -> None:
         """Release a message for a later attempt."""
-        with writing(self._engine) as connection:
-            self._change(connection, claimed.rows, claimed_until_s=0.0, due_s=due_s, attempts=claimed.attempts + 1)
+        self._set(claimed, claimed_until_s=0.0, due_s=due_s, attempts=claimed.attempts + 1)
+
+    def _set(self, claimed: ClaimedMessage, **values: object) -> None:
+        def change(connection: Connection) -> None:
+            self._change(connection, claimed.rows, **values)
+
+        written(self._engine, self._source, change)
 
     def drop(self, claimed: ClaimedMessage) -> None:
         """Delete a message that its receiver will never accept."""
-        with writing(self._engine) as connection:
+
+        def drop(connection: Connection) -> None:
             connection.execute(delete(schema.outbox).where(schema.outbox.c.id.in_(claimed.rows)))
+
+        written(self._engine, self._source, drop)
 
     def waiting(self) -> tuple[WaitingMessages, ...]:
         """Return the queue of each receiver, by name."""
@@ -131,11 +141,14 @@ class Outbox:
         table = schema.outbox
         is_hopeless = (table.c.queued_s < before_s) | table.c.receiver.not_in([short(name) for name in receivers])
         is_lost = and_(self._is_mine, table.c.sent_s.is_(None), table.c.claimed_until_s <= now_s, is_hopeless)
-        with writing(self._engine) as connection:
+
+        def drop(connection: Connection) -> dict[str, int]:
             counts = select(table.c.receiver, func.count().label("rounds")).where(is_lost).group_by(table.c.receiver)
             found = {one["receiver"]: int(one["rounds"]) for one in rows(connection, counts)}
             connection.execute(delete(table).where(is_lost | and_(self._is_mine, table.c.sent_s < before_s)))
-        return found
+            return found
+
+        return written(self._engine, self._source, drop)
 
     @property
     def _is_mine(self) -> ColumnElement[bool]:

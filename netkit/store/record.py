@@ -1,13 +1,16 @@
 """The stored form of a run of checks: plain values, compressed where there are many."""
 
+import hashlib
 import json
 import re
 import secrets
 import time
 import zlib
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, fields
 from functools import cache
-from typing import Any
+from itertools import chain, islice
+from typing import Any, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -18,7 +21,11 @@ from netkit.judge import CheckContext, Finding, Silenced, Verdict
 from netkit.judge.cause import Layers
 from netkit.judge.run import CheckResult, Judgement
 
+T = TypeVar("T")
+DAY_S = 86_400.0
 LONGEST_NAME = 255
+MOST_RESULTS = 5000
+"""The limit of results in a part of a judgement."""
 UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 """Characters that PostgreSQL does not store."""
 
@@ -61,6 +68,38 @@ class Source:
     lab: str = ""
     site: str = ""
     """Where the fabric is; empty for one machine, and for a whole fabric that is at several sites."""
+
+    def number(self, purpose: str) -> int:
+        """Return the number of an advisory lock on PostgreSQL."""
+        return int.from_bytes(self.digest(purpose)[:8], "big", signed=True)
+
+    def digest(self, purpose: str) -> bytes:
+        site = f"\n{self.site}" if self.site else ""
+        return hashlib.sha256(f"netkit {purpose}\n{self.fabric}\n{self.lab}{site}".encode()).digest()
+
+
+@dataclass(frozen=True, slots=True)
+class Retention:
+    """How long each kind is kept, counted back from the newest run of a fabric."""
+
+    runs_s: float = 90 * DAY_S
+    """Runs with their verdict and numbers; counters and states that were not seen since."""
+    findings_s: float = 90 * DAY_S
+    """What each run found."""
+    readings_s: float = 90 * DAY_S
+    """Measurements of modules, one a day."""
+
+    @classmethod
+    def of_all(cls, keep_s: float) -> "Retention":
+        """Keep every kind for the same time."""
+        return cls(*(keep_s for _ in fields(cls)))
+
+    @property
+    def longest_s(self) -> float:
+        return max(self.runs_s, self.findings_s, self.readings_s)
+
+
+USUAL_RETENTION = Retention()
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,6 +204,37 @@ def sound(value: object, kind: Any, what: str) -> Any:
 @cache
 def _adapter(kind: Any) -> TypeAdapter[Any]:
     return TypeAdapter(kind)
+
+
+def batched(found: Iterable[T], size: int) -> Iterator[list[T]]:
+    """Yield values in lists of a size."""
+    left = iter(found)
+    while batch := list(islice(left, size)):
+        yield batch
+
+
+def judgement_parts(judgement: Judgement) -> Iterator[Judgement]:
+    """Cut a judgement into parts of bounded size, of which the whole can be made again; at least one."""
+    if judgement.unreached or judgement.excused or not judgement.results:
+        yield Judgement((), judgement.unreached, judgement.excused)
+    for results in batched(judgement.results, MOST_RESULTS):
+        yield Judgement(tuple(results), ())
+
+
+def bad_of(judgement: Judgement) -> int:
+    """Count the findings worse than skipped, and the unreached devices."""
+    bad = sum(one.verdict > Verdict.SKIPPED for result in judgement.results for one in result.findings)
+    return bad + len(judgement.unreached) + len(judgement.excused)
+
+
+def joined(parts: Iterable[Judgement]) -> Judgement:
+    """Make a judgement of its parts."""
+    found = tuple(parts)
+    return Judgement(
+        tuple(chain.from_iterable(one.results for one in found)),
+        tuple(chain.from_iterable(one.unreached for one in found)),
+        tuple(chain.from_iterable(one.excused for one in found)),
+    )
 
 
 def judgement_data(judgement: Judgement) -> bytes:

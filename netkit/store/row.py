@@ -2,14 +2,14 @@
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from pydantic import FiniteFloat
 from sqlalchemy import RowMapping
 
-from netkit.facts import Sample, Snapshot
+from netkit.facts import Observation, Sample
 from netkit.facts.device import Absent
 from netkit.judge import Verdict
 from netkit.judge.check import Layer
@@ -21,8 +21,10 @@ from netkit.store.record import (
     Counts,
     DamagedError,
     Source,
+    bad_of,
     clean,
     judgement_data,
+    judgement_parts,
     packed,
     short,
     sound,
@@ -31,7 +33,8 @@ from netkit.store.record import (
 from netkit.store.state import CheckState, Key
 
 Row = dict[str, Any]
-HOUR_S = 3600
+Devices = Mapping[str, Observation]
+UNITS_S = {"hour": 3600, "day": 86_400}
 NAME = re.compile(r"[\w.-]{1,64}")
 """The name of a run, which is also the name of its report file."""
 EXIT_CODES = range(256)
@@ -50,7 +53,7 @@ def of_source(source: Source) -> Row:
     return {"fabric": source.fabric, "lab": source.lab, "site": source.site}
 
 
-def run_row(run: CheckRun, judgement: Judgement) -> Row:
+def run_row(run: CheckRun) -> Row:
     columns = ("name", "taken_s", "window_s", "devices", "exit_code", "intent", "version")
     return {
         **of_source(run.source),
@@ -58,7 +61,6 @@ def run_row(run: CheckRun, judgement: Judgement) -> Row:
         **asdict(run.counts),
         "layers": json.dumps(dict(run.layers)),
         "verdict": int(run.verdict),
-        "judgement": judgement_data(judgement),
     }
 
 
@@ -85,23 +87,36 @@ def run_of_row(row: RowMapping) -> CheckRun:
     )
 
 
-def finding_rows(run: int, judgement: Judgement) -> Iterator[Row]:
+@dataclass(frozen=True, slots=True)
+class RunKey:
+    """What rows of a run begin with."""
+
+    run: int
+    taken_s: float
+
+
+def judgement_rows(key: RunKey, judgement: Judgement, numbers: Iterator[int]) -> Iterator[Row]:
+    for part, number in zip(judgement_parts(judgement), numbers, strict=False):
+        yield {**asdict(key), "part": number, "bad": bad_of(part), "data": judgement_data(part)}
+
+
+def finding_rows(key: RunKey, judgement: Judgement, numbers: Iterator[int]) -> Iterator[Row]:
     """Yield the findings that are worse than skipped."""
-    bad = (finding for finding in judgement.findings if finding.verdict > Verdict.SKIPPED)
-    for number, finding in enumerate(bad):
+    found = (one for one in judgement.findings if one.verdict > Verdict.SKIPPED)
+    for finding, number in zip(found, numbers, strict=False):
         names = {"check_name": short(finding.check), "device": short(finding.device or FABRIC)}
         place = {"place": short(finding.place), "text": clean(finding.text)}
-        yield {"run": run, "number": number, "verdict": finding.verdict.word, **names, **place}
+        yield {**asdict(key), "number": number, "verdict": finding.verdict.word, **names, **place}
 
 
-def reading_rows(source: Source, snapshot: Snapshot) -> Iterator[Row]:
-    """Yield the measurements of each device; the first in an hour is kept."""
-    for name, one in snapshot.devices.items():
-        found = measured(snapshot.taken_s, one.facts)
+def reading_rows(source: Source, at_s: float, devices: Devices, unit: str) -> Iterator[Row]:
+    """Yield the measurements of each device; the first in an hour or a day is kept."""
+    number = {unit: int(at_s // UNITS_S[unit])}
+    for name, one in devices.items():
+        found = measured(at_s, one.facts)
         if found.values:
-            hour = {"hour": int(found.at_s // HOUR_S), "at_s": found.at_s}
             data = packed({"values": found.values, "serials": found.serials})
-            yield {**of_source(source), "device": name, **hour, "data": data}
+            yield {**of_source(source), "device": name, **number, "at_s": at_s, "data": data}
 
 
 def measured_of_row(row: RowMapping) -> Measured:
@@ -109,9 +124,9 @@ def measured_of_row(row: RowMapping) -> Measured:
     return Measured(row["at_s"], found.values, found.serials)
 
 
-def counter_rows(source: Source, snapshot: Snapshot) -> Iterator[Row]:
+def counter_rows(source: Source, devices: Devices) -> Iterator[Row]:
     """Yield the last counters of each device."""
-    for name, one in snapshot.devices.items():
+    for name, one in devices.items():
         if not one.samples:
             continue
         last, system = one.samples[-1], one.facts.system

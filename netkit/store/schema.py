@@ -1,13 +1,13 @@
 """The tables in their newest revision. A change here needs a new file in `migrations/versions/`.
 
-A judgement is stored whole, to be shown again; its findings are stored as rows, too, for the user's own queries.
+A judgement is stored whole, in parts, to be shown again; its findings are stored as rows, too, for the user's own
+queries. On PostgreSQL, tables that grow with time are partitioned by it (`partition.py`), and their keys end with it.
 """
 
 from sqlalchemy import (
     Column,
     ColumnElement,
     Float,
-    ForeignKey,
     Index,
     Integer,
     LargeBinary,
@@ -15,23 +15,22 @@ from sqlalchemy import (
     String,
     Table,
     Text,
+    UniqueConstraint,
     and_,
 )
 
 from netkit.store.record import Source
 
-HEAD = "0005"
+HEAD = "0006"
 """The revision of this version of netkit."""
 VERSION_TABLE = "netkit_version"
+LOCK = 0x6E65746B6974
+"""The advisory lock on PostgreSQL that writers share, and that whoever changes tables has alone."""
 metadata = MetaData()
 
 
 def _of_source(*, is_key: bool) -> tuple[Column[str], ...]:
-    return (
-        Column("fabric", String(255), nullable=False, primary_key=is_key),
-        Column("lab", String(255), nullable=False, primary_key=is_key),
-        Column("site", String(255), nullable=False, primary_key=is_key),
-    )
+    return tuple(Column(name, String(255), nullable=False, primary_key=is_key) for name in ("fabric", "lab", "site"))
 
 
 def is_of(table: Table, source: Source) -> ColumnElement[bool]:
@@ -39,11 +38,31 @@ def is_of(table: Table, source: Source) -> ColumnElement[bool]:
     return and_(table.c.fabric == source.fabric, table.c.lab == source.lab, table.c.site == source.site)
 
 
+sources = Table(
+    "netkit_sources",
+    metadata,
+    *_of_source(is_key=True),
+    Column("saved_s", Float(53), nullable=False),
+    Column("held_until_s", Float(53), nullable=False),
+    Column("runs_from_s", Float(53), nullable=False),
+    Column("findings_from_s", Float(53), nullable=False),
+    Column("readings_from_s", Float(53), nullable=False),
+    Column("hourly_from_s", Float(53), nullable=False),
+)
+"""What each source keeps: rows before these times are expired, even where they are still stored."""
+KEPT = {
+    "netkit_runs": "runs_from_s",
+    "netkit_judgements": "findings_from_s",
+    "netkit_findings": "findings_from_s",
+    "netkit_readings": "readings_from_s",
+    "netkit_readings_hourly": "hourly_from_s",
+}
+"""Table that grows → the column that says from when on its rows are kept."""
 runs = Table(
     "netkit_runs",
     metadata,
     Column("id", Integer, primary_key=True),
-    Column("name", String(64), nullable=False, unique=True),
+    Column("name", String(64), nullable=False),
     *_of_source(is_key=False),
     Column("taken_s", Float(53), nullable=False),
     Column("window_s", Float(53), nullable=False),
@@ -53,19 +72,29 @@ runs = Table(
     Column("exit_code", Integer, nullable=False),
     *(
         Column(name, Integer, nullable=False)
-        for name in ("examined", "skipped", "absent", "unreached", "warnings", "failures", "errors")
+        for name in ("examined", "skipped", "absent", "unreached", "warnings", "failures", "errors", "silenced")
     ),
-    Column("silenced", Integer, nullable=False, server_default="0"),
     Column("intent", String(64), nullable=False),
     Column("version", String(64), nullable=False),
-    Column("judgement", LargeBinary, nullable=False),
     Index("netkit_runs_by_time", "fabric", "lab", "site", "taken_s"),
+    UniqueConstraint("name", "taken_s", name="netkit_runs_by_name"),
 )
+judgements = Table(
+    "netkit_judgements",
+    metadata,
+    Column("run", Integer, primary_key=True),
+    Column("part", Integer, primary_key=True),
+    Column("taken_s", Float(53), nullable=False),
+    Column("bad", Integer, nullable=False),
+    Column("data", LargeBinary, nullable=False),
+)
+"""`bad` is the number of findings worse than skipped, and of unreached devices, in a part."""
 findings = Table(
     "netkit_findings",
     metadata,
-    Column("run", Integer, ForeignKey("netkit_runs.id", ondelete="CASCADE"), primary_key=True),
+    Column("run", Integer, primary_key=True),
     Column("number", Integer, primary_key=True),
+    Column("taken_s", Float(53), nullable=False),
     Column("check_name", String(255), nullable=False),
     Column("device", String(255), nullable=False),
     Column("place", String(255), nullable=False),
@@ -77,10 +106,21 @@ readings = Table(
     metadata,
     *_of_source(is_key=True),
     Column("device", String(255), primary_key=True),
+    Column("day", Integer, primary_key=True),
+    Column("at_s", Float(53), nullable=False),
+    Column("data", LargeBinary, nullable=False),
+)
+"""The first of each day."""
+hourly = Table(
+    "netkit_readings_hourly",
+    metadata,
+    *_of_source(is_key=True),
+    Column("device", String(255), primary_key=True),
     Column("hour", Integer, primary_key=True),
     Column("at_s", Float(53), nullable=False),
     Column("data", LargeBinary, nullable=False),
 )
+"""The first of each hour of the last day."""
 counters = Table(
     "netkit_counters",
     metadata,

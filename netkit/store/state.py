@@ -59,14 +59,42 @@ def after(before: States, judgement: Judgement, names: Iterable[str], taken_s: f
 
     A place passes again only if it was judged and nothing was found there.
     """
-    missed = {reached_key(name): (Verdict.FAIL, why) for name, why in judgement.unreached}
-    found = {**_bad(judgement), **missed}
-    reached = _reached(names, judgement)
-    judged = {(one.check, one.device): _Judged.of(one) for one in judgement.results}
-    for key in before:
-        if key not in found and (verdict := _verdict(key, judged, reached)) is not None:
-            found[key] = (verdict, "")
-    return {key: _next(before.get(key), key, verdict, text, taken_s) for key, (verdict, text) in found.items()}
+    next_states = NextStates(before)
+    next_states.add(judgement, names)
+    return next_states.at(taken_s)
+
+
+class NextStates:
+    """The states after a run that is judged in parts: of each, only what matters for a state is kept."""
+
+    def __init__(self, before: States) -> None:
+        self.before = before
+        self._bad: dict[Key, tuple[Verdict, str]] = {}
+        self._missed: dict[Key, tuple[Verdict, str]] = {}
+        self._names: set[str] = set()
+        self._unreached: set[str] = set()
+        self._wanted = {(key.check, device) for key in before for device in (key.device, FABRIC)}
+        self._judged: dict[tuple[str, str], _Judged] = {}
+
+    def add(self, judgement: Judgement, names: Iterable[str]) -> None:
+        """Add a part of the judgement, and the devices it is about."""
+        for key, (verdict, text) in _bad(judgement).items():
+            if key not in self._bad or verdict > self._bad[key][0]:
+                self._bad[key] = (verdict, text)
+        self._missed |= {reached_key(name): (Verdict.FAIL, why) for name, why in judgement.unreached}
+        self._names.update(names)
+        self._unreached.update(name for name, _ in judgement.unreached)
+        for one in judgement.results:
+            if (one.check, one.device) in self._wanted:
+                self._judged[one.check, one.device] = _Judged.of(one)
+
+    def at(self, taken_s: float) -> States:
+        """Return the states that the run adds or changes."""
+        found, reached = {**self._bad, **self._missed}, frozenset(self._names - self._unreached)
+        for key in self.before:
+            if key not in found and (verdict := _verdict(key, self._judged, reached)) is not None:
+                found[key] = (verdict, "")
+        return {key: _next(self.before.get(key), key, verdict, text, taken_s) for key, (verdict, text) in found.items()}
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,12 +3,13 @@
 import contextlib
 import os
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import count
 from types import TracebackType
 from typing import Any, Self
 
-from sqlalchemy import Connection, Engine, Table, and_, delete, exists, func, insert, select
-from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy import ColumnElement, Connection, Engine, Select, and_, delete, func, insert, select
 
 from netkit.errors import Problem, StoreError
 from netkit.facts import Snapshot
@@ -16,67 +17,42 @@ from netkit.judge import Verdict
 from netkit.judge.delta import Earlier
 from netkit.judge.run import Judgement
 from netkit.private import keep_private, open_file
-from netkit.store import outbox, row, schema, state
+from netkit.store import outbox, partition, row, schema, state
 from netkit.store.database import (
+    AHEAD_S,
+    add,
     connectable,
     file_of,
     plain_errors,
+    put,
     reading,
     revision_of,
     rows,
     upgrade,
     url_of,
     writing,
+    written,
 )
 from netkit.store.measurement import Measured
 from netkit.store.open_cause import OpenNow, open_now
-from netkit.store.record import CheckRun, Source, judgement_of
+from netkit.store.record import USUAL_RETENTION, CheckRun, Retention, Source, joined, judgement_of
+from netkit.store.retention import expire, kept_from
 from netkit.store.silence import KnownSilence, SavedRun, SilenceEnd, SilenceMemory, silence_data, silence_of
-
-DAY_S = 86_400
-DAY_HOURS = 24
-KEEP_S = 90.0 * DAY_S
-
-
-def prune(connection: Connection, source: Source, before_s: float, now_s: float) -> None:
-    """Drop what is older than a time; of measurements older than a day, keep one per day."""
-    runs, findings, readings = schema.runs, schema.findings, schema.readings
-    too_old = schema.is_of(runs, source) & (runs.c.taken_s < before_s)
-    connection.execute(delete(findings).where(findings.c.run.in_(select(runs.c.id).where(too_old))))
-    connection.execute(delete(runs).where(too_old))
-    mine = schema.is_of(readings, source)
-    connection.execute(delete(readings).where(mine, readings.c.at_s < before_s))
-    # Keep the first reading of each day that is over.
-    other = schema.readings.alias()
-    is_same = and_(*(readings.c[name] == other.c[name] for name in ("fabric", "lab", "site", "device")))
-    is_earlier = and_(other.c.hour >= readings.c.hour - readings.c.hour % DAY_HOURS, other.c.hour < readings.c.hour)
-    has_earlier = exists().where(is_same, is_earlier)
-    connection.execute(delete(readings).where(mine, readings.c.at_s < now_s - DAY_S, has_earlier))
-    _forget(connection, source, before_s)
-
-
-def _forget(connection: Connection, source: Source, before_s: float) -> None:
-    """Drop counters and states that were not seen for long, and states that passed long ago."""
-    counters, states = schema.counters, schema.states
-    mine = schema.is_of(counters, source)
-    connection.execute(delete(counters).where(mine, counters.c.at_s < before_s))
-    of_source = schema.is_of(states, source)
-    passed_long_ago = and_(states.c.verdict == int(Verdict.PASS), states.c.since_s < before_s)
-    connection.execute(delete(states).where(of_source, (states.c.seen_s < before_s) | passed_long_ago))
-    notified = schema.notified
-    names = ("fabric", "lab", "site", "check_name", "device", "place")
-    is_same = and_(*(notified.c[name] == states.c[name] for name in names))
-    connection.execute(delete(notified).where(schema.is_of(notified, source), ~exists().where(is_same)))
-
 
 ALL = 1_000_000
 MOST_JOINED = 20
 """Judgements are large: states last seen before this many runs are shown without a remedy."""
-AHEAD_S = 60.0
-"""Tolerance for times ahead of now: a run beyond it was stored under a wrong clock, and precedes nothing."""
-
+LAST_NUMBER = 2**31 - 1
 Remember = Callable[[Mapping[str, KnownSilence], state.States], SilenceMemory]
 """Updates the memory of silences within the transaction of a run, from that before and the states it judged."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunPart:
+    """A part of a run: some results, and the devices that were observed for them."""
+
+    judgement: Judgement
+    devices: row.Devices
 
 
 class Store:
@@ -100,7 +76,7 @@ class Store:
         judgement: Judgement,
         snapshot: Snapshot,
         *,
-        keep_s: float = KEEP_S,
+        keep: Retention = USUAL_RETENTION,
         decide: outbox.Decide | None = None,
         extent: state.Extent | None = None,
         silences: Remember | None = None,
@@ -110,52 +86,104 @@ class Store:
         A run older than the newest one is saved, but changes neither states nor counters, and queues nothing. A run
         from the future is not the newest, and expires nothing.
         """
-        with writing(self._engine) as connection:
-            is_right = schema.runs.c.taken_s <= time.time() + AHEAD_S
-            query = select(func.max(schema.runs.c.taken_s)).where(schema.is_of(schema.runs, run.source), is_right)
-            before_s = connection.scalar(query) or 0.0
-            newest_s = max(before_s, run.taken_s)
-            now_s = min(newest_s, time.time())
-            prune(connection, run.source, now_s - keep_s, now_s)
-            self._add(connection, run, judgement)
-            self._put(connection, schema.readings, row.reading_rows(run.source, snapshot), has_precedence=False)
-            self._put(connection, schema.counters, row.counter_rows(run.source, snapshot))
+        parts = [RunPart(judgement, snapshot.devices)]
+        return self.save_parts(run, parts, keep=keep, decide=decide, extent=extent, silences=silences)
+
+    def save_parts(
+        self,
+        run: CheckRun,
+        parts: Collection[RunPart],
+        *,
+        keep: Retention = USUAL_RETENTION,
+        decide: outbox.Decide | None = None,
+        extent: state.Extent | None = None,
+        silences: Remember | None = None,
+    ) -> SavedRun:
+        """Save a run as `save` does, from parts of which only one is in memory at a time.
+
+        If the server breaks off the transaction, the parts are read again. A run that is stored already is left alone.
+        """
+
+        def save(connection: Connection) -> SavedRun:
+            if _row_of(connection, run, schema.runs.c.id) is not None:
+                return SavedRun()  # the server stored it, and its answer was lost
+            newest_s = max(self._newest_s(connection, run.source), run.taken_s)
+            expire(connection, run.source, keep, min(newest_s, time.time()))
+            states = state.NextStates(self._states(connection, run.source))
+            self._add(connection, run, parts, states)
             if newest_s > run.taken_s:
                 return SavedRun()
-            judged, changed = self._stand(connection, run, judgement, snapshot, extent)
+            judged, changed = self._stand(connection, run, states, extent)
             ends = self._remember(connection, run.source, judged, silences) if silences is not None else ()
             if decide is not None:
                 outbox.queue(connection, run.source, judged, decide, ends)
             return SavedRun(changed, ends)
 
-    def runs(self, source: Source, most: int = ALL) -> tuple[CheckRun, ...]:
-        """Return the stored runs, newest first; those from the future come last."""
-        columns = [column for column in schema.runs.c if column.name != "judgement"]
-        order = (schema.runs.c.taken_s.desc(), schema.runs.c.id.desc())
-        query = select(*columns).where(schema.is_of(schema.runs, source)).order_by(*order)
-        is_ahead = schema.runs.c.taken_s > time.time() + AHEAD_S
+        is_partitioned = self._engine.dialect.name != "sqlite"
+        if is_partitioned:
+            with plain_errors(self._engine):
+                partition.make(self._engine, run.taken_s)
+        saved = written(self._engine, run.source, save)
+        if is_partitioned:
+            with plain_errors(self._engine):
+                partition.drop(self._engine)
+        return saved
+
+    def sources(self) -> tuple[Source, ...]:
+        """Return the fabrics of which runs were stored, by name."""
+        columns = (schema.sources.c.fabric, schema.sources.c.lab, schema.sources.c.site)
+        with reading(self._engine) as connection:
+            return tuple(Source(*one.values()) for one in rows(connection, select(*columns).order_by(*columns)))
+
+    def runs(self, source: Source, most: int = ALL, *, after: CheckRun | None = None) -> tuple[CheckRun, ...]:
+        """Return stored runs, newest first, those from the future last; with `after`, those that follow it."""
+        taken_s, ahead_s = schema.runs.c.taken_s, time.time() + AHEAD_S
         found: list[CheckRun] = []
         with reading(self._engine) as connection:
-            for which in (~is_ahead, is_ahead):  # two queries, since one could not use the index
-                found += map(row.run_of_row, rows(connection, query.where(which).limit(most - len(found))))
+            query = self._runs(connection, source)
+            # Two queries, since one could not use the index.
+            queries = [query.where(taken_s <= ahead_s), query.where(taken_s > ahead_s)]
+            if after is not None:
+                queries = queries[after.taken_s > ahead_s :]
+                queries[0] = queries[0].where(_follows(connection, after))
+            for one in queries:
+                found += map(row.run_of_row, rows(connection, one.limit(most - len(found))))
         return tuple(found)
 
-    def judgement(self, run: CheckRun) -> Judgement:
-        query = select(schema.runs.c.judgement).where(schema.runs.c.name == run.name)
+    def run(self, source: Source, name: str) -> CheckRun | None:
+        """Return a stored run by its name."""
+        table = schema.runs
         with reading(self._engine) as connection:
-            found = rows(connection, query)
-            if found:
-                return judgement_of(found[0]["judgement"], f"run {run.name}")
-        raise StoreError(Problem(f"the run {run.name} is no longer stored", "netkit history --checks lists them"))
+            query = self._runs(connection, source).where(table.c.name == name)
+            return next(map(row.run_of_row, rows(connection, query)), None)
+
+    def number_of_runs(self, source: Source) -> int:
+        with reading(self._engine) as connection:
+            is_kept = self._is_kept(connection, source)
+            return connection.scalar(select(func.count()).select_from(schema.runs).where(is_kept)) or 0
+
+    def judgement(self, run: CheckRun) -> Judgement:
+        with reading(self._engine) as connection:
+            key = _row_of(connection, run, schema.runs.c.id)
+            kept = kept_from(connection, run.source)
+            if key is not None and run.taken_s >= kept.findings_s and (found := _judgement(connection, run, key)):
+                return found
+        raise StoreError(
+            Problem(f"what the run {run.name} found is no longer stored", "netkit history --checks lists the runs")
+        )
 
     def readings(self, source: Source, device: str, before_s: float) -> Sequence[Measured]:
         """Return the measurements of a device's modules before a time, earliest first."""
-        table = schema.readings
-        wanted = schema.is_of(table, source) & (table.c.device == device) & (table.c.at_s < before_s)
+        found: dict[float, Measured] = {}
         with reading(self._engine) as connection:
-            return [
-                row.measured_of_row(one) for one in rows(connection, select(table).where(wanted).order_by(table.c.at_s))
-            ]
+            kept = kept_from(connection, source)
+            hourly_s = max(kept.hourly_s, kept.readings_s)
+            for table, unit, from_s in ((schema.readings, "day", kept.readings_s), (schema.hourly, "hour", hourly_s)):
+                first, last = (max(min(int(at_s // row.UNITS_S[unit]), LAST_NUMBER), 0) for at_s in (from_s, before_s))
+                is_then = and_(table.c[unit].between(first, last), table.c.at_s >= from_s, table.c.at_s < before_s)
+                query = select(table).where(schema.is_of(table, source), table.c.device == device, is_then)
+                found |= {one["at_s"]: row.measured_of_row(one) for one in rows(connection, query)}
+        return [found[at_s] for at_s in sorted(found)]
 
     def counters(self, source: Source) -> Mapping[str, Earlier]:
         """Return the last counters of each device."""
@@ -177,9 +205,14 @@ class Store:
             states = self._states(connection, source)
             seen_s = {one.seen_s for one in states.values() if one.verdict is not Verdict.PASS}
             latest = sorted(seen_s, reverse=True)[:MOST_JOINED]
-            query = select(table).where(schema.is_of(table, source), table.c.taken_s.in_(latest))
-            found = rows(connection, query.order_by(table.c.taken_s.desc(), table.c.id.desc()))
-            runs = ((row.run_of_row(one), judgement_of(one["judgement"], f"run {one['name']}")) for one in found)
+            query = self._runs(connection, source).where(table.c.taken_s.in_(latest))
+            found = [(one["id"], row.run_of_row(one)) for one in rows(connection, query)]
+            kept = kept_from(connection, source)
+            runs = (
+                (run, _judgement(connection, run, key, is_bad_only=True) or Judgement((), ()))
+                for key, run in found
+                if run.taken_s >= kept.findings_s
+            )
             return open_now(states.values(), runs)
 
     def silences(self, source: Source) -> Mapping[str, KnownSilence]:
@@ -191,27 +224,45 @@ class Store:
         """Return the queued notifications of a fabric, or of a lab of it."""
         return outbox.Outbox(self._engine, source)
 
-    def _add(self, connection: Connection, run: CheckRun, judgement: Judgement) -> None:
-        added = connection.execute(insert(schema.runs).returning(schema.runs.c.id), row.run_row(run, judgement))
-        found = list(row.finding_rows(added.scalar_one(), judgement))
-        if found:
-            connection.execute(insert(schema.findings), found)
+    def _add(self, connection: Connection, run: CheckRun, parts: Collection[RunPart], states: state.NextStates) -> None:
+        """Add the rows of a run, part by part."""
+        added = connection.execute(insert(schema.runs).returning(schema.runs.c.id), row.run_row(run))
+        key = row.RunKey(added.scalar_one(), run.taken_s)
+        numbers, findings = count(), count()
+        for part in parts:
+            add(connection, schema.judgements, row.judgement_rows(key, part.judgement, numbers))
+            add(connection, schema.findings, row.finding_rows(key, part.judgement, findings))
+            for table, unit in ((schema.readings, "day"), (schema.hourly, "hour")):
+                given = row.reading_rows(run.source, run.taken_s, part.devices, unit)
+                put(connection, table, given, wins="earlier")
+            put(connection, schema.counters, row.counter_rows(run.source, part.devices))
+            states.add(part.judgement, part.devices)
 
     def _stand(
-        self,
-        connection: Connection,
-        run: CheckRun,
-        judgement: Judgement,
-        snapshot: Snapshot,
-        extent: state.Extent | None,
+        self, connection: Connection, run: CheckRun, states: state.NextStates, extent: state.Extent | None
     ) -> tuple[state.States, tuple[state.CheckState, ...]]:
         """Save the states; return them, and those that changed."""
-        before = self._states(connection, run.source)
+        before = states.before
         gone = state.over(before, extent, run.taken_s) if extent is not None else {}
-        after = {**gone, **state.after(before, judgement, snapshot.devices, run.taken_s)}
-        self._put(connection, schema.states, (row.state_row(run.source, one) for one in after.values()))
+        after = {**gone, **states.at(run.taken_s)}
+        put(connection, schema.states, (row.state_row(run.source, one) for one in after.values()))
         changed = (key for key, one in after.items() if key not in before or before[key].verdict is not one.verdict)
         return after, tuple(after[key] for key in sorted(changed))
+
+    def _newest_s(self, connection: Connection, source: Source) -> float:
+        """Return when the newest run was taken that is not from the future."""
+        taken_s = schema.runs.c.taken_s
+        query = select(taken_s).where(self._is_kept(connection, source), taken_s <= time.time() + AHEAD_S)
+        return connection.scalar(query.order_by(taken_s.desc()).limit(1)) or 0.0
+
+    def _runs(self, connection: Connection, source: Source) -> Select[Any]:
+        """Return the query for the runs of a source, newest first."""
+        order = (schema.runs.c.taken_s.desc(), schema.runs.c.id.desc())
+        return select(schema.runs).where(self._is_kept(connection, source)).order_by(*order)
+
+    def _is_kept(self, connection: Connection, source: Source) -> ColumnElement[bool]:
+        from_s = kept_from(connection, source).runs_s
+        return schema.is_of(schema.runs, source) & (schema.runs.c.taken_s >= from_s)
 
     def _states(self, connection: Connection, source: Source) -> dict[state.Key, state.CheckState]:
         table = schema.states
@@ -230,32 +281,38 @@ class Store:
         table = schema.silences
         memory = silences(self._silences(connection, source), judged)
         connection.execute(delete(table).where(schema.is_of(table, source)))
-        found = [
-            {**row.of_source(source), "id": name, "ended_s": one.ended_s, "data": silence_data(one)}
+        owner = row.of_source(source)
+        found = (
+            {**owner, "id": name, "ended_s": one.ended_s, "data": silence_data(one)}
             for name, one in memory.known.items()
-        ]
-        if found:
-            connection.execute(insert(table), found)
+        )
+        add(connection, table, found)
         return memory.ends
 
-    def _put(
-        self, connection: Connection, table: Table, given: Iterable[row.Row], *, has_precedence: bool = True
-    ) -> None:
-        """Upsert rows; on a conflict the later one in time wins, or without precedence the existing one."""
-        found = list(given)
-        if not found:
-            return
-        writes = sqlite.insert(table) if connection.dialect.name == "sqlite" else postgresql.insert(table)
-        keys = [column.name for column in table.c if column.primary_key]
-        new: Any = writes.excluded
-        if has_precedence:
-            is_later = (
-                (new.at_s >= table.c.at_s) | (table.c.at_s > time.time() + AHEAD_S) if "at_s" in table.c else None
-            )
-            values = {column.name: new[column.name] for column in table.c if not column.primary_key}
-            connection.execute(writes.on_conflict_do_update(index_elements=keys, set_=values, where=is_later), found)
-        else:
-            connection.execute(writes.on_conflict_do_nothing(index_elements=keys), found)
+
+def _row_of(connection: Connection, run: CheckRun, column: ColumnElement[Any]) -> Any:
+    """Return a column of a stored run; None if it is not stored."""
+    table = schema.runs
+    is_it = and_(table.c.name == run.name, table.c.taken_s == run.taken_s, schema.is_of(table, run.source))
+    return connection.scalar(select(column).where(is_it))
+
+
+def _follows(connection: Connection, run: CheckRun) -> ColumnElement[bool]:
+    """Select the runs after one, in the order of `Store.runs`; of those taken at the same time by their number."""
+    table = schema.runs
+    number = _row_of(connection, run, table.c.id) or 0
+    return (table.c.taken_s <= run.taken_s) & ((table.c.taken_s < run.taken_s) | (table.c.id < number))
+
+
+def _judgement(connection: Connection, run: CheckRun, key: int, *, is_bad_only: bool = False) -> Judgement | None:
+    """Join the parts of a judgement, or of those with bad findings the results that have some."""
+    table = schema.judgements
+    query = select(table.c.data).where(table.c.run == key, table.c.taken_s == run.taken_s).order_by(table.c.part)
+    found = rows(connection, query.where(table.c.bad > 0) if is_bad_only else query)
+    parts = (judgement_of(one["data"], f"run {run.name}") for one in found)
+    if is_bad_only:
+        parts = (replace(one, results=tuple(each for each in one.results if each.findings)) for one in parts)
+    return joined(parts) if found else None
 
 
 def open_store(where: str, *, is_new_allowed: bool = True) -> Store:

@@ -59,7 +59,8 @@ def check_whole(where: str, source: str, log: Path) -> None:
         states = store.latest_states(Source(source))
         assert {state.text for state in states} == {newest}
         assert {finding.text for finding in store.judgement(found[0]).findings} == {newest}
-    rows = select(func.count()).select_from(schema.findings.join(schema.runs)).where(schema.runs.c.fabric == source)
+    joined = schema.findings.join(schema.runs, schema.findings.c.run == schema.runs.c.id)
+    rows = select(func.count()).select_from(joined).where(schema.runs.c.fabric == source)
     engine = connectable(url_of(where))
     with reading(engine) as connection:
         assert connection.scalar(rows) == PORTS * len(names)

@@ -1,14 +1,18 @@
 """From every earlier revision to this one, with data in the tables."""
 
+import re
+import subprocess
+import sys
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
-from sqlalchemy import Connection, Engine, MetaData, insert, text
+from sqlalchemy import Connection, Engine, MetaData, insert, inspect, text
 
 from netkit.errors import StoreError
 from netkit.facts import Sample
@@ -21,7 +25,10 @@ from netkit.store.record import judgement_data, packed
 from netkit.store.silence import KnownSilence, silence_data
 from netkit.store.state import Key
 from netkit.store.store import open_store
-from tests.store.runs import BEGAN_S, SOURCE, judgement, lit, measured, result, run, save, snapshot
+from tests.command import ROOT, environment
+from tests.lab.running import until
+from tests.store.postgres import Server
+from tests.store.runs import BEGAN_S, DAY_S, SOURCE, judgement, lit, measured, result, run, save, snapshot
 
 REVISIONS = [one.revision for one in reversed(list(ScriptDirectory(str(MIGRATIONS)).walk_revisions()))]
 SAID = judgement(result("leaf01", fail("swp1", "down")))
@@ -40,11 +47,19 @@ AT = {"check_name": "links.up", "device": "leaf01", "place": "swp1"}
 DOWN = KnownSilence("silence", ("links.up",), ("leaf01",), "ann")
 ROWS: dict[str, dict[str, Any]] = {
     "netkit_runs": {
-        **{name: value for name, value in row.run_row(run(), SAID).items() if name not in {"name", "site"}},
+        **{name: value for name, value in row.run_row(run()).items() if name not in {"name", "site"}},
         "judgement": judgement_data(SAID),
     },
-    "netkit_findings": {**AT, "run": 1, "number": 0, "verdict": "fail", "text": "down"},
-    "netkit_readings": {k: v for k, v in next(row.reading_rows(SOURCE, SEEN)).items() if k != "site"},
+    "netkit_findings": {**AT, "run": 1, "number": 0, "taken_s": BEGAN_S, "verdict": "fail", "text": "down"},
+    "netkit_readings": {
+        **OWN,
+        "device": "leaf01",
+        "hour": int(BEGAN_S // 3600),
+        "day": int(BEGAN_S // 86_400),
+        "at_s": BEGAN_S,
+        "data": packed({"values": {"swp1/1": {"rx_dbm": -1.0}}, "serials": {"swp1": "S1"}}),
+    },
+    "netkit_judgements": {"run": 1, "part": 0, "taken_s": BEGAN_S, "bad": 1, "data": judgement_data(SAID)},
     "netkit_counters": {**OWN, "device": "leaf01", "at_s": 1.0, "boot": "b", "uptime_s": None, "data": packed({})},
     "netkit_states": {**OWN, **AT, "verdict": 3, "since_s": BEGAN_S, "seen_s": BEGAN_S, "text": "down"},
     "netkit_told": {**OWN, **AT, "data": "told"},
@@ -67,11 +82,11 @@ def filled(connection: Connection, saved: CheckRun) -> None:
     found = MetaData()
     found.reflect(connection, only=lambda name, _: name in ROWS)
     for table in found.sorted_tables:
-        given = {**ROWS[table.name], "site": "", **({"name": saved.name} if "taken_s" in table.c else {})}
+        given = {**ROWS[table.name], "site": "", **({"name": saved.name} if "name" in table.c else {})}
         connection.execute(insert(table).values({name: value for name, value in given.items() if name in table.c}))
 
 
-@pytest.mark.parametrize("revision", REVISIONS)
+@pytest.mark.parametrize("revision", REVISIONS[:-1])
 def test_a_store_of_an_earlier_netkit_is_upgraded_with_what_is_in_it(where: str, engine: Engine, revision: str) -> None:
     saved = run()
     with writing(engine) as connection:
@@ -111,7 +126,7 @@ def test_a_store_of_an_earlier_netkit_is_upgraded_with_what_is_in_it(where: str,
 
 OPTIONS = {
     "version_table": schema.VERSION_TABLE,
-    "include_name": lambda name, kind, _: kind != "table" or str(name).startswith("netkit_"),
+    "include_name": lambda name, kind, _: kind != "table" or re.fullmatch(r"netkit_[a-z_]+", str(name)),
 }
 
 
@@ -147,6 +162,56 @@ def test_an_upgrade_that_breaks_off_leaves_the_store_as_it_was(where: str, engin
         connection.execute(text("DROP TABLE netkit_states"))
     with open_store(where) as store:
         assert len(store.runs(SOURCE)) == 1
+
+
+UPGRADES = "import sys; from netkit.store.store import open_store; open_store(sys.argv[1])"
+MANY = 2000
+
+
+def test_an_upgrade_that_is_killed_leaves_everything_and_the_next_one_completes_it(server: Server) -> None:
+    where = server.database()
+    engine = connectable(url_of(where))
+    with writing(engine) as connection:
+        upgrade(connection, "0005")
+        filled(connection, run())
+        names = ", ".join(column["name"] for column in inspect(connection).get_columns("netkit_runs"))
+        copies = (
+            names.replace("id,", "n + 1,")
+            .replace(" name,", " name || n,")
+            .replace("taken_s", f"taken_s + n * {DAY_S / 8}")
+        )
+        many = f"SELECT {copies} FROM netkit_runs, generate_series(1, {MANY}) n"  # noqa: S608 (of columns)
+        connection.execute(text(f"INSERT INTO netkit_runs ({names}) {many}"))
+        before = connection.execute(text("SELECT name, taken_s, judgement FROM netkit_runs ORDER BY id")).all()
+    for blocked in ("netkit_runs", "netkit_readings", "netkit_version"):
+        with engine.begin() as holding:  # an upgrade gets as far as this table; the last is written when all is copied
+            holding.execute(text(f"LOCK TABLE {blocked} IN SHARE MODE"))
+            process = subprocess.Popen([sys.executable, "-c", UPGRADES, where], cwd=ROOT, env=environment())
+            until(partial(_is_waiting, engine), f"the upgrade waits for {blocked}")
+            process.kill()
+            process.wait(60)
+            if blocked == "netkit_readings":
+                holding.execute(text("SELECT pg_terminate_backend(pid) FROM pg_locks WHERE NOT granted"))
+        with writing(engine) as connection:
+            assert revision_of(connection) == "0005"
+            found = connection.execute(text("SELECT name, taken_s, judgement FROM netkit_runs ORDER BY id")).all()
+            assert found == before
+    with open_store(where) as store:
+        assert [(one.name, one.taken_s) for one in reversed(store.runs(SOURCE))] == [
+            (name, at) for name, at, _ in before
+        ]
+        assert [store.judgement(one) for one in store.runs(SOURCE)[:3]] == [SAID] * 3
+        with reading(engine) as connection:
+            parts = connection.execute(text("SELECT count(*) FROM netkit_judgements")).scalar()
+            assert (revision_of(connection), parts) == (schema.HEAD, MANY + 1)
+        later = save(store, BEGAN_S + 300 * DAY_S)
+        assert store.runs(SOURCE, 1) == (later,)
+    engine.dispose()
+
+
+def _is_waiting(engine: Engine) -> bool:
+    with reading(engine) as connection:
+        return bool(connection.scalar(text("SELECT count(*) FROM pg_locks WHERE NOT granted")))
 
 
 def test_a_store_of_a_newer_netkit_is_left_alone(where: str, engine: Engine) -> None:

@@ -13,7 +13,7 @@ from netkit.judge import Verdict, fail, skip, warn
 from netkit.judge.delta import Earlier
 from netkit.judge.run import Judgement
 from netkit.store import CheckRun, Source
-from netkit.store.record import judgement_of, packed
+from netkit.store.record import Retention, judgement_of, packed
 from netkit.store.store import Store, open_store
 from tests.store.anything import JUDGEMENT, RUN
 from tests.store.runs import (
@@ -116,7 +116,7 @@ def test_what_is_too_old_is_dropped_and_nothing_of_others(store: Store) -> None:
     bad = result("leaf01", fail("swp1", "down"))
     save(store, BEGAN_S, bad, leaf01=counted("leaf01", BEGAN_S, 1), leaf02=lit("leaf02", -1.0))
     newest = run(BEGAN_S + 11 * DAY_S)
-    store.save(newest, judgement(), snapshot(newest.taken_s), keep_s=10 * DAY_S)
+    store.save(newest, judgement(), snapshot(newest.taken_s), keep=Retention.of_all(10 * DAY_S))
     assert store.runs(SOURCE) == (newest,)
     assert store.counters(SOURCE) == {}
     assert store.latest_states(SOURCE) == ()
