@@ -48,6 +48,7 @@ LIVE = {
     "needs_kubectl",
     "needs_lab",
     "needs_namespaces",
+    "needs_rabbitmq",
     "needs_root",
     "needs_slurmctld",
 }

@@ -197,6 +197,7 @@ KNOWN_STARTS = {
     "serve/child.py": "netkit itself, which needs its secrets",
     "project/cores.py": "this process, forked",
     "cli/compare.py": "this process, forked",
+    "fleet/execution.py": "this process, forked",
     "platforms/linux/transport.py": "its environment is a list of what may pass",
 }
 CLEAN = re.compile(

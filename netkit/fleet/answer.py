@@ -134,6 +134,8 @@ class PendingJob:
 
     job: SiteJob
     attempts: dict[str, _Attempt] = field(default_factory=dict)
+    began_by: str = ""
+    """The worker that began it last."""
 
     def take(self, envelope: Envelope, packed: bytes) -> Iterator[JobEvent]:
         """Take a message about this job, once; yield what it makes known. MessageError if it must be dropped."""
@@ -152,14 +154,15 @@ class PendingJob:
                 raise MessageError("its attempt has ended otherwise")
             attempt.end = envelope.sequence
         held = packed if envelope.kind == "part" else b""
-        attempt.bytes_held += len(held)
-        if attempt.bytes_held > MOST_BUFFERED_BYTES:
+        if attempt.bytes_held + len(held) > MOST_BUFFERED_BYTES:
             raise MessageError(f"its attempt has more than {MOST_BUFFERED_BYTES:,} bytes")
+        attempt.bytes_held += len(held)
         attempt.parts[envelope.sequence] = held, envelope.size
         if envelope.kind in {"failed", "refused"}:
             yield LostJob(self.job, f"{envelope.kind} by {envelope.worker}: {payload.decode(errors='replace')}")
             return
         if envelope.kind in {"begun", "progress"}:
+            self.began_by = envelope.worker
             yield JobProgress(self.job, envelope.worker, payload.decode(errors="replace"))
         if attempt.end is not None and len(attempt.parts) == attempt.end + 1:
             yield from self._result(attempt)

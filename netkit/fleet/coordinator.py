@@ -1,0 +1,216 @@
+"""The coordinator: gives signed jobs to sites, and yields what their workers answer."""
+
+import secrets
+import select
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Self
+
+from netkit.errors import Problem
+from netkit.fleet.answer import JobAnswer, JobEvent, LostJob, PendingJob, open_answer
+from netkit.fleet.credentials import Credentials
+from netkit.fleet.job import MessageError, SiteJob, sign_job
+from netkit.fleet.link import BrokerLink, LinkError, UnroutableError
+from netkit.fleet.rabbitmq import DISPATCH, JOBS
+from netkit.fleet.settings import COORDINATOR, FleetError, FleetSettings
+from netkit.fleet.status import WorkerStatus, open_status
+
+POLL_S = 0.5
+PREFETCH = 16
+GRACE_S = 10.0
+"""How long after the deadline of a job its answer may still arrive."""
+FIRST_RETRY_S, LAST_RETRY_S = 0.5, 10.0
+MOST_HELD_BYTES = 512 * 1024 * 1024
+"""Of incomplete answers of a site."""
+
+
+@dataclass(slots=True)
+class _SiteChannel:
+    """The connection to a site's virtual host, and the jobs that it was given."""
+
+    name: str
+    link: BrokerLink | None = None
+    failure: str = ""
+    unsent: deque[SiteJob] = field(default_factory=deque)
+    held: int = 0
+    retry_s: float = FIRST_RETRY_S
+    next_s: float = float("-inf")
+
+
+class Coordinator:
+    """Gives jobs to sites. Several may run at a time: each has a queue of its own for answers."""
+
+    def __init__(
+        self, settings: FleetSettings, credentials: Credentials, report: Callable[[str], None] = lambda _: None
+    ) -> None:
+        """`report` gets a line for everything that is dropped or broken."""
+        credentials.expect(settings.coordinator.keys, "the coordinator")
+        self._settings = settings
+        self._credentials = credentials
+        self._report = report
+        self._run = secrets.token_hex(16)
+        self._sites: dict[str, _SiteChannel] = {}
+        self._pending: dict[str, PendingJob] = {}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for site in self._sites.values():
+            if site.link is not None:
+                try:
+                    site.link.delete_answers(self._run)
+                except LinkError as error:
+                    self._report(f"{site.name}: {error}")
+                site.link.__exit__()
+
+    def run(self, jobs: Iterable[SiteJob]) -> Iterator[JobEvent]:
+        """Give jobs to their sites, and yield answers as they arrive, until each job is answered or lost.
+
+        The parts of an answer come one after another, and only when all of them have arrived.
+        """
+        for job in jobs:
+            self._accept(job)
+            yield from self._step(0)
+        while self._pending:
+            yield from self._step(POLL_S)
+
+    def _accept(self, job: SiteJob) -> None:
+        if job.fabric not in self._settings.site(job.site).fabrics:
+            what = f"{job.fabric} is not at the site {job.site}"
+            raise FleetError(Problem(what, "add it to the fabrics of the site in fleet.yaml, here and there"))
+        job = job.model_copy(update={"reply": self._run})
+        self._pending[job.nonce] = PendingJob(job)
+        self._sites.setdefault(job.site, _SiteChannel(job.site)).unsent.append(job)
+
+    def _step(self, timeout_s: float) -> Iterator[JobEvent]:
+        for site in self._sites.values():
+            try:
+                yield from self._sent(site)
+            except LinkError as error:
+                self._lose(site, error)
+        links = [site.link.fileno() for site in self._sites.values() if site.link is not None]
+        if links:
+            select.select(links, [], [], timeout_s)
+        else:
+            time.sleep(timeout_s)
+        for site in self._sites.values():
+            yield from self._received(site)
+        yield from self._overdue()
+
+    def _sent(self, site: _SiteChannel) -> Iterator[LostJob]:
+        """Send what the site was not sent yet, over a new connection if there is none."""
+        if site.link is None:
+            if time.monotonic() < site.next_s:
+                return
+            vhost, user = self._settings.virtual_host(site.name), self._settings.user(COORDINATOR)
+            site.link = BrokerLink(self._settings.broker, vhost, user, self._credentials)
+            site.link.consume(site.link.declare_answers(self._run), PREFETCH)
+            site.failure, site.retry_s = "", FIRST_RETRY_S
+        while site.unsent:
+            job = site.unsent[0]
+            lasts_s = job.deadline_s - time.time()
+            if lasts_s > 0 and job.nonce in self._pending:
+                message = sign_job(job, self._credentials.signing)
+                try:
+                    site.link.publish(DISPATCH, JOBS, message, lasts_s=lasts_s, until_s=job.deadline_s)
+                except UnroutableError:
+                    del self._pending[job.nonce]
+                    yield LostJob(job, f"the broker has no queue for the site {site.name}; import its definitions")
+            site.unsent.popleft()
+
+    def _lose(self, site: _SiteChannel, error: LinkError) -> None:
+        """Give up a broken connection, and note when to try again."""
+        self._report(f"{site.name}: {error}")
+        site.failure = str(error)
+        site.next_s = time.monotonic() + site.retry_s
+        site.retry_s = min(2 * site.retry_s, LAST_RETRY_S)
+        if site.link is not None:
+            site.link.__exit__()
+            site.link = None
+
+    def _received(self, site: _SiteChannel) -> Iterator[JobEvent]:
+        while site.link is not None:
+            try:
+                received = site.link.received(0)
+                if received is None:
+                    return
+                site.link.acknowledge(received)
+            except LinkError as error:
+                self._lose(site, error)
+                return
+            try:
+                yield from self._opened(site, received.body)
+            except MessageError as error:
+                self._report(f"{site.name}: dropped a message: {error}")
+
+    def _opened(self, site: _SiteChannel, message: bytes) -> Iterator[JobEvent]:
+        envelope, packed = open_answer(message, self._settings.site(site.name).keys, site.name)
+        pending = self._pending.get(envelope.nonce)
+        if pending is None or pending.job.site != site.name:
+            return  # a duplicate, or an attempt that ended behind another one
+        if site.held + len(packed) > MOST_HELD_BYTES:
+            raise MessageError(f"incomplete answers of the site have more than {MOST_HELD_BYTES:,} bytes")
+        before = pending.bytes_held
+        for event in pending.take(envelope, packed):
+            if isinstance(event, JobAnswer | LostJob):
+                self._pending.pop(envelope.nonce, None)
+            yield event
+        site.held += (pending.bytes_held if envelope.nonce in self._pending else 0) - before
+
+    def _overdue(self) -> Iterator[LostJob]:
+        now_s = time.time()
+        for nonce, pending in list(self._pending.items()):
+            if now_s > pending.job.deadline_s + GRACE_S:
+                del self._pending[nonce]
+                site = self._sites[pending.job.site]
+                site.held -= pending.bytes_held
+                yield LostJob(pending.job, _why_overdue(pending, site))
+
+
+def _why_overdue(pending: PendingJob, site: _SiteChannel) -> str:
+    if site.failure:
+        return f"no answer by its deadline: no connection to the broker: {site.failure}"
+    if pending.began_by:
+        return f"no answer by its deadline; {pending.began_by} began it"
+    return f"no worker of the site {site.name} began it by its deadline"
+
+
+@dataclass(frozen=True, slots=True)
+class SiteStatus:
+    """What is known of a site."""
+
+    name: str
+    failure: str = ""
+    """Why the broker does not answer; empty if it does."""
+    waiting: int = 0
+    """Jobs that no worker has received."""
+    receivers: int = 0
+    """Workers that are connected."""
+    workers: tuple[WorkerStatus, ...] = ()
+    """What workers reported within the last minute."""
+
+
+def site_statuses(settings: FleetSettings, credentials: Credentials) -> Iterator[SiteStatus]:
+    """Yield the state of each site."""
+    for name, site in settings.sites.items():
+        try:
+            with BrokerLink(
+                settings.broker, settings.virtual_host(name), settings.user(COORDINATOR), credentials
+            ) as link:
+                waiting, receivers = link.waiting_jobs()
+                messages = link.peek_status()
+        except LinkError as error:
+            yield SiteStatus(name, str(error))
+            continue
+        workers: dict[str, WorkerStatus] = {}
+        for message in messages:
+            try:
+                status = open_status(message, site.keys, name)
+            except MessageError:
+                continue
+            known = workers.get(status.worker)
+            workers[status.worker] = max(known or status, status, key=lambda one: one.at_s)
+        yield SiteStatus(name, "", waiting, receivers, tuple(workers[key] for key in sorted(workers)))

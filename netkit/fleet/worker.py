@@ -1,0 +1,212 @@
+"""The worker of a site: takes one job at a time from the broker, carries it out, and sends signed answers.
+
+It has one thread, so that it can fork a process for each job. When the connection breaks, the job ends with it: the
+broker delivers it again, to whichever worker is there.
+"""
+
+import os
+import secrets
+import select
+import signal
+import socket
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from netkit import __version__
+from netkit.fleet import answer
+from netkit.fleet.answer import Envelope, Kind, sign_answer
+from netkit.fleet.credentials import Credentials
+from netkit.fleet.execution import Execute, Execution, JobFailedError, Note
+from netkit.fleet.job import MessageError, SiteJob, open_job
+from netkit.fleet.link import BrokerLink, LinkError, Received, UnroutableError
+from netkit.fleet.nonce_journal import DeliveryState, NonceJournal
+from netkit.fleet.rabbitmq import ANSWERS, JOBS, STATUS
+from netkit.fleet.settings import FleetSettings
+from netkit.fleet.status import WorkerStatus, sign_status
+
+POLL_S = 1.0
+STATUS_S = 20.0
+FIRST_RETRY_S, LAST_RETRY_S = 1.0, 30.0
+GRACE_S = 60.0
+"""How long after the deadline of a job its last answer may still be sent."""
+
+
+@dataclass(slots=True)
+class Worker:
+    """A worker; `run` returns when `stop` was called."""
+
+    settings: FleetSettings
+    site: str
+    credentials: Credentials
+    journal: NonceJournal
+    execute: Execute
+    report: Callable[[str], None] = lambda _: None
+    """Gets a line for the log."""
+    name: str = field(default_factory=lambda: f"{socket.gethostname()[:40]}:{os.getpid()}")
+    _since_s: float = field(default_factory=time.time)
+    _told_s: float = float("-inf")
+    _job: SiteJob | None = None
+    _done: int = 0
+    _refused: int = 0
+    _is_stopped: bool = False
+
+    def stop(self) -> None:
+        """Ask `run` to return; a job that is running ends, and is delivered again."""
+        self._is_stopped = True
+
+    def run(self) -> None:
+        """Serve jobs until stopped; connect again whenever the connection breaks."""
+        retry_s = FIRST_RETRY_S
+        while not self._is_stopped:
+            try:
+                with self._linked() as link:
+                    self.report(f"connected to {self.settings.broker.host} as {self.name} of {self.site}")
+                    retry_s = FIRST_RETRY_S
+                    self._serve(link)
+            except LinkError as error:
+                self.report(f"no connection to the broker: {error}; next attempt in {retry_s:.0f} s")
+                self._sleep(retry_s)
+                retry_s = min(2 * retry_s, LAST_RETRY_S)
+
+    def _linked(self) -> BrokerLink:
+        vhost, user = self.settings.virtual_host(self.site), self.settings.user(self.site)
+        return BrokerLink(self.settings.broker, vhost, user, self.credentials)
+
+    def _sleep(self, length_s: float) -> None:
+        end_s = time.monotonic() + length_s
+        while not self._is_stopped and time.monotonic() < end_s:
+            time.sleep(0.1)
+
+    def _serve(self, link: BrokerLink) -> None:
+        link.consume(JOBS, prefetch=1)
+        self._told_s = float("-inf")
+        while not self._is_stopped:
+            self._tell_status(link)
+            received = link.received(POLL_S)
+            if received is not None and self._is_answered(link, received):
+                link.acknowledge(received)
+
+    def _is_answered(self, link: BrokerLink, received: Received) -> bool:
+        """Deal with a delivery; whether it can be acknowledged, since nothing is left to do with it."""
+        try:
+            job = open_job(received.body, self.settings.coordinator.keys, self.site, time.time())
+        except MessageError as error:
+            self._refused += 1
+            self.report(f"refused a message: {error}")
+            if error.job is not None:
+                _Answering(self, link, error.job).send_last("refused", str(error))
+            return True
+        state = self.journal.begin(job, time.time())
+        if state is DeliveryState.ANSWERED:
+            self.report(f"dropped {_described(job)}: {state.value}")
+            return True
+        answering = _Answering(self, link, job)
+        if state is not DeliveryState.BEGIN:
+            self._refused += 1
+            self.report(f"refused {_described(job)}: {state.value}")
+            answering.send_last("refused", state.value)
+            return True
+        self.report(f"begins {_described(job)}")
+        self._job, began_s = job, time.monotonic()
+        self._told_s = float("-inf")
+        try:
+            how = self._carried_out(link, answering)
+        finally:
+            self._job = None
+            self._told_s = float("-inf")
+        if self._is_stopped:
+            return False
+        self.journal.answered(job.nonce)
+        self._done += 1
+        self.report(f"{how} {_described(job)} after {time.monotonic() - began_s:.1f} s")
+        return True
+
+    def _carried_out(self, link: BrokerLink, answering: "_Answering") -> str:
+        """Carry a job out and answer it; return how it ended."""
+        try:
+            if not answering.send("begun", b"") and answering.job.is_read_only:
+                return "left out, since nobody waits for it,"
+            with Execution(self.execute, answering.job, link.detach) as execution:
+                for part in execution.output(lambda file: self._wait(link, file)):
+                    kind: Kind = "progress" if isinstance(part, Note) else "part"
+                    content = part.text.encode() if isinstance(part, Note) else part
+                    if not answering.send(kind, content) and answering.job.is_read_only:
+                        return "gave up, since nobody waits for it any more,"
+        except (JobFailedError, MessageError) as error:
+            if not self._is_stopped:
+                answering.send_last("failed", str(error))
+            return f"failed ({error})"
+        answering.send_last("end", "")
+        return "answered"
+
+    def _wait(self, link: BrokerLink, file: int) -> None:
+        """Keep the connection alive until a file can be read."""
+        if self._is_stopped:
+            raise JobFailedError("the worker is stopped")
+        self._tell_status(link)
+        readable, _, _ = select.select([file, link.fileno()], [], [], POLL_S)
+        if file not in readable:
+            link.wait(0)
+
+    def _tell_status(self, link: BrokerLink) -> None:
+        if time.monotonic() < self._told_s + STATUS_S:
+            return
+        self._told_s = time.monotonic()
+        job = self._job
+        status = WorkerStatus(
+            site=self.site,
+            worker=self.name,
+            version=__version__,
+            at_s=int(time.time()),
+            since_s=int(self._since_s),
+            done=self._done,
+            refused=self._refused,
+            verb=job.verb if job else "",
+            fabric=job.fabric if job else "",
+            shard=job.limit[:200] if job else "",
+            deadline_s=job.deadline_s if job else 0,
+        )
+        try:
+            link.publish(ANSWERS, STATUS, sign_status(status, self.credentials.signing))
+        except UnroutableError:
+            self.report(f"the broker has no queue {STATUS}; import the definitions of `netkit fleet init` again")
+
+
+@dataclass(slots=True)
+class _Answering:
+    """An attempt to answer a job: numbers and signs its messages."""
+
+    worker: Worker
+    link: BrokerLink
+    job: SiteJob
+    attempt: str = field(default_factory=lambda: secrets.token_hex(8))
+    sequence: int = 0
+
+    def send(self, kind: Kind, payload: bytes) -> bool:
+        """Send a message; whether somebody waits for it."""
+        if self.sequence >= answer.MOST_MESSAGES - 1 and kind not in answer.ENDS:
+            raise MessageError(f"its answer has more than {answer.MOST_MESSAGES:,} messages")
+        head: dict[str, Any] = {"nonce": self.job.nonce, "site": self.worker.site, "worker": self.worker.name}
+        envelope = Envelope(**head, attempt=self.attempt, sequence=self.sequence, kind=kind, size=len(payload))
+        message = sign_answer(envelope, payload, self.worker.credentials.signing)
+        self.sequence += 1
+        try:
+            self.link.publish(ANSWERS, self.job.reply, message, until_s=self.job.deadline_s + GRACE_S)
+        except UnroutableError:
+            return False
+        return True
+
+    def send_last(self, kind: Kind, text: str) -> None:
+        self.send(kind, text[:2000].encode())
+
+
+def _described(job: SiteJob) -> str:
+    shard = job.limit if len(job.limit) <= 60 else job.limit[:57] + "..."
+    return f"{job.verb} of {job.fabric} {shard} ({job.nonce[:8]})".replace("  ", " ")
+
+
+def stop_on_signals(worker: Worker) -> None:
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: worker.stop())

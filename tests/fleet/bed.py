@@ -1,0 +1,138 @@
+"""A fleet on this machine: a broker, two sites, and workers as processes of their own."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from netkit.fleet import installation, rabbitmq, settings
+from netkit.fleet.coordinator import Coordinator
+from netkit.fleet.credentials import Credentials
+from netkit.fleet.installation import PASSWORD, NewFleet
+from netkit.fleet.job import BackupWork, SiteJob, new_job
+from netkit.fleet.settings import FleetSettings
+from tests.fleet.rabbitmq_server import RabbitServer, free_ports, rabbit_folder
+
+COMMIT = "0123456789abcdef" * 2 + "01234567"
+FABRIC = {"tokyo": "inventory/tokyo", "osaka": "inventory/osaka"}
+PROGRAM = "import sys; from tests.fleet import scripted_worker; scripted_worker.main(*sys.argv[1:])"
+
+
+@dataclass(slots=True)
+class WorkerProcess:
+    """A worker whose jobs follow a script: see tests/fleet/scripted_worker.py."""
+
+    process: subprocess.Popen[bytes]
+    log: Path
+
+    def lines(self) -> list[str]:
+        return self.log.read_text(encoding="utf-8").splitlines()
+
+    def kill(self) -> None:
+        self.process.kill()
+        self.process.wait(20)
+
+
+@dataclass(slots=True)
+class Bed:
+    """The parts of the fleet."""
+
+    folder: Path
+    server: RabbitServer
+    workers: list[WorkerProcess] = field(default_factory=list)
+
+    @property
+    def home(self) -> Path:
+        return self.folder / "fleet"
+
+    @property
+    def settings(self) -> FleetSettings:
+        return settings.load(self.home)
+
+    def credentials(self, site: str = "") -> Credentials:
+        folder = self.home / "sites" / site if site else self.home
+        os.environ[PASSWORD] = password(folder)
+        try:
+            return Credentials.load(folder, self.settings.broker)
+        finally:
+            del os.environ[PASSWORD]
+
+    def coordinator(self, report: Callable[[str], None] = lambda _: None) -> Coordinator:
+        return Coordinator(self.settings, self.credentials(), report)
+
+    def worker(self, site: str, name: str, script: str = "echo", **variables: str) -> WorkerProcess:
+        """Start a worker, and wait until it is connected."""
+        folder = self.home / "sites" / site
+        log = self.folder / f"{name}.log"
+        begins_at = log.stat().st_size if log.exists() else 0
+        arguments = [sys.executable, "-c", PROGRAM, str(folder), site, str(self.folder / name), script]
+        with log.open("ab") as output:
+            process = subprocess.Popen(
+                arguments, env={**os.environ, PASSWORD: password(folder), **variables}, stdout=output, stderr=output
+            )
+        found = WorkerProcess(process, log)
+        self.workers.append(found)
+        eventually(lambda: b"connected to" in log.read_bytes()[begins_at:] or died(found))
+        return found
+
+    def end_workers(self) -> None:
+        for one in self.workers:
+            if one.process.poll() is None:
+                one.process.send_signal(signal.SIGKILL)
+            one.process.wait(20)
+        self.workers.clear()
+
+
+def died(worker: WorkerProcess) -> bool:
+    assert worker.process.poll() is None, "\n".join(worker.lines())
+    return False
+
+
+def password(folder: Path) -> str:
+    return (folder / "environment").read_text(encoding="utf-8").strip().removeprefix(f"{PASSWORD}=")
+
+
+def eventually(holds: Callable[[], Any], within_s: float = 10) -> Any:
+    """Wait until something holds, and return it."""
+    deadline_s = time.monotonic() + within_s
+    while not (found := holds()):
+        assert time.monotonic() < deadline_s, "it does not hold in time"
+        time.sleep(0.05)
+    return found
+
+
+def job(site: str = "tokyo", *, within_s: int = 60, device: str = "leaf01", **changes: Any) -> SiteJob:
+    found = new_job(site, FABRIC[site], COMMIT, BackupWork(), within_s=within_s, devices=(device,))
+    return SiteJob.model_validate({**found.model_dump(), **changes}, strict=False)
+
+
+@contextmanager
+def bed() -> Iterator[Bed]:
+    """Run a broker with two sites for the length of a block."""
+    with rabbit_folder() as folder:
+        port, dist_port, epmd_port = free_ports(3)
+        wanted = NewFleet(
+            "localhost",
+            "/nowhere",
+            {name: {path: ()} for name, path in FABRIC.items()},
+            port=port,
+            listener=f"127.0.0.1:{port}",
+        )
+        installation.begin(folder / "fleet", wanted)
+        broker = folder / "fleet" / "broker"
+        configuration = rabbitmq.configuration(PurePosixPath(broker), f"127.0.0.1:{port}")
+        (folder / "rabbitmq.conf").write_text(configuration, encoding="utf-8")
+        server = RabbitServer(folder, folder / "rabbitmq.conf", port, dist_port, epmd_port)
+        found = Bed(folder, server)
+        try:
+            server.start()
+            yield found
+        finally:
+            found.end_workers()
+            server.stop()

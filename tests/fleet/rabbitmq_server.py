@@ -1,0 +1,116 @@
+"""A real RabbitMQ for tests: a node in a folder of its own, on 127.0.0.1, with TLS, ended with the tests."""
+
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+PROGRAMS = Path("/usr/lib/rabbitmq/bin")
+needs_rabbitmq = pytest.mark.skipif(
+    not (PROGRAMS / "rabbitmq-server").exists(), reason="RabbitMQ is not installed (Debian: rabbitmq-server)"
+)
+
+
+def free_ports(count: int) -> list[int]:
+    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
+    ports = [int(one.getsockname()[1]) for one in sockets]
+    for one in sockets:
+        one.close()
+    return ports
+
+
+@dataclass(slots=True)
+class RabbitServer:
+    """A server; `configuration` is its rabbitmq.conf."""
+
+    folder: Path
+    configuration: Path
+    port: int
+    dist_port: int
+    epmd_port: int
+    _process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def environment(self) -> dict[str, str]:
+        return {
+            **os.environ,
+            "HOME": str(self.folder),
+            "RABBITMQ_MNESIA_BASE": str(self.folder / "mnesia"),
+            "RABBITMQ_LOG_BASE": str(self.folder / "log"),
+            "RABBITMQ_NODENAME": f"netkit{self.port}@localhost",
+            "RABBITMQ_NODE_IP_ADDRESS": "127.0.0.1",
+            "RABBITMQ_DIST_PORT": str(self.dist_port),
+            "RABBITMQ_CONFIG_FILE": str(self.configuration),
+            "RABBITMQ_CONF_ENV_FILE": "/dev/null",
+            "RABBITMQ_ENABLED_PLUGINS_FILE": str(self.folder / "plugins"),
+            "RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS": "-kernel inet_dist_use_interface {127,0,0,1} +S 2:2",
+            "ERL_EPMD_ADDRESS": "127.0.0.1",
+            "ERL_EPMD_PORT": str(self.epmd_port),
+        }
+
+    def start(self) -> None:
+        """Start the server, and wait until clients can connect."""
+        log = self.folder / "output"
+        with log.open("wb") as output:
+            self._process = subprocess.Popen(
+                [PROGRAMS / "rabbitmq-server"],
+                env=self.environment,
+                cwd=self.folder,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+        deadline_s = time.monotonic() + 120
+        while b"Starting broker... completed" not in log.read_bytes():
+            assert self._process.poll() is None, log.read_text() + self._tail()
+            assert time.monotonic() < deadline_s, log.read_text() + self._tail()
+            time.sleep(0.1)
+
+    def _tail(self) -> str:
+        return "".join(file.read_text(errors="replace")[-3000:] for file in (self.folder / "log").glob("*.log"))
+
+    def kill(self) -> None:
+        """Kill the server, as a power failure would."""
+        if self._process is not None:
+            with suppress(ProcessLookupError):
+                os.killpg(self._process.pid, signal.SIGKILL)
+            self._process.wait(20)
+            self._process = None
+
+    def control(self, *arguments: str) -> str:
+        """Run rabbitmqctl."""
+        command = [str(PROGRAMS / "rabbitmqctl"), "-n", self.environment["RABBITMQ_NODENAME"], "-q", *arguments]
+        done = subprocess.run(command, env=self.environment, capture_output=True, text=True, timeout=120, check=False)
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+    def stop(self) -> None:
+        """End the server and the name server that it started."""
+        self.kill()
+        subprocess.run(
+            ["epmd", "-port", str(self.epmd_port), "-kill"],
+            env=self.environment,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            check=False,
+            timeout=20,
+        )
+
+
+@contextmanager
+def rabbit_folder() -> Iterator[Path]:
+    """Make a short folder for a server."""
+    folder = Path(tempfile.mkdtemp(prefix="nkmq"))
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)

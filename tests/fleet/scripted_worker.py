@@ -1,0 +1,63 @@
+"""A worker for tests: real in everything but the verbs, which follow a script."""
+
+import os
+import signal
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from netkit.fleet import settings
+from netkit.fleet.credentials import Credentials
+from netkit.fleet.execution import Note
+from netkit.fleet.job import SiteJob
+from netkit.fleet.nonce_journal import NonceJournal
+from netkit.fleet.worker import Worker, stop_on_signals
+
+
+def echo(job: SiteJob) -> Iterator[bytes | Note]:
+    """Answer each device by its name."""
+    yield Note("looking")
+    for device in job.devices:
+        yield f"{job.site} {device} {os.getppid()}".encode()
+
+
+def slow(job: SiteJob) -> Iterator[bytes | Note]:
+    """Answer one part at once, and the rest when the file of the job's first device is there."""
+    yield f"first of {os.getppid()}".encode()
+    while not Path(os.environ["GATE"]).exists():
+        time.sleep(0.02)
+    yield from echo(job)
+
+
+def crash(job: SiteJob) -> Iterator[bytes | Note]:
+    """Die as a process does that has used up the memory."""
+    yield job.devices[0].encode()
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def defect(job: SiteJob) -> Iterator[bytes | Note]:
+    yield job.devices[0].encode()
+    raise ZeroDivisionError(job.devices[0])
+
+
+def forever(_: SiteJob) -> Iterator[bytes | Note]:
+    yield b"begun"
+    while True:
+        time.sleep(1)
+
+
+SCRIPTS = {one.__name__: one for one in (echo, slow, crash, defect, forever)}
+
+
+def main(folder: str, site: str, state: str, script: str) -> None:
+    found = settings.load(Path(folder))
+    credentials = Credentials.load(Path(folder), found.broker)
+
+    def report(line: str) -> None:
+        sys.stderr.write(f"{line}\n")
+
+    with NonceJournal(Path(state) / "jobs.sqlite", time.time()) as journal:
+        worker = Worker(found, site, credentials, journal, SCRIPTS[script], report)
+        stop_on_signals(worker)
+        worker.run()
