@@ -5,6 +5,7 @@ import os
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -55,20 +56,61 @@ LIVE = {
 """Marks of files that start daemons, a lab or a browser."""
 
 
+WHOLE = "whole"
+"""The mark of more of the same: further platforms, faults and examples of what the default lane runs once."""
+LEFT_OUT = pytest.StashKey[int]()
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add the option of the quick lane."""
-    parser.addoption("--quick", action="store_true", help="leave out tests that start daemons, a lab or a browser")
+    """Add the options of the lanes, which scripts/test gives."""
+    lanes = parser.getgroup("lanes")
+    lanes.addoption("--quick", action="store_true", help="leave out tests that start daemons, a lab or a browser")
+    lanes.addoption("--whole", action="store_true", help=f"run tests marked {WHOLE} too")
+    lanes.addoption("--second-try", action="store_true", help="what passes failed before: report it as flaky")
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Begin with files that need a lab, the longest first: labs mostly wait, and what is quick leaves no long end."""
     if config.getoption("--quick"):
-        live = [item for item in items if isinstance(item, pytest.Function) and LIVE & vars(item.module).keys()]
-        config.hook.pytest_deselected(items=live)
-        items[:] = [item for item in items if item not in set(live)]
+        _leave_out(config, items, lambda item: isinstance(item, pytest.Function) and LIVE & vars(item.module).keys())
+    if not config.getoption("--whole"):
+        config.stash[LEFT_OUT] = _leave_out(config, items, lambda item: item.get_closest_marker(WHOLE))
     sizes = Counter(item.path for item in items)
     items.sort(key=lambda item: (not _needs_lab(item), -sizes[item.path], item.path))
+
+
+def _leave_out(config: pytest.Config, items: list[pytest.Item], is_out: Callable[[pytest.Item], object]) -> int:
+    """Deselect items, and return how many."""
+    out = [item for item in items if is_out(item)]
+    config.hook.pytest_deselected(items=out)
+    items[:] = [item for item in items if not is_out(item)]
+    return len(out)
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Report to the controller of xdist what this worker left out; each collects everything."""
+    if hasattr(session.config, "workeroutput"):
+        session.config.workeroutput["left_out"] = session.config.stash.get(LEFT_OUT, 0)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    """Take over what a worker left out."""
+    node.config.stash[LEFT_OUT] = getattr(node, "workeroutput", {}).get("left_out", 0)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    """Print how many tests the lane left out, and those that failed at first."""
+    left_out = config.stash.get(LEFT_OUT, 0)
+    if left_out:
+        terminalreporter.write_line(f"{left_out} tests marked {WHOLE} left out; --whole runs them")
+    flaky = terminalreporter.stats.get("passed", []) if config.getoption("--second-try") else []
+    if flaky:
+        terminalreporter.section("flaky tests", yellow=True)
+        for report in flaky:
+            terminalreporter.write_line(f"FLAKY {report.nodeid}")
+        terminalreporter.write_line(f"{len(flaky)} flaky: failed at first, passed on the second try", yellow=True)
 
 
 def _needs_lab(item: pytest.Item) -> bool:

@@ -3,23 +3,24 @@
 The table of changes is as long as the schema: a field that is added to the intent needs a row here.
 """
 
+import ast
 import copy
 import fnmatch
 import re
 import typing
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from typing import Any
 
 import pytest
 from pydantic import BaseModel
 
 from netkit.design import Fabric
-from netkit.design.fabric import Host, Switch
 from netkit.errors import NetkitError
 from netkit.intent import Intent
 from netkit.render import Engine, render
+from netkit.render.output import Rendered
 from tests import intents
 from tests.command import ROOT
 
@@ -356,20 +357,33 @@ def on(target: Target, change: Changes) -> Changes:
     return change
 
 
-def files(designed: Fabric, devices: Iterable[Switch | Host]) -> dict[str, dict[str, str]]:
-    return {device.device: dict(device.files) for device in render(designed, devices, ENGINE)}
+@dataclass(frozen=True)
+class Output:
+    """A fabric, and what is rendered of it."""
+
+    fabric: Fabric
+
+    @cached_property
+    def _switches(self) -> tuple[Rendered, ...]:
+        return tuple(render(self.fabric, self.fabric.switches, ENGINE))
+
+    @property
+    def switches(self) -> dict[str, dict[str, str]]:
+        return {device.device: dict(device.files) for device in self._switches}
+
+    @property
+    def not_expressed(self) -> dict[str, str]:
+        return {key: note for device in self._switches for key, note in device.about.get("not_expressed", {}).items()}
+
+    @cached_property
+    def hosts(self) -> dict[str, dict[str, str]]:
+        return {device.device: dict(device.files) for device in render(self.fabric, self.fabric.hosts, ENGINE)}
 
 
-def switch_files(target: Target, *changes: Changes) -> dict[str, dict[str, str]]:
-    designed = target.fabric(*changes)
-    return files(designed, designed.switches)
-
-
-def not_expressed(designed: Fabric) -> dict[str, str]:
-    notes: dict[str, str] = {}
-    for device in render(designed, designed.switches, ENGINE):
-        notes |= device.about.get("not_expressed", {})
-    return notes
+@cache
+def output(name: str, base: str) -> Output:
+    """Return what comes of a base of the table, which many of its rows share."""
+    return Output(TARGETS[name].fabric(ast.literal_eval(base)))
 
 
 def test_every_field_of_the_intent_is_changed() -> None:
@@ -385,25 +399,25 @@ def test_a_changed_field_changes_the_output_or_the_manifest_says_why_not(name: s
     refusal = [words for (which, key), words in REFUSED.items() if fits(name, which) and fits(field, key)]
     if refusal:
         with pytest.raises(NetkitError, match=refusal[0]):
-            switch_files(target, base, change)
+            _ = Output(target.fabric(base, change)).switches
         return
-    before, after = target.fabric(base), target.fabric(base, change)
-    is_changed = files(before, before.switches) != files(after, after.switches)
+    before, after = output(name, repr(base)), Output(target.fabric(base, change))
+    is_changed = before.switches != after.switches
     if field in HOSTS:
         assert not is_changed
-        assert files(before, before.hosts) != files(after, after.hosts)
+        assert before.hosts != after.hosts
     elif field in NOWHERE:
         assert is_changed == ((name, field) == ("eos", "name"))
-        assert files(before, before.hosts) == files(after, after.hosts)
+        assert before.hosts == after.hosts
     elif any(fits(name, which) and fits(field, key) for which, key in SAME):
         assert not is_changed
     elif fits(field, MODES) and not name.startswith("sonic-"):
         assert not is_changed
-        assert any("has one way to configure routing" in str(note) for note in after.notes)
+        assert any("has one way to configure routing" in str(note) for note in after.fabric.notes)
     else:
         asked = "lossless.headroom" if any(fits(field, key) for key in OF_HEADROOM) else field
         asked = asked.replace("overrides.adaptive_routing", "adaptive_routing")
-        notes = not_expressed(after)
+        notes = after.not_expressed
         is_noted = any(f"{asked}.".startswith(f"{key}.") for key in notes)
         if asked != "lossless.headroom":
             assert is_changed != is_noted, notes
@@ -429,7 +443,7 @@ def test_a_design_says_which_of_its_keys_have_no_effect(name: str) -> None:
         for note in designed.notes
         if note.severity == "warning" and "has no effect on leaf and spine switches" in note.message
     }
-    expected = asked & set(not_expressed(designed)) if designed.purpose == "production" else set()
+    expected = asked & set(Output(designed).not_expressed) if designed.purpose == "production" else set()
     assert ignored == expected
 
 

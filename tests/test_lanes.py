@@ -1,0 +1,54 @@
+"""What pytest prints of tests that a lane leaves out, and of tests that pass on their second try."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.command import environment
+
+TESTS = """
+from pathlib import Path
+import pytest
+
+@pytest.mark.whole
+@pytest.mark.parametrize("number", [1, 2])
+def test_long(number):
+    pass
+
+def test_that_fails_at_first():
+    tried = Path(__file__).with_name("tried")
+    was_tried = tried.exists()
+    tried.touch()
+    assert was_tried
+
+def test_well():
+    pass
+"""
+
+
+def lines(folder: Path, *options: str) -> list[str]:
+    """Return what pytest prints of the tests, without times."""
+    command = [sys.executable, "-m", "pytest", "-p", "tests.conftest", "-o", "markers=whole", *options, "."]
+    (folder / "test_one.py").write_text(TESTS, encoding="utf-8")
+    done = subprocess.run(command, cwd=folder, env=environment(), capture_output=True, text=True, check=False)
+    return re.sub(r" in [\d.]+s", "", done.stdout).splitlines()
+
+
+def test_a_lane_prints_how_many_tests_it_left_out(tmp_path: Path) -> None:
+    (tmp_path / "tried").touch()
+    assert "2 tests marked whole left out; --whole runs them" in lines(tmp_path)
+    assert "2 tests marked whole left out; --whole runs them" in lines(tmp_path, "-n", "2")
+    printed = lines(tmp_path, "--whole")
+    assert printed[-1].strip("= ") == "4 passed"
+    assert "left out" not in "".join(printed)
+
+
+def test_what_passes_on_its_second_try_is_printed_as_flaky(tmp_path: Path) -> None:
+    first = lines(tmp_path, "-n", "1")
+    assert first[-1].strip("= ") == "1 failed, 1 passed"
+    assert "FLAKY" not in "".join(first)
+    printed = lines(tmp_path, "--last-failed", "--last-failed-no-failures", "none", "--second-try")
+    assert [line for line in printed if line.startswith("FLAKY")] == ["FLAKY test_one.py::test_that_fails_at_first"]
+    assert "1 flaky: failed at first, passed on the second try" in printed
+    assert printed[-1].strip("= ").startswith("1 passed")
