@@ -9,10 +9,12 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import IO
 
 import netkit
+from netkit.hardware import Catalog
 
 ROOT = Path(__file__).parent.parent
 NETKIT = (sys.executable, "-m", "netkit")
@@ -52,7 +54,7 @@ def run(
     **changes: str,
 ) -> Done:
     """Run netkit's entry point in a forked process and return what it said; `before` runs in that process first."""
-    _import_everything()
+    _prepare()
     with tempfile.TemporaryFile() as told, tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         told.write(stdin.encode())
         told.seek(0)
@@ -81,12 +83,19 @@ def _ended(child: int, arguments: Sequence[object], timeout_s: float) -> int:
     return os.waitstatus_to_exitcode(status)
 
 
-def _import_everything() -> None:
+@cache
+def _prepare() -> None:
+    """Do once what every forked command would do on its own: import, build the verbs, read hardware."""
     for codec in ("ascii", "utf_8_sig"):  # found while whoever runs may still read Python's own folder
         importlib.import_module(f"encodings.{codec}")
     for found in pkgutil.walk_packages(netkit.__path__, "netkit."):
         if not found.name.endswith("__main__"):
             importlib.import_module(found.name)
+    importlib.import_module("netkit.cli.app").whole_command()
+    hardware = Catalog()
+    for read, kind in ((hardware.switch, "switches"), (hardware.host, "hosts")):
+        for name in hardware.names(kind):
+            read(name)
 
 
 def _become_netkit(

@@ -5,6 +5,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -51,10 +52,16 @@ STAGES = (
 )
 
 
+@cache
 def modules() -> list[Path]:
     found = sorted(PACKAGE.rglob("*.py"))
     assert len(found) > 20
     return found
+
+
+@cache
+def parsed(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
 
 
 def stage_of(path: Path) -> str:
@@ -67,9 +74,20 @@ def _is_view(parts: Sequence[str]) -> bool:
     return len(parts) > 2 and parts[0] == "platforms" and parts[2].startswith("view")
 
 
+@cache
+def nodes(path: Path) -> tuple[ast.AST, ...]:
+    return tuple(ast.walk(parsed(path)))
+
+
+@cache
+def in_package() -> set[str]:
+    return {path.stem for path in PACKAGE.iterdir() if path.suffix in {"", ".py"} and not path.stem.startswith("_")}
+
+
+@cache
 def imported_stages(path: Path) -> set[str]:
     found = set()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in nodes(path):
         names = []
         if isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{path}: relative import"
@@ -78,19 +96,19 @@ def imported_stages(path: Path) -> set[str]:
             names = [alias.name for alias in node.names]
         for name in names:
             parts = name.split(".")
-            if (
-                parts[0] == "netkit"
-                and len(parts) > 1
-                and (PACKAGE / parts[1]).exists() | (PACKAGE / f"{parts[1]}.py").exists()
-            ):
+            if parts[0] == "netkit" and len(parts) > 1 and parts[1] in in_package():
                 found.add("render" if _is_view(parts[1:]) else parts[1])
     return found
 
 
-@pytest.mark.parametrize("path", modules(), ids=lambda path: str(path.relative_to(PACKAGE)))
-def test_a_stage_imports_only_stages_to_its_left(path: Path) -> None:
-    here = STAGES.index(stage_of(path))
-    assert {stage for stage in imported_stages(path) if STAGES.index(stage) > here} == set()
+def test_a_stage_imports_only_stages_to_its_left() -> None:
+    wrong = {
+        f"{path.relative_to(PACKAGE)} imports {stage}"
+        for path in modules()
+        for stage in imported_stages(path)
+        if STAGES.index(stage) > STAGES.index(stage_of(path))
+    }
+    assert wrong == set()
 
 
 def test_the_architecture_page_names_every_stage() -> None:
@@ -98,10 +116,7 @@ def test_the_architecture_page_names_every_stage() -> None:
     named = set(re.findall(r"`(\w+)`", page))
     private = {"environment", "private"}
     assert {stage for stage in STAGES if stage not in named} == private
-    in_package = {
-        path.stem for path in PACKAGE.iterdir() if path.suffix in {"", ".py"} and not path.stem.startswith("_")
-    }
-    assert in_package == set(STAGES)
+    assert in_package() == set(STAGES)
 
 
 NAMES_A_NOS = {
@@ -116,7 +131,7 @@ def test_only_its_own_folder_names_a_nos() -> None:
         parts = path.relative_to(PACKAGE).parts
         if parts[0] == "lab" or (parts[0] == "platforms" and parts[1] in registry.OWN):
             continue
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        for node in nodes(path):
             is_imported = isinstance(node, ast.ImportFrom) and set((node.module or "").split(".")) & {*registry.OWN}
             if is_imported or (isinstance(node, ast.Constant) and node.value in registry.OWN):
                 found.add("/".join(parts))
@@ -141,7 +156,7 @@ def test_pure_stages_touch_no_clock_network_or_environment(stage: str) -> None:
     for path in (PACKAGE / stage).rglob("*.py"):
         if stage == "platforms" and TALKING.fullmatch(path.name):
             continue
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        for node in nodes(path):
             names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
             names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
             assert {name.partition(".")[0] for name in names} & forbidden == set(), path
@@ -208,16 +223,17 @@ CLEAN = re.compile(
 def test_no_two_public_classes_share_a_name() -> None:
     places: dict[str, list[str]] = {}
     for path in modules():
-        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+        for node in parsed(path).body:
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                 places.setdefault(node.name, []).append(str(path.relative_to(PACKAGE)))
     assert {name: found for name, found in places.items() if len(found) > 1} == {}
 
 
+@cache
 def starts(path: Path) -> list[tuple[str, str]]:
     """Return what starts a program in a module, and the environment each is given."""
     found = []
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in nodes(path):
         if isinstance(node, ast.ImportFrom):
             assert node.module not in {"subprocess", "pty", "os.subprocess"}, f"{path}: import the module, to be found"
         if not isinstance(node, ast.Call):
@@ -271,7 +287,7 @@ def test_help_and_completion_load_no_heavy_library() -> None:
 
 def imported_modules(path: Path) -> Iterator[Path]:
     """Yield the modules of the package that a module imports when it is imported itself."""
-    for node in ast.parse(path.read_text(encoding="utf-8")).body:
+    for node in parsed(path).body:
         names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
         if isinstance(node, ast.ImportFrom):
             names = [f"{node.module}.{alias.name}" for alias in node.names] + [node.module or ""]

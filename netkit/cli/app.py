@@ -7,6 +7,7 @@ import os
 import select
 import signal
 import sys
+from functools import cache
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -98,6 +99,12 @@ def main() -> None:
     sys.exit(_guarded(sys.argv[1:]))
 
 
+@cache
+def whole_command() -> Any:
+    """Return the command of all verbs; to build it takes most of the start."""
+    return typer.main.get_command(app)
+
+
 def _open_streams() -> None:
     """Open /dev/null for closed standard streams, as cron may leave them, so that no file gets their numbers."""
     while (number := os.open(os.devnull, os.O_RDWR)) <= LAST_STREAM:
@@ -109,9 +116,8 @@ def _open_streams() -> None:
 
 
 def _guarded(arguments: list[str]) -> int:
-    command = typer.main.get_command(app)
     try:
-        result = _ended(command, _spelled_out(arguments) or ["--help"])
+        result = _ended(whole_command(), _spelled_out(arguments) or ["--help"])
         sys.stdout.flush()  # here, where a closed pipe or a full disk can still be reported
     except NetkitError as error:
         for problem in error.problems:
