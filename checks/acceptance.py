@@ -33,7 +33,7 @@ UNSETTLED = "measure again with netkit acceptance run --tool perftest, which run
 MOST_NAMED = 8
 
 
-@fabric_check(layer="application")
+@fabric_check(layer="application", reads=[])
 def completed(context: CheckContext) -> Iterator[Finding]:
     """Every acceptance run completed.
 
@@ -54,7 +54,7 @@ def completed(context: CheckContext) -> Iterator[Finding]:
             yield PASSED
 
 
-@fabric_check(layer="application")
+@fabric_check(layer="application", reads=[])
 def collectives(context: CheckContext) -> Iterator[Finding]:
     """Collectives over several hosts are as fast as the NICs of a host, and their results are right.
 
@@ -94,7 +94,7 @@ def _judged(context: CheckContext, found: CollectiveRate) -> Finding:
     )
 
 
-@fabric_check(layer="application")
+@fabric_check(layer="application", reads=[])
 def scaling(context: CheckContext) -> Iterator[Finding]:
     """Collectives over many hosts are about as fast as over few.
 
@@ -129,7 +129,7 @@ def _scaled(context: CheckContext, few: CollectiveRate, many: CollectiveRate) ->
     return verdict("", text, "netkit check load links routes", cause=f"{many.trial.test} scaling", **_about(many.trial))
 
 
-@fabric_check(layer="application")
+@fabric_check(layer="application", reads=[])
 def stragglers(context: CheckContext) -> Iterator[Finding]:
     """No NIC slows down the runs that it takes part in.
 
@@ -189,7 +189,7 @@ def _listed(places: Sequence[Place]) -> str:
     return f"{', '.join(names[:MOST_NAMED])}{more}"
 
 
-@fabric_check(layer="application")
+@fabric_check(layer="application", reads=[])
 def transfers(context: CheckContext) -> Iterator[Finding]:
     """RDMA between two NICs is as fast as the NIC.
 
@@ -215,7 +215,7 @@ def transfers(context: CheckContext) -> Iterator[Finding]:
             yield (fail if is_slow else warn)(place, text, remedy, device=device, **_about(trial))
 
 
-@fabric_check(layer="application")
+@fabric_check(layer="application", reads=[])
 def rdma_latency(context: CheckContext) -> Iterator[Finding]:
     """No RDMA latency is much above that of other pairs as far apart.
 
@@ -244,7 +244,7 @@ def rdma_latency(context: CheckContext) -> Iterator[Finding]:
                 yield PASSED
 
 
-@fabric_check(layer="application")
+@fabric_check(layer="application", reads=[])
 def shares(context: CheckContext) -> Iterator[Finding]:
     """Under load the lossless class keeps its share of a NIC.
 

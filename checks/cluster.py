@@ -18,7 +18,7 @@ RESTART = "delete the pod, once the networks are as rendered: netkit check clust
 APPLY = "netkit plan --cluster shows the difference; apply the rendered files"
 
 
-@fabric_check(layer="qos", follows=[])
+@fabric_check(layer="qos", follows=[], reads=[])
 def objects(context: CheckContext) -> Iterator[Finding]:
     """The objects of the cluster are those that the intent renders to.
 
@@ -40,7 +40,7 @@ def objects(context: CheckContext) -> Iterator[Finding]:
         yield skip(kind, f"was not read: {why}")
 
 
-@fabric_check(layer="application", follows=["cluster.objects"])
+@fabric_check(layer="application", follows=["cluster.objects"], reads=[])
 def pods(context: CheckContext) -> Iterator[Finding]:
     """Every pod has an interface on each rail that it asks for, with the right device and an address of its node.
 
@@ -65,7 +65,7 @@ def pods(context: CheckContext) -> Iterator[Finding]:
             yield skip(pod.name, f"does not run yet on {pod.node}{why}", device=names[pod.node])
 
 
-@fabric_check(layer="application", follows=["cluster.pods"])
+@fabric_check(layer="application", follows=["cluster.pods"], reads=[])
 def routes(context: CheckContext) -> Iterator[Finding]:
     """Every pod reaches each rail through its interface there, by the gateway of its node.
 

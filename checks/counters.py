@@ -78,7 +78,7 @@ def _is_of_port(name: str) -> bool:
     return name not in COUNTERS or COUNTERS[name].scope == "port"
 
 
-@fabric_check(layer="reach", needs=["counters"], window=True, follows=[])
+@fabric_check(layer="reach", needs=["counters"], window=True, follows=[], reads=[])
 def stuck(context: CheckContext) -> Iterator[Finding]:
     """Counters are not stuck: what one end sends, the other end counts as received.
 

@@ -7,7 +7,7 @@ from netkit.judge import PASSED, CheckContext, Finding, fabric_check, fail, skip
 MOST_SHOWN = 3
 
 
-@fabric_check(layer="qos", follows=[])
+@fabric_check(layer="qos", follows=[], reads=[])
 def configuration(context: CheckContext) -> Iterator[Finding]:
     """Every device runs the configuration that the intent renders to.
 

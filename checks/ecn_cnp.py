@@ -20,12 +20,13 @@ from netkit.judge import (
     warn,
 )
 from netkit.judge.bound import astray, least, most
-from netkit.judge.cnp_path import CnpLoss, Stray, hops, is_cut_off, losses, pair, sent_to, strays
+from netkit.judge.cnp_path import CNP_READS, CnpLoss, Stray, hops, is_cut_off, losses, pair, sent_to, strays
 from netkit.judge.context import CableEnd
 from netkit.judge.delta import Delta
 from netkit.judge.parity import HALF, RailSum, is_read, rail_sum, skew_s
-from netkit.judge.pauses import congestion, received_at, sent_at
+from netkit.judge.pauses import PAUSE_COUNTERS, congestion, received_at, sent_at
 
+MARKS = ("queue_ecn_marked", "ecn_marked")
 LOCATE = "compare the CNP queues of the hops and the settings of the NICs: netkit check qos"
 NOT_MARKED = "packets are lost, and NICs answer losses with CNPs: netkit check load host.repeats; or a counter is wrong"
 MOST_IGNORED_PERCENT = 1.0
@@ -44,6 +45,7 @@ LEAST_MARKED = 0.1
     needs=["counters"],
     window=True,
     follows=["ecn-cnp.marks", "qos", "load.discards", "links.cabling", "links.flaps", "watchdog"],
+    reads=[*CNP_READS, *MARKS],
 )
 def parity(context: CheckContext) -> Iterator[Finding]:
     """Every CNP that a receiver sends arrives at a sender: the sums of a rail agree.
@@ -174,7 +176,9 @@ def ignored_on(rail: int) -> str:
     return f"CNPs ignored on rail {rail}"
 
 
-@fabric_check(layer="congestion", needs=["counters"], window=True, follows=["qos", "ecn-cnp.queue"])
+@fabric_check(
+    layer="congestion", needs=["counters"], window=True, follows=["qos", "ecn-cnp.queue"], reads=[*CNP_READS, *MARKS]
+)
 def marks(context: CheckContext) -> Iterator[Finding]:
     """Marked packets arrive marked, and are answered.
 
@@ -226,7 +230,14 @@ def _marks_at(context: CheckContext, device: DeviceContext, port: str) -> Delta:
     return of_queue if of_queue.is_known else device.delta("ecn_marked", port)
 
 
-@device_check(layer="congestion", needs=["counters"], on="switch", window=True, follows=["qos.ecn", "watchdog.storms"])
+@device_check(
+    layer="congestion",
+    needs=["counters"],
+    on="switch",
+    window=True,
+    follows=["qos.ecn", "watchdog.storms"],
+    reads=[*MARKS, *PAUSE_COUNTERS, "buffers", "queue_tx_packets"],
+)
 def unmarked(context: CheckContext, device: DeviceContext) -> Iterator[Finding]:
     """A congested switch marks packets.
 
@@ -281,7 +292,7 @@ def _pauses_unmarked(context: CheckContext, device: DeviceContext) -> bool:
     return is_pausing and all(pauses.verdict(context) is Verdict.PASS for pauses in arriving)
 
 
-@fabric_check(layer="qos", needs=["counters"], window=True, follows=["qos"])
+@fabric_check(layer="qos", needs=["counters"], window=True, follows=["qos"], reads=CNP_READS)
 def queue(context: CheckContext) -> Iterator[Finding]:
     """CNPs stay in their own queue from hop to hop.
 

@@ -292,7 +292,7 @@ def _forgotten(profile: LosslessProfile, nic: NicFacts) -> Iterator[str]:
         yield f"ROCE_CC_PRIO_MASK_P1 is {mask}: no congestion control on priority {profile.roce.priority}"
 
 
-@fabric_check(layer="host", needs=["host"], follows=[])
+@fabric_check(layer="host", needs=["host"], follows=[], reads=["system"])
 def uniform(context: CheckContext) -> Iterator[Finding]:
     """All hosts run the same kernel, drivers and NCCL settings.
 

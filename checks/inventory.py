@@ -34,7 +34,7 @@ def version(context: CheckContext, device: DeviceContext) -> Iterator[Finding]:
         yield PASSED
 
 
-@fabric_check(layer="host", needs=["nics"], follows=[])
+@fabric_check(layer="host", needs=["nics"], follows=[], reads=[])
 def nics(context: CheckContext) -> Iterator[Finding]:
     """NICs of one kind run the same firmware and driver everywhere.
 
@@ -48,7 +48,7 @@ def nics(context: CheckContext) -> Iterator[Finding]:
         yield from _uniform(quantity, [card for card in cards if approved_of(_names(card[2]), listed) is None], read)
 
 
-@fabric_check(layer="host", needs=["nics"], follows=[])
+@fabric_check(layer="host", needs=["nics"], follows=[], reads=[])
 def firmware(context: CheckContext) -> Iterator[Finding]:
     """Every NIC runs firmware that the intent approves for its kind.
 

@@ -17,7 +17,7 @@ FECS = frozenset({"rs", "fc", "none"})
 """Values that name a FEC; others, such as `auto`, are device-specific."""
 
 
-@device_check(layer="link", needs=["interfaces"], follows=["optics.flags", "optics.light", "links.cabling"])
+@device_check(layer="link", needs=["interfaces"], follows=["optics.flags", "optics.light", "links.cabling"], reads=[])
 def up(context: CheckContext, device: DeviceContext) -> Iterator[Finding]:
     """Every designed port is up.
 
@@ -97,7 +97,7 @@ def mtu(context: CheckContext, device: DeviceContext) -> Iterator[Finding]:
             yield PASSED
 
 
-@fabric_check(layer="link", needs=["interfaces"], follows=[])
+@fabric_check(layer="link", needs=["interfaces"], follows=[], reads=[])
 def fec(context: CheckContext) -> Iterator[Finding]:
     """Both ends of a link that is up use the same FEC.
 
@@ -146,7 +146,7 @@ def flaps(context: CheckContext, device: DeviceContext) -> Iterator[Finding]:
             yield PASSED
 
 
-@device_check(layer="link", needs=["interfaces"], follows=["links.flaps"])
+@device_check(layer="link", needs=["interfaces"], follows=["links.flaps"], reads=["sessions", "system"])
 def link_up_time(context: CheckContext, device: DeviceContext) -> Iterator[Finding]:
     """Links come up quickly.
 
@@ -198,7 +198,7 @@ def _outage(context: CheckContext, near: CableEnd, far: CableEnd) -> Finding:
     return warn(near.port, text, remedy)
 
 
-@fabric_check(layer="physical", needs=["neighbors"], follows=[])
+@fabric_check(layer="physical", needs=["neighbors"], follows=[], reads=["interfaces"])
 def cabling(context: CheckContext) -> Iterator[Finding]:
     """Every cable is plugged in where the plan says, by LLDP.
 

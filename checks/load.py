@@ -116,6 +116,7 @@ def errors(context: CheckContext, device: DeviceContext) -> Iterator[Finding]:
     on="switch",
     window=True,
     follows=["links.up", "links.flaps", "bgp", "routes.paths", "load.adaptive-routing", "links.speed"],
+    reads=["interfaces", "sessions", "tx_bytes"],
 )
 def balance(context: CheckContext, device: DeviceContext) -> Iterator[Finding]:
     """The uplinks of a switch share the load, and so do parallel links to one neighbour, including those to a leaf.

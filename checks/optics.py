@@ -48,7 +48,7 @@ MANY, USUAL_SHARE = 8, 0.8
 """A part number is the usual one if this share of at least this many modules have it."""
 
 
-@device_check(layer="physical", needs=["modules"], follows=["optics.flags"])
+@device_check(layer="physical", needs=["modules"], follows=["optics.flags"], reads=[])
 def light(context: CheckContext, device: DeviceContext) -> Iterator[Finding]:
     """Every lane receives and sends light within the limits of its module.
 
@@ -175,7 +175,7 @@ def _readings(module: Module, own: Limits) -> Iterator[ModuleReading]:
                 yield ModuleReading(f"lane {number}, laser current", lane.bias_ma, module.limits["bias_ma"], "mA")
 
 
-@fabric_check(layer="physical", needs=["modules"], follows=["optics.flags", "optics.light", "optics.lanes"])
+@fabric_check(layer="physical", needs=["modules"], follows=["optics.flags", "optics.light", "optics.lanes"], reads=[])
 def loss(context: CheckContext) -> Iterator[Finding]:
     """Cables of a kind lose alike: what is sent at one end arrives at the other.
 
@@ -201,7 +201,10 @@ def loss(context: CheckContext) -> Iterator[Finding]:
 
 
 @device_check(
-    layer="physical", needs=["modules"], follows=["optics.flags", "optics.light", "optics.lanes", "optics.loss"]
+    layer="physical",
+    needs=["modules"],
+    follows=["optics.flags", "optics.light", "optics.lanes", "optics.loss"],
+    reads=[],
 )
 def trend(context: CheckContext, device: DeviceContext) -> Iterator[Finding]:
     """No lane receives much less light than in earlier runs, nor less and less from run to run.
@@ -253,7 +256,7 @@ def _where_lost(context: CheckContext, end: CableEnd) -> tuple[str, str]:
     return f"; {far} sends as before: it is lost on the way", CLEAN
 
 
-@fabric_check(layer="physical", needs=["modules"], follows=[])
+@fabric_check(layer="physical", needs=["modules"], follows=[], reads=[])
 def parts(context: CheckContext) -> Iterator[Finding]:
     """Modules of one part number run one firmware, and serial numbers are unique.
 
@@ -290,7 +293,7 @@ def parts(context: CheckContext) -> Iterator[Finding]:
             yield PASSED
 
 
-@fabric_check(layer="physical", needs=["modules"], follows=[])
+@fabric_check(layer="physical", needs=["modules"], follows=[], reads=[])
 def firmware(context: CheckContext) -> Iterator[Finding]:
     """Every module and cable runs firmware that the intent approves for its part number.
 
@@ -308,7 +311,7 @@ def firmware(context: CheckContext) -> Iterator[Finding]:
         yield from unapproved("module", parts, context.fabric.module_firmware, UPDATE)
 
 
-@fabric_check(layer="physical", needs=["modules"], follows=[])
+@fabric_check(layer="physical", needs=["modules"], follows=[], reads=[])
 def kinds(context: CheckContext) -> Iterator[Finding]:
     """Cables of one kind end in modules of one part number.
 

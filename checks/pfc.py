@@ -22,7 +22,7 @@ from netkit.judge import (
 from netkit.judge.bound import least
 from netkit.judge.context import CableEnd
 from netkit.judge.parity import skew_s
-from netkit.judge.pauses import Pauses, congestion, received, received_at, sent
+from netkit.judge.pauses import PAUSE_COUNTERS, Pauses, congestion, received, received_at, sent
 from netkit.judge.peak import peak
 
 SLOW_HOST = "see PCIe, GPU and IOMMU of the host, and which job runs there: netkit check host"
@@ -164,6 +164,7 @@ def priority(context: CheckContext, device: DeviceContext) -> Iterator[Finding]:
     needs=["counters"],
     window=True,
     follows=["qos", "links.flaps", "links.up", "watchdog.storms", "watchdog.trips"],
+    reads=PAUSE_COUNTERS,
 )
 def symmetry(context: CheckContext) -> Iterator[Finding]:
     """What pauses one end of a link sends, the other end receives.
@@ -230,6 +231,7 @@ class Origin:
     needs=["counters"],
     window=True,
     follows=["watchdog.storms", "pfc.storms", "host.pcie", "host.acs", "links.speed"],
+    reads=[*PAUSE_COUNTERS, "buffers", "ecn_marked", "queue_ecn_marked", "tx_bytes"],
 )
 def origin(context: CheckContext) -> Iterator[Finding]:
     """No port causes congestion that spreads.

@@ -67,6 +67,7 @@ class Way:
     layer="application",
     needs=["probes"],
     follows=[*CABLE_FAULTS, "links.mtu", "links.rails", "routes", "bgp", "watchdog"],
+    reads=[],
 )
 def loss(context: CheckContext) -> Iterator[Finding]:
     """Packets of every size, up to the full MTU, arrive from every NIC, along its rail and across to others.
@@ -98,6 +99,7 @@ def loss(context: CheckContext) -> Iterator[Finding]:
         "load.balance",
         "probe.loss",
     ],
+    reads=[],
 )
 def latency(context: CheckContext) -> Iterator[Finding]:
     """No path between NICs takes much longer than others of the same distance.

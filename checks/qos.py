@@ -123,7 +123,7 @@ def nic(context: CheckContext, device: DeviceContext) -> Iterator[Finding]:
             yield from _judged(name, found_now, OPERATOR if is_operated else PLAN)
 
 
-@fabric_check(layer="qos", needs=["qos"], follows=["qos.switch", "qos.nic"])
+@fabric_check(layer="qos", needs=["qos"], follows=["qos.switch", "qos.nic"], reads=[])
 def link(context: CheckContext) -> Iterator[Finding]:
     """Both ends of a cable agree: on RoCE, on CNPs, and on which pauses the other end respects.
 

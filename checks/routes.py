@@ -195,7 +195,7 @@ def _through(way: DefaultRoute, ways: tuple[DefaultRoute, ...]) -> Finding:
     return fail(way.interface, f"has the {to}", DEFAULT_REMEDY)
 
 
-@fabric_check(layer="host", needs=["host"], follows=["routes.addresses"])
+@fabric_check(layer="host", needs=["host"], follows=["routes.addresses"], reads=[])
 def duplicates(context: CheckContext) -> Iterator[Finding]:
     """No address of a NIC or a switch is also on another interface of any host.
 

@@ -7,6 +7,7 @@ from fnmatch import fnmatchcase
 from typing import Literal, get_args
 
 from netkit.errors import CheckError, Problem
+from netkit.facts.counter import COUNTERS
 from netkit.facts.device import KINDS
 from netkit.judge.context import CheckContext, DeviceContext
 from netkit.judge.finding import Finding
@@ -40,6 +41,14 @@ class Check:
     follows: tuple[str, ...] | None = None
     """The checks, as names, files or globs, whose findings at the same place its own may follow from; by default all of
     the layers before its own, on the same cable."""
+    reads: tuple[str, ...] | None = None
+    """What it reads of any device: kinds of facts, and names of counters. None: of a check of a device, only that
+    device's facts; of a check of the fabric, all facts."""
+
+    @property
+    def is_local(self) -> bool:
+        """Whether it reads one device only, so that it can be judged where that device is read."""
+        return self.of_device is not None and self.reads is None
 
     @property
     def title(self) -> str:
@@ -54,29 +63,43 @@ def device_check(
     on: Of = "device",
     window: bool = False,
     follows: Sequence[str] | None = None,
+    reads: Sequence[str] | None = None,
 ) -> Callable[[OfDevice], Check]:
-    """Make a check from a function that judges one device; devices without the needed facts are skipped."""
+    """Make a check from a function that judges one device; devices without the needed facts are skipped.
+
+    A function that also looks at other devices or at earlier runs lists in `reads` the facts and counters it looks at.
+    """
 
     def make(function: OfDevice) -> Check:
         name, text = _described(function, needs)
         _refuse(name, "on", on, get_args(Of))
         _refuse(name, "layer", layer, LAYERS)
         causes = None if follows is None else tuple(follows)
-        return Check(name, text, layer, tuple(needs), window, on, of_device=function, follows=causes)
+        looks_at = _readable(name, needs, reads)
+        return Check(name, text, layer, tuple(needs), window, on, of_device=function, follows=causes, reads=looks_at)
 
     return make
 
 
 def fabric_check(
-    *, layer: Layer, needs: Sequence[str] = (), window: bool = False, follows: Sequence[str] | None = None
+    *,
+    layer: Layer,
+    needs: Sequence[str] = (),
+    window: bool = False,
+    follows: Sequence[str] | None = None,
+    reads: Sequence[str] | None = None,
 ) -> Callable[[OfFabric], Check]:
-    """Make a check from a function that judges the whole fabric; it must handle missing facts itself."""
+    """Make a check from a function that judges the whole fabric; it must handle missing facts itself.
+
+    `reads` lists the facts and counters it looks at; without it, a site has to send all facts of its devices.
+    """
 
     def make(function: OfFabric) -> Check:
         name, text = _described(function, needs)
         _refuse(name, "layer", layer, LAYERS)
         causes = None if follows is None else tuple(follows)
-        return Check(name, text, layer, tuple(needs), window, "device", of_fabric=function, follows=causes)
+        about = _readable(name, needs, reads)
+        return Check(name, text, layer, tuple(needs), window, "device", of_fabric=function, follows=causes, reads=about)
 
     return make
 
@@ -99,6 +122,19 @@ def _described(function: Callable[..., object], needs: Sequence[str]) -> tuple[s
     if unknown:
         raise CheckError(Problem(f"the check {name} needs {unknown[0]!r}", f"use one of {', '.join(KINDS)}"))
     return name, text
+
+
+def _readable(name: str, needs: Sequence[str], reads: Sequence[str] | None) -> tuple[str, ...] | None:
+    """Return what a check reads, with what it needs; CheckError if there are no such facts or counters."""
+    if reads is None:
+        return None
+    if isinstance(reads, str):
+        raise CheckError(Problem(f"the check {name} has reads={reads!r}, a text", f"write reads=[{reads!r}]"))
+    for one in reads:
+        if one not in KINDS and one not in COUNTERS:
+            remedy = "use kinds of facts and names of counters, as docs/fact-catalogue.md lists them"
+            raise CheckError(Problem(f"the check {name} reads {one!r}", remedy))
+    return tuple(dict.fromkeys((*(kind for kind in needs if kind != "counters"), *reads)))
 
 
 def _refuse(name: str, what: str, given: str, known: Sequence[str]) -> None:

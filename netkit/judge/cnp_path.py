@@ -12,6 +12,11 @@ from netkit.judge.delta import Delta
 from netkit.judge.parity import HALF, skew_s
 
 HEARD = ("cnp_handled", "cnp_ignored")
+CNP_READS = (
+    *("interfaces", "qos", "cnp_sent", *HEARD, "ecn_received", "priority_rx_packets", "priority_tx_packets"),
+    *("queue_tx_packets", "queue_drops", "rx_packets", "tx_packets", "carrier_changes", "link_downs"),
+)
+"""The facts and counters that the functions of this module read, and the sums of `parity`."""
 ASKED_APART_S = 0.5
 """CNPs and packets by priority are read from two sources of a host, up to this far apart on a busy one."""
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from netkit.design import Fabric, Host, Nic, Port, Switch
 from netkit.design.expectation import Expectation, expectations, without_drains
@@ -12,6 +12,9 @@ from netkit.intent.model import Thresholds
 from netkit.judge.delta import FAILED, MISSING, STUCK, CounterState, Delta, deltas
 from netkit.judge.parity import skew_s
 from netkit.plan import Plan
+
+if TYPE_CHECKING:
+    from netkit.judge.run import ShardResult
 
 LIVELY_BYTES = 10_000
 """What one end must have counted in the window before a stuck counter of the other end is significant."""
@@ -137,6 +140,8 @@ class CheckContext:
     """The devices to judge; None for all of the fabric."""
     plan: Plan | None = None
     """What differs between running and intended configuration; None if that was not compared."""
+    shards: "tuple[ShardResult, ...]" = ()
+    """What was judged where the devices were read."""
 
     @cached_property
     def devices(self) -> Mapping[str, DeviceContext]:

@@ -120,17 +120,17 @@ def _was_cleared(name: str, at: str, samples: tuple[Sample, ...], *, is_narrow: 
 
 def _beside(name: str, at: str, samples: tuple[Sample, ...]) -> Iterator[tuple[str, int, int]]:
     """Yield each other counter of the same port with its earlier and later value."""
-    port = at if _is_of_port(name) else at.rpartition("/")[0]
+    port = at if is_of_port(name) else at.rpartition("/")[0]
     numbered = tuple(place(port, number) for number in range(MOST_NUMBERS))
     first, last = samples[0].counters, samples[-1].counters
     for other, counts in last.items():
         known = first.get(other, {})
-        for here in (port,) if _is_of_port(other) else numbered:
+        for here in (port,) if is_of_port(other) else numbered:
             if here in counts and here in known and (other, here) != (name, at):
                 yield other, known[here], counts[here]
 
 
-def _is_of_port(name: str) -> bool:
+def is_of_port(name: str) -> bool:
     return name not in COUNTERS or COUNTERS[name].scope == "port"
 
 

@@ -7,6 +7,8 @@ from netkit.judge.context import CheckContext, DeviceContext
 from netkit.judge.delta import CounterState, Delta
 from netkit.judge.finding import Verdict
 
+PAUSE_COUNTERS = ("rx_pause", "tx_pause", "rx_pause_us", "tx_pause_us", "port_rx_pause", "port_tx_pause")
+
 
 @dataclass(frozen=True, slots=True)
 class Pauses:

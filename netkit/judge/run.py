@@ -1,14 +1,14 @@
 """Runs checks, isolated from each other, until a deadline, and counts what was examined."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import islice
 from types import TracebackType
 from typing import Self
 
 from netkit.design import Host
-from netkit.facts import Absent
+from netkit.facts import Absent, Observation
 from netkit.judge.cause import cable_at, linked
 from netkit.judge.check import Check
 from netkit.judge.context import CheckContext, Device, DeviceContext
@@ -115,15 +115,45 @@ class Judgement:
         return sum(finding.verdict is verdict and finding.silenced is None for finding in self.findings)
 
 
+@dataclass(frozen=True, slots=True)
+class ShardResult:
+    """What a shard of a fabric found, and what is needed of it to judge the whole."""
+
+    observations: Mapping[str, Observation]
+    """Its devices: reduced to what other checks read, or whole where they may have to be judged again."""
+    results: tuple[CheckResult, ...] = ()
+    """Those of the local checks."""
+    still: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    """Device → its ports with stuck counters, as far as the shard can know."""
+    deferred: frozenset[str] = frozenset()
+    """Checks of one device that look at others, and so were not run."""
+
+
+Known = Mapping[tuple[str, str], CheckResult]
+"""Check and device → a result that was found before."""
+NOTHING_KNOWN: Known = {}
+
+
 def run(context: CheckContext, checks: Sequence[Check], deadline: CheckDeadline | None = None) -> Judgement:
-    """Run the checks; those that the deadline leaves no time for report that."""
+    """Run the checks that its shards have not; those that the deadline leaves no time for report that."""
     with deadline or CheckDeadline() as until:
-        results = [result for check in checks for result in _results(context, check, until)]
+        known = _known(context)
+        results = [result for check in checks for result in results_of(context, check, until, known)]
     found = iter(linked(context, checks, [finding for result in results for finding in result.findings]))
     results = [replace(one, findings=tuple(islice(found, len(one.findings)))) for one in results]
     failures = [(device.name, device.observation.failure) for device in context.devices.values()]
     unreached = [(name, failure) for name, failure in failures if failure]
     return Judgement(tuple(results), tuple(unreached))
+
+
+def _known(context: CheckContext) -> Known:
+    """Return what shards found, except on devices with stuck counters that no shard could know of."""
+    if not context.shards:
+        return NOTHING_KNOWN
+    still = {name: ports for shard in context.shards for name, ports in shard.still.items()}
+    again = {name for name, device in context.devices.items() if device.still != still.get(name, set())}
+    results = (one for shard in context.shards for one in shard.results)
+    return {(one.check, one.device): one for one in results if one.device not in again}
 
 
 def subjects(check: Check, devices: Iterable[Device]) -> Iterator[str]:
@@ -136,18 +166,29 @@ def subjects(check: Check, devices: Iterable[Device]) -> Iterator[str]:
             yield device.name
 
 
-def _results(context: CheckContext, check: Check, deadline: CheckDeadline) -> Iterator[CheckResult]:
+def results_of(
+    context: CheckContext,
+    check: Check,
+    deadline: CheckDeadline,
+    known: Known = NOTHING_KNOWN,
+    given: CheckContext | None = None,
+) -> Iterator[CheckResult]:
+    """Run one check; `given` is the context it sees, by default the whole one."""
     if check.of_fabric is not None:
         yield _result(context, check, FABRIC, partial(check.of_fabric, context), deadline)
         return
     for name in subjects(check, (device.device for device in context.devices.values())):
+        found = known.get((check.name, name))
+        if found is not None:
+            yield found
+            continue
         device = context.devices[name]
         reason = _why_not(check, device)
         if reason:
             skipped = skip("", reason)
             yield _result(context, check, device.name, partial(tuple, [skipped]), deadline)
         elif check.of_device is not None:
-            yield _result(context, check, device.name, partial(check.of_device, context, device), deadline)
+            yield _result(context, check, device.name, partial(check.of_device, given or context, device), deadline)
 
 
 def _why_not(check: Check, device: DeviceContext) -> str:

@@ -15,7 +15,7 @@ from netkit.design import Host, Switch
 from netkit.facts import Absent, Observation, Snapshot
 from netkit.judge import CheckContext, Finding, Verdict, catalog
 from netkit.judge.check import Check
-from netkit.judge.run import Judgement, run
+from netkit.judge.run import Judgement
 from netkit.lab.folder import LabFolder, ask_keeper
 from netkit.observe import CollectOptions
 from netkit.project.connections import Connections
@@ -23,6 +23,7 @@ from netkit.project.observing import Looking, look
 from netkit.project.project import Project
 from tests.checks.deploying import failed, taken_back
 from tests.checks.fault_table import Found, Row, place_of, rows_on
+from tests.checks.judging import judge
 from tests.facts import untold
 from tests.intents import ON_PLATFORM
 from tests.lab.running import RunningLab, intent, on_platform, running, until, write_fabric
@@ -88,7 +89,7 @@ def judged(project: Project, snapshot: Snapshot, own: Mapping[str, float] = NO_L
     plan = planning.read(snapshot.plan) if snapshot.plan else None
     limits = project.loaded.intent.thresholds.model_copy(update=dict(own))
     scene = CheckContext(project.fabric, snapshot, limits, plan=plan)
-    return run(scene, shipped())
+    return judge(scene, shipped())
 
 
 @cache

@@ -1,9 +1,12 @@
-"""Running one shipped check on a scene made by hand."""
+"""Running shipped checks on a scene made by hand, in one piece and in shards, which have to agree."""
 
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from functools import cache
 
-from netkit.judge import CheckContext, Finding, Verdict, catalog
-from netkit.judge.run import CheckResult, run
+from netkit.judge import Check, CheckContext, Finding, Verdict, catalog
+from netkit.judge.run import CheckResult, Judgement, ShardResult, run
+from netkit.judge.shard import Reads, judge_shard
 
 
 @cache
@@ -11,20 +14,47 @@ def shipped() -> catalog.Catalog:
     return catalog.load()
 
 
+def judge(scene: CheckContext, checks: Sequence[Check]) -> Judgement:
+    """Return what checks find; every device in a shard of its own, and two halves, find the same."""
+    found = run(scene, checks)
+    names = tuple(scene.devices)
+    for shards in ([(name,) for name in names], [names[::2], names[1::2]]):
+        assert sharded(scene, checks, shards) == found
+    return found
+
+
+def sharded(scene: CheckContext, checks: Sequence[Check], shards: Iterable[Sequence[str]]) -> Judgement:
+    """Judge a scene in shards."""
+    reads = Reads.of(checks)
+    parts = [judge_shard(_part(scene, names), checks, reads) for names in shards if names]
+    assert not any(part.deferred for part in parts)
+    return run(_whole(scene, parts), checks)
+
+
+def _part(scene: CheckContext, names: Sequence[str]) -> CheckContext:
+    devices = {name: one for name, one in scene.snapshot.devices.items() if name in names}
+    return replace(scene, snapshot=replace(scene.snapshot, devices=devices), names=frozenset(names))
+
+
+def _whole(scene: CheckContext, parts: Sequence[ShardResult]) -> CheckContext:
+    devices = {name: one for part in parts for name, one in part.observations.items() if name in scene.snapshot.devices}
+    return replace(scene, snapshot=replace(scene.snapshot, devices=devices), shards=tuple(parts))
+
+
 def results(scene: CheckContext, name: str) -> dict[str, CheckResult]:
     """Return what one check says, by device."""
-    return {result.device: result for result in run(scene, catalog.select(shipped(), [name])).results}
+    return {result.device: result for result in judge(scene, catalog.select(shipped(), [name])).results}
 
 
 def said(scene: CheckContext, name: str) -> list[tuple[str, str, str, str]]:
     """Return what is wrong: verdict, device, place and text."""
-    found = run(scene, catalog.select(shipped(), [name])).findings
+    found = judge(scene, catalog.select(shipped(), [name])).findings
     return sorted(_told(finding) for finding in found if finding.verdict > Verdict.SKIPPED)
 
 
 def skipped(scene: CheckContext, name: str) -> list[tuple[str, str, str]]:
     """Return what could not be judged: device, place and reason; devices that were not reached left out."""
-    found = run(scene, catalog.select(shipped(), [name])).findings
+    found = judge(scene, catalog.select(shipped(), [name])).findings
     told = ((one.device, one.place, one.text) for one in found if one.verdict is Verdict.SKIPPED)
     return sorted(one for one in told if not one[2].startswith("not reached"))
 

@@ -7,8 +7,7 @@ from netkit.facts.device import Interface
 from netkit.facts.qos import Buffer, PortQos
 from netkit.judge import CheckContext, Finding, Verdict
 from netkit.judge.cause import cause_groups
-from netkit.judge.run import run
-from tests.checks.judging import results, said, shipped, skipped
+from tests.checks.judging import judge, results, said, shipped, skipped
 from tests.judge.scenes import fabric, moved, observation, scene
 
 BUILT = fabric()
@@ -320,7 +319,7 @@ def test_a_nic_that_swallows_cnps_still_counts_on_which_priority_they_came(on_pr
         cnp_handled={"rail0": (0, 0)},
         priority_rx_packets={"rail0/6": (0, on_priority)},
     )
-    judged = run(scene(BUILT, queues("leaf01", swp1s1=500), sender, swallower), tuple(shipped().values()))
+    judged = judge(scene(BUILT, queues("leaf01", swp1s1=500), sender, swallower), tuple(shipped().values()))
     causes = [(one.head.check, one.head.device) for one in cause_groups(judged.findings, {})]
     assert sorted(causes) == [("ecn-cnp.parity", "gpu02"), ("ecn-cnp.queue", "leaf01")][: 1 + strays]
 

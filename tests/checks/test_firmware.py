@@ -8,8 +8,7 @@ from netkit.facts.host import NicFacts
 from netkit.facts.optic import Module
 from netkit.judge import CheckContext
 from netkit.judge.cause import cause_groups
-from netkit.judge.run import run
-from tests.checks.judging import said, shipped, skipped
+from tests.checks.judging import judge, said, shipped, skipped
 from tests.judge.scenes import fabric, observation, scene
 
 PSID, PART = "MT_0000000838", "MCX75310AAS-NEAT"
@@ -43,7 +42,7 @@ def test_a_nic_that_runs_what_is_not_approved_fails_though_most_run_it() -> None
 def test_alike_ones_are_one_cause_and_counted() -> None:
     seen = hosts({PSID: ["2"]}, cards("gpu01", "1", "2"), cards("gpu02", "1", "2"))
     check = shipped()["inventory.firmware"]
-    (cause,) = cause_groups(run(seen, [check]).findings, {check.name: check.layer})
+    (cause,) = cause_groups(judge(seen, [check]).findings, {check.name: check.layer})
     assert {(one.device, one.place) for one in (cause.head, *cause.symptoms)} == {
         ("gpu01", "rail0"),
         ("gpu02", "rail0"),

@@ -7,8 +7,7 @@ from netkit.facts.device import Interface, Neighbor
 from netkit.facts.host import NicFacts
 from netkit.judge import CheckContext, Verdict
 from netkit.judge.cause import cause_groups
-from netkit.judge.run import run
-from tests.checks.judging import said, shipped, skipped
+from tests.checks.judging import judge, said, shipped, skipped
 from tests.judge.scenes import fabric, observation, scene
 
 BUILT = fabric()
@@ -53,7 +52,7 @@ def test_a_host_that_is_switched_off_is_one_trouble(*, is_up: bool, is_reached: 
         for leaf, up in states.items()
     ]
     host = [observation(GPU.name, Facts())] if is_reached else []
-    judged = run(scene(BUILT, *seen, *host), [shipped()["links.up"]])
+    judged = judge(scene(BUILT, *seen, *host), [shipped()["links.up"]])
     assert [one.head.verdict.word for one in cause_groups(judged.findings, {})] == ["fail"] * heads
     text = "down; gpu01:rail0 is at the other end, a host that was not reached and has no link anywhere"
     assert (text in {one.text for one in judged.findings}) == (not is_up and not is_reached)
@@ -150,7 +149,7 @@ def test_a_name_that_nobody_can_translate_is_that_of_the_port_that_hears_the_oth
         {"swp1s0": Neighbor("gpu01", macs["rail1"])},
         {"rail0": Neighbor("leaf02", "x"), "rail1": Neighbor("leaf01", "x")},
     )
-    found = [one for one in run(swapped, tuple(shipped().values())).findings if one.check == "links.cabling"]
+    found = [one for one in judge(swapped, tuple(shipped().values())).findings if one.check == "links.cabling"]
     causes = {(one.device, one.place): one.cause for one in found if one.verdict > Verdict.SKIPPED}
     assert causes["leaf01", "swp1s0"] == causes["gpu01", "rail1"]
 

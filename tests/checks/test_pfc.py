@@ -6,8 +6,7 @@ from netkit.facts import Counters, Facts, Observation
 from netkit.facts.qos import Buffer
 from netkit.judge import CheckContext, Verdict
 from netkit.judge.cause import cause_groups
-from netkit.judge.run import run
-from tests.checks.judging import results, said, shipped, skipped
+from tests.checks.judging import judge, results, said, shipped, skipped
 from tests.judge.scenes import fabric, moved, observation, scene
 
 BUILT = fabric()
@@ -58,7 +57,7 @@ def test_a_nic_that_cannot_keep_up_is_named_and_its_victims_are_not() -> None:
     found = paused(BUILT, held)
     (only,) = said(found, "pfc.origin")
     assert only == ("fail", "gpu01", f"{RAIL1.interface}/3", "this NIC causes pauses on 4 cables")
-    judged = run(found, tuple(shipped().values()))
+    judged = judge(found, tuple(shipped().values()))
     assert [(one.head.check, one.head.device, one.head.place) for one in cause_groups(judged.findings, {})] == [
         ("pfc.origin", "gpu01", f"{RAIL1.interface}/3")
     ]
@@ -71,7 +70,7 @@ def test_two_origins_of_the_same_pauses_are_two_troubles() -> None:
         "spine01": {DOWN: (0, 20_000)},
         RAIL2.leaf: {UP: (0, 15_000)},
     }
-    judged = run(paused(BUILT, held), tuple(shipped().values()))
+    judged = judge(paused(BUILT, held), tuple(shipped().values()))
     assert sorted((one.head.check, one.head.device, one.head.place) for one in cause_groups(judged.findings, {})) == [
         ("pfc.origin", "gpu01", f"{RAIL1.interface}/3"),
         ("pfc.origin", "gpu02", f"{other.interface}/3"),

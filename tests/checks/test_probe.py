@@ -8,9 +8,8 @@ from netkit.facts import Absent, Facts, Observation
 from netkit.facts.device import Interface, Probe
 from netkit.intent.model import Thresholds
 from netkit.judge import CheckContext, Verdict
-from netkit.judge.run import run
 from netkit.observe.probing import probe_pairs, probe_sizes
-from tests.checks.judging import results, said, shipped, skipped
+from tests.checks.judging import judge, results, said, shipped, skipped
 from tests.judge.scenes import fabric, observation, scene
 
 BUILT = fabric(units=[{"unit": "1-2", "hosts": 2}])
@@ -96,7 +95,7 @@ def test_a_lossy_way_between_leaves_is_named_by_its_ends() -> None:
 
 def causes(found: CheckContext) -> set[str]:
     """Return the causes of losses, in a run of all checks."""
-    told = run(found, tuple(shipped().values())).findings
+    told = judge(found, tuple(shipped().values())).findings
     return {one.cause for one in told if one.check == "probe.loss" and one.verdict > Verdict.SKIPPED}
 
 
