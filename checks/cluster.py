@@ -15,6 +15,7 @@ VIRTUAL = {"sriov", "spectrum-x"}
 Owners = dict[str, tuple[str, str]]
 """Address → the pod or node that has it, and its interface."""
 RESTART = "delete the pod, once the networks are as rendered: netkit check cluster.objects"
+DELETE = "netkit plan --cluster prints the command that deletes it"
 APPLY = "netkit plan --cluster shows the difference; apply the rendered files"
 
 
@@ -22,8 +23,9 @@ APPLY = "netkit plan --cluster shows the difference; apply the rendered files"
 def objects(context: CheckContext) -> Iterator[Finding]:
     """The objects of the cluster are those that the intent renders to.
 
-    An object is missing, or somebody changed a value of it. Render, and apply the file again; a change that is to stay
-    belongs in the intent.
+    An object is missing, or a value of it was changed: render, and apply the file again; a change that is to stay
+    belongs in the intent. An object of this fabric that the intent does not have any more was left in the cluster:
+    `netkit plan --cluster` prints the command that deletes it.
     """
     facts = context.snapshot.cluster
     if facts is None:
@@ -32,6 +34,8 @@ def objects(context: CheckContext) -> Iterator[Finding]:
     for one in facts.drift:
         if one.is_missing:
             yield fail(one.name, "does not exist", APPLY)
+        elif one.is_left:
+            yield fail(one.name, "exists, but is not part of the intent any more", DELETE)
         else:
             more = f" and {len(one.values) - MOST_SHOWN} more" if len(one.values) > MOST_SHOWN else ""
             yield fail(one.name, f"differs: {', '.join(one.values[:MOST_SHOWN])}{more}", APPLY)

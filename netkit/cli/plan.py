@@ -66,7 +66,7 @@ def _cluster(request: PlanRequest, source: str) -> int:
     project = open_project(request.folder, request.lab)
     warn(project)
     found = compared(project, source)
-    sys.stdout.write(CLUSTER_FORMATS[request.output](found.diff, found.reading.unread))
+    sys.stdout.write(CLUSTER_FORMATS[request.output](found.diff, found.reading.unread, found.reading.unsearched))
     if found.reading.unread:
         return UNREACHED
     return PENDING if request.is_detailed and found.diff else 0

@@ -20,6 +20,9 @@ BLOCKS, UNEQUAL_BLOCKS = (23, 11), (24, 5)
 """The first releases of Slurm with topology/block, and with blocks of different sizes."""
 OLDEST_OPERATOR, WITH_ECN = (26, 4), (26, 7)
 """The first releases of the NVIDIA Network Operator with NicNodePolicy, and with fields for ECN and global pause."""
+MANAGED_BY, PART_OF = "app.kubernetes.io/managed-by", "app.kubernetes.io/part-of"
+NODE_LABEL = re.compile(r"fabric|pod|unit|rack|rail\d+")
+"""What `node_labels` makes, without the prefix."""
 RESERVED = {"all", "default"}
 """Names of nodes and partitions that Slurm reads as keywords."""
 
@@ -414,6 +417,29 @@ def node_labels(fabric: "Fabric", cluster: KubernetesIntent, host: "Host") -> di
     return {f"{cluster.label_prefix}/{key}": value for key, value in labels.items()} | {
         rail_label(cluster, nic.rail): "true" for nic in host.nics
     }
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterOwner:
+    """How the objects of a fabric, and the labels of its nodes, are recognised in a running cluster."""
+
+    fabric: str
+    label_prefix: str
+
+    @property
+    def labels(self) -> dict[str, str]:
+        """Return the labels of every object that netkit renders. They stay the same when `label_prefix` changes."""
+        return {MANAGED_BY: "netkit", PART_OF: self.fabric}
+
+    @property
+    def of_fabric(self) -> str:
+        """Return the label of the nodes of a fabric."""
+        return f"{self.label_prefix}/fabric"
+
+    def has_node_label(self, key: str) -> bool:
+        """Report whether this is a label of `node_labels`; others with the prefix belong to steering or to the site."""
+        prefix, _, name = key.rpartition("/")
+        return prefix == self.label_prefix and NODE_LABEL.fullmatch(name) is not None
 
 
 def sets_ecn(cluster: KubernetesIntent) -> bool:

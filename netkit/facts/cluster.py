@@ -46,12 +46,13 @@ class Pod:
 
 @dataclass(frozen=True, slots=True)
 class ObjectDrift:
-    """An object that is missing, or differs from what is rendered."""
+    """An object that is missing, is not rendered any more, or differs from what is rendered."""
 
     name: str
     is_missing: bool = False
     values: tuple[str, ...] = ()
     """`path: before → after`."""
+    is_left: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +62,7 @@ class ClusterFacts:
     kind: str
     drift: tuple[ObjectDrift, ...] = ()
     compared: int = 0
-    """How many rendered objects were compared."""
+    """How many objects were compared, those included that are not rendered any more."""
     pods: tuple[Pod, ...] = ()
     virtual: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     """Node → PCI address of a virtual function → that of its NIC."""

@@ -1,12 +1,12 @@
 """Read a Kubernetes cluster: from saved JSON of kubectl, or with the official client. Nothing is changed."""
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from importlib import import_module
 from pathlib import Path
-from types import ModuleType
+from types import MappingProxyType, ModuleType
 from typing import Any
 
 import yaml
@@ -31,7 +31,6 @@ PATHS: Mapping[str, str] = {
     "SriovNetworkNodePolicy": "/apis/sriovnetwork.openshift.io/v1/sriovnetworknodepolicies",
     "SriovNetworkNodeState": "/apis/sriovnetwork.openshift.io/v1/sriovnetworknodestates",
     "SriovNetwork": "/apis/sriovnetwork.openshift.io/v1/sriovnetworks",
-    "SriovNetworkPoolConfig": "/apis/sriovnetwork.openshift.io/v1/sriovnetworkpoolconfigs",
     "NetworkAttachmentDefinition": "/apis/k8s.cni.cncf.io/v1/network-attachment-definitions",
     "CIDRPool": "/apis/nv-ipam.nvidia.com/v1alpha1/cidrpools",
     "IPPool": "/apis/nv-ipam.nvidia.com/v1alpha1/ippools",
@@ -53,6 +52,8 @@ CORE = {
 """Methods of the client for kinds of Kubernetes itself."""
 OF_PODS = ("Pod", "SriovNetworkNodeState")
 """Kinds by which pods are judged."""
+OWNED = tuple(kind for kind in PATHS if kind not in {*OF_PODS, "Node", "NicClusterPolicy"})
+"""Kinds whose objects have the labels of their owner. A cluster has one NicClusterPolicy, which fabrics share."""
 REFUSED = 400
 NOT_FOUND, UNKNOWN = 404, "the cluster does not know this kind"
 PAGE, LONGEST = 500, 200
@@ -65,6 +66,8 @@ class ClusterReading:
 
     objects: Sequence[Object] = ()
     unread: Mapping[str, str] = field(default_factory=dict)
+    unsearched: Mapping[str, str] = field(default_factory=dict)
+    """Kinds whose objects with the labels of an owner could not be looked for."""
 
 
 def reads(group: str, kind: str) -> bool:
@@ -76,11 +79,14 @@ def group_of(one: Object) -> str:
     return str(one.get("apiVersion", "")).rpartition("/")[0]
 
 
-def read_cluster(file: Path, kinds: Iterable[str]) -> ClusterReading:
-    """Read objects from a file: what `kubectl get -o json` printed, or a kubeconfig, whose cluster is asked."""
+def read_cluster(file: Path, kinds: Collection[str], owner: Mapping[str, str] = MappingProxyType({})) -> ClusterReading:
+    """Read objects from a file: what `kubectl get -o json` printed, or a kubeconfig, whose cluster is asked.
+
+    The cluster is asked for all objects of some kinds, and for those of the others that have the labels of `owner`.
+    """
     documents = _documents(file)
     if len(documents) == 1 and documents[0].get("kind") == "Config" and "clusters" in documents[0]:
-        return _asked(file, kinds)
+        return _asked(file, kinds, owner)
     found = tuple(one for document in documents for one in _items(document))
     if not found:
         raise CheckError(Problem("holds no object of Kubernetes", _REMEDY, file=str(file)))
@@ -122,7 +128,7 @@ def _items(document: dict[str, Any]) -> Iterator[Object]:
     yield from (one for one in found if isinstance(one.get("kind"), str) and isinstance(one.get("metadata"), dict))
 
 
-def _asked(file: Path, kinds: Iterable[str]) -> ClusterReading:
+def _asked(file: Path, kinds: Collection[str], owner: Mapping[str, str]) -> ClusterReading:
     try:
         client, config, urllib3 = map(import_module, ("kubernetes.client", "kubernetes.config", "urllib3"))
     except ImportError:
@@ -134,17 +140,23 @@ def _asked(file: Path, kinds: Iterable[str]) -> ClusterReading:
         raise CheckError(Problem(f"is not a usable kubeconfig: {_first(error)}", _REMEDY, file=str(file))) from None
     objects: list[Object] = []
     unread: dict[str, str] = {}
+    selector = ",".join(f"{key}={value}" for key, value in owner.items())
+    others = [kind for kind in OWNED if kind not in kinds] if owner else []
     with api:
-        for kind in kinds:
+        for kind in (*kinds, *others):
             try:
-                objects += _listed(client, api, kind)
+                objects += _listed(client, api, kind, selector if kind in others else "")
             except client.exceptions.ApiException as error:
                 if not error.status:  # TLS failed, so that no kind can be read
                     raise _unanswered(file, " ".join(str(error.reason).split())) from None
                 unread[kind] = UNKNOWN if error.status == NOT_FOUND else f"the API server answers {error.status}"
             except (urllib3.exceptions.HTTPError, OSError, ValueError) as error:
                 raise _unanswered(file, _first(error)) from None
-    return ClusterReading(tuple(objects), unread)
+    return ClusterReading(
+        tuple(objects),
+        {kind: why for kind, why in unread.items() if kind in kinds},
+        {kind: why for kind, why in unread.items() if kind in others and why != UNKNOWN},
+    )
 
 
 def _unanswered(file: Path, why: str) -> CheckError:
@@ -152,9 +164,9 @@ def _unanswered(file: Path, why: str) -> CheckError:
     return CheckError(Problem(what, "check server and network, or save what kubectl prints"))
 
 
-def _listed(client: ModuleType, api: Any, kind: str) -> Iterator[Object]:
+def _listed(client: ModuleType, api: Any, kind: str, selector: str) -> Iterator[Object]:
     """Yield the objects of a kind, page by page."""
-    more: dict[str, str] = {}
+    more: dict[str, str] = {"label_selector": selector} if selector else {}
     while True:
         how: dict[str, Any] = {"limit": PAGE, "_request_timeout": TIMEOUT_S, **more}
         if kind in CORE:
@@ -172,7 +184,7 @@ def _listed(client: ModuleType, api: Any, kind: str) -> Iterator[Object]:
         rest = _at(page, "metadata", "continue")
         if not rest:
             return
-        more = {"_continue": str(rest)}
+        more["_continue"] = str(rest)
 
 
 def _first(error: Exception) -> str:

@@ -1,14 +1,14 @@
 """What a change of the intent alters for clusters: objects and lines of their files, and who is touched."""
 
 import re
-from collections import Counter
+import shlex
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple
 
 import yaml
 
-from netkit.design.clusters import Cluster
+from netkit.design.clusters import Cluster, ClusterOwner
 from netkit.errors import Problem, RenderError
 from netkit.platforms.config import Files
 from netkit.render.quantity import parse_quantity
@@ -46,6 +46,7 @@ QUANTITIES = frozenset(
     }
 )
 """Fields whose values, or those below them, are amounts of resources."""
+LABELS = "metadata.labels."
 BRACKETS = re.compile(r"\[([^\[\]]*)\]")
 DRAINED = frozenset({"SriovNetworkNodePolicy", "NicConfigurationTemplate", "NicInterfaceNameTemplate"})
 """Objects whose operators drain the nodes that they select, one after another."""
@@ -108,18 +109,23 @@ def compare_cluster(
     return _of_kubernetes(kind, before, after, nodes, new)
 
 
-def rendered_kinds(files: Files) -> Mapping[tuple[str, str], int]:
-    """Count the rendered objects by API group and kind."""
-    return Counter((key.group or "", key.kind) for key, one in _objects(files).items() if _is_object(one))
+def rendered_objects(files: Files) -> tuple[ObjectKey, ...]:
+    """Return what identifies the rendered objects."""
+    return tuple(key for key, one in _objects(files).items() if _is_object(one))
 
 
 def compare_running(
-    live: Iterable[Object], files: Files, nodes: Sequence[str], unread: Collection[str] = ()
+    live: Iterable[Object],
+    files: Files,
+    nodes: Sequence[str],
+    *,
+    unread: Collection[str] = (),
+    owner: ClusterOwner | None = None,
 ) -> ClusterDiff | None:
     """Compare the objects that a Kubernetes cluster runs with rendered files; None if it has all of their values.
 
-    Values that only the cluster has are its own: defaults, status, labels and objects of others. `unread` are kinds, as
-    `qualified` names them.
+    Values that only the cluster has are its own: defaults, status, labels and objects of others. With `owner`, those
+    that its fabric rendered before and renders no longer are found too. `unread` are kinds, as `qualified` names them.
     """
     running = _Running(live)
     rendered = {key: one for key, one in _objects(files).items() if _is_object(one)}
@@ -130,14 +136,57 @@ def compare_running(
         if qualified(key.kind, key.group) in unread or key.kind in unread:
             continue
         if known is None:
-            changes[key] = _Change(ObjectChange(_title(key), "added"), None, whole)
+            changes[key] = _Change(ObjectChange(title(key), "added"), None, whole)
         elif values := tuple(value_changes(_shared(known, wanted), wanted)):
-            changes[key] = _Change(ObjectChange(_title(key), "changed", values), known, whole)
-    if not changes:
+            changes[key] = _Change(ObjectChange(title(key), "changed", values), known, whole)
+    left = _left(running, rendered, owner) if owner else {}
+    merged = dict(sorted(_merged(changes, left).items(), key=_order))
+    if not merged:
         return None
     labels = _labels(rendered)
-    here = [node for node in nodes if node in running.nodes] if running.nodes else nodes
-    return _with_nodes("kubernetes", changes, here, (), (labels, labels))
+    here = [node for node in nodes if node in running.nodes] if running.nodes else list(nodes)
+    here += [key.name for key in left if key.kind == "Node" and key.name not in here]
+    diff = _with_nodes("kubernetes", merged, here, (), ({**labels, **running.labels}, labels))
+    deletions = _deletions({key: left[key].shown for key in sorted(left, key=lambda key: _order((key, None)))})
+    return replace(diff, advice=(*diff.advice, *deletions))
+
+
+def _left(running: "_Running", rendered: Mapping[ObjectKey, Object], owner: ClusterOwner) -> "dict[ObjectKey, _Change]":
+    """Return the objects of a fabric, and the labels of its nodes, that are not rendered any more."""
+    names = {key[:3] for key in rendered}
+    found: dict[ObjectKey, _Change] = {}
+    for key, one in running.by_key.items():
+        if key.kind == "Node":
+            if values := tuple(_left_labels(one, rendered.get(key._replace(group="")), owner)):
+                found[key._replace(group="")] = _Change(ObjectChange(title(key), "changed", values), one, None)
+        elif _is_own(one, owner) and key not in rendered and (key.group is not None or key[:3] not in names):
+            found[key] = _Change(ObjectChange(title(key), "removed"), one, None)
+    return found
+
+
+def _is_own(one: Object, owner: ClusterOwner) -> bool:
+    """Report whether an object was rendered. Those with an owner are made by controllers, which may copy labels."""
+    return owner.labels.items() <= _labels_of(one).items() and not _metadata(one).get("ownerReferences")
+
+
+def _left_labels(node: Object, rendered: Object | None, owner: ClusterOwner) -> Iterator[ValueChange]:
+    """Yield the labels that a node has from its fabric alone."""
+    labels = _labels_of(node)
+    if rendered is None and labels.get(owner.of_fabric) != owner.fabric:
+        return
+    for key in sorted(labels.keys() - _labels_of(rendered or {}).keys()):
+        if owner.has_node_label(key):
+            yield ValueChange(f"{LABELS}{key}", labels[key], "")
+
+
+def _merged(changes: "Mapping[ObjectKey, _Change]", left: "Mapping[ObjectKey, _Change]") -> "dict[ObjectKey, _Change]":
+    """Unite the labels that a node lacks with those that it has left."""
+    merged = {**changes, **left}
+    for key in changes.keys() & left.keys():
+        values = (*changes[key].shown.values, *left[key].shown.values)
+        shown = replace(changes[key].shown, values=tuple(sorted(values, key=lambda one: one.path)))
+        merged[key] = replace(changes[key], shown=shown)
+    return merged
 
 
 def qualified(kind: str, group: str | None) -> str:
@@ -152,6 +201,7 @@ class _Running:
         self.by_key = {_key(one): one for one in live}
         self.by_name = {key[:3]: one for key, one in self.by_key.items()}
         self.nodes = {key.name for key in self.by_key if key.kind == "Node"}
+        self.labels = {key.name: _labels_of(one) for key, one in self.by_key.items() if key.kind == "Node"}
 
     def find(self, key: ObjectKey) -> Object | None:
         if key.group is None:
@@ -196,19 +246,25 @@ def _of_kubernetes(
     changes: dict[ObjectKey, _Change] = {}
     for key in sorted({*old, *now}, key=lambda key: _order((key, None))):
         if key not in old or key not in now:
-            shown = ObjectChange(_title(key), "added" if key in now else "removed")
+            shown = ObjectChange(title(key), "added" if key in now else "removed")
         elif values := tuple(value_changes(old[key], now[key])):
-            shown = ObjectChange(_title(key), "changed", values)
+            shown = ObjectChange(title(key), "changed", values)
         else:
             continue
         changes[key] = _Change(shown, old.get(key), now.get(key))
     diff = _with_nodes(kind, changes, nodes, new, (_labels(old), _labels(now)))
+    gone = {key: one.shown for key, one in changes.items() if one.after is None and _is_object(one.before or {})}
+    deletions = _deletions({key: one for key, one in gone.items() if key.kind != "Node"})
     others = tuple(
         _line_changes(
             *({name: text for name, text in files.items() if not _is_yaml(name)} for files in (before, after))
         )
     )
-    return replace(diff, objects=(*diff.objects, *others)) if diff.objects or others else None
+    return (
+        replace(diff, objects=(*diff.objects, *others), advice=(*diff.advice, *deletions))
+        if diff.objects or others
+        else None
+    )
 
 
 Labels = Mapping[str, Mapping[str, str]]
@@ -227,6 +283,8 @@ def _with_nodes(
     restarted: set[str] = set()
     named = {*nodes, *new}
     for key, change in changes.items():
+        if _has_new_labels_only(change.shown):
+            continue
         if key.kind in DRAINED:
             drained |= _selected(change, nodes, labels)
         elif key.kind in RESTARTED and change.before is not None:
@@ -241,6 +299,30 @@ def _with_nodes(
     )
 
 
+def _has_new_labels_only(change: ObjectChange) -> bool:
+    """Report whether only labels of the object itself differ, which operators do not look at."""
+    return bool(change.values) and all(value.path.startswith(LABELS) for value in change.values)
+
+
+def _deletions(gone: Mapping[ObjectKey, ObjectChange]) -> Iterator[str]:
+    """Yield commands that delete what kubectl apply leaves: objects of a kind together, and labels of nodes."""
+    objects: dict[tuple[str, str], list[str]] = {}
+    labels: dict[tuple[str, ...], list[str]] = {}
+    for key, change in gone.items():
+        if key.kind == "Node":
+            keys = tuple(f"{value.path.removeprefix(LABELS)}-" for value in change.values)
+            labels.setdefault(keys, []).append(key.name)
+        else:
+            objects.setdefault((qualified(key.kind, key.group), key.namespace), []).append(key.name)
+    if gone:
+        yield LEFT
+    for (kind, namespace), names in objects.items():
+        yield shlex.join(("kubectl", "delete", kind, *(("-n", namespace) if namespace else ()), *names))
+    for keys, names in labels.items():
+        yield shlex.join(("kubectl", "label", "node", *names, *keys))
+
+
+LEFT = "kubectl apply does not delete them; these commands do:"
 PLACED = (
     "changed labels and taints of nodes count for new pods: those already placed stay, but for taints with NoExecute"
 )
@@ -286,14 +368,12 @@ def _matches(rule: Object, labels: Mapping[str, str]) -> bool:
 
 
 def _labels(objects: Mapping[ObjectKey, Object]) -> Labels:
-    found = {}
-    for key, one in objects.items():
-        if key.kind == "Node" and not key.group:
-            labels = _metadata(one).get("labels")
-            found[key.name] = (
-                {str(name): str(value) for name, value in labels.items()} if isinstance(labels, dict) else {}
-            )
-    return found
+    return {key.name: _labels_of(one) for key, one in objects.items() if key.kind == "Node" and not key.group}
+
+
+def _labels_of(one: Object) -> Mapping[str, str]:
+    labels = _metadata(one).get("labels")
+    return {str(name): str(value) for name, value in labels.items()} if isinstance(labels, dict) else {}
 
 
 def _dicts(value: Any) -> Iterator[Object]:
@@ -346,7 +426,7 @@ def _order(item: tuple[ObjectKey, Any]) -> tuple[str, ...]:
     return tuple(part or "" for part in item[0])
 
 
-def _title(key: ObjectKey) -> str:
+def title(key: ObjectKey) -> str:
     return f"{key.kind} {key.namespace}/{key.name}" if key.namespace else f"{key.kind} {key.name}"
 
 

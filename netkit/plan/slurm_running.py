@@ -1,7 +1,7 @@
 """A running Slurm cluster, from what scontrol prints, compared with its design."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -15,6 +15,8 @@ FREE_TEXT = re.compile(r"(?:^|\s)(?:Comment|Extra|Reason)=")
 REASON = re.compile(r"(?:^|\s)Reason=(.*?)(?: \[[^\[\]]*@[^\[\]]*\])?$")
 SOCKETS = re.compile(r"\(S:[^)]*\)")
 """The CPU sockets of a resource, which a node reports."""
+UNIT = re.compile(r"(pod\d+-)?unit\d+")
+"""The feature that every designed node has."""
 NO_TOPOLOGY = "No topology information available"
 
 Kind = Literal["tree", "block", "none"]
@@ -45,9 +47,9 @@ class RunningTopology:
 
 @dataclass(frozen=True, slots=True)
 class SlurmDifference:
-    """A value of a node, a switch or block, or the topology; empty: it is not there."""
+    """A value of a node, a partition, a switch or block, or the topology; empty: it is not there."""
 
-    kind: Literal["node", "switch", "topology"]
+    kind: Literal["node", "partition", "switch", "topology"]
     name: str
     key: str
     running: str
@@ -121,21 +123,38 @@ def _unreadable(what: str, text: str, remedy: str) -> PlanError:
 def differences(
     cluster: SlurmCluster, nodes: Iterable[SlurmNodeState], topology: RunningTopology
 ) -> Iterator[SlurmDifference]:
-    """Yield what differs from the design. Nodes outside the partition, and switches without designed nodes, do not."""
+    """Yield what differs from the design. Nodes outside its partition, and switches without its nodes, are others'."""
     running = {node.name: node for node in nodes}
-    own = {feature for node in cluster.nodes for feature in node.features}
+    wanted, own = cluster.settings.partition, {feature for node in cluster.nodes for feature in node.features}
+    has_partition = any(wanted in node.partitions for node in running.values())
+    former = () if has_partition else tuple(_former_partitions(cluster, running.values()))
     for node in cluster.nodes:
         found = running.pop(node.name, None)
         if found is None:
             yield SlurmDifference("node", node.name, "NodeName", "", node.name)
         else:
             yield from _of_node(cluster, node, found, own)
-    for extra in running.values():
-        if cluster.settings.partition in extra.partitions:
-            yield SlurmDifference("node", extra.name, "NodeName", extra.name, "")
+            if has_partition and wanted not in found.partitions:
+                yield SlurmDifference("node", node.name, "Partitions", ",".join(found.partitions), wanted)
+    left = [node.name for node in running.values() if {wanted, *former} & {*node.partitions}]
+    yield from (SlurmDifference("node", name, "NodeName", name, "") for name in left)
+    if not has_partition:
+        yield SlurmDifference("partition", wanted, "PartitionName", "", wanted)
+        yield from (SlurmDifference("partition", name, "PartitionName", name, "") for name in former)
     if topology.kind != cluster.settings.topology:
         yield SlurmDifference("topology", "", "TopologyPlugin", topology.kind, cluster.settings.topology)
-    yield from _of_topology(cluster, topology)
+    yield from _of_topology(cluster, topology, left)
+
+
+def _former_partitions(cluster: SlurmCluster, running: Collection[SlurmNodeState]) -> Iterator[str]:
+    """Yield partitions like the designed one: with nodes of the design, and none without the feature of a unit."""
+    designed = {node.name for node in cluster.nodes}
+    for name in dict.fromkeys(name for node in running for name in node.partitions):
+        members = [node for node in running if name in node.partitions]
+        if not designed.isdisjoint(node.name for node in members) and all(
+            any(map(UNIT.fullmatch, node.features)) for node in members
+        ):
+            yield name
 
 
 def _gpus(resources: str) -> str:
@@ -155,15 +174,13 @@ def _of_node(cluster: SlurmCluster, node: SlurmNode, found: SlurmNodeState, own:
     for key, running, intended in compared:
         if running != intended:
             yield SlurmDifference("node", node.name, key, running, intended)
-    if settings.partition not in found.partitions:
-        yield SlurmDifference("node", node.name, "Partitions", ",".join(found.partitions), settings.partition)
 
 
-def _of_topology(cluster: SlurmCluster, topology: RunningTopology) -> Iterator[SlurmDifference]:
+def _of_topology(cluster: SlurmCluster, topology: RunningTopology, left: Collection[str]) -> Iterator[SlurmDifference]:
     designed = cluster.units if cluster.settings.topology == "block" else cluster.switches
     running = {switch.name: switch for switch in topology.switches}
     for switch in designed:
-        found = running.pop(switch.name, None)
+        found = running.get(switch.name)
         if found is None:
             yield SlurmDifference("switch", switch.name, "SwitchName", "", switch.name)
             continue
@@ -173,7 +190,18 @@ def _of_topology(cluster: SlurmCluster, topology: RunningTopology) -> Iterator[S
         ):
             if {*here} != {*wanted}:
                 yield SlurmDifference("switch", switch.name, key, fold(here), fold(wanted))
-    nodes = {node.name for node in cluster.nodes}
-    for extra in running.values():
-        if not nodes.isdisjoint(extra.nodes):
+    own, names = {*left, *(node.name for node in cluster.nodes)}, {switch.name for switch in designed}
+    for extra in topology.switches:
+        # A tier may also be the site's, above the fabric and others.
+        below = {*_nodes_below(extra, running)}
+        if extra.name not in names and (not own.isdisjoint(extra.nodes) or (below and below <= {*left})):
             yield SlurmDifference("switch", extra.name, "SwitchName", extra.name, "")
+
+
+def _nodes_below(top: TopologySwitch, running: Mapping[str, TopologySwitch]) -> Iterator[str]:
+    waiting, seen = [top], {top.name}
+    while waiting:
+        switch = waiting.pop()
+        yield from switch.nodes
+        waiting += [running[name] for name in switch.switches if name in running and name not in seen]
+        seen.update(switch.switches)

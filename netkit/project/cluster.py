@@ -1,5 +1,6 @@
 """Compare a running cluster with what the intent renders for it."""
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
@@ -7,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
-from netkit.design.clusters import Cluster, KubernetesCluster, SlurmCluster
+from netkit.design.clusters import Cluster, ClusterOwner, KubernetesCluster, SlurmCluster
 from netkit.errors import CheckError, Problem, UsageError
 from netkit.facts.cluster import ClusterFacts, ObjectDrift, Pod
 from netkit.observe.kubernetes import (
@@ -20,7 +21,15 @@ from netkit.observe.kubernetes import (
     reads,
     virtual_functions,
 )
-from netkit.plan.cluster_diff import ClusterDiff, ObjectChange, ValueChange, compare_running, qualified, rendered_kinds
+from netkit.plan.cluster_diff import (
+    ClusterDiff,
+    ObjectChange,
+    ValueChange,
+    compare_running,
+    qualified,
+    rendered_objects,
+    title,
+)
 from netkit.plan.slurm_running import SlurmDifference, differences, parse_nodes, parse_topology
 from netkit.project.program import run_program
 from netkit.project.project import Project
@@ -31,6 +40,8 @@ SLURM = "slurm"
 """As a source: scontrol on this machine."""
 OF_TOPOLOGY = ("SwitchName=", "BlockName=", "AggregatedBlock=", "No topology")
 OF_SLURM = ("NodeName=", *OF_TOPOLOGY)
+ALONE = 2
+"""What Slurm has once: the partition, and the kind of its topology."""
 ASKED_AT_ONCE = 8
 ASKED = (("scontrol", "--oneliner", "show", "nodes"), ("scontrol", "show", "topology"))
 
@@ -43,6 +54,7 @@ class ComparedCluster:
     diff: ClusterDiff | None
     """What applying the rendered files would change; None: nothing."""
     compared: int
+    """How many objects were compared: those that are rendered, and those that the fabric has left in the cluster."""
     reading: ClusterReading = field(default_factory=ClusterReading)
 
 
@@ -56,9 +68,11 @@ def compared(project: Project, source: str, more: Sequence[str] = ()) -> Compare
         return _of_slurm(_cluster(project, SlurmCluster), file.read_text(encoding="utf-8", errors="replace"))
     cluster = _cluster(project, KubernetesCluster)
     files = cluster_files(project)[cluster.kind]
-    kinds = rendered_kinds(files)
+    rendered = rendered_objects(files)
+    kinds = Counter((key.group or "", key.kind) for key in rendered)
     own = [kind for group, kind in kinds if reads(group, kind)]
-    reading = read_cluster(file, [*own, *more])
+    owner = ClusterOwner(project.fabric.name, cluster.settings.label_prefix)
+    reading = read_cluster(file, [*own, *more], owner.labels)
     # The user's own files may have any kind; a saved file may hold those too.
     saved = {(group_of(one), one.get("kind")) for one in reading.objects}
     others = [(kind, group) for group, kind in kinds if not reads(group, kind) and (group, kind) not in saved]
@@ -67,10 +81,11 @@ def compared(project: Project, source: str, more: Sequence[str] = ()) -> Compare
         **{qualified(*one): "it is not asked for; kubectl get -o json can save it" for one in others},
     }
     nodes = tuple(node.name for node in cluster.nodes)
-    diff = compare_running(reading.objects, files, nodes, unread=unread)
+    diff = compare_running(reading.objects, files, nodes, unread=unread, owner=owner)
+    titles = {title(key) for key in rendered}
     count = sum(
         count for (group, kind), count in kinds.items() if kind not in unread and qualified(kind, group) not in unread
-    )
+    ) + sum(one.name not in titles for one in (diff.objects if diff else ()))
     return ComparedCluster(cluster, diff, count, replace(reading, unread=unread))
 
 
@@ -81,11 +96,12 @@ def cluster_facts(project: Project, source: str, *, has_routes: bool = False) ->
     if not isinstance(found.cluster, KubernetesCluster):
         return ClusterFacts(found.cluster.kind, drift, found.compared)
     networks = [f"{found.cluster.settings.namespace}/{rail.network}" for rail in found.cluster.rails]
-    objects, unread = found.reading.objects, found.reading.unread
+    objects = found.reading.objects
     seen = tuple(pods(objects, networks))
     if has_routes:
         with ThreadPoolExecutor(ASKED_AT_ONCE) as pool:
             seen = tuple(pool.map(partial(_with_routes, source), seen))
+    unread = {**found.reading.unread, **found.reading.unsearched}
     return ClusterFacts(found.cluster.kind, drift, found.compared, seen, virtual_functions(objects), unread)
 
 
@@ -106,7 +122,7 @@ def _with_routes(kubeconfig: str, pod: Pod) -> Pod:
 
 def _drift(change: ObjectChange) -> ObjectDrift:
     values = tuple(f"{one.path}: {one.before or 'none'} → {one.after or 'none'}" for one in change.values)
-    return ObjectDrift(change.name, change.action == "added", values)
+    return ObjectDrift(change.name, change.action == "added", values, is_left=change.action == "removed")
 
 
 def _cluster(project: Project, kind: type[Kind]) -> Kind:
@@ -145,7 +161,9 @@ def _of_slurm(cluster: SlurmCluster, text: str) -> ComparedCluster:
     changes = tuple(_changes(differences(cluster, parse_nodes(nodes), parse_topology(topology))))
     advice = ("take the rendered files over, then scontrol reconfigure",)
     diff = ClusterDiff(cluster.kind, changes, advice=advice) if changes else None
-    return ComparedCluster(cluster, diff, len(cluster.nodes) + len(cluster.switches))
+    designed = len(cluster.nodes) + len(cluster.units if cluster.settings.topology == "block" else cluster.switches)
+    left = sum(one.action == "removed" for one in changes)
+    return ComparedCluster(cluster, diff, designed + left + ALONE)
 
 
 def _changes(found: Iterable[SlurmDifference]) -> Iterator[ObjectChange]:
@@ -155,7 +173,7 @@ def _changes(found: Iterable[SlurmDifference]) -> Iterator[ObjectChange]:
         objects.setdefault(f"{one.kind} {one.name}".strip(), []).append(one)
     for name, own in objects.items():
         first = own[0]
-        if first.key in {"NodeName", "SwitchName"}:
+        if first.key in {"NodeName", "PartitionName", "SwitchName"}:
             yield ObjectChange(name, "removed" if first.running else "added")
         else:
             yield ObjectChange(name, "changed", tuple(ValueChange(one.key, one.running, one.intended) for one in own))

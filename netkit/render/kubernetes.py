@@ -6,7 +6,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, get_args
 
-from netkit.design.clusters import ClusterNode, KubernetesCluster, PodRail, index_in, node_labels, sets_ecn
+from netkit.design.clusters import (
+    ClusterNode,
+    ClusterOwner,
+    KubernetesCluster,
+    PodRail,
+    index_in,
+    node_labels,
+    sets_ecn,
+)
 from netkit.design.fabric import Fabric, Host
 from netkit.intent.model import RailMode
 from netkit.platforms.linux.view_nic import PRIORITIES, Setting, nccl_settings, nv_settings
@@ -93,6 +101,7 @@ class HyperNodeView:
 def artifacts(fabric: Fabric, cluster: KubernetesCluster) -> Iterator[Artifact]:
     """Yield the manifests of a cluster."""
     settings, nodes = cluster.settings, cluster.nodes
+    owner = ClusterOwner(fabric.name, settings.label_prefix)
     labels = [node_labels(fabric, settings, node.host) for node in nodes]
     modes = {mode: tuple(rail for rail in cluster.rails if rail.mode == mode) for mode in get_args(RailMode)}
     context: dict[str, Any] = {
@@ -101,7 +110,8 @@ def artifacts(fabric: Fabric, cluster: KubernetesCluster) -> Iterator[Artifact]:
         "settings": settings,
         "rails": cluster.rails,
         "nodes": tuple(NodeView(node.name, own) for node, own in zip(nodes, labels, strict=True)),
-        "selector": f"{settings.label_prefix}/fabric",
+        "selector": owner.of_fabric,
+        "owner": owner.labels,
         "host": nodes[0].host,
         "vendor": nodes[0].host.model.nic_pci_id.partition(":")[0],
         "sriov": modes["sriov"],

@@ -77,15 +77,16 @@ def _changed_lines(value: ValueChange) -> list[str]:
     return [line for line in list(found)[2:] if not line.startswith("@@")]
 
 
-def cluster_text(diff: ClusterDiff | None, unread: Mapping[str, str]) -> str:
+def cluster_text(diff: ClusterDiff | None, unread: Mapping[str, str], unsearched: Mapping[str, str]) -> str:
     """Format the difference between a running cluster and what is rendered."""
     same = "the cluster runs what is rendered"
     lines = [line.removeprefix("  ") for line in cluster_lines(diff)] if diff else [same]
     lines += [f"not compared: {kind}: {why}" for kind, why in unread.items()]
+    lines += [f"not searched for what is left: {kind}: {why}" for kind, why in unsearched.items()]
     return "".join(f"{line}\n" for line in lines)
 
 
-def cluster_json(diff: ClusterDiff | None, unread: Mapping[str, str]) -> str:
+def cluster_json(diff: ClusterDiff | None, unread: Mapping[str, str], unsearched: Mapping[str, str]) -> str:
     """Format the same as JSON."""
-    document = {"diff": asdict(diff) if diff else None, "unread": dict(unread)}
+    document = {"diff": asdict(diff) if diff else None, "unread": dict(unread), "unsearched": dict(unsearched)}
     return json.dumps(document, indent=1, ensure_ascii=False) + "\n"

@@ -85,6 +85,11 @@ def patched(node: Object, patch: Object) -> None:
         node["spec"]["taints"] = patch["spec"]["taints"] or []
 
 
+def _is_selected(one: Object, selector: str) -> bool:
+    wanted = dict(part.split("=") for part in selector.split(",") if part)
+    return wanted.items() <= dict(one["metadata"].get("labels", {})).items()
+
+
 def _handler(api: Api) -> type[BaseHTTPRequestHandler]:
     kinds = {path: kind for kind, path in PATHS.items()}
 
@@ -105,12 +110,14 @@ def _handler(api: Api) -> type[BaseHTTPRequestHandler]:
             if code != 200:
                 self._answer(code, {"kind": "Status", "code": code})
                 return
-            begin = int(parse_qs(url.query).get("continue", ["0"])[0])
-            rest = begin + api.page < len(api.lists[kind])
+            query = parse_qs(url.query)
+            begin = int(query.get("continue", ["0"])[0])
+            found = [one for one in api.lists[kind] if _is_selected(one, query.get("labelSelector", [""])[0])]
+            rest = begin + api.page < len(found)
             # As a real one does, leave the kind of each item out.
             items = [
                 {key: value for key, value in one.items() if key not in {"kind", "apiVersion"}}
-                for one in api.lists[kind][begin : begin + api.page]
+                for one in found[begin : begin + api.page]
             ]
             metadata = {"continue": str(begin + api.page)} if rest else {}
             self._answer(200, {"kind": f"{kind}List", "metadata": metadata, "items": items})

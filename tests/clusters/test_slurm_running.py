@@ -1,5 +1,6 @@
 """What scontrol prints, recorded from slurmctld 22.05 (Debian's) and 25.11, read and compared with the design."""
 
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
@@ -125,6 +126,56 @@ def test_nodes_that_differ_are_listed() -> None:
     unknown = cluster_of(built("two-tier", {"gpu_type": "h100"}))
     cpus = tuple(replace(node, cpus=1, memory_mb=1) for node in NODES)
     assert [*differences(replace(unknown, nodes=CLUSTER.nodes), cpus, TREE)] == []
+
+
+SITE = (node("login", ("ib",)), node("other01", ("unit1",)))
+
+
+def in_partitions(nodes: Iterable[SlurmNodeState], *names: str) -> tuple[SlurmNodeState, ...]:
+    return tuple(replace(one, partitions=names) for one in nodes)
+
+
+def test_a_partition_with_another_name_is_left_with_the_nodes_that_are_gone() -> None:
+    old = node("gpu03", ("unit1",))
+    running = (
+        *in_partitions((*NODES, old), "old", "site"),
+        *in_partitions(SITE[:1], "site"),
+        *in_partitions(SITE[1:], "fabric2"),
+    )
+    assert [*differences(CLUSTER, running, TREE)] == [
+        SlurmDifference("node", "gpu03", "NodeName", "gpu03", ""),
+        SlurmDifference("partition", "gpu", "PartitionName", "", "gpu"),
+        SlurmDifference("partition", "old", "PartitionName", "old", ""),
+    ]
+
+
+def test_partitions_of_the_site_beside_the_designed_one_are_not_compared() -> None:
+    running = (*in_partitions(NODES, "gpu", "urgent"), *in_partitions(SITE, "urgent"))
+    assert [*differences(CLUSTER, running, TREE)] == []
+
+
+def test_switches_of_a_unit_that_is_gone_are_left() -> None:
+    """So is the tier above them, but not those of the site, above the fabric and beside it."""
+    gone = (node("gpu09", ("unit3",)), node("gpu10", ("unit3",)))
+    topology = RunningTopology(
+        "tree",
+        (
+            *CLUSTER.units,
+            TopologySwitch("unit3", ("gpu09", "gpu10")),
+            TopologySwitch("pod3", switches=("unit3", "pod3")),
+            TopologySwitch("fabric", switches=("unit1", "unit2", "pod3")),
+            TopologySwitch("cpus", ("login",)),
+            TopologySwitch("empty", switches=("nowhere",)),
+            TopologySwitch("site", switches=("fabric", "cpus")),
+        ),
+    )
+    assert [*differences(CLUSTER, (*NODES, *gone, *in_partitions(SITE[:1], "cpu")), topology)] == [
+        SlurmDifference("node", "gpu09", "NodeName", "gpu09", ""),
+        SlurmDifference("node", "gpu10", "NodeName", "gpu10", ""),
+        SlurmDifference("switch", "fabric", "Switches", "unit[1-2],pod3", "unit[1-2]"),
+        SlurmDifference("switch", "unit3", "SwitchName", "unit3", ""),
+        SlurmDifference("switch", "pod3", "SwitchName", "pod3", ""),
+    ]
 
 
 def test_resources_and_features_of_the_site_are_not_compared() -> None:

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from netkit.errors import RenderError
 from netkit.plan.cluster_diff import (
+    LEFT,
     PLACED,
     ClusterDiff,
     ObjectChange,
@@ -155,6 +156,18 @@ def test_changed_labels_and_taints_move_no_pod(after: list[Values], *, is_said: 
     before = {**labelled("gpu01", unit="1"), "spec": {"taints": []}}
     found = compared(files(before), files(*({"spec": {"taints": []}, **one} for one in after), pool("rail0", {})))
     assert found.advice == ((PLACED,) if is_said else ())
+
+
+def test_objects_that_go_have_a_command_that_deletes_them() -> None:
+    """Nodes have none: kubectl label would remove labels of nodes that stay in another cluster."""
+    objects = [pool("rail0", {}), pool("rail1", {}), policy(8), labelled("gpu01", unit="1")]
+    typed = [{"apiVersion": "x.net/v1", **one} for one in objects]
+    assert compared(files(*typed), {"notes.txt": ""}).advice == (
+        PLACED,
+        LEFT,
+        "kubectl delete CIDRPool.x.net -n ops rail0 rail1",
+        "kubectl delete SriovNetworkNodePolicy.x.net rail0",
+    )
 
 
 def queue(quota: Any, group: str = "kueue.x-k8s.io") -> Values:
