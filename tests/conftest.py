@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests import lanes
+
 # Their asserts are those of several files, and fail with what they found as a test's own do.
 pytest.register_assert_rewrite("tests.checks.breaking", "tests.facts.written")
 # Machines are shared: how long an example takes says nothing about netkit.
 # A run that passed passes again: new examples are for who looks for them, with --hypothesis-profile=random.
 settings.register_profile("random", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.register_profile("netkit", settings.get_profile("random"), derandomize=True)
-settings.load_profile("netkit")
 GOLDEN = Path(__file__).parent / "golden"
 UPDATE = "NETKIT_UPDATE_GOLDEN"
 
@@ -59,6 +59,14 @@ LIVE = {
 WHOLE = "whole"
 """The mark of more of the same: further platforms, faults and examples of what the default lane runs once."""
 LEFT_OUT = pytest.StashKey[int]()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Draw fewer examples but in the lane whole; the plugin of hypothesis comes next, and loads a profile asked for."""
+    os.environ[lanes.LANE] = WHOLE if config.getoption("--whole") else "default"
+    drawn = settings(settings.get_profile("random"), derandomize=True, max_examples=lanes.examples(100))
+    settings.register_profile("netkit", drawn)
+    settings.load_profile("netkit")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -16,11 +16,12 @@ from netkit.hardware import Catalog
 from netkit.intent import Intent
 from netkit.platforms import PLATFORMS
 from tests import path_vector
+from tests.lanes import examples
 from tests.random_intents import Values, grown, intents
 
 CATALOG = Catalog()
-MANY = settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
-FEW = settings(MANY, max_examples=30)
+MANY = settings(max_examples=examples(60), suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
+FEW = settings(MANY, max_examples=examples(30))
 
 
 def build(values: Values) -> Fabric:
@@ -161,7 +162,7 @@ def assert_switch_stayed(switch: Switch, other: Switch) -> None:
         assert again is None or again.name == port.name
 
 
-@settings(MANY, max_examples=100)
+@settings(MANY, max_examples=examples(100))
 @given(grown())
 def test_what_stays_never_changes_when_others_come_go_or_change_places(pair: tuple[Values, Values]) -> None:
     assert_nothing_moved(build(pair[0]), build(pair[1]))
@@ -241,7 +242,7 @@ def test_the_summary_agrees_with_the_fabric(values: Values) -> None:
 POLICIES = st.fixed_dictionaries({"leaf_exports_all": st.booleans(), "allowas_in": st.booleans()})
 
 
-@settings(MANY, max_examples=80)
+@settings(MANY, max_examples=examples(80))
 @given(intents(("two-tier", "three-tier")), POLICIES, st.data())
 def test_the_valley_check_agrees_with_bgp(values: Values, policy: dict[str, bool], data: st.DataObject) -> None:
     fabric = build(values)

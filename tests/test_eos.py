@@ -17,6 +17,7 @@ from netkit.platforms.eos.dialects import DIALECTS, dialect, hardware
 from netkit.render import Engine, render
 from tests import intents
 from tests.conftest import Golden
+from tests.lanes import examples
 from tests.schema import eos
 
 VERSIONS = ("4.32.3F", "4.33.0F", "4.33.4M", "4.35.1F")
@@ -334,7 +335,7 @@ def test_a_new_host_adds_its_interface_and_touches_nothing_else() -> None:
     assert one == two.replace(added, "")
 
 
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(
     priorities=st.permutations(range(7)),
     dscp=st.integers(0, 47),

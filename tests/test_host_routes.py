@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from netkit.design.fabric import Fabric, Host
 from netkit.design.hosts import MAIN_TABLE, OIF_RULE_PRIORITY, RULE_PRIORITY, Route, RoutePlan
 from tests.intents import fabric, values
+from tests.lanes import examples
 from tests.namespace import Answer, Lookup, needs_root, rails_up, run
 
 CHOICES: list[dict[str, Any]] = [
@@ -121,7 +122,7 @@ def intents(draw: st.DrawFn) -> dict[str, Any]:
     )
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(intents())
 def test_bound_or_not_every_host_of_a_rail_is_reached_by_the_rails_own_nic(intent: dict[str, Any]) -> None:
     built = fabric(intent)
@@ -132,7 +133,7 @@ def test_bound_or_not_every_host_of_a_rail_is_reached_by_the_rails_own_nic(inten
             assert simulated.answer(lookup) == answer, lookup
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(intents())
 def test_no_table_gets_two_routes_to_one_prefix(intent: dict[str, Any]) -> None:
     built = fabric(intent)

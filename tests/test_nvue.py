@@ -10,6 +10,7 @@ from netkit.design import Fabric
 from netkit.render import Engine, render
 from tests import intents
 from tests.conftest import Golden
+from tests.lanes import examples
 from tests.schema import nvue
 
 VERSIONS = ("5.9.2", "5.12.0", "5.14.0", "5.16.1", "5.17.0")
@@ -84,7 +85,7 @@ def test_drains_stand_where_they_were_asked_for() -> None:
     assert [name for name, entry in neighbors.items() if "graceful-shutdown" in entry] == ["swp33s1"]
 
 
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(
     priority=st.sampled_from([1, 2, 3, 4, 5]),
     cnp_priority=st.sampled_from([6, 7]),

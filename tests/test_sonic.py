@@ -17,6 +17,7 @@ from netkit.platforms.sonic.dialects import DIALECTS, dialect
 from netkit.render import Engine, render
 from tests import intents
 from tests.conftest import Golden
+from tests.lanes import examples
 from tests.schema import sonic
 from tests.schema.sonic import Tables
 
@@ -369,7 +370,7 @@ CLASSES = st.tuples(st.permutations(range(8)), st.permutations(range(64))).map(
 )
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(
     lossless=CLASSES,
     version=st.sampled_from(BRANCHES),

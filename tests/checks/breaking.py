@@ -21,8 +21,9 @@ from netkit.observe import CollectOptions
 from netkit.project.connections import Connections
 from netkit.project.observing import Looking, look
 from netkit.project.project import Project
+from tests import lanes
 from tests.checks.deploying import failed, taken_back
-from tests.checks.fault_table import Found, Row, place_of, rows_on
+from tests.checks.fault_table import Found, Row, daily, place_of, rows_on
 from tests.checks.judging import judge
 from tests.facts import untold
 from tests.intents import ON_PLATFORM
@@ -155,7 +156,7 @@ class Faults:
     def pytest_generate_tests(cls, metafunc: pytest.Metafunc) -> None:
         """Give each row of the table its test."""
         if "row" in metafunc.fixturenames:
-            metafunc.parametrize("row", rows_on(cls.column), ids=str)
+            metafunc.parametrize("row", lanes.daily(rows_on(cls.column), *daily(cls.column)), ids=str)
 
     def test_a_healthy_lab_is_clean(self, lab: Ward) -> None:
         """Nothing is wrong, everybody was reached, and much was judged."""

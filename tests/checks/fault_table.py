@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
+from functools import cache
 from pathlib import Path
 
 import yaml
@@ -11,6 +12,7 @@ from netkit.design import Fabric, Host, Switch
 
 FILE = Path(__file__).with_name("faults.yaml")
 LABS = ("nvue", "sonic", "eos", "frr", "hosts")
+EVERYWHERE = "pause-storm"
 Found = tuple[str, str, str, str]
 """Verdict, check, device and place."""
 
@@ -60,6 +62,7 @@ class Row:
         return one[1] == check and (not place or one[2:] in set(ends(fabric, place)))
 
 
+@cache
 def rows() -> tuple[Row, ...]:
     """Return the table."""
     return tuple(_row(one) for one in yaml.safe_load(FILE.read_text(encoding="utf-8")))
@@ -68,6 +71,18 @@ def rows() -> tuple[Row, ...]:
 def rows_on(lab: str) -> tuple[Row, ...]:
     """Return the rows that are tried on a lab."""
     return tuple(row for row in rows() if lab in row.labs)
+
+
+@cache
+def daily(lab: str) -> tuple[Row, ...]:
+    """Return the rows of a lab that the default lane tries: each fault on one lab, in turn, and one fault on all."""
+    found: dict[str, list[Row]] = {one: [] for one in LABS}
+    for fault in dict.fromkeys(row.fault for row in rows()):
+        firsts = {one: row for row in reversed(rows()) if row.fault == fault for one in row.labs}
+        tried_on = sorted(firsts, key=lambda one: (len(found[one]), LABS.index(one)))
+        for one in tried_on if fault == EVERYWHERE else tried_on[:1]:
+            found[one].append(firsts[one])
+    return tuple(found[lab])
 
 
 def _row(given: Mapping[str, object]) -> Row:

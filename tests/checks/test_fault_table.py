@@ -12,7 +12,7 @@ from netkit.intent.model import Thresholds
 from netkit.judge import Verdict
 from netkit.lab.faults import CATALOG, check
 from tests.checks.breaking import VERSIONS, Faults
-from tests.checks.fault_table import LABS, Row, kind_of, place_of, rows, rows_on
+from tests.checks.fault_table import EVERYWHERE, LABS, Row, daily, kind_of, place_of, rows, rows_on
 from tests.checks.judging import shipped
 from tests.checks.pairs import TABLE, pairs
 from tests.judge.scenes import fabric
@@ -68,6 +68,12 @@ def test_every_lab_of_the_table_has_a_file_that_breaks_it_row_by_row() -> None:
     assert sorted(one.column for one in classes) == sorted(LABS)
     tried = {(str(row), one.column) for one in classes for row in rows_on(one.column)}
     assert tried == {(str(row), lab) for row in rows() for lab in row.labs}
+
+
+def test_each_fault_is_tried_every_day_and_some_on_each_lab() -> None:
+    assert {row.fault for lab in LABS for row in daily(lab)} == {row.fault for row in rows() if row.labs}
+    assert min(len(daily(lab)) for lab in LABS) >= 5
+    assert {lab for lab in SWITCHES if any(row.fault == EVERYWHERE for row in daily(lab))} == SWITCHES
 
 
 @EACH

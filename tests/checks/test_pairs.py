@@ -19,6 +19,7 @@ def drawn(column: str) -> list[Pair]:
     return sorted(chosen, key=quick.index)
 
 
+@pytest.mark.whole
 def test_each_of_two_faults_is_a_cause_of_its_own_and_there_is_no_third(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> None:

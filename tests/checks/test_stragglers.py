@@ -16,6 +16,7 @@ from netkit.intent.model import Thresholds
 from netkit.judge import CheckContext
 from tests.checks.judging import said, skipped
 from tests.judge.scenes import fabric
+from tests.lanes import examples
 
 CHECK = "acceptance.stragglers"
 BUILT = fabric(units=[{"unit": "1-2", "hosts": 4}])
@@ -147,7 +148,7 @@ def test_collectives_and_transfers_together_name_two(both: tuple[str, str]) -> N
     st.integers(0, 1),
     st.integers(0, 1000),
 )
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_slow_nics_of_a_rail_are_never_others_and_never_missing(
     sizes: tuple[int, set[int]], rail: int, seed: int
 ) -> None:

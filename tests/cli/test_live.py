@@ -141,6 +141,7 @@ EOS
 """
 
 
+@pytest.mark.whole
 def test_deploy_resume_and_rollback_ask_the_hook_and_keep_who_approved(site: Site, tmp_path: Path) -> None:
     """Of a lab deploy.yaml holds when it says so; a rollback gets through although the hook is out of order."""
     fabric, plan, key = site.lab.fabric, tmp_path / "plan.json", tmp_path / "bob"

@@ -91,12 +91,14 @@ def test_a_change_that_holds_is_proven(repository: Repository, home: Path) -> No
     assert found["booted"]["left_out"] == {}
 
 
+@pytest.mark.whole
 def test_hosts_that_go_alone_are_not_proven(repository: Repository, home: Path) -> None:
     write_fabric(repository.fabric, faster(units=[{"unit": 1, "hosts": 1}]))
     code, found = proven(repository, home)
     assert (code, found["is_proven"], found["failures"]) == (1, False, [NOWHERE])
 
 
+@pytest.mark.whole
 def test_a_drain_is_proven_by_traffic_over_what_is_left(repository: Repository, home: Path) -> None:
     write_fabric(repository.fabric, faster(overrides={"spine01": {"drain": True}}))
     code, found = proven(repository, home)

@@ -14,6 +14,7 @@ from netkit.render.job import acceptance_job, render_job
 from netkit.render.render import render_clusters
 from tests import intents
 from tests.clusters import manifests
+from tests.lanes import examples
 
 ENGINE = Engine()
 ODD = ("on", "off", "yes", "no", "y", "n", "null", "1e1", "1e-5", "001", "0x1f", "0o17", "0b1", "2026-11-27", "1-2")
@@ -31,7 +32,7 @@ Reader.add_implicit_resolver("tag:yaml.org,2002:bool", re.compile(r"(yes|no|on|o
 Reader.add_implicit_resolver("tag:yaml.org,2002:null", re.compile(r"[yn]$"), list("yn"))
 
 
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(
     chosen=st.fixed_dictionaries(
         {

@@ -17,6 +17,7 @@ from netkit.render.hostlist import expand, fold
 from tests import intents
 from tests.clusters.slurm_scenes import FULL, SHAPES, built, cluster_of, files_of
 from tests.conftest import Golden
+from tests.lanes import examples
 from tests.random_intents import intents as random_intents
 
 BLOCK = {"topology": "block", "version": "24.05"}
@@ -143,7 +144,7 @@ def lines(text: str) -> list[dict[str, str]]:
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9.-]{0,63}")
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(random_intents(), st.booleans())
 def test_every_host_is_in_one_lowest_switch_below_the_root(values: dict[str, Any], has_domain: bool) -> None:
     slurm = {**FULL, **({"domain": "example.net"} if has_domain else {})}
@@ -187,7 +188,7 @@ def check_nodes(fabric: Fabric, files: dict[str, str]) -> None:
         assert row["Gres"] == "gpu:h100:8"
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(random_intents())
 def test_blocks_are_the_units_and_the_same_in_yaml(values: dict[str, Any]) -> None:
     def topology(**changes: str) -> tuple[Fabric, dict[str, str]]:

@@ -16,6 +16,7 @@ from netkit.errors import DeployError, Problem
 from netkit.plan import Running
 from tests.command import ROOT
 from tests.deploy.scene import scene
+from tests.lanes import examples
 
 FILL = """
 import resource, signal, sys
@@ -55,7 +56,7 @@ def test_half_a_line_is_skipped_and_the_next_one_is_whole(tmp_path: Path) -> Non
     assert found[1].outcome == outcome
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(noise=st.binary(max_size=200).filter(lambda noise: b"\n" not in noise))
 def test_what_is_no_whole_line_of_a_journal_is_skipped(tmp_path_factory: object, noise: bytes) -> None:
     folder = tmp_path_factory.mktemp("noise")  # type: ignore[attr-defined]

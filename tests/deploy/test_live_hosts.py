@@ -108,7 +108,6 @@ def test_from_bare_then_a_change_then_all_the_way_back(up: Bench, site: Site) ->
     again = site.netkit("deploy", *ON_HOSTS)
     assert (again.returncode, len(site.runs())) == (0, 2), again.stderr
 
-    with_netkits_own_inventory(up, site)
     back = site.netkit("rollback", "last", *ON_HOSTS)
     assert back.returncode == 0, back.stdout + back.stderr
     assert kept(up) == whole
@@ -117,10 +116,10 @@ def test_from_bare_then_a_change_then_all_the_way_back(up: Bench, site: Site) ->
     assert kept(up) == bare
 
 
-def with_netkits_own_inventory(up: Bench, site: Site) -> None:
-    """Deploy another intent with plain Ansible, verify it, and take it back."""
+@pytest.mark.whole
+def test_plain_ansible_with_netkits_own_inventory_deploys_verifies_and_takes_back(up: Bench, site: Site) -> None:
     before = kept(up)
-    write_fabric(up.lab.fabric, INTENT)
+    write_fabric(up.lab.fabric, CHANGED)
     place = up.folder / "hosts.yaml"
     place.write_text(site.netkit("inventory").stdout, encoding="utf-8")
     assert up.lab.netkit("render", "--fabric", up.lab.fabric, "--out", up.folder / "out").returncode == 0
@@ -134,9 +133,9 @@ def with_netkits_own_inventory(up: Bench, site: Site) -> None:
         done = subprocess.run(words, cwd=up.folder, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
         assert done.returncode == 0, done.stdout + done.stderr
         assert (kept(up) == before) == (playbook == "hosts-rollback.yml")
-    write_fabric(up.lab.fabric, CHANGED)
 
 
+@pytest.mark.whole
 def test_a_host_lost_in_the_middle_goes_back_and_the_other_is_done(up: Bench, site: Site) -> None:
     before = kept(up)
     write_fabric(up.lab.fabric, CHANGED)
@@ -192,6 +191,7 @@ def test_a_killed_deploy_is_resumed_though_its_ansible_still_runs(up: Bench, sit
     assert site.netkit("plan", "--limit", "role=host", "--detailed-exitcode").returncode == 0
 
 
+@pytest.mark.whole
 def test_nobody_confirms_for_a_deploy_that_was_killed_and_the_hosts_go_back(up: Bench, site: Site) -> None:
     before = kept(up)
     write_fabric(up.lab.fabric, CHANGED)

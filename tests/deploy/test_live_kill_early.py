@@ -7,6 +7,7 @@ import pytest
 
 from tests.deploy import kill_scene
 from tests.lab.running import RunningLab, needs_lab
+from tests.lanes import daily
 
 pytestmark = needs_lab
 
@@ -18,6 +19,6 @@ def four(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningLab]:
         yield booted
 
 
-@pytest.mark.parametrize("step", ["preflight", "sample", "drain", "load", "commit"])
+@pytest.mark.parametrize("step", daily(["preflight", "sample", "drain", "load", "commit"], "commit"))
 def test_a_run_killed_at_any_step_is_finished_by_resume(four: RunningLab, tmp_path: Path, step: str) -> None:
     kill_scene.check_finished_after(four, tmp_path, step)

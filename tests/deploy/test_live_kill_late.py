@@ -10,6 +10,7 @@ from tests.deploy import kill_scene
 from tests.deploy.killed import ONLY_AFTER_A_FAILURE, VICTIM
 from tests.deploy.live_scene import results
 from tests.lab.running import RunningLab, needs_lab
+from tests.lanes import daily
 
 pytestmark = needs_lab
 
@@ -21,12 +22,12 @@ def four(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningLab]:
         yield booted
 
 
-@pytest.mark.parametrize("step", ["confirmed", "end"])
+@pytest.mark.parametrize("step", daily(["confirmed", "end"], "confirmed"))
 def test_a_run_killed_at_any_step_is_finished_by_resume(four: RunningLab, tmp_path: Path, step: str) -> None:
     kill_scene.check_finished_after(four, tmp_path, step)
 
 
-@pytest.mark.parametrize("step", ONLY_AFTER_A_FAILURE)
+@pytest.mark.parametrize("step", daily(ONLY_AFTER_A_FAILURE, "rollback"))
 def test_a_run_killed_while_it_takes_a_device_back_does_so_when_resumed(
     four: RunningLab, tmp_path: Path, step: str
 ) -> None:

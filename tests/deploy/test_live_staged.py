@@ -34,6 +34,7 @@ from tests.command import ROOT
 from tests.deploy.rolling import INTERVAL_S, addresses, pair_call
 from tests.deploy.test_live_order import values
 from tests.lab.running import needs_lab, running, write_fabric
+from tests.lanes import daily
 
 pytestmark = needs_lab
 PATIENCE_S, QUIET_S = 500, 1.5
@@ -205,7 +206,7 @@ def frr(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
         yield found
 
 
-@pytest.mark.parametrize("acts", SAMPLE, ids=lambda acts: ", ".join(map(str, acts)))
+@pytest.mark.parametrize("acts", daily(SAMPLE, SAMPLE[0]), ids=lambda acts: ", ".join(map(str, acts)))
 def test_a_change_in_two_stages_is_finished_or_taken_back_from_any_step(acts: tuple[Act, ...], frr: Bench) -> None:
     frr.tried(acts)
 

@@ -14,13 +14,14 @@ from netkit.errors import DeployError
 from tests.deploy import promise
 from tests.deploy.fake import KINDS, Fault, Killed
 from tests.deploy.scene import Scene, scene
+from tests.lanes import examples
 
 DEVICES = ("leaf01", "leaf02", "leaf03", "leaf04", "spine01", "spine02", "gpu02", "gpu05")
 FAULTS = st.sampled_from([(operation, kind) for operation, kinds in KINDS.items() for kind in kinds])
 FAULT = st.builds(lambda pair, times: Fault(pair[0], pair[1], times), FAULTS, st.sampled_from((1, 1, 1, 2, 1000)))
 BROKEN = st.dictionaries(st.sampled_from(DEVICES), st.lists(FAULT, min_size=1, max_size=4), max_size=3)
 CHANGE = st.sampled_from(("words", "asn", "rails"))
-SETTINGS = settings(max_examples=40)
+SETTINGS = settings(max_examples=examples(40))
 
 
 def broken(given_scene: Scene, faults: dict[str, list[Fault]]) -> None:

@@ -16,6 +16,7 @@ from netkit.plan import Blast, DevicePlan, Plan
 from netkit.plan.model import Step
 from netkit.platforms.change import Change, Risk, Strategy
 from tests import intents, random_intents
+from tests.lanes import examples
 
 SMALL = intents.fabric(intents.values())
 FABRICS = random_intents.intents().map(intents.fabric)
@@ -107,7 +108,7 @@ def test_nothing_to_do_needs_no_wave() -> None:
     assert waves(planned(SMALL, ()), SMALL, Options()) == ()
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(fabric=FABRICS, parallel=st.integers(1, 40), has_canary=st.booleans(), data=st.data())
 def test_nobody_ever_depends_on_two_devices_of_a_wave(
     fabric: Fabric, parallel: int, data: st.DataObject, *, has_canary: bool
@@ -123,7 +124,7 @@ def test_nobody_ever_depends_on_two_devices_of_a_wave(
             assert not shared(fabric, one, other), (one, other)
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(fabric=FABRICS, parallel=st.integers(1, 40), has_canary=st.booleans(), data=st.data())
 def test_even_together_hosts_wait_for_all_switches(
     fabric: Fabric, parallel: int, data: st.DataObject, *, has_canary: bool

@@ -16,6 +16,7 @@ from netkit.judge.run import run
 from netkit.judge.shard import ELSEWHERE, Reads, judge_shard
 from tests.checks.judging import sharded
 from tests.judge.scenes import fabric, observation, scene
+from tests.lanes import examples
 
 BUILT = fabric()
 CHECKS = tuple(catalog.load().values())
@@ -41,7 +42,7 @@ def scenes(draw: st.DrawFn) -> CheckContext:
     return scene(BUILT, *seen)
 
 
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 @given(scenes(), st.lists(st.integers(0, 2), min_size=len(PLACES), max_size=len(PLACES)))
 def test_shards_find_what_one_piece_finds(whole: CheckContext, shard_of: list[int]) -> None:
     shards = [[name for name, shard in zip(PLACES, shard_of, strict=True) if shard == number] for number in range(3)]

@@ -6,6 +6,7 @@ import pytest
 
 from netkit.lab.faults import CATALOG
 from tests.lab.running import RunningLab, intent, needs_lab, running, until, write_fabric
+from tests.lanes import daily
 
 pytestmark = needs_lab
 
@@ -39,7 +40,7 @@ BETWEEN_SWITCHES = "leaf02:swp33s0"
 NEEDS_PEER = {"bgp-session-down", "adaptive-routing-half-on"}
 
 
-@pytest.mark.parametrize("name", CATALOG)
+@pytest.mark.parametrize("name", daily(CATALOG, "pause-storm", "wrong-cable", "apply-fails-quietly"))
 def test_every_fault_can_be_made_where_it_says_and_healed(lab: RunningLab, name: str) -> None:
     for target in CATALOG[name].targets:
         place = BETWEEN_SWITCHES if name in NEEDS_PEER and target == "switch port" else PLACES[target]

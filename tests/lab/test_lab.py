@@ -15,6 +15,7 @@ import pytest
 from netkit.lab.folder import began_at
 from tests.command import NETKIT, ROOT, environment
 from tests.lab.running import RunningLab, intent, lab_home, needs_lab, on_platform, running, until, write_fabric
+from tests.lanes import daily
 
 pytestmark = needs_lab
 BOOT_ID = "/proc/sys/kernel/random/boot_id"
@@ -169,7 +170,7 @@ SPOILED = {
 }
 
 
-@pytest.mark.parametrize("case", SPOILED)
+@pytest.mark.parametrize("case", daily(SPOILED, "wrong AS number"))
 def test_what_does_not_converge_or_reach_names_the_device_and_its_line_of_intent(
     small: Path, tmp_path: Path, case: str
 ) -> None:

@@ -5,6 +5,7 @@ from netkit.design import Fabric
 from netkit.lab.model import NicTraffic
 from netkit.lab.reading import ModuleThresholds, NicReading, SwitchPortReading
 from tests.lab.model_bed import STARTED_S, Bed, pauses, small_fabric
+from tests.lanes import examples
 
 FABRIC = small_fabric()
 ALL = frozenset(port.name for port in FABRIC.switch("spine01").ports)
@@ -24,7 +25,7 @@ def test_two_models_of_one_fabric_show_the_same() -> None:
     assert one.everything(STARTED_S + 60) == other.everything(STARTED_S + 60)
 
 
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(LATER)
 def test_both_ends_of_a_cable_count_the_same_pauses(now_s: float) -> None:
     shown = Bed(FABRIC).everything(now_s)
@@ -103,7 +104,7 @@ def counters(reading: SwitchPortReading | NicReading) -> list[int]:
     return [*(count for row in (*rows, *queues, *groups) for count in row), *fec]
 
 
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(st.floats(min_value=0, max_value=1e5), st.floats(min_value=0, max_value=1e5))
 def test_counters_never_fall(past_s: float, further_s: float) -> None:
     bed = Bed(FABRIC)

@@ -9,6 +9,7 @@ from netkit.lab.faults import CATALOG, check
 from netkit.lab.model import KernelPort
 from netkit.lab.reading import SwitchPortReading
 from tests.lab.model_bed import STARTED_S, Bed, pauses, small_fabric
+from tests.lanes import examples
 
 FABRIC = small_fabric()
 TAMPERING = {"counter-reset", "counter-wrap", "counter-stuck"}
@@ -66,7 +67,7 @@ def numbers(reading: SwitchPortReading) -> list[int]:
     return [*counted, reading.queues[3].peak_bytes, reading.buffers[3].headroom_peak_bytes, *reading.fec.histogram]
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(EVENTS)
 def test_cables_agree_and_counters_rise_through_any_history(events: list[Event]) -> None:
     bed, now_s = Bed(FABRIC), STARTED_S
@@ -86,7 +87,7 @@ def test_cables_agree_and_counters_rise_through_any_history(events: list[Event])
         before = after
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(EVENTS)
 def test_when_everything_is_healed_nothing_but_counts_tells(events: list[Event]) -> None:
     bed, now_s = Bed(FABRIC), STARTED_S

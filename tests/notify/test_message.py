@@ -12,6 +12,7 @@ from netkit.notify.mail import LONGEST_SUBJECT, mail
 from netkit.notify.message import digest, groups, lines, text
 from netkit.notify.settings import Email
 from tests.conftest import Golden
+from tests.lanes import examples
 from tests.notify.events import event, message
 
 WELL, WARN, FAIL = Verdict.PASS, Verdict.WARN, Verdict.FAIL
@@ -85,7 +86,7 @@ EVENTS = st.lists(
 )
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(EVENTS, st.integers(1, 40), TEXTS)
 def test_slack_takes_every_message(events: list[object], most: int, fabric: str) -> None:
     told = message(events, fabric)  # type: ignore[arg-type]
@@ -110,7 +111,7 @@ def test_slack_is_sent_no_more_text_than_it_takes_at_once() -> None:
     assert texts[-1].startswith(f"… and {40 - groups_told} groups more")
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(EVENTS, TEXTS)
 def test_every_message_is_a_mail(events: list[object], fabric: str) -> None:
     found = mail(message(events, fabric), RECEIVER)  # type: ignore[arg-type]
@@ -119,7 +120,7 @@ def test_every_message_is_a_mail(events: list[object], fabric: str) -> None:
     assert b"\x1b" not in found.as_bytes()
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(EVENTS)
 def test_an_event_is_the_same_after_the_outbox(events: list[object]) -> None:
     assert [event_of(plain(one)) for one in events] == events  # type: ignore[arg-type]

@@ -2,12 +2,15 @@
 
 from pathlib import Path
 
+import pytest
+
 from bench.patient import Patient
 from bench.rounds import Wanted, rounds
 from tests.lab.running import intent, lab_home, needs_lab, write_fabric
 
 
 @needs_lab
+@pytest.mark.whole
 def test_each_change_of_state_is_told_once_and_none_is_missed(tmp_path: Path) -> None:
     fabric = write_fabric(tmp_path / "fabric", intent())
     with lab_home() as home, Patient.up(fabric, home) as patient:

@@ -14,6 +14,7 @@ from netkit.hardware import Catalog
 from netkit.intent import Intent
 from netkit.observe.probing import probe_pairs, probe_sizes
 from tests import intents, random_intents
+from tests.lanes import examples
 
 
 def built(**changes: Any) -> Fabric:
@@ -66,7 +67,7 @@ def test_sizes_go_from_the_smallest_to_the_full_mtu() -> None:
     assert probe_sizes(fabric.hosts[0]) == (64, 1500, 9000)
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
+@settings(max_examples=examples(60), suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
 @given(random_intents.intents())
 def test_whatever_the_fabric_there_is_a_way_between_those_that_probe_each_other(values: random_intents.Values) -> None:
     fabric = design.build(Intent.model_validate(values), Catalog())

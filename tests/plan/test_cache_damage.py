@@ -12,6 +12,7 @@ from netkit import plan
 from netkit.errors import ConfigError
 from netkit.plan import Running, cache
 from netkit.platforms.config import Files
+from tests.lanes import examples
 from tests.plan.scenes import Staged, staged
 
 PAIRS = {f"{number:064x}": f"{number + 7:064x}" for number in range(9)}
@@ -57,7 +58,7 @@ def test_not_one_bit_may_differ(bit: int) -> None:
 
 
 @pytest.mark.parametrize("platform", PLATFORMS)
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(st.data())
 def test_edits_are_seen_whatever_is_known(platform: str, data: st.DataObject) -> None:
     """A device is edited again and again, on either side, with what was found before remembered throughout."""

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from netkit import plan
 from netkit.errors import PlanError
 from netkit.plan.model import SCHEMA
+from tests.lanes import examples
 from tests.plan.scenes import staged
 
 SCENE = staged("nvue", "ecn-threshold")
@@ -95,7 +96,7 @@ def test_an_edited_plan_is_refused(change: dict[str, Any]) -> None:
 
 
 @given(place=st.integers(0, len(TEXT) - 1), char=st.characters(codec="utf-8"))
-@settings(max_examples=300, derandomize=True)
+@settings(max_examples=examples(300), derandomize=True)
 def test_one_character_is_enough_to_refuse(place: int, char: str) -> None:
     text = TEXT[:place] + char + TEXT[place + 1 :]
     try:

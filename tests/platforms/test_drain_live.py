@@ -1,4 +1,7 @@
-"""A drain that ends while a change waits for its confirmation, on each NOS: kept, taken back, or when time is up."""
+"""A drain that ends while a change waits for its confirmation, on each NOS: kept, taken back, or when time is up.
+
+Every day on one: the tests of each driver drain it across a change, too.
+"""
 
 import time
 from collections.abc import Iterator
@@ -14,6 +17,7 @@ from netkit.platforms.driver import Candidate, ConfirmsFirst, Driver
 from tests.deploy.fleet import Fleet, built
 from tests.deploy.live_scene import values
 from tests.lab.running import needs_lab, running, until, write_fabric
+from tests.lanes import daily
 
 pytestmark = needs_lab
 SPINE = "spine01"
@@ -21,7 +25,7 @@ CHANGE = {"ceilings": {"hosts_per_unit": 8}}
 LONG_S, SHORT_S = 600, 12
 
 
-@pytest.fixture(scope="module", params=["nvue", "sonic", "eos", "frr"])
+@pytest.fixture(scope="module", params=daily(["nvue", "sonic", "eos", "frr"], "nvue"))
 def fleet(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fleet]:
     """Boot a fabric of 2 leaves and 2 spines; what it is to be differs in what it filters."""
     platform = request.param

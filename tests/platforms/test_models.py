@@ -11,6 +11,7 @@ from netkit.platforms.change import UNKNOWN
 from netkit.platforms.compare import MODELS, ConfigModel, apply, compare, diff
 from netkit.platforms.config import Config, Files
 from netkit.platforms.secrets import PLACEHOLDER, SECRET
+from tests.lanes import examples
 from tests.platforms.samples import all_samples, samples
 
 PLATFORMS = sorted(MODELS)
@@ -74,7 +75,7 @@ def mutated(config: Config, others: Config, rng: Random) -> dict[tuple[str, ...]
 
 @pytest.mark.parametrize("platform", PLATFORMS)
 @given(seed=st.integers(0, 2**32))
-@settings(max_examples=40, derandomize=True)
+@settings(max_examples=examples(40), derandomize=True)
 def test_applying_the_difference_gives_what_is_intended(platform: str, seed: int) -> None:
     model, rng = MODELS[platform], Random(seed)  # noqa: S311 (a repeatable choice, no secret)
     names = rng.sample(sorted(samples(platform)), 2)
@@ -92,7 +93,7 @@ def test_applying_the_difference_gives_what_is_intended(platform: str, seed: int
 
 @pytest.mark.parametrize("platform", PLATFORMS)
 @given(data=st.data())
-@settings(max_examples=100, derandomize=True)
+@settings(max_examples=examples(100), derandomize=True)
 def test_arbitrary_text_is_parsed_or_refused(platform: str, data: st.DataObject) -> None:
     model = MODELS[platform]
     files = samples(platform)[data.draw(st.sampled_from(sorted(samples(platform))))]

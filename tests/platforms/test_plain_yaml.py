@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from netkit.platforms.plain_yaml import INTEGER, plain
 from tests import intents
+from tests.lanes import examples
 from tests.platforms.samples import files_of
 
 WORDS = st.sampled_from(
@@ -83,7 +84,7 @@ def keyed_by_text(found: object) -> object:
     return [keyed_by_text(item) for item in found] if isinstance(found, list) else found
 
 
-@settings(max_examples=500)
+@settings(max_examples=examples(500))
 @given(TEXTS)
 @example("a: 1\nb: '1'\nc: [1, 02, x]\nd: {a: 3, 4: 5}\n6: 7 8\n")
 def test_numbers_are_those_of_the_real_reader(text: str) -> None:
@@ -93,7 +94,7 @@ def test_numbers_are_those_of_the_real_reader(text: str) -> None:
         assert found == keyed_by_text(yaml.load(text, Loader=Numbers))  # noqa: S506 (it makes plain values only)
 
 
-@settings(max_examples=1500)
+@settings(max_examples=examples(1500))
 @given(TEXTS)
 @example("a:\n  b: c\n a: d")
 @example("a: b\n  c: d")

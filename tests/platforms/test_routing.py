@@ -31,12 +31,13 @@ from netkit.platforms.routing import (
 )
 from netkit.render import Engine, render
 from tests import intents as small
+from tests.lanes import examples
 from tests.random_intents import Values, intents
 
 ROOT = Path(__file__).parent.parent.parent
 CATALOG, ENGINE = Catalog(), Engine()
 SWITCHES = ("eos", "frr", "nvue", "sonic")
-MANY = settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
+MANY = settings(max_examples=examples(60), suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
 # By platform: the names of the loopback and of a VLAN's interface.
 NAMES = {
     "eos": ("Loopback0", "Vlan{}"),
@@ -282,7 +283,7 @@ def entries_of(platform: str, kept: RetainedRouting) -> int:
 @pytest.mark.parametrize("role", ["leaf", "spine"])
 @pytest.mark.parametrize(("platform", "version"), EVERY_WRITTEN)
 @given(data=st.data())
-@settings(MANY, max_examples=12)
+@settings(MANY, max_examples=examples(12))
 def test_what_is_kept_is_added_and_nothing_else_changes(
     platform: str, version: str, role: str, data: st.DataObject
 ) -> None:

@@ -1,13 +1,15 @@
 """Whatever of netkit's a change adds, changes or removes: taken back in any way, a switch runs and keeps what it did.
 
 The cases stand by branch of each platform's ownership, in `takeback/`. One change makes those of all branches at once,
-as far as they are made alike; each branch is judged apart. By default each platform goes every way back, with one kind
-of change, and all platforms together every way with every kind; `NETKIT_TAKEBACK=all` is the whole matrix.
+as far as they are made alike; each branch is judged apart. The lane whole goes every way back on each platform, with
+one kind of change, and on all platforms together every way with every kind; by default each platform goes two ways.
+`NETKIT_TAKEBACK=all` with `--whole` is the whole matrix.
 """
 
 import json
 import os
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -285,6 +287,12 @@ def tasks(platform: str) -> tuple[tuple[str, tuple[str, ...]], ...]:
     return tuple((back, (KINDS[(at + number) % len(KINDS)],)) for number, back in enumerate(WAYS))
 
 
+def daily(platform: str) -> tuple[str, ...]:
+    """Return the ways back that the default lane goes; the tests of each driver go by the timer, too."""
+    at = PLATFORMS.index(platform)
+    return (*WAYS, *WAYS)[at : at + 2]
+
+
 def cells() -> list[tuple[str, str, str]]:
     """Return platform, kind of change and way back of all that is tried."""
     return [(platform, kind, back) for platform in PLATFORMS for back, kinds in tasks(platform) for kind in kinds]
@@ -296,23 +304,29 @@ def test_every_way_back_is_tried_with_every_kind_of_change_and_on_every_platform
     assert {(platform, kind) for platform, kind, _ in cells()} == {(one, kind) for one in PLATFORMS for kind in KINDS}
 
 
-@pytest.fixture(scope="module", params=PLATFORMS)
+def test_each_way_back_is_tried_every_day_on_two_platforms() -> None:
+    assert Counter(back for platform in PLATFORMS for back in daily(platform)) == dict.fromkeys(WAYS, 2)
+
+
+@pytest.fixture(scope="module")
 def ends(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ends]:
     """Boot a fabric, and try each way back on leaves of their own."""
     platform = request.param
+    is_whole = request.config.getoption("--whole")
+    tried_here = [task for task in tasks(platform) if is_whole or task[0] in daily(platform)]
     folder = write_fabric(tmp_path_factory.mktemp("fabric"), intent(platform))
     configs = tmp_path_factory.mktemp("configs")
     assert run("render", "--fabric", folder, "--out", configs).returncode == 0
-    leaves = [f"leaf{number:02}" for number, _ in enumerate(tasks(platform), 1)]
+    leaves = [f"leaf{number:02}" for number, _ in enumerate(tried_here, 1)]
     for leaf in leaves:
         for file, text in base(platform, leaf).items():
             (configs / leaf / file).write_text(resolved(text), encoding="utf-8")
     booted = running(folder, "--configs", str(configs), name="tb")
     with booted as lab, ThreadPoolExecutor(len(leaves)) as pool:
         switches = [Switch(lab, platform, leaf) for leaf in leaves]
-        found = pool.map(lambda switch, task: list(tries(switch, *task)), switches, tasks(platform))
+        found = pool.map(lambda switch, task: list(tries(switch, *task)), switches, tried_here)
         tried_ends: dict[str, list[End]] = {back: [] for back in WAYS}
-        for (back, _), ended in zip(tasks(platform), found, strict=True):
+        for (back, _), ended in zip(tried_here, found, strict=True):
             tried_ends[back] += ended
         yield platform, tried_ends
 
@@ -342,7 +356,15 @@ def tried(switch: Switch, back: str, before: Files, kind: str, batch: tuple[Case
 
 
 @needs_lab
-@pytest.mark.parametrize("back", WAYS)
+@pytest.mark.parametrize(
+    ("ends", "back"),
+    [
+        pytest.param(platform, back, marks=() if back in daily(platform) else pytest.mark.whole)
+        for platform in PLATFORMS
+        for back in WAYS
+    ],
+    indirect=["ends"],
+)
 def test_what_is_taken_back_is_as_it_was(ends: Ends, back: str) -> None:
     platform, found = ends
     assert {end.kind for end in found[back]} == {kind for one, kind, way in cells() if (one, way) == (platform, back)}

@@ -15,10 +15,11 @@ from netkit.prove.proof import LabPart, choose, cut
 from netkit.render import Engine, render
 from tests import intents
 from tests.command import ROOT
+from tests.lanes import examples
 from tests.random_intents import Values
 from tests.random_intents import intents as random_intents
 
-MANY = settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
+MANY = settings(max_examples=examples(60), suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
 
 
 @pytest.fixture(scope="module")

@@ -25,10 +25,11 @@ from netkit.platforms.routing import (
 from netkit.routing import Cabling, Network, NetworkState
 from netkit.routing.designed import host_of, router_of
 from tests import intents as small
+from tests.lanes import examples
 from tests.path_vector import adjacencies, unreached
 from tests.random_intents import Values, intents
 
-MANY = settings(max_examples=40, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
+MANY = settings(max_examples=examples(40), suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
 ALL = MappingProxyType({"ALL": (Clause(10, is_permit=True),)})
 EVERYWHERE = IPv4Network("10.0.0.0/8")
 

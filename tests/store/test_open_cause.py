@@ -14,6 +14,7 @@ from netkit.store import schema
 from netkit.store.open_cause import OpenNow, open_now
 from netkit.store.state import CheckState, Key, after
 from netkit.store.store import Store, open_store
+from tests.lanes import examples
 from tests.store import runs
 from tests.store.runs import BEGAN_S, SOURCE, judgement, result, snapshot
 
@@ -97,7 +98,7 @@ JUDGEMENT = st.builds(
 )
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(st.lists(JUDGEMENT, min_size=1, max_size=3))
 def test_whatever_stands_bad_is_in_a_cause_or_not_reached(said: list[Judgement]) -> None:
     states: dict[Key, CheckState] = {}

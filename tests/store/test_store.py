@@ -15,6 +15,7 @@ from netkit.judge.run import Judgement
 from netkit.store import CheckRun, Source
 from netkit.store.record import Retention, judgement_of, packed
 from netkit.store.store import Store, open_store
+from tests.lanes import examples
 from tests.store.anything import JUDGEMENT, RUN
 from tests.store.runs import (
     BEGAN_S,
@@ -34,7 +35,7 @@ NUMBERS = count()
 UNHURRIED = (HealthCheck.function_scoped_fixture, HealthCheck.too_slow)
 
 
-@settings(max_examples=40, suppress_health_check=UNHURRIED)
+@settings(max_examples=examples(40), suppress_health_check=UNHURRIED)
 @given(run=RUN, said=JUDGEMENT)
 def test_what_is_saved_is_read_back_equal(store: Store, run: CheckRun, said: Judgement) -> None:
     saved = replace(run, source=Source(f"fabric {next(NUMBERS)}"))
@@ -43,7 +44,7 @@ def test_what_is_saved_is_read_back_equal(store: Store, run: CheckRun, said: Jud
     assert store.judgement(saved) == said
 
 
-@settings(max_examples=20, suppress_health_check=UNHURRIED)
+@settings(max_examples=examples(20), suppress_health_check=UNHURRIED)
 @given(counters=st.dictionaries(st.text(max_size=9), st.dictionaries(st.text(max_size=9), st.integers(0, 2**64))))
 def test_counters_are_read_back_equal(store: Store, counters: dict[str, dict[str, int]]) -> None:
     source = Source(f"counted {next(NUMBERS)}")

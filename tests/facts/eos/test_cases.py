@@ -20,6 +20,7 @@ from tests.facts.eos.case import CASES, FOLDER, read, seen
 from tests.facts.hostile import STRANGE, changed
 from tests.facts.live_switch import misplaced
 from tests.facts.written import check_written, told
+from tests.lanes import examples
 
 WHOLE = "4.35.1F-whole"
 VIEWS, ANSWERS = read(WHOLE)
@@ -73,7 +74,7 @@ def test_an_answer_of_json_that_is_cut_off_is_absent_not_short(view: View) -> No
         assert all(isinstance(getattr(found, kind), Absent) for kind in view.yields)
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(st.data())
 def test_an_answer_may_have_another_shape_anywhere(data: st.DataObject) -> None:
     view = data.draw(st.sampled_from(VIEWS))
@@ -83,7 +84,7 @@ def test_an_answer_may_have_another_shape_anywhere(data: st.DataObject) -> None:
     told(view, *given_)
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(st.text(max_size=120), st.sampled_from(VIEWS))
 def test_any_text_is_taken(text: str, view: View) -> None:
     told(view, *(text for _ in view.commands))

@@ -14,6 +14,7 @@ from netkit.platforms.view import View
 from tests.facts.frr.case import CASES, FOLDER, read, seen
 from tests.facts.hostile import STRANGE, changed
 from tests.facts.written import check_written, told
+from tests.lanes import examples
 
 OF_HOSTS = {"lookups", "probes", "nics", "host"}
 VIRTUAL = {"modules", "lines"}
@@ -74,7 +75,7 @@ def test_a_configuration_that_is_cut_off_says_nothing_of_drains() -> None:
     assert {name: one.is_draining for name, one in found.items()} == {"swp1": None, "swp2": None, "swp3": None}
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(st.data())
 def test_an_answer_may_have_another_shape_anywhere(data: st.DataObject) -> None:
     view = data.draw(st.sampled_from(VIEWS))
@@ -84,7 +85,7 @@ def test_an_answer_may_have_another_shape_anywhere(data: st.DataObject) -> None:
     told(view, *given_)
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(st.text(max_size=120), st.sampled_from(VIEWS))
 def test_any_text_is_taken(text: str, view: View) -> None:
     told(view, *(text for _ in view.commands))

@@ -22,6 +22,7 @@ from netkit.platforms.napalm.driver import GetterViewer
 from netkit.platforms.napalm.facts.views import GETTERS, NEIGHBORS, OPTICS, SESSIONS, counters, views
 from netkit.platforms.view import View, ViewSubject
 from tests.facts.hostile import STRANGE, changed
+from tests.lanes import examples
 
 PORTS = ("Ethernet1/1", "swp1s0")
 VIEWS = views(ViewSubject("leaf01", ports=PORTS))
@@ -280,7 +281,7 @@ def test_what_cannot_be_read_is_absent_with_a_reason(view: View, text: str) -> N
         assert all(isinstance(getattr(found, kind), Absent) for kind in view.yields)
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(st.data())
 def test_an_answer_may_have_another_shape_anywhere(data: st.DataObject) -> None:
     view = data.draw(st.sampled_from(VIEWS))

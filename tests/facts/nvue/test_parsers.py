@@ -20,6 +20,7 @@ from netkit.platforms.nvue.facts.views import DISK, views
 from netkit.platforms.view import View, ViewSubject
 from tests.facts.nvue.case import CASES, FOLDER, answers, read
 from tests.facts.written import check_written, told
+from tests.lanes import examples
 
 SUBJECT, TEXTS = answers("5.16.1-documented")
 VIEWS = views(SUBJECT)
@@ -110,14 +111,14 @@ def test_answers_cut_anywhere_are_read_as_far_as_they_go() -> None:
                 told(view, *texts[:at], text[:length], *texts[at + 1 :])
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(st.text(max_size=200) | st.binary(max_size=200).map(lambda data: data.decode("utf-8", "replace")))
 def test_any_text_is_survived(text: str) -> None:
     for view in VIEWS:
         told(view, *(text for _ in view.commands))
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(TREES)
 def test_any_json_is_survived(tree: Any) -> None:
     text = json.dumps(tree)
@@ -125,7 +126,7 @@ def test_any_json_is_survived(tree: Any) -> None:
         told(view, *(text for _ in view.commands))
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(st.data())
 def test_any_part_may_have_another_shape(data: st.DataObject) -> None:
     view = data.draw(st.sampled_from([view for view in VIEWS if view is not DISK]))

@@ -15,6 +15,7 @@ from netkit.platforms.view import View
 from tests.facts.hostile import STRANGE
 from tests.facts.live_switch import misplaced
 from tests.facts.snmp import case
+from tests.lanes import examples
 
 NOT_TOLD = {"lines", "sessions", "routes", "qos", "watchdogs", "buffers", "adaptive_routing", "file_systems"}
 NOT_ASKED = {"lookups", "probes", "nics", "host"}
@@ -92,7 +93,7 @@ VALUES = st.sampled_from(
 )
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(st.data())
 def test_a_value_may_be_another_anywhere(data: st.DataObject) -> None:
     platform, view = data.draw(st.sampled_from(VIEWS))
@@ -106,7 +107,7 @@ def test_a_value_may_be_another_anywhere(data: st.DataObject) -> None:
     told(platform, view, texts)
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(st.text(max_size=120), st.sampled_from(VIEWS))
 def test_any_text_is_taken(text: str, asked: tuple[str, View]) -> None:
     platform, view = asked

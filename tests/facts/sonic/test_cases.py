@@ -18,6 +18,7 @@ from netkit.platforms.view import View, ViewSubject
 from tests.conftest import UPDATE
 from tests.facts.hostile import STRANGE, changed
 from tests.facts.sonic.case import CASES, FILES, FOLDER, SUBJECT, texts, told
+from tests.lanes import examples
 
 VIEWS = views(ViewSubject("leaf01", ports=("Ethernet0", "Ethernet8"), lossless=(3,)))
 OF_HOSTS = {"lookups", "probes", "nics", "host"}
@@ -92,13 +93,13 @@ def test_a_dump_that_is_cut_off_is_absent_not_short(case: str) -> None:
             assert all(isinstance(getattr(found, kind), Absent) for kind in view.yields)
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(st.text(max_size=200), st.sampled_from(VIEWS))
 def test_any_text_is_taken(text: str, view: View) -> None:
     assert isinstance(view.parse(*(text for _ in view.commands)), Facts)
 
 
-@settings(max_examples=80)
+@settings(max_examples=examples(80))
 @given(st.data(), st.sampled_from(VIEWS), st.sampled_from(CASES))
 def test_an_answer_may_have_any_shape(data: st.DataObject, view: View, case: str) -> None:
     assert isinstance(view.parse(*(data.draw(changed(text)) for text in texts(case, view))), Facts)

@@ -17,6 +17,7 @@ from netkit.lab.personalities.eos.reply import EosCommandError
 from netkit.lab.personalities.eos.switch_state import switch_state
 from netkit.lab.state import SwitchState
 from tests.lab.personalities.eos_node import RecordedNode, config_of, eos_fabric, switch_on
+from tests.lanes import examples
 
 SWITCH = eos_fabric("vlan").switch("leaf01")
 PORTS = tuple(port.name for port in SWITCH.ports)
@@ -40,7 +41,7 @@ LINES = st.builds(
 )
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(st.lists(LINES, max_size=25))
 def test_what_is_taken_prints_as_itself(typed: list[str]) -> None:
     root = EosSection()
@@ -100,7 +101,7 @@ COMMANDS = (
 )
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(st.lists(COMMANDS, max_size=8), st.sampled_from(["json", "text"]))
 def test_every_request_gets_an_answer(switch: tuple[Eos, RecordedNode], commands: list[str], form: str) -> None:
     eos, _ = switch

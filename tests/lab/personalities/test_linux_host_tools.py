@@ -14,6 +14,7 @@ from netkit.lab.personalities.linux_host.host import TOOLS
 from netkit.lab.personalities.linux_host.machine import HostMachine, VolatileNicSettings
 from netkit.lab.personalities.linux_host.pci import active_mtu
 from tests.lab.personalities.linux_host_desk import COPPER, Desk, Typed, small, type_at
+from tests.lanes import examples
 
 FULL_QOS = Path(__file__).with_name("linux_host").joinpath("mlnx_qos.txt").read_text(encoding="utf-8")
 
@@ -82,7 +83,7 @@ WORDS = st.one_of(st.sampled_from(OPTIONS), st.from_regex(r"[0-9a-z:,=-]{0,20}",
 
 
 @given(st.lists(WORDS, max_size=8))
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 def test_no_arguments_break_mlnx_qos(words: list[str]) -> None:
     try:
         state = qos_tools.change(VolatileNicSettings(), qos_tools.parse(words).settings)
@@ -99,7 +100,7 @@ class DeskWithRealTools(Desk):
 
 
 @given(st.sampled_from(sorted(TOOLS)), st.lists(st.text(max_size=12), max_size=6))
-@settings(max_examples=400)
+@settings(max_examples=examples(400))
 def test_no_arguments_break_a_tool(tmp_path_factory: pytest.TempPathFactory, program: str, words: list[str]) -> None:
     machine = HostMachine(DeskWithRealTools(small().hosts[0], tmp_path_factory.mktemp("desk")))
     known = ["rail0" if word.startswith("r") else word for word in words]

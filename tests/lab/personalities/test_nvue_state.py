@@ -20,6 +20,7 @@ from netkit.lab.state import EcnState, QosState, SchedulerState, SwitchState, Wa
 from tests import intents
 from tests.conftest import UPDATE
 from tests.lab.personalities.nvue.bench import desk, rendered
+from tests.lanes import examples
 from tests.random_intents import intents as random_intents
 
 FOLDER = Path(__file__).parent / "nvue" / "frr"
@@ -168,7 +169,7 @@ def test_maintenance_takes_links_down_and_drains() -> None:
     assert not state(*bgp, "maintenance unit all-interfaces mode enabled").ports[0].is_enabled
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(values=random_intents())
 def test_every_fabric_is_accepted(values: dict[str, Any]) -> None:
     fabric = intents.fabric(values)
@@ -215,7 +216,7 @@ def test_words_stay_words(text: str) -> None:
     assert found["state"] == (16 if "0x" in text else text.split()[1].strip("'"))
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(text=st.text() | st.binary().map(lambda raw: raw.decode("latin-1")) | st.sampled_from(["- set: [", "nv set 'x"]))
 def test_no_text_breaks_the_reader(text: str, tmp_path_factory: pytest.TempPathFactory) -> None:
     system = READER.setdefault("system", desk(tmp_path_factory.mktemp("reader")).switch.system)

@@ -16,6 +16,7 @@ from netkit.lab.personalities.sonic.switch import declared_state
 from netkit.lab.personalities.sonic.tables import Tables, dump, parse
 from netkit.lab.personalities.sonic.validate import problems
 from tests.lab.personalities.sonic.bench import DRAINED, UNIFIED, Bench, fabric, files
+from tests.lanes import examples
 
 VALUES = (
     "",
@@ -87,7 +88,7 @@ def test_what_is_valid_can_be_realised_and_shown(bench: Bench, tables: Tables, b
     assert accepted > 50
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(60), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(found=JSON)
 def test_any_json_is_refused_or_taken(bench: Bench, found: Any) -> None:
     before = dump(bench.sonic.running)
@@ -96,7 +97,7 @@ def test_any_json_is_refused_or_taken(bench: Bench, found: Any) -> None:
     bench.sonic.running = parse(before)
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(60), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     path=st.text(alphabet="/~01-PORTEthernetmtu| ", max_size=24),
     value=JSON,
@@ -128,7 +129,7 @@ ODD_WORDS = [
 WORDS = st.sampled_from([*sorted(KNOWN_WORDS), *ODD_WORDS])
 
 
-@settings(max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(300), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(program=st.sampled_from([*COMMANDS, *PROGRAMS]), words=st.lists(WORDS, max_size=5))
 def test_any_command_line_gets_an_answer(bench: Bench, program: str, words: list[str]) -> None:
     before = parse(dump(bench.sonic.running))

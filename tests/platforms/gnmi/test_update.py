@@ -23,6 +23,7 @@ from netkit.platforms.gnmi.message import (
 )
 from netkit.platforms.sonic import agents as sonic
 from netkit.platforms.view import ViewSubject
+from tests.lanes import examples
 
 QUEUE = "/qos/interfaces/interface[interface-id={}]/output/queues/queue[name={}]/state"
 JSON = st.recursive(
@@ -39,7 +40,7 @@ STEPS = st.builds(
     PathElement, NAMES, st.dictionaries(st.sampled_from(["name", "interface-id", "x"]), st.text(max_size=9))
 )
 UPDATES = st.lists(st.builds(Update, st.lists(STEPS, max_size=9).map(tuple), JSON), max_size=4)
-UNHURRIED = settings(max_examples=60)
+UNHURRIED = settings(max_examples=examples(60))
 PLATFORMS = st.sampled_from(["eos", "sonic", "nvue", "frr"])
 
 

@@ -108,6 +108,7 @@ def test_plain_ansible_deploys_from_bare_and_takes_it_back(bare: Bench) -> None:
     assert {host.name: (bare.disk(host.name), bare.kernel(host.name)) for host in bare.hosts} == before
 
 
+@pytest.mark.whole
 def test_the_other_way_to_configure_networks_takes_over_and_leaves_nothing_behind(up: Bench) -> None:
     other = bench(up.lab, NETWORKD, up.folder)
     before = up.disk("gpu02"), up.kernel("gpu02")
@@ -120,6 +121,7 @@ def test_the_other_way_to_configure_networks_takes_over_and_leaves_nothing_behin
     assert (up.disk("gpu02"), up.kernel("gpu02")) == before
 
 
+@pytest.mark.whole
 def test_one_rail_changes_and_the_others_notice_nothing(up: Bench) -> None:
     files = up.files("gpu01", netplan_yaml=wider, nccl_conf=lambda text: text.replace("=106", "=107"))
     before = up.disk("gpu01"), up.kernel("gpu01")
@@ -194,6 +196,7 @@ def test_a_host_that_boots_within_the_window_boots_as_it_was(up: Bench) -> None:
     assert up.lab.shell("gpu02", "netkit-nic-qos --check") == ""
 
 
+@pytest.mark.whole
 def test_another_may_confirm_what_waits_and_nobody_changes_a_host_that_waits(up: Bench) -> None:
     before = up.disk("gpu01")
     up.loaded("gpu01", up.files("gpu01", netplan_yaml=wider)).commit_config(revert_in=LONG_S)
@@ -220,6 +223,7 @@ def test_a_change_that_breaks_routes_is_taken_back_at_once(up: Bench) -> None:
     assert (up.disk("gpu01"), up.kernel("gpu01")) == before
 
 
+@pytest.mark.whole
 def test_what_was_edited_since_is_not_taken_back(up: Bench) -> None:
     driver = up.loaded("gpu01", up.files("gpu01", nccl_conf=lambda text: text.replace("=106", "=98")))
     driver.commit_config(revert_in=LONG_S)
@@ -233,6 +237,7 @@ def test_what_was_edited_since_is_not_taken_back(up: Bench) -> None:
     assert is_as(up, "gpu01", up.files("gpu01"))
 
 
+@pytest.mark.whole
 def test_hosts_change_together_in_one_run_and_fail_one_by_one(up: Bench) -> None:
     good = up.loaded("gpu01", up.files("gpu01", netplan_yaml=wider))
     bad = up.loaded("gpu02", up.files("gpu02", netplan_yaml=lambda text: f"{text}        - nonsense\n"))
@@ -246,6 +251,7 @@ def test_hosts_change_together_in_one_run_and_fail_one_by_one(up: Bench) -> None
     assert is_as(up, "gpu01", up.files("gpu01"))
 
 
+@pytest.mark.whole
 def test_a_rail_that_fails_is_put_back_before_another_is_touched(up: Bench) -> None:
     before = up.disk("gpu01"), up.kernel("gpu01")
     smaller = {

@@ -11,6 +11,7 @@ from netkit.platforms.driver import Candidate
 from netkit.platforms.sonic.driver import SonicDriver
 from netkit.project.project import Project
 from tests.lab.running import RunningLab, needs_lab, running, until, write_fabric
+from tests.lanes import daily
 from tests.platforms.getters import assert_answered
 from tests.platforms.sonic_driver.switch import (
     MODES,
@@ -36,7 +37,7 @@ LONG_S, SHORT_S, HEALED_S = 3600, 3, 30
 LOCK = "/run/lock/netkit/lock"
 
 
-@pytest.fixture(scope="module", params=MODES)
+@pytest.fixture(scope="module", params=daily(MODES, "split"))
 def lab(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningLab]:
     """Boot new switches; make a leaf and a spine what is intended."""
     with running(write_fabric(tmp_path_factory.mktemp("fabric"), values(request.param)), "--bare", name="s") as booted:
