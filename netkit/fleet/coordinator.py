@@ -212,5 +212,6 @@ def site_statuses(settings: FleetSettings, credentials: Credentials) -> Iterator
             except MessageError:
                 continue
             known = workers.get(status.worker)
-            workers[status.worker] = max(known or status, status, key=lambda one: one.at_s)
+            if known is None or known.at_s <= status.at_s:
+                workers[status.worker] = status
         yield SiteStatus(name, "", waiting, receivers, tuple(workers[key] for key in sorted(workers)))

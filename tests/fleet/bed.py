@@ -16,6 +16,8 @@ from netkit.fleet.coordinator import Coordinator
 from netkit.fleet.credentials import Credentials
 from netkit.fleet.installation import PASSWORD, NewFleet
 from netkit.fleet.job import BackupWork, SiteJob, new_job
+from netkit.fleet.link import BrokerLink
+from netkit.fleet.rabbitmq import JOBS
 from netkit.fleet.settings import FleetSettings
 from tests.fleet.rabbitmq_server import RabbitServer, free_ports, rabbit_folder
 
@@ -81,6 +83,15 @@ class Bed:
         eventually(lambda: b"connected to" in log.read_bytes()[begins_at:] or died(found))
         return found
 
+    def purge(self) -> None:
+        """Empty the queues of jobs, as the worker of each site may."""
+        for site in FABRIC:
+            credentials, vhost = self.credentials(site), self.settings.virtual_host(site)
+            with BrokerLink(self.settings.broker, vhost, self.settings.user(site), credentials) as link:
+                link.consume(JOBS, prefetch=100)
+                while (received := link.received(0.2)) is not None:
+                    link.acknowledge(received)
+
     def end_workers(self) -> None:
         for one in self.workers:
             if one.process.poll() is None:
@@ -98,7 +109,7 @@ def password(folder: Path) -> str:
     return (folder / "environment").read_text(encoding="utf-8").strip().removeprefix(f"{PASSWORD}=")
 
 
-def eventually(holds: Callable[[], Any], within_s: float = 10) -> Any:
+def eventually(holds: Callable[[], Any], within_s: float = 20) -> Any:
     """Wait until something holds, and return it."""
     deadline_s = time.monotonic() + within_s
     while not (found := holds()):
