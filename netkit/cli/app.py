@@ -15,7 +15,7 @@ import typer
 
 from netkit import __version__
 from netkit.cli.defect import report_threads
-from netkit.cli.verbs import acceptance, change, intent, lab, silence, state
+from netkit.cli.verbs import acceptance, change, fleet, intent, lab, silence, state
 from netkit.cli.verbs.diagnose import diagnose
 from netkit.cli.verbs.serve import serve
 from netkit.errors import NetkitError
@@ -49,14 +49,14 @@ VERBS = (
     *(intent.init, intent.validate, intent.schema, intent.design, intent.render),
     *(change.plan, change.approve, change.deploy, change.rollback, change.history),
     *(state.check, state.watch, state.report, state.snapshot, state.backup, state.schedule, state.notify),
-    *(serve, change.trust, change.inventory, intent.platforms),
+    *(serve, fleet.worker, change.trust, change.inventory, intent.platforms),
 )
 """In the order a newcomer meets them."""
 for verb in VERBS:
     app.command()(verb)
-app.add_typer(silence.verbs, name="silence", short_help=silence.verbs.info.help)
-app.add_typer(acceptance.verbs, name="acceptance", short_help=acceptance.verbs.info.help)
-app.add_typer(lab.verbs, name="lab", short_help=lab.verbs.info.help)
+GROUPS = {"silence": silence.verbs, "acceptance": acceptance.verbs, "lab": lab.verbs, "fleet": fleet.verbs}
+for name, group in GROUPS.items():
+    app.add_typer(group, name=name, short_help=group.info.help)
 app.command()(diagnose)
 
 
@@ -66,10 +66,7 @@ def version() -> None:
     sys.stdout.write(f"netkit {__version__}\n")
 
 
-for command in (
-    *app.registered_commands,
-    *(command for group in (silence.verbs, acceptance.verbs, lab.verbs) for command in group.registered_commands),
-):
+for command in (*app.registered_commands, *(one for group in GROUPS.values() for one in group.registered_commands)):
     command.short_help = command.callback.__doc__ if command.callback else None  # given, so that it is not cut
 
 

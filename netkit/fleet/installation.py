@@ -87,9 +87,9 @@ def add(folder: Path, sites: Sites) -> Installation:
     lines = "".join(_site_text(name, fabrics, keys[name]) for name, fabrics in sites.items())
     after = before.rstrip("\n") + "\n" + lines
     # The whole file is validated first, with the sites in it, wherever the user has put them.
-    whole = found.model_dump(mode="json", exclude_none=True)
+    whole = found.model_dump(mode="json", exclude_defaults=True)
     whole["sites"] |= _as_values(sites, keys)
-    expected = FleetSettings.model_validate(whole)
+    expected = settings.parsed(document.parse(_yaml(whole), FILE))
     files: dict[Path, bytes] = {}
     for name in sites:
         files |= _site_files(name, authority, expected, keys[name], passwords[name], _yaml(whole))

@@ -14,6 +14,7 @@ from pydantic_core import ErrorDetails
 from netkit.access.settings import AccessModel, SecretSource
 from netkit.errors import IntentError, NetkitError, Problem
 from netkit.intent import complaint, document
+from netkit.intent.slots import Numbers
 
 FILE = "fleet.yaml"
 COORDINATOR = "coordinator"
@@ -117,7 +118,7 @@ class CoordinatorSettings(AccessModel):
 class SiteFabric(AccessModel):
     """A fabric at a site, or a part of it."""
 
-    units: tuple[int, ...] = Field((), max_length=1000, description="only these units are here; default: all devices")
+    units: Numbers = Field((), max_length=1000, description="only these units are here, as 1-3,5; default: all devices")
 
 
 class SiteSettings(AccessModel):

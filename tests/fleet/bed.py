@@ -124,13 +124,13 @@ def job(site: str = "tokyo", *, within_s: int = 60, device: str = "leaf01", **ch
 
 
 @contextmanager
-def bed() -> Iterator[Bed]:
+def bed(*, repository: str = "/nowhere") -> Iterator[Bed]:
     """Run a broker with two sites for the length of a block."""
     with rabbit_folder() as folder:
         port, dist_port, epmd_port = free_ports(3)
         wanted = NewFleet(
             "localhost",
-            "/nowhere",
+            repository,
             {name: {path: ()} for name, path in FABRIC.items()},
             port=port,
             listener=f"127.0.0.1:{port}",

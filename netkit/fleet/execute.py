@@ -1,0 +1,112 @@
+"""What a worker of a site can do: a function for each verb, on the fabric at the commit that the job names.
+
+A handler gets the opened fabric and the devices of the shard. It yields the parts of the result, each at most
+`answer.MOST_PART_BYTES`, and notes for people.
+"""
+
+import json
+import shutil
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from netkit.design.select import Device
+from netkit.errors import Problem
+from netkit.facts import serial
+from netkit.fleet.checkout import Checkouts
+from netkit.fleet.execution import Note
+from netkit.fleet.job import SiteJob, SnapshotWork
+from netkit.fleet.settings import FleetError, FleetSettings, SiteFabric
+from netkit.project.backups import backed_up
+from netkit.project.project import Project
+
+ACCESS_FILES = ("access.yaml", "known_hosts", "known_certificates")
+"""How devices are reached: the site's own files, in place of those in the repository."""
+Handler = Callable[[Project, Sequence[Device], SiteJob], Iterator[bytes | Note]]
+
+
+def backup(project: Project, devices: Sequence[Device], _: SiteJob) -> Iterator[bytes | Note]:
+    """Yield for each device its text without secrets, or the reason why there is none."""
+    texts, missed = backed_up(project, devices)
+    for name, text in texts.items():
+        yield json.dumps({"device": name, "text": text}).encode()
+    for name, reason in missed.items():
+        yield json.dumps({"device": name, "reason": reason}).encode()
+
+
+def snapshot(project: Project, devices: Sequence[Device], job: SiteJob) -> Iterator[bytes | Note]:
+    """Yield snapshots of one device each; the first also has the differences of the configurations."""
+    if not isinstance(job.work, SnapshotWork):
+        raise TypeError(job.work)
+    limit = ",".join(device.name for device in devices)
+    work = job.work
+    found = project.snapshot(limit, window_s=work.window_s, is_light=work.is_light, source=work.source or "")
+    plan = found.plan
+    for name, one in found.devices.items():
+        yield serial.dump(replace(found, devices={name: one}, plan=plan))
+        plan = ""
+
+
+HANDLERS: Mapping[str, Handler] = {"backup": backup, "snapshot": snapshot}
+"""Verb → what carries it out."""
+
+
+@dataclass(frozen=True, slots=True)
+class SiteExecutor:
+    """Carries out the jobs of a site on this machine."""
+
+    settings: FleetSettings
+    site: str
+    state: Path
+    """The worker's folder: its copy of the repository."""
+    access: Path
+    """Folder with the site's access files, below it a folder for each fabric, named as in the repository."""
+    lab: str = ""
+    """The lab to use instead of the devices; empty: the devices."""
+
+    def __call__(self, job: SiteJob) -> Iterator[bytes | Note]:
+        handler = HANDLERS.get(job.verb)
+        if handler is None:
+            known = ", ".join(HANDLERS)
+            raise FleetError(Problem(f"this worker cannot {job.verb}", f"it can {known}; update netkit at the site"))
+        part = self.settings.site(self.site).fabrics.get(job.fabric)
+        if part is None:
+            what = f"{job.fabric} is not at the site {self.site}"
+            raise FleetError(Problem(what, "add it to the fabrics of the site in its fleet.yaml"))
+        tree = Checkouts(self.settings.repository, self.state).tree(job.commit)
+        folder = _inside(tree, job)
+        if not self.lab:
+            self._lay_access(folder, job.fabric)
+        project = Project.open(folder, lab=self.lab, workplace=tree)
+        devices = project.devices(job.limit)
+        _refuse_elsewhere(devices, part, self.site)
+        yield from handler(project, devices, job)
+
+    def _lay_access(self, folder: Path, fabric: str) -> None:
+        """Put the site's access files into the checkout, and remove those of the repository."""
+        own = self.access / fabric
+        if not (own / ACCESS_FILES[0]).exists() and (folder / ACCESS_FILES[0]).exists():
+            what = f"the site has no access.yaml of its own for {fabric}; that in the repository is not used"
+            raise FleetError(Problem(what, f"write {own / ACCESS_FILES[0]}"))
+        for name in ACCESS_FILES:
+            file = folder / name
+            if (own / name).is_file():
+                file.unlink(missing_ok=True)
+                shutil.copyfile(own / name, file)
+
+
+def _inside(tree: Path, job: SiteJob) -> Path:
+    """Return the folder of the fabric; FleetError if there is none, or a link leads out of the checkout."""
+    folder = (tree / job.fabric).resolve()
+    if not folder.is_relative_to(tree.resolve()) or not folder.is_dir():
+        what = f"{job.fabric} is not a folder of the repository at {job.commit[:10]}"
+        raise FleetError(Problem(what, "check the paths of the fabrics in fleet.yaml"))
+    return folder
+
+
+def _refuse_elsewhere(devices: Sequence[Device], part: SiteFabric, site: str) -> None:
+    """FleetError if one of the devices is in a unit of another site; spines and cores are in none."""
+    foreign = [device.name for device in devices if part.units and device.unit and device.unit not in part.units]
+    if foreign:
+        what = f"{foreign[0]} is not at the site {site}"
+        raise FleetError(Problem(what, "check the units of the fabric in fleet.yaml, at the site and the coordinator"))

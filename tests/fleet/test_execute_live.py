@@ -1,0 +1,117 @@
+"""`netkit worker` at a site with a lab: what it sends is what netkit says there."""
+
+import json
+import os
+import signal
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from netkit.facts import serial
+from netkit.fleet.answer import JobAnswer, JobEvent, LostJob
+from netkit.fleet.job import BackupWork, SnapshotWork, new_job
+from tests.command import NETKIT, ROOT, environment, run
+from tests.fleet.bed import FABRIC, Bed, bed, eventually, password
+from tests.fleet.rabbitmq_server import needs_rabbitmq
+from tests.fleet.repository import FabricRepository, fabric_repository
+from tests.lab.running import RunningLab, intent, needs_lab, running, write_fabric
+
+pytestmark = [needs_rabbitmq, needs_lab]
+DEVICES = ("leaf01", "spine01", "gpu01")
+SECRETS: dict[str, Any] = {
+    f"NETKIT_SECRET_{name}": f"{name}-of-a-test" for name in ("SNMP_AUTH", "SNMP_PRIV", "LOGIN_HASH")
+}
+
+
+@pytest.fixture(scope="module")
+def origin(tmp_path_factory: pytest.TempPathFactory) -> FabricRepository:
+    found = fabric_repository(tmp_path_factory.mktemp("fleet") / "origin", FABRIC["tokyo"])
+    write_fabric(found.folder / FABRIC["tokyo"], intent())
+    found.commit("a fabric for a lab")
+    return found
+
+
+@pytest.fixture(scope="module")
+def lab(origin: FabricRepository) -> Iterator[RunningLab]:
+    with running(origin.folder / FABRIC["tokyo"]) as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def site(origin: FabricRepository, lab: RunningLab, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bed]:
+    """A broker, and the real worker of tokyo, whose devices are those of the lab."""
+    state = tmp_path_factory.mktemp("worker")
+    with bed(repository=str(origin.folder)) as found:
+        folder = found.home / "sites" / "tokyo"
+        words = ["worker", "--site", "tokyo", "--fleet", folder, "--state", state, f"--lab={lab.name}"]
+        changes = {"NETKIT_LAB_DIR": str(lab.home), "NETKIT_SECRET_BROKER": password(folder), **SECRETS}
+        with (state / "log").open("wb") as log:
+            worker = subprocess.Popen(
+                [*NETKIT, *map(str, words)], cwd=ROOT, env=environment(**changes), stdout=log, stderr=log
+            )
+        try:
+            eventually(lambda: b"connected to localhost as" in (state / "log").read_bytes())
+            yield found
+        finally:
+            worker.send_signal(signal.SIGTERM)
+            assert worker.wait(30) == 0, (state / "log").read_text(encoding="utf-8")
+
+
+def answers(site: Bed, origin: FabricRepository, work: BackupWork | SnapshotWork, *devices: str) -> list[JobEvent]:
+    commit = origin.git("rev-parse", "HEAD")
+    job = new_job("tokyo", FABRIC["tokyo"], commit, work, within_s=120, devices=devices)
+    with site.coordinator() as fleet:
+        return [event for event in fleet.run([job]) if isinstance(event, JobAnswer | LostJob)]
+
+
+def payloads(events: list[JobEvent]) -> list[bytes]:
+    assert [event for event in events if not isinstance(event, JobAnswer)] == []
+    return [event.payload for event in events if isinstance(event, JobAnswer)]
+
+
+def test_a_backup_of_a_shard_is_that_of_the_site(
+    site: Bed, origin: FabricRepository, lab: RunningLab, tmp_path: Path
+) -> None:
+    found = {
+        one["device"]: one["text"] for one in map(json.loads, payloads(answers(site, origin, BackupWork(), *DEVICES)))
+    }
+    saved = tmp_path / "saved"
+    words = ("backup", "--fabric", lab.fabric, f"--lab={lab.name}", "-o", saved, "--limit", ",".join(DEVICES))
+    done = run(*words, timeout_s=300, NETKIT_LAB_DIR=str(lab.home), **SECRETS)
+    assert done.returncode == 0, done.stderr
+    assert found == {name: (saved / f"{name}.conf").read_text(encoding="utf-8") for name in DEVICES}
+
+
+def test_a_snapshot_of_a_shard_has_its_devices(site: Bed, origin: FabricRepository) -> None:
+    parts = payloads(answers(site, origin, SnapshotWork(window_s=0), *DEVICES))
+    found = [serial.load(part, "a part") for part in parts]
+    assert [list(one.devices) for one in found] == [[name] for name in DEVICES]
+    assert [one.failure for part in found for one in part.devices.values()] == [""] * len(DEVICES)
+    assert [bool(one.plan) for one in found] == [True, False, False]
+    assert {one.fabric for one in found} == {"small"}
+
+
+def test_a_device_that_does_not_exist_is_named(site: Bed, origin: FabricRepository) -> None:
+    (lost,) = answers(site, origin, BackupWork(), "leaf99")
+    assert isinstance(lost, LostJob)
+    assert lost.reason.startswith(f"failed by {os.uname().nodename[:40]}:")
+    assert ": --limit 'leaf99' matches no device; " in lost.reason
+
+
+def test_the_status_is_shown(site: Bed) -> None:
+    changes: dict[str, Any] = {"NETKIT_SECRET_BROKER": password(site.home)}
+    done = run("fleet", "status", "--fleet", site.home, **changes)
+    assert (done.returncode, done.stderr) == (0, "")
+    head, tokyo, osaka = done.stdout.splitlines()
+    assert head.split() == ["site", "waiting", "worker", "version", "done", "refused", "now"]
+    assert (tokyo.split()[:2], tokyo.split()[-1]) == (["tokyo", "0"], "idle")
+    assert osaka.split(maxsplit=6) == ["osaka", "0", "-", "-", "-", "-", "no worker is connected"]
+    found = json.loads(run("fleet", "status", "--fleet", site.home, "--format", "json", **changes).stdout)
+    assert [(one["site"], one["waiting"], one["receivers"], len(one["workers"])) for one in found] == [
+        ("tokyo", 0, 1, 1),
+        ("osaka", 0, 0, 0),
+    ]
+    assert found[0]["workers"][0]["verb"] == ""
