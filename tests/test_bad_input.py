@@ -245,6 +245,8 @@ MANIFESTS: dict[str, bytes] = {
     "nested without end": b"[" * 100_000,
     "climbs out by the device": json.dumps({"devices": {"..": {"files": {"precious": ""}}}}).encode(),
     "climbs out by the file": json.dumps({"devices": {"leaf01": {"files": {"../../precious": ""}}}}).encode(),
+    "climbs out by a folder": json.dumps({"devices": {"leaf01": {"files": {"../precious": ""}}}}).encode(),
+    "is too deep": json.dumps({"devices": {"leaf01": {"files": {"a/b/c": ""}}}}).encode(),
     "climbs out from the root": json.dumps({"devices": {"/etc": {"files": {"passwd": ""}}}}).encode(),
     "has an empty name": json.dumps({"devices": {"": {"files": {"precious": ""}}}}).encode(),
     "has a nul byte": json.dumps({"devices": {"leaf01": {"files": {"a\0b": ""}}}}).encode(),
@@ -262,15 +264,15 @@ def test_a_broken_or_hostile_manifest_is_refused(name: str, tmp_path: Path) -> N
     assert [path.name for path in out.iterdir()] == ["manifest.json"]
 
 
-def test_a_manifest_cannot_remove_files_through_a_link(tmp_path: Path) -> None:
+@pytest.mark.parametrize("link", ["old01", "old01/jobs"])
+def test_a_manifest_cannot_remove_files_through_a_link(tmp_path: Path, link: str) -> None:
     out, elsewhere = tmp_path / "out", tmp_path / "elsewhere"
-    out.mkdir()
+    (out / link).parent.mkdir(parents=True)
     elsewhere.mkdir()
     (elsewhere / "precious").write_text("keep", encoding="utf-8")
-    (out / "old01").symlink_to(elsewhere)
-    (out / "manifest.json").write_text(
-        json.dumps({"devices": {"old01": {"files": {"precious": ""}}}}), encoding="utf-8"
-    )
+    (out / link).symlink_to(elsewhere)
+    name = f"{link}/precious".removeprefix("old01/")
+    (out / "manifest.json").write_text(json.dumps({"devices": {"old01": {"files": {name: ""}}}}), encoding="utf-8")
     assert_refused(run("render", "--fabric", REFERENCE, "-o", out), "old01")
     assert (elsewhere / "precious").read_text(encoding="utf-8") == "keep"
 

@@ -53,7 +53,7 @@ def rendered(*names: str, text: str = "one\n", fails_at: str = "") -> Iterator[R
     for name in names:
         if name == fails_at:
             raise RenderError([])
-        yield Rendered(name, {"a.conf": text, "b.conf": f"{name}\n"}, {"role": "leaf"})
+        yield Rendered(name, {"a.conf": text, "b.conf": f"{name}\n", "jobs/c.yaml": f"{name}\n"}, {"role": "leaf"})
 
 
 def test_a_second_render_touches_no_file(tmp_path: Path) -> None:
@@ -226,7 +226,7 @@ def test_kill_9_at_every_step_leaves_whole_files_and_the_next_run_heals(tmp_path
         if not was_killed:
             break
         steps += 1
-    assert steps == 9  # the manifest lists old and new, five files move in, two go, and the manifest comes last
+    assert steps == 11  # the manifest lists old and new, six files move in, three go, and the manifest comes last
 
 
 def test_kill_9_at_random_moments_of_a_real_render_is_healed_by_the_next(tmp_path: Path) -> None:

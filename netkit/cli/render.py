@@ -31,7 +31,7 @@ def run(folder: Path, out: Path, *, limit: str, platform: str, ztp: bool) -> Non
     is_complete, engine = not limit and not platform, Engine(project.template_folders)
     rendered = chain(
         render(project.fabric, devices, engine, ztp=ztp, extra=True),
-        render_clusters(project.fabric, clusters, engine, extra=True),
+        render_clusters(project.fabric, clusters, engine, extra=True, jobs=True),
     )
     with progress("rendering", len(devices)) as shown, bounded():
         done = write(out, shown(each_in_time(rendered)), manifest_head(project.fabric), is_complete=is_complete)

@@ -14,6 +14,7 @@ from netkit.design import Fabric, Host
 from netkit.design.clusters import Cluster, ClusterNode, KubernetesCluster, SlurmCluster
 from netkit.errors import Problem, UsageError
 from netkit.platforms.linux.view_nic import Setting, nccl_settings, nccl_tuning, nearest_gpu
+from netkit.render.artifact import Artifact
 from netkit.render.engine import Engine
 from netkit.render.hostlist import fold
 from netkit.render.kubernetes import POD_INTERFACE, pod_devices, pod_nccl_settings
@@ -33,6 +34,8 @@ CLUSTERS = {
     "trainjob": KubernetesCluster,
 }
 """The cluster in the intent that a kind of job runs on."""
+FEWEST = 2
+"""Hosts of a test of the network."""
 COUNTS = (2, 8, 16, 32)
 TESTS = ("all_reduce_perf", "all_gather_perf", "reduce_scatter_perf")
 FOLDER = "/opt/nccl-tests/build"
@@ -131,6 +134,17 @@ def render_job(kind: str, job: AcceptanceJob, engine: Engine) -> str:
     return engine.render(TEMPLATES[kind], {"job": job}, "")
 
 
+def job_artifacts(fabric: Fabric, cluster: Cluster) -> Iterator[Artifact]:
+    """Yield jobs for all nodes of a cluster, in a folder that `kubectl apply -f` does not descend into."""
+    hosts = [node.host for node in cluster.nodes if node.host.nics]
+    if len(hosts) < FEWEST:
+        return
+    for kind, of in CLUSTERS.items():
+        if isinstance(cluster, of):
+            file = "acceptance.sh" if kind == "slurm" else f"{kind}.yaml"
+            yield Artifact(f"jobs/{file}", TEMPLATES[kind], {"job": acceptance_job(kind, fabric, hosts)})
+
+
 def acceptance_job(kind: str, fabric: Fabric, hosts: Sequence[Host], image: str = "") -> AcceptanceJob:
     """Build a job for those of the hosts that are nodes of its cluster, or for all if the intent has no cluster."""
     cluster = next((one for one in fabric.clusters if isinstance(one, CLUSTERS.get(kind, ()))), None)
@@ -165,7 +179,7 @@ def _nodes(hosts: Sequence[Host], cluster: Cluster | None) -> tuple[ClusterNode,
         return tuple(ClusterNode(host.name, host) for host in hosts)
     wanted = {host.name for host in hosts}
     nodes = tuple(ClusterNode(node.name, node.host) for node in cluster.nodes if node.host.name in wanted)
-    if len(nodes) < 2:
+    if len(nodes) < FEWEST:
         message = f"{len(nodes)} of these hosts are nodes of clusters.{cluster.kind}, and a test needs two or more"
         raise UsageError(Problem(message, "choose others with --limit, or change clusters in the intent"))
     return nodes

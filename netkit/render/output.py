@@ -37,6 +37,7 @@ class Rendered:
 
     device: str
     files: Mapping[str, str]
+    """By name, which may have one folder before it."""
     about: Mapping[str, Any]
 
 
@@ -87,13 +88,13 @@ def _into_existing(
         for device, entry in entries.items():
             both[device] = {**entry, "files": {**both.get(device, {}).get("files", {}), **entry["files"]}}
         (staging / BOTH).write_bytes(_manifest(head, both))
-        _make_room({folder / name.partition("/")[0] for name in written.changed})
+        _make_room({folder / part for name in written.changed for part in list(Path(name).parents)[:-1]})
         if _listed({"devices": both}) != _listed(previous):
             (staging / BOTH).replace(folder / MANIFEST)
         for name in written.changed:
             (staging / name).replace(folder / name)
         for name in sorted(_listed(previous) - _listed({"devices": entries})):
-            if _remove(folder / name):
+            if _remove(folder, name):
                 written.removed.append(name)
         if not _holds(folder / MANIFEST, (staging / MANIFEST).read_bytes()):
             (staging / MANIFEST).replace(folder / MANIFEST)
@@ -116,6 +117,8 @@ def _stage(folder: Path, staging: Path, devices: Iterable[Rendered], written: Wr
             if is_known and _holds(folder / rendered.device / name, data):
                 written.unchanged += 1
                 continue
+            if "/" in name:
+                (place / name).parent.mkdir(exist_ok=True)
             with open(f"{place}/{name}", "wb") as stream:  # noqa: PTH123 (thousands of files: pathlib is measurably slower)
                 stream.write(data)
             written.changed.append(f"{rendered.device}/{name}")
@@ -143,18 +146,22 @@ def _make_room(wanted: set[Path]) -> None:
                 path.mkdir()
                 made.append(path)
     except OSError:
-        for path in made:
+        for path in reversed(made):
             path.rmdir()
         raise
 
 
-def _remove(path: Path) -> bool:
+def _remove(folder: Path, name: str) -> bool:
+    """Remove a file, and the folders below the given one that become empty."""
+    path = folder / name
     try:
         path.unlink()
     except FileNotFoundError:
         return False
-    if not any(path.parent.iterdir()):
-        path.parent.rmdir()
+    for parent in path.parents:
+        if parent == folder or any(parent.iterdir()):
+            break
+        parent.rmdir()
     return True
 
 
@@ -185,9 +192,10 @@ def read_manifest(folder: Path) -> dict[str, Any]:
 
 
 def _is_ours(folder: Path, name: str) -> bool:
+    """Report whether this may be a file of a device, or one in a folder of a device, and no link leads elsewhere."""
     parts = name.split("/")
-    is_plain = len(parts) == 2 and all(part not in {"", ".", ".."} and part.isprintable() for part in parts)
-    return is_plain and not (folder / parts[0]).is_symlink()
+    is_plain = len(parts) in {2, 3} and all(part not in {"", ".", ".."} and part.isprintable() for part in parts)
+    return is_plain and not any((folder / part).is_symlink() for part in list(Path(name).parents)[:-1])
 
 
 @contextmanager

@@ -11,6 +11,7 @@ from netkit.platforms import HOSTS, PLATFORMS, registry
 from netkit.render import kubernetes, slurm
 from netkit.render.artifact import Artifact
 from netkit.render.engine import Engine
+from netkit.render.job import job_artifacts
 from netkit.render.output import Rendered
 
 
@@ -41,12 +42,16 @@ def _add_extra(files: dict[str, str], extra: Mapping[str, str], first: Artifact,
 
 
 def render_clusters(
-    fabric: Fabric, clusters: Iterable[Cluster], engine: Engine, *, extra: bool = False
+    fabric: Fabric, clusters: Iterable[Cluster], engine: Engine, *, extra: bool = False, jobs: bool = False
 ) -> Iterator[Rendered]:
-    """Yield the files of each cluster, in a folder named after its kind; with `extra` also the user's own."""
+    """Yield the files of each cluster, in a folder named after its kind.
+
+    With `extra` also the user's own; with `jobs` also acceptance jobs, which are no part of the cluster's state.
+    """
     for cluster in clusters:
         artifacts = tuple(_of_cluster(fabric, cluster))
-        files = {one.file: engine.render(one.template, one.context, cluster.kind) for one in artifacts}
+        shown = (*artifacts, *(job_artifacts(fabric, cluster) if jobs else ()))
+        files = {one.file: engine.render(one.template, one.context, cluster.kind) for one in shown}
         _add_extra(files, engine.extra_files(cluster.kind) if extra else {}, artifacts[0], engine, cluster.kind)
         yield Rendered(cluster.kind, files, {"role": "cluster", "platform": cluster.kind})
 

@@ -1,6 +1,7 @@
 """Acceptance jobs on a cluster: valid for their CRDs, and with the names of its networks, resources and queues."""
 
 import copy
+import json
 import re
 import subprocess
 from collections.abc import Iterator
@@ -9,10 +10,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from netkit.design import Fabric
 from netkit.errors import UsageError
 from netkit.intent.model import KubernetesIntent
+from netkit.project.project import Project
+from netkit.project.rendering import cluster_files
 from netkit.render import Engine
 from netkit.render.job import acceptance_job, render_job
 from netkit.render.render import render_clusters
@@ -20,6 +24,7 @@ from tests import intents
 from tests.clusters import manifests
 from tests.clusters.manifests import Manifest
 from tests.clusters.test_kubernetes import CRDS, MODES, at
+from tests.command import run
 
 SCHEMA = Path(__file__).with_name("job_schema.yaml")
 ENGINE = Engine()
@@ -320,3 +325,58 @@ def test_vertex_has_one_primary_and_a_worker_for_each_other_host() -> None:
     assert {frozenset(pool) for pool in pools} == {frozenset({"machineSpec", "replicaCount", "containerSpec"})}
     assert "NCCL_IB" not in str(found)
     assert found["scheduling"] == {"timeout": "4800s", "disableRetries": True}
+
+
+def in_folder(built: Fabric) -> dict[str, str]:
+    """Return the rendered jobs of a cluster."""
+    (whole,), (plain,) = (render_clusters(built, built.clusters, ENGINE, jobs=jobs) for jobs in (True, False))
+    assert plain.files.items() <= whole.files.items()
+    return {name: text for name, text in whole.files.items() if name not in plain.files}
+
+
+@pytest.mark.parametrize("name", [name for name in VARIANTS if name != "none"])
+def test_rendered_jobs_are_those_that_acceptance_emits_for_all_nodes(name: str) -> None:
+    built = fabric(name)
+    assert in_folder(built) == {
+        f"jobs/{kind}.yaml": render_job(kind, acceptance_job(kind, built, built.hosts), ENGINE)
+        for kind in ("mpijob", "jobset", "trainjob")
+    }
+
+
+@pytest.mark.parametrize("unit", [None, "2"])
+def test_the_rendered_job_of_slurm_is_that_for_all_nodes(unit: str | None) -> None:
+    built = intents.fabric(intents.values({**UNITS, "clusters": {"slurm": {"cpus": 64, "unit": unit}}}))
+    text = render_job("slurm", acceptance_job("slurm", built, built.hosts), ENGINE)
+    assert in_folder(built) == {"jobs/acceptance.sh": text}
+    assert ("gpu01" in text) is (unit is None)
+
+
+@pytest.mark.parametrize("kind", ["kubernetes", "slurm"])
+def test_a_cluster_of_one_node_has_no_job(kind: str) -> None:
+    values = intents.values({**manifests.ROOM, "units": [{"unit": 1, "hosts": 1}], "clusters": {kind: {}}})
+    assert in_folder(intents.fabric(values)) == {}
+
+
+def test_jobs_are_in_the_folder_and_the_manifest_and_follow_templates_of_the_user(tmp_path: Path) -> None:
+    own = tmp_path / "templates" / "job"
+    own.mkdir(parents=True)
+    (own / "jobset.yaml.j2").write_text("# {{ job.fabric }}\n")
+    (tmp_path / "fabric.yaml").write_text(yaml.safe_dump(manifests.values(UNITS)))
+    out = tmp_path / "out"
+    done = run("render", "--fabric", tmp_path, "--out", out, "--limit", "kubernetes")
+    assert (done.returncode, done.stderr) == (0, "")
+    found = {str(file.relative_to(out)) for file in out.rglob("*.yaml")}
+    listed = json.loads((out / "manifest.json").read_text())["devices"]["kubernetes"]["files"]
+    assert {f"kubernetes/{name}" for name in listed} == found
+    assert {name for name in listed if "/" in name} == {"jobs/jobset.yaml", "jobs/mpijob.yaml", "jobs/trainjob.yaml"}
+    assert (out / "kubernetes/jobs/jobset.yaml").read_text() == "# small\n"
+    (tmp_path / "fabric.yaml").write_text(yaml.safe_dump(intents.values(UNITS)))
+    assert run("render", "--fabric", tmp_path, "--out", out).returncode == 0
+    assert not (out / "kubernetes").exists()
+
+
+def test_jobs_are_no_objects_that_a_cluster_must_have(tmp_path: Path) -> None:
+    (tmp_path / "fabric.yaml").write_text(yaml.safe_dump(manifests.values(UNITS)))
+    project = Project.open(tmp_path)
+    kinds = {one["kind"] for one in manifests.objects_of(cluster_files(project)["kubernetes"])}
+    assert not kinds & {"MPIJob", "JobSet", "TrainJob", "TrainingRuntime"}
