@@ -52,10 +52,13 @@ LIVE = {
     "needs_rabbitmq",
     "needs_root",
     "needs_slurmctld",
+    "needs_snmpd",
 }
 """Marks of files that start daemons, a lab or a browser."""
 
 
+DAEMON = "daemon"
+"""The mark of other tests that start one: netkit serve, PostgreSQL."""
 WHOLE = "whole"
 """The mark of more of the same: further platforms, faults and examples of what the default lane runs once."""
 LEFT_OUT = pytest.StashKey[int]()
@@ -81,7 +84,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Begin with files that need a lab, the longest first: labs mostly wait, and what is quick leaves no long end."""
     if config.getoption("--quick"):
-        _leave_out(config, items, lambda item: isinstance(item, pytest.Function) and LIVE & vars(item.module).keys())
+        _leave_out(config, items, _starts_something)
     if not config.getoption("--whole"):
         config.stash[LEFT_OUT] = _leave_out(config, items, lambda item: item.get_closest_marker(WHOLE))
     sizes = Counter(item.path for item in items)
@@ -119,6 +122,11 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
         for report in flaky:
             terminalreporter.write_line(f"FLAKY {report.nodeid}")
         terminalreporter.write_line(f"{len(flaky)} flaky: failed at first, passed on the second try", yellow=True)
+
+
+def _starts_something(item: pytest.Item) -> object:
+    is_live = isinstance(item, pytest.Function) and LIVE & vars(item.module).keys()
+    return is_live or item.get_closest_marker(DAEMON)
 
 
 def _needs_lab(item: pytest.Item) -> bool:

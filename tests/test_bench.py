@@ -40,6 +40,7 @@ def quick(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Any], str
     return json.loads(written.read_text(encoding="utf-8")), done.stdout
 
 
+@pytest.mark.whole
 def test_a_quick_run_measures_every_row(quick: tuple[dict[str, Any], str]) -> None:
     found, _ = quick
     assert [(row["name"], row["subject"]) for row in found["rows"]] == ROWS

@@ -254,6 +254,7 @@ def test_a_newer_push_ends_the_run_of_an_older_one() -> None:
 
 
 @needs_lab
+@pytest.mark.whole
 def test_the_optional_job_of_github_comments_the_proof(tmp_path: Path) -> None:
     small = {"units": [{"unit": 1, "hosts": 2}], "ceilings": {"units": 1, "hosts_per_unit": 4, "spines": 4}}
     drained = {**small, "overrides": {"spine02": {"drain": True}}}

@@ -183,6 +183,7 @@ def test_a_store_of_a_newer_netkit_is_refused(fabric: Path) -> None:
 
 
 @needs_lab
+@pytest.mark.whole
 def test_on_a_lab_the_second_run_looks_at_what_came_since_the_first(tmp_path: Path) -> None:
     fabric = write_fabric(tmp_path / "fabric", intent())
     with running(fabric) as lab:

@@ -105,6 +105,7 @@ def test_a_plan_of_another_intent_is_refused(site: Site, tmp_path: Path) -> None
     assert {site.location(name) for name in SWITCHES} == {"row 3"}
 
 
+@pytest.mark.whole
 def test_of_two_deploys_at_once_the_second_refuses_and_names_the_first(site: Site) -> None:
     site.move("row 9")
     with held(site, "deploy", "--yes", "--confirm-within", "900") as first:

@@ -11,6 +11,7 @@ import yaml
 
 from tests.facts.live_switch import broken
 from tests.lab.running import RunningLab, intent, needs_lab, running, until, write_fabric
+from tests.lanes import daily
 
 pytestmark = [needs_lab, pytest.mark.skipif(not shutil.which("snmpd"), reason="snmpd is not installed")]
 LEAF = {"model": "SN5600", "platform": "sonic", "version": "202411", "host_breakout": "2x400G"}
@@ -35,7 +36,7 @@ class Site(NamedTuple):
         return done.returncode, json.loads(done.stdout)
 
 
-@pytest.fixture(scope="module", params=["nvue", "mixed"])
+@pytest.fixture(scope="module", params=daily(["nvue", "mixed"], "nvue"))
 def site(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     values = intent() if request.param == "nvue" else intent(switches=SWITCHES)
     ports = ("swp1s0", "swp33s0", "swp1s0") if request.param == "nvue" else ("Ethernet0", "Ethernet256", "Ethernet1/1")

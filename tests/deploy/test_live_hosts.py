@@ -180,6 +180,7 @@ def killed(up: Bench, site: Site, *options: str) -> None:
     assert steps(site)[-2:] == [("commit", "gpu01"), ("commit", "gpu02")]
 
 
+@pytest.mark.whole
 def test_a_killed_deploy_is_resumed_though_its_ansible_still_runs(up: Bench, site: Site) -> None:
     write_fabric(up.lab.fabric, CHANGED)
     killed(up, site)

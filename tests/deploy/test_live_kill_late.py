@@ -22,7 +22,8 @@ def four(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningLab]:
         yield booted
 
 
-@pytest.mark.parametrize("step", daily(["confirmed", "end"], "confirmed"))
+@pytest.mark.parametrize("step", ["confirmed", "end"])
+@pytest.mark.whole
 def test_a_run_killed_at_any_step_is_finished_by_resume(four: RunningLab, tmp_path: Path, step: str) -> None:
     kill_scene.check_finished_after(four, tmp_path, step)
 

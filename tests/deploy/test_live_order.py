@@ -16,7 +16,6 @@ from tests import intents
 from tests.cli.site import Site
 from tests.deploy.rolling import Rolling
 from tests.lab.running import needs_lab, running, write_fabric
-from tests.lanes import daily
 from tests.plan.scenes import VERSIONS
 from tests.plan.test_order import EDITS, TABLE, merged
 
@@ -52,7 +51,8 @@ def assert_rolls(lab: Rolling, intent: dict[str, Any], *command: str) -> Plan:
     return found.plan
 
 
-@pytest.mark.parametrize("platform", daily(["frr", "nvue"], "frr"))
+@pytest.mark.parametrize("platform", ["frr", "nvue"])
+@pytest.mark.whole
 def test_summaries_of_another_length_lose_no_packet_there_or_back(platform: str, tmp_path: Path) -> None:
     few, many = (values(platform, ["supernet", name]) for name in ("lower ceilings", "higher ceilings"))
     with rolling(tmp_path, few) as lab:

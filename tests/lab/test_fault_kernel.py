@@ -15,7 +15,7 @@ from tests import intents
 from tests.lab.bench import OutsideBench, benches
 from tests.lab.running import intent, needs_lab, running, until, write_fabric
 
-pytestmark = needs_lab
+pytestmark = [needs_lab, pytest.mark.whole]
 LEAF, HOST = "leaf01", "gpu01"
 HOOK = re.compile(r'hook egress device "(\S+)" priority filter (. \d+);')
 

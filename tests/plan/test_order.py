@@ -14,6 +14,7 @@ from netkit import plan as planning
 from netkit.errors import NetkitError
 from netkit.plan.model import ReachabilityLoss, Step
 from tests import intents
+from tests.lanes import daily
 from tests.plan.replay import Pair, Transition, words
 from tests.plan.scenes import VERSIONS
 
@@ -110,7 +111,7 @@ def test_other_lengths_of_summaries_lose_nothing_in_two_stages(platform: str, na
 
 
 @pytest.mark.parametrize("platform", PLATFORMS)
-@pytest.mark.parametrize("name", NEEDS_ORDER)
+@pytest.mark.parametrize("name", daily(NEEDS_ORDER, *SUMMARIES))
 def test_the_opposite_order_loses_pairs(platform: str, name: str) -> None:
     found = needs_order(platform, name)
     assert not any(lost for _, _, lost in found.lost())

@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from tests import documents
 from tests.command import ROOT
 from tests.lab.running import lab_home, needs_lab
@@ -9,6 +11,7 @@ from tests.lab.running import lab_home, needs_lab
 pytestmark = needs_lab
 
 
+@pytest.mark.whole
 def test_the_page_about_python_is_true(tmp_path: Path) -> None:
     with lab_home() as home:
         documents.run(

@@ -17,6 +17,7 @@ from netkit.serve.token import MOST_WRONG
 from tests.command import run
 from tests.serve.server import Answer, Running
 
+pytestmark = pytest.mark.daemon
 ASKED = (
     "status",
     "now",

@@ -25,6 +25,8 @@ from tests.command import ROOT, Done, assert_refused, run
 from tests.lab.running import until
 from tests.serve.server import TOKEN, Running, free_port, serving
 
+pytestmark = pytest.mark.daemon
+
 
 @pytest.fixture
 def pipe(tmp_path: Path) -> Path:

@@ -18,6 +18,7 @@ from tests.lab.running import until
 from tests.serve.conftest import HOSTILE
 from tests.serve.server import PATIENCE_S, TOKEN, Answer, Running
 
+pytestmark = pytest.mark.daemon
 PATHS = (
     *("/", "/?before=x", "/report", "/runs/latest", "/metrics", "/login?x", "/nothing", "/api/v1/nothing", "/static"),
     *(

@@ -12,6 +12,7 @@ from tests.cli.checked import checked
 from tests.lab.running import until
 from tests.serve.server import TOKEN, Answer, Running, serving
 
+pytestmark = pytest.mark.daemon
 WANTED = {"check": "load.errors", "where": "leaf01:swp1s0", "until": "2d", "by": "alice", "why": "spare comes"}
 FORM = {"content_type": "application/x-www-form-urlencoded"}
 

@@ -23,7 +23,7 @@ def server() -> Iterator[postgres.Server]:
         yield running
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
+@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.daemon)])
 def where(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """Return where a store may be made: once in a file, once on a server."""
     if request.param == "sqlite":

@@ -18,7 +18,7 @@ from tests.facts.live_switch import ask, broken, look, misplaced, views
 from tests.lab.running import RunningLab, intent, needs_lab, on_platform, running, until, write_fabric
 from tests.platforms import driven
 
-pytestmark = needs_lab
+pytestmark = [needs_lab, pytest.mark.whole]
 NOT_TOLD = {"buffers", "lookups", "probes", "nics", "host"}
 SWITCHES = ("leaf01", "spine01")
 

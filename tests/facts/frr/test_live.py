@@ -16,7 +16,7 @@ from tests.facts.live_switch import ask, broken, look, misplaced
 from tests.lab.running import RunningLab, intent, needs_lab, on_platform, running, until, write_fabric
 from tests.platforms import driven
 
-pytestmark = needs_lab
+pytestmark = [needs_lab, pytest.mark.whole]
 OF_HOSTS, VIRTUAL = {"lookups", "nics", "host", "probes"}, {"modules", "lines"}
 NOT_TOLD = {*CHIP, *OF_HOSTS, *VIRTUAL}
 SWITCHES = ("leaf01", "spine01")

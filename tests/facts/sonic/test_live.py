@@ -20,7 +20,7 @@ from tests import intents
 from tests.lab.running import RunningLab, intent, needs_lab, on_platform, running, until, write_fabric
 from tests.platforms.sonic_driver.switch import opened
 
-pytestmark = needs_lab
+pytestmark = [needs_lab, pytest.mark.whole]
 NOT_TOLD = {"adaptive_routing", "lookups", "probes", "nics", "host"}
 SWITCHES = ("leaf01", "spine01")
 SHORT_S = 6

@@ -14,7 +14,7 @@ from netkit.intent import Intent
 from tests.lab.personalities.eos_node import config_of
 from tests.lab.running import RunningLab, intent, needs_lab, on_platform, running, until, write_fabric
 
-pytestmark = needs_lab
+pytestmark = [needs_lab, pytest.mark.whole]
 napalm = pytest.importorskip("napalm", reason="NAPALM is not installed")
 pyeapi = pytest.importorskip("pyeapi", reason="NAPALM is not installed")
 

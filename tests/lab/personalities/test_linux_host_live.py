@@ -13,7 +13,7 @@ from tests.intents import fabric
 from tests.lab.personalities.linux_host_desk import rendered
 from tests.lab.running import RunningLab, intent, needs_lab, running, until, write_fabric
 
-pytestmark = needs_lab
+pytestmark = [needs_lab, pytest.mark.whole]
 MACS = {"gpu01": {"macs": {0: "a0:88:c2:00:00:10", 1: "a0:88:c2:00:00:11"}}}
 INTENT = intent(overrides=MACS, adaptive_routing=True)
 BARE = intent(hosts={"model": "dgx-h100", "backend": "networkd"}, overrides=MACS)

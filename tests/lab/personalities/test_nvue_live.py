@@ -16,7 +16,7 @@ from netkit.intent import Intent
 from tests.lab.personalities.nvue.bench import rendered
 from tests.lab.running import RunningLab, intent, needs_lab, running, until, write_fabric
 
-pytestmark = needs_lab
+pytestmark = [needs_lab, pytest.mark.whole]
 FABRIC: Fabric = design.build(Intent.model_validate(intent(attachment="vlan")), Catalog())
 APPLY = "nv config apply -y"
 

@@ -16,6 +16,7 @@ from netkit.lab.personalities.sonic.switch import declared_state
 from netkit.lab.personalities.sonic.tables import Tables, parse
 from netkit.lab.personalities.sonic.validate import problems
 from tests.lab.personalities.sonic.bench import DRAINED, TRADITIONAL, UNIFIED, Bench, fabric, files
+from tests.lanes import daily
 
 COSMETIC: Mapping[str, str] = yaml.safe_load(
     (Path(__file__).parent / "sonic" / "cosmetic.yaml").read_text(encoding="utf-8")
@@ -68,7 +69,7 @@ def silent(case: str) -> tuple[str, ...]:
         )
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("case", daily(CASES, "vlan"))
 def test_each_rendered_leaf_is_needed_or_named_as_cosmetic(case: str) -> None:
     assert [path for path in silent(case) if not reason(path)] == []
 
@@ -82,6 +83,7 @@ def reason(path: str) -> str:
     return next((why for pattern, why in COSMETIC.items() if re.fullmatch(pattern, path)), "")
 
 
+@pytest.mark.whole
 def test_nothing_is_named_as_cosmetic_that_counts() -> None:
     paths = {path for case in CASES for path in silent(case)}
     assert [pattern for pattern in COSMETIC if not any(re.fullmatch(pattern, path) for path in paths)] == []

@@ -13,6 +13,7 @@ from netkit.design import Fabric
 from tests import intents
 from tests.lab.personalities.sonic.bench import UNIFIED, files
 from tests.lab.running import RunningLab, intent, needs_lab, on_platform, running, until, write_fabric
+from tests.lanes import daily
 
 pytestmark = needs_lab
 
@@ -41,7 +42,7 @@ def unified(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningLab]:
         yield lab
 
 
-@pytest.fixture(params=["split", "unified"])
+@pytest.fixture(params=daily(["split", "unified"], "split"))
 def either(request: pytest.FixtureRequest) -> RunningLab:
     lab: RunningLab = request.getfixturevalue(request.param)
     return lab
@@ -173,6 +174,7 @@ def test_cabling_is_seen_by_alias(split: RunningLab) -> None:
     assert [row[:3] for row in rows()] == [["Ethernet256", "spine01", "etp1a"], ["Ethernet260", "spine02", "etp1a"]]
 
 
+@pytest.mark.whole
 def test_new_switches_become_a_fabric_by_their_files(tmp_path: Path) -> None:
     values = sonic("202411", attachment="vlan")
     folder = write_fabric(tmp_path / "fabric", values)

@@ -153,6 +153,7 @@ def test_one_rail_changes_and_the_others_notice_nothing(up: Bench) -> None:
     assert (up.disk("gpu01"), up.kernel("gpu01")) == before
 
 
+@pytest.mark.whole
 def test_a_file_that_is_no_longer_intended_goes_and_comes_back(up: Bench) -> None:
     whole = up.files("gpu01")
     files = {name: text for name, text in whole.items() if name != "mlxconfig.conf"}

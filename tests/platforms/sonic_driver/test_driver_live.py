@@ -156,6 +156,7 @@ def test_what_is_not_confirmed_goes_back_by_itself(lab: RunningLab, driver: Soni
     again.close()
 
 
+@pytest.mark.whole
 def test_a_reload_that_is_not_confirmed_goes_back_by_itself(lab: RunningLab, driver: SonicDriver) -> None:
     before = config(driver)
     load(driver, routed_otherwise(lab, described(driver, "gone soon")), method="reload")
@@ -334,6 +335,7 @@ def test_a_drain_runs_unsaved_and_unseen_and_ends_as_it_began(lab: RunningLab, d
     assert compared(driver, files).changes == ()
 
 
+@pytest.mark.whole
 def test_a_drain_that_is_intended_stays(lab: RunningLab, driver: SonicDriver) -> None:
     files = changed(driver)
     if mode_of(lab) == "split":
