@@ -3,6 +3,7 @@
 `python -m tests.mutation` runs the quick lane under coverage and prints the share of lines and branches it runs. Then
 it changes random lines of deploy, plan and judge in a copy of the checkout, one at a time, and runs the tests that
 execute that line until one fails. It prints each change that no test notices, and the share of those that one does.
+First it makes sure that the tests pass in the copy, and that a change known to be noticed is.
 Coverage is kept in `--keep`, and used again if it is there.
 """
 
@@ -15,7 +16,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from py_compile import PycInvalidationMode
@@ -28,6 +29,8 @@ ROOMS = ("deploy", "plan", "judge")
 TESTS_EACH = 60
 TIME_LIMIT_S = 180
 LEFT_OUT = (".git", ".venv", ".bench-venv", ".*_cache", ".hypothesis", "__pycache__", "out")
+CONTROL = ("netkit/plan/group.py", "        if device.changes:\n", "        if not device.changes:\n")
+"""A file, a line of it, and a change of that line which tests notice; else the tests prove nothing here."""
 COVERAGE = """\
 [run]
 branch = true
@@ -104,6 +107,7 @@ def main() -> int:
         shutil.copytree(ROOT, copy, ignore=shutil.ignore_patterns(*LEFT_OUT), symlinks=True)
         # By hash: a change within a second and of the same length is compiled again, too.
         compileall.compile_dir(copy / "netkit", quiet=1, invalidation_mode=PycInvalidationMode.CHECKED_HASH)
+        check_control(tests_of, copy)
         for mutant in chosen:
             if is_noticed(mutant, tests_of(mutant, chance), copy):
                 noticed += 1
@@ -111,6 +115,22 @@ def main() -> int:
                 print(f"survived: {mutant}", flush=True)
     print(f"{noticed} of {len(chosen)} changes made a test fail ({100 * noticed / len(chosen):.1f} %)")
     return 0
+
+
+def check_control(tests_of: Callable[[Mutant, random.Random], list[str]], copy: Path) -> None:
+    """Exit unless the tests of one line pass as it is, and notice a change of it that breaks the grouping of plans."""
+    name, line, changed = CONTROL
+    path = ROOT / name
+    text = path.read_text(encoding="utf-8")
+    if text.count(line) != 1:
+        sys.exit(f"error: {name}: not once: {line.strip()}; choose another line for CONTROL")
+    number = text[: text.index(line)].count("\n") + 1
+    broken = Mutant(path, range(number, number + 1), changed.strip(), text.replace(line, changed))
+    tests = tests_of(broken, random.Random(0))  # noqa: S311  # always the same tests
+    if is_noticed(replace(broken, text=text), tests, copy):
+        sys.exit(f"error: the tests of {name}:{number} fail in a copy of the checkout without any change")
+    if not is_noticed(broken, tests, copy):
+        sys.exit(f"error: {broken} was not noticed, so that nothing else would be")
 
 
 def measure(folder: Path, wanted: Sequence[str]) -> None:
