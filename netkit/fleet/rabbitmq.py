@@ -30,8 +30,8 @@ JOB_LIMITS = {
     "x-max-length-bytes": 2**30,
     "x-overflow": "reject-publish",
 }
-ANSWER_LIMITS = {"x-expires": 600_000, "x-max-length-bytes": 2**28, "x-overflow": "reject-publish"}
-"""Of the queue of a coordinator's run; it outlives a lost connection by ten minutes."""
+ANSWER_LIMITS = {"x-expires": 300_000, "x-max-length-bytes": 2**28, "x-overflow": "reject-publish"}
+"""Of the queue of a coordinator's run; it outlives a lost connection by five minutes."""
 STATUS_LIMITS = {"x-max-length": 256, "x-message-ttl": 60_000}
 
 

@@ -11,6 +11,7 @@ import signal
 import socket
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -28,9 +29,15 @@ from netkit.fleet.status import WorkerStatus, sign_status
 
 POLL_S = 1.0
 STATUS_S = 20.0
-FIRST_RETRY_S, LAST_RETRY_S = 1.0, 30.0
+PULSE_S = 30.0
+"""After so long without a message about its job, a worker asks whether somebody still waits for it."""
+FIRST_RETRY_S, LAST_RETRY_S = 1.0, 10.0
 GRACE_S = 60.0
 """How long after the deadline of a job its last answer may still be sent."""
+
+
+class NobodyWaitsError(Exception):
+    """The coordinator that gave a job has gone."""
 
 
 @dataclass(slots=True)
@@ -126,26 +133,29 @@ class Worker:
     def _carried_out(self, link: BrokerLink, answering: "_Answering") -> str:
         """Carry a job out and answer it; return how it ended."""
         try:
-            if not answering.send("begun", b"") and answering.job.is_read_only:
-                return "left out, since nobody waits for it,"
+            answering.send("begun", b"")
             with Execution(self.execute, answering.job, link.detach) as execution:
-                for part in execution.output(lambda file: self._wait(link, file)):
-                    kind: Kind = "progress" if isinstance(part, Note) else "part"
-                    content = part.text.encode() if isinstance(part, Note) else part
-                    if not answering.send(kind, content) and answering.job.is_read_only:
-                        return "gave up, since nobody waits for it any more,"
+                for part in execution.output(lambda file: self._wait(link, answering, file)):
+                    if isinstance(part, Note):
+                        answering.send("progress", part.text.encode())
+                    else:
+                        answering.send("part", part)
+            answering.send("end", b"")
+        except NobodyWaitsError:
+            return "gave up, since nobody waits for it,"
         except (JobFailedError, MessageError) as error:
             if not self._is_stopped:
                 answering.send_last("failed", str(error))
             return f"failed ({error})"
-        answering.send_last("end", "")
         return "answered"
 
-    def _wait(self, link: BrokerLink, file: int) -> None:
-        """Keep the connection alive until a file can be read."""
+    def _wait(self, link: BrokerLink, answering: "_Answering", file: int) -> None:
+        """Keep the connection alive until a file can be read; now and then ask whether somebody still waits."""
         if self._is_stopped:
             raise JobFailedError("the worker is stopped")
         self._tell_status(link)
+        if time.monotonic() > answering.sent_s + PULSE_S:
+            answering.send("progress", b"")
         readable, _, _ = select.select([file, link.fileno()], [], [], POLL_S)
         if file not in readable:
             link.wait(0)
@@ -183,23 +193,26 @@ class _Answering:
     job: SiteJob
     attempt: str = field(default_factory=lambda: secrets.token_hex(8))
     sequence: int = 0
+    sent_s: float = 0
 
-    def send(self, kind: Kind, payload: bytes) -> bool:
-        """Send a message; whether somebody waits for it."""
+    def send(self, kind: Kind, payload: bytes) -> None:
+        """Send a message; NobodyWaitsError if nobody waits for it and the job need not go on without."""
         if self.sequence >= answer.MOST_MESSAGES - 1 and kind not in answer.ENDS:
             raise MessageError(f"its answer has more than {answer.MOST_MESSAGES:,} messages")
         head: dict[str, Any] = {"nonce": self.job.nonce, "site": self.worker.site, "worker": self.worker.name}
         envelope = Envelope(**head, attempt=self.attempt, sequence=self.sequence, kind=kind, size=len(payload))
         message = sign_answer(envelope, payload, self.worker.credentials.signing)
         self.sequence += 1
+        self.sent_s = time.monotonic()
         try:
             self.link.publish(ANSWERS, self.job.reply, message, until_s=self.job.deadline_s + GRACE_S)
         except UnroutableError:
-            return False
-        return True
+            if self.job.is_read_only:
+                raise NobodyWaitsError from None
 
     def send_last(self, kind: Kind, text: str) -> None:
-        self.send(kind, text[:2000].encode())
+        with suppress(NobodyWaitsError):
+            self.send(kind, text[:2000].encode())
 
 
 def _described(job: SiteJob) -> str:

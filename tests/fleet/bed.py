@@ -1,11 +1,12 @@
 """A fleet on this machine: a broker, two sites, and workers as processes of their own."""
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
@@ -32,9 +33,11 @@ class WorkerProcess:
 
     process: subprocess.Popen[bytes]
     log: Path
+    begins_at: int
+    """Where its part of the log begins."""
 
     def lines(self) -> list[str]:
-        return self.log.read_text(encoding="utf-8").splitlines()
+        return self.log.read_bytes()[self.begins_at :].decode().splitlines()
 
     def kill(self) -> None:
         self.process.kill()
@@ -47,6 +50,7 @@ class Bed:
 
     folder: Path
     server: RabbitServer
+    prefixes: Mapping[str, Sequence[str]] = field(default_factory=dict)
     workers: list[WorkerProcess] = field(default_factory=list)
 
     @property
@@ -68,19 +72,24 @@ class Bed:
     def coordinator(self, report: Callable[[str], None] = lambda _: None) -> Coordinator:
         return Coordinator(self.settings, self.credentials(), report)
 
-    def worker(self, site: str, name: str, script: str = "echo", **variables: str) -> WorkerProcess:
-        """Start a worker, and wait until it is connected."""
+    def worker(self, site: str, name: str, script: str = "echo", port: int = 0, **variables: str) -> WorkerProcess:
+        """Start a worker, and wait until it is connected; with another port than the broker's if one is given."""
         folder = self.home / "sites" / site
+        if port:
+            folder = shutil.copytree(folder, self.folder / f"{name}-files")
+            text = (folder / settings.FILE).read_text(encoding="utf-8")
+            (folder / settings.FILE).write_text(text.replace(str(self.server.port), str(port)), encoding="utf-8")
         log = self.folder / f"{name}.log"
         begins_at = log.stat().st_size if log.exists() else 0
-        arguments = [sys.executable, "-c", PROGRAM, str(folder), site, str(self.folder / name), script]
+        words = (str(folder), site, str(self.folder / name), script)
+        arguments = [*self.prefixes.get(name, ()), sys.executable, "-c", PROGRAM, *words]
         with log.open("ab") as output:
             process = subprocess.Popen(
                 arguments, env={**os.environ, PASSWORD: password(folder), **variables}, stdout=output, stderr=output
             )
-        found = WorkerProcess(process, log)
+        found = WorkerProcess(process, log, begins_at)
         self.workers.append(found)
-        eventually(lambda: b"connected to" in log.read_bytes()[begins_at:] or died(found))
+        eventually(lambda: any(line.startswith("connected to") for line in found.lines()) or died(found))
         return found
 
     def purge(self) -> None:
@@ -124,23 +133,27 @@ def job(site: str = "tokyo", *, within_s: int = 60, device: str = "leaf01", **ch
 
 
 @contextmanager
-def bed(*, repository: str = "/nowhere") -> Iterator[Bed]:
-    """Run a broker with two sites for the length of a block."""
+def bed(
+    *, repository: str = "/nowhere", host: str = "localhost", prefixes: Mapping[str, Sequence[str]] | None = None
+) -> Iterator[Bed]:
+    """Run a broker with two sites for the length of a block; `prefixes` are put before the commands of workers."""
+    address = "127.0.0.1" if host == "localhost" else host
+
     with rabbit_folder() as folder:
         port, dist_port, epmd_port = free_ports(3)
         wanted = NewFleet(
-            "localhost",
+            host,
             repository,
             {name: {path: ()} for name, path in FABRIC.items()},
             port=port,
-            listener=f"127.0.0.1:{port}",
+            listener=f"{address}:{port}",
         )
         installation.begin(folder / "fleet", wanted)
         broker = folder / "fleet" / "broker"
-        configuration = rabbitmq.configuration(PurePosixPath(broker), f"127.0.0.1:{port}")
+        configuration = rabbitmq.configuration(PurePosixPath(broker), f"{address}:{port}")
         (folder / "rabbitmq.conf").write_text(configuration, encoding="utf-8")
         server = RabbitServer(folder, folder / "rabbitmq.conf", port, dist_port, epmd_port)
-        found = Bed(folder, server)
+        found = Bed(folder, server, prefixes or {})
         try:
             server.start()
             yield found

@@ -1,5 +1,6 @@
 """A worker for tests: real in everything but the verbs, which follow a script."""
 
+import hashlib
 import os
 import signal
 import sys
@@ -7,7 +8,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from netkit.fleet import settings
+from netkit.fleet import link, settings, worker
 from netkit.fleet.credentials import Credentials
 from netkit.fleet.execution import Note
 from netkit.fleet.job import SiteJob
@@ -47,10 +48,20 @@ def forever(_: SiteJob) -> Iterator[bytes | Note]:
         time.sleep(1)
 
 
-SCRIPTS = {one.__name__: one for one in (echo, slow, crash, defect, forever)}
+def large(job: SiteJob) -> Iterator[bytes | Note]:
+    """Answer five parts that do not compress well."""
+    for number in range(5):
+        digests = (hashlib.sha512(f"{job.nonce} {number} {at}".encode()).hexdigest() for at in range(3125))
+        yield "".join(digests).encode()
+
+
+SCRIPTS = {one.__name__: one for one in (echo, slow, crash, defect, forever, large)}
 
 
 def main(folder: str, site: str, state: str, script: str) -> None:
+    for module, name in ((worker, "PULSE_S"), (link, "HEARTBEAT_S"), (link, "UNACKNOWLEDGED_MS")):
+        if name in os.environ:
+            setattr(module, name, int(os.environ[name]))
     found = settings.load(Path(folder))
     credentials = Credentials.load(Path(folder), found.broker)
 
@@ -58,6 +69,6 @@ def main(folder: str, site: str, state: str, script: str) -> None:
         sys.stderr.write(f"{line}\n")
 
     with NonceJournal(Path(state) / "jobs.sqlite", time.time()) as journal:
-        worker = Worker(found, site, credentials, journal, SCRIPTS[script], report)
-        stop_on_signals(worker)
-        worker.run()
+        serving = Worker(found, site, credentials, journal, SCRIPTS[script], report)
+        stop_on_signals(serving)
+        serving.run()
