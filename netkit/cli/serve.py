@@ -8,6 +8,7 @@ import signal
 import socket
 import sys
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -29,11 +30,12 @@ from netkit.serve import child
 from netkit.serve.app import app
 from netkit.serve.child import take_lock
 from netkit.serve.diary import DiaryFile, ScheduledRound
+from netkit.serve.fabrics import Fabrics, base_of
 from netkit.serve.guard import Door
 from netkit.serve.listening import ListenAddress, Server, server
-from netkit.serve.now import Site
+from netkit.serve.now import OwnChecks, ServedFabric
 from netkit.serve.openapi import openapi
-from netkit.serve.record import Records
+from netkit.serve.record import Records, StoreReader
 from netkit.serve.schedule import Agenda, Schedule
 from netkit.serve.silencing import LONGEST_S, Silencer
 from netkit.serve.token import VARIABLE as TOKEN
@@ -48,7 +50,6 @@ PATIENCE_S = 40.0
 """How long a request waits for its report: less than the timeout of its connection."""
 MOST_ASKED = 16
 """The limit of reports that wait to be made."""
-LINKS = (("Open now", "/"), ("Runs", "/#runs"), ("Schedule", "/#schedule"))
 
 
 @dataclass(slots=True)
@@ -60,7 +61,7 @@ class Children:
     folder: Path
     """Where checks leave metrics and reports."""
     environment: dict[str, str]
-    stop: asyncio.Event = field(default_factory=asyncio.Event)
+    stop: asyncio.Event
     _before: str = ""
     _making: asyncio.Lock = field(default_factory=asyncio.Lock)
     _asked: dict[str, asyncio.Future[None]] = field(default_factory=dict)
@@ -89,7 +90,7 @@ class Children:
     async def finish(self, one: ScheduledRound, held: tuple[int, ...], stop: asyncio.Event) -> ScheduledRound:
         """Attach the report to the run that a check has stored; return the check with the run's name."""
         try:
-            newest = next(iter(await asyncio.to_thread(self.records.runs)), None)
+            newest = next(iter(await asyncio.to_thread(self.records.recent)), None)
             if newest is None or newest.name == self._before or not one.is_work_done:
                 return one
             if not await asyncio.to_thread(self.records.adopt, newest, self.draft):
@@ -139,6 +140,20 @@ class Children:
             return None
 
 
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A fabric that is to be served."""
+
+    request: ServeRequest
+    records: Records
+    base: str
+
+    @property
+    def folder(self) -> Path:
+        """Where its state is."""
+        return self.records.folder.parent
+
+
 def run(request: ServeRequest, *, has_openapi: bool = False) -> int:
     """Serve until stopped."""
     if has_openapi:
@@ -150,26 +165,36 @@ def run(request: ServeRequest, *, has_openapi: bool = False) -> int:
     chosen_source(request.source)
     place = ListenAddress.of(request.listen, request.certificate, request.key)
     place.check_certificate()
+    reader = StoreReader(place_of(request.store or "."))
+    prepared = [_prepared(one, reader, has_others=len(request.folders) > 1) for one in request.of_each()]
+    names = [one.records.source.fabric for one in prepared]
+    if doubled := sorted({one for one in names if names.count(one) > 1}):
+        raise UsageError(Problem(f"two folders have a fabric called {doubled[0]}", "serve each by a server of its own"))
+    token, where = token_of(request.token_file, prepared[0].folder)
+    for one in prepared:
+        if take_lock(one.folder / "server.lock") is None:
+            what = f"another netkit serve already serves {one.records.source.fabric}"
+            raise UsageError(Problem(what, "end that one first"))
+    if reader.where == usual_file():
+        make_folder(Path(reader.where).parent)
+    with open_store(reader.where):  # creates it, and fails now if it cannot be read
+        pass
+    with place.opened() as listening:
+        _greet(place, where, ", ".join(names))
+        return asyncio.run(_serve(request, every_s, place, listening, prepared, token))
+
+
+def _prepared(request: ServeRequest, reader: StoreReader, *, has_others: bool) -> Prepared:
+    """Load a fabric, and make the folder of its state."""
     loaded = intent.load(request.folder)  # not designed: the rounds do that, and this process would keep the memory
     fabric = loaded.intent.name
     source = Source(fabric, fabric if request.lab == OF_THE_FABRIC else request.lab)
     if request.is_notifying:
         # Bad receivers are refused here, not in a round.
         senders(settings.load(loaded.folder), source, SecretStore(access.load(loaded.folder).secrets))
-    folder = _folder(fabric, source)
-    token, where = token_of(request.token_file, folder)
-    lock = take_lock(folder / "server.lock")
-    if lock is None:
-        raise UsageError(Problem(f"another netkit serve already serves {fabric}", "end that one first"))
-    store = place_of(request.store or ".")
-    if store == usual_file():
-        make_folder(Path(store).parent)
-    with open_store(store):  # creates it, and fails now if it cannot be read
-        pass
-    records = Records(store, source, folder / "reports", LINKS)
-    with place.opened() as listening:
-        _greet(place, where, fabric)
-        return asyncio.run(_serve(request, every_s, place, listening, records, token, folder))
+    base = base_of(source) if has_others else ""
+    links = (("Open now", base or "/"), ("Runs", f"{base or '/'}#runs"), ("Schedule", f"{base or '/'}#schedule"))
+    return Prepared(request, Records(reader, source, _folder(fabric, source) / "reports", links), base)
 
 
 def _folder(fabric: str, source: Source) -> Path:
@@ -199,36 +224,48 @@ async def _serve(
     every_s: int,
     place: ListenAddress,
     listening: socket.socket,
-    records: Records,
+    prepared: Sequence[Prepared],
     token: Token,
-    folder: Path,
 ) -> int:
-    # The URL of the store may hold a password, so children get it by the environment; their output is kept.
-    environment = {name: value for name, value in os.environ.items() if name != TOKEN}
-    environment |= {STORE: records.where, "NETKIT_PROGRESS": "off"}
-    children = Children(asked, records, folder, environment)
-    diary = DiaryFile(folder / "diary.json")
-    if problem := diary.read():
-        say(sys.stderr, f"warning: {problem}\n")
-    has_backup, lock = asked.backup is not None, folder / "round.lock"
-    schedule = Schedule(Agenda(float(every_s)), diary, children, lock, children.stop, _pass_on, has_backup)
-    site = _site(asked, children, schedule)
+    stop = asyncio.Event()
+    children, schedules, served = list[Children](), list[Schedule](), list[ServedFabric]()
+    for number, one in enumerate(prepared):
+        children.append(_children(one, stop))
+        # The rounds of several fabrics are spread over the interval.
+        agenda = Agenda(float(every_s), every_s * number / len(prepared))
+        schedules.append(_schedule(one, children[-1], agenda))
+        own = _own_checks(one.request, children[-1], schedules[-1])
+        served.append(ServedFabric(one.records, own, one.base))
     names = {"localhost", socket.gethostname().lower(), socket.getfqdn().lower(), *map(str.lower, asked.names)}
-    door = Door(token, site.fabric, names, f"netkit_{place.port}", is_tls=place.certificate is not None)
-    web = server(app(site, door), place)
-    for number in (signal.SIGTERM, signal.SIGINT):
-        asyncio.get_running_loop().add_signal_handler(number, children.stop.set)
-    await _until_stopped(web, schedule, listening)
-    await children.ended()
+    about = served[0].fabric if len(served) == 1 else f"{len(served)} fabrics"
+    door = Door(token, about, names, f"netkit_{place.port}", is_tls=place.certificate is not None)
+    web = server(app(Fabrics(served, prepared[0].records.store), door), place)
+    for signal_number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(signal_number, stop.set)
+    await _until_stopped(web, schedules, listening, stop)
+    for commands in children:
+        await commands.ended()
     return 0
 
 
-def _site(asked: ServeRequest, children: Children, schedule: Schedule) -> Site:
+def _children(one: Prepared, stop: asyncio.Event) -> Children:
+    # The URL of the store may hold a password, so children get it by the environment; their output is kept.
+    environment = {name: value for name, value in os.environ.items() if name != TOKEN}
+    environment |= {STORE: one.records.store.where, "NETKIT_PROGRESS": "off"}
+    return Children(one.request, one.records, one.folder, environment, stop)
+
+
+def _schedule(one: Prepared, children: Children, agenda: Agenda) -> Schedule:
+    diary = DiaryFile(one.folder / "diary.json")
+    if problem := diary.read():
+        say(sys.stderr, f"warning: {problem}\n")
+    lock = one.folder / "round.lock"
+    return Schedule(agenda, diary, children, lock, children.stop, _pass_on, one.request.backup is not None)
+
+
+def _own_checks(asked: ServeRequest, children: Children, schedule: Schedule) -> OwnChecks:
     source = children.records.source
-    return Site(
-        source.fabric,
-        source.lab,
-        children.records,
+    return OwnChecks(
         schedule.agenda,
         lambda: schedule.diary,
         lambda: schedule.next_s,
@@ -260,12 +297,14 @@ def _pass_on(output: bytes) -> None:
     say(sys.stdout, output.decode("utf-8", "replace"))
 
 
-async def _until_stopped(web: Server, schedule: Schedule, listening: socket.socket) -> None:
-    """Run server and schedule until one of them stops; then stop the other."""
-    rounds = asyncio.ensure_future(schedule.run())
+async def _until_stopped(
+    web: Server, schedules: Sequence[Schedule], listening: socket.socket, stop: asyncio.Event
+) -> None:
+    """Run server and schedules until one of them stops; then stop the others."""
+    rounds = [asyncio.ensure_future(one.run()) for one in schedules]
     pages = asyncio.ensure_future(web.serve(sockets=[listening]))
-    stops = asyncio.ensure_future(schedule.stop.wait())
-    await asyncio.wait((rounds, pages, stops), return_when=asyncio.FIRST_COMPLETED)
-    schedule.stop.set()
+    stops = asyncio.ensure_future(stop.wait())
+    await asyncio.wait((*rounds, pages, stops), return_when=asyncio.FIRST_COMPLETED)
+    stop.set()
     web.should_exit = True
-    await asyncio.gather(rounds, pages, stops)
+    await asyncio.gather(*rounds, pages, stops)

@@ -3,11 +3,12 @@
 import re
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from netkit.cli.requests import check_profile
 from netkit.errors import Problem, UsageError
+from netkit.project.project import OF_THE_FABRIC
 
 EVERY = re.compile(r"(?P<number>[1-9]\d{0,3})(?P<unit>[smhd])")
 UNITS_S = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
@@ -36,6 +37,18 @@ class ServeRequest:
     """Let anyone with the token add and end silences."""
     snapshot: Path | None = None
     """Judge this in each round instead of devices: for trials of the server itself."""
+    more: tuple[Path, ...] = ()
+    """The folders of more fabrics to check and show."""
+
+    @property
+    def folders(self) -> tuple[Path, ...]:
+        return (self.folder, *self.more)
+
+    def of_each(self) -> Iterator["ServeRequest"]:
+        """Yield the options for each fabric; with several, each has its own folder of backups."""
+        for folder in self.folders:
+            backup = self.backup and self.more and self.backup / folder.absolute().name
+            yield replace(self, folder=folder, more=(), backup=backup or self.backup)
 
     @property
     def every_s(self) -> int:
@@ -50,6 +63,8 @@ class ServeRequest:
         check_profile(self.profile)
         if self.snapshot is not None and self.lab:
             raise UsageError(Problem("facts come either from the lab or from a snapshot", "drop one of the options"))
+        if self.more and (self.snapshot is not None or self.lab not in {"", OF_THE_FABRIC}):
+            raise UsageError(Problem("--from and a named lab are of one fabric", "give one --fabric"))
         if self.snapshot is not None and not self.snapshot.exists():
             raise UsageError(Problem(f"there is no snapshot {self.snapshot}", "netkit snapshot writes one"))
         if self.backup is not None and not (self.backup.is_dir() or self.backup.absolute().parent.is_dir()):

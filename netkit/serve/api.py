@@ -12,12 +12,11 @@ from netkit.report.judgement_view import silence_text
 from netkit.report.page.table import cut, name
 from netkit.serve import now as current
 from netkit.serve import wording
-from netkit.serve.now import Site
-from netkit.serve.query import Query, Slice, after, sliced
+from netkit.serve.now import OwnChecks, ServedFabric
+from netkit.serve.query import Query, QueryError, Slice, sliced
 from netkit.serve.record import LATEST, unhealthy
 from netkit.store import CheckRun, CheckState
 
-ROOT = "/api/v1"
 Given = list[tuple[str, str]]
 MOST_EVIDENCE = 20
 
@@ -26,17 +25,19 @@ class MissingError(LookupError):
     """The requested item does not exist."""
 
 
-def status(site: Site, given: Given) -> dict[str, Any]:
+def status(served: ServedFabric, given: Given) -> dict[str, Any]:
     """Report how the schedule runs."""
     Query.of(given)
-    diary = site.diary()
+    own = own_checks(served)
+    diary = own.diary()
     return {
         "netkit": __version__,
-        "fabric": name(site.fabric),
-        "lab": name(site.lab),
-        "every_s": site.agenda.every_s,
-        "next_s": site.next_s(),
-        "started_s": site.started_s,
+        "fabric": name(served.fabric),
+        "lab": name(served.lab),
+        "site": name(served.site),
+        "every_s": own.agenda.every_s,
+        "next_s": own.next_s(),
+        "started_s": own.started_s,
         "rounds_total": diary.rounds_total,
         "missed_total": diary.missed_total,
         "failed_total": diary.failed_total,
@@ -48,16 +49,23 @@ def status(site: Site, given: Given) -> dict[str, Any]:
     }
 
 
-def now(site: Site, given: Given) -> dict[str, Any]:
+def own_checks(served: ServedFabric) -> OwnChecks:
+    """Return what this server does for a fabric; MissingError if another one checks it."""
+    if served.own is None:
+        raise MissingError(f"{name(served.fabric)} is not checked by this server: ask the one that does")
+    return served.own
+
+
+def now(served: ServedFabric, given: Given) -> dict[str, Any]:
     """Return the data of the first page."""
     Query.of(given)
-    return current.now(site)
+    return current.now(served)
 
 
-def causes(site: Site, given: Given) -> dict[str, Any]:
+def causes(served: ServedFabric, given: Given) -> dict[str, Any]:
     """List all open causes, in order of repair."""
     query = Query.of(given, "device", "check", "verdict", "limit", "offset")
-    look, verdict = current.CurrentState.of(site, time.time()), query.verdict()
+    look, verdict = current.CurrentState.of(served, time.time()), query.verdict()
     if look.trouble is not None:
         raise look.trouble
     kept = [
@@ -66,18 +74,25 @@ def causes(site: Site, given: Given) -> dict[str, Any]:
         if verdict in {None, one.trouble.verdict}
         and any(query.matches("device", key.device) and query.matches("check", key.check) for key in one.keys)
     ]
-    return _paged("causes", sliced(query, kept, lambda one: current.cause(one, look)))
+    return _paged(served, "causes", sliced(query, kept, lambda one: current.cause(one, look)))
 
 
-def deploys(site: Site, given: Given) -> dict[str, Any]:
+def deploys(served: ServedFabric, given: Given) -> dict[str, Any]:
     Query.of(given)
-    return {"items": current.deploys(site)}
+    own_checks(served)
+    return {"items": current.deploys(served)}
 
 
-def runs(site: Site, given: Given) -> dict[str, Any]:
+def runs(served: ServedFabric, given: Given) -> dict[str, Any]:
     """List the stored runs, newest first."""
     query = Query.of(given, "limit", "before")
-    return _paged("runs", after(query, site.records.runs(), lambda one: one.name, run))
+    before, size = query.text("before"), query.size()
+    last = served.records.run(before) if before else None
+    if before and last is None:
+        raise QueryError(f"no run {before!r} to continue after")
+    found = served.records.runs(size + 1, last)
+    following = query.following(before=found[size - 1].name) if len(found) > size else ""
+    return _paged(served, "runs", Slice([run(one) for one in found[:size]], served.records.number(), following))
 
 
 def run(one: CheckRun) -> dict[str, Any]:
@@ -96,23 +111,23 @@ def run(one: CheckRun) -> dict[str, Any]:
     }
 
 
-def chosen(site: Site, wanted: str) -> CheckRun:
+def chosen(served: ServedFabric, wanted: str) -> CheckRun:
     """Find a run by its name, or the latest."""
-    found = site.records.run(wanted)
+    found = served.records.run(wanted)
     if found is None:
         raise MissingError("no run is stored yet" if wanted == LATEST else f"no stored run {wanted!r}")
     return found
 
 
-def findings(site: Site, given: Given) -> dict[str, Any]:
+def findings(served: ServedFabric, given: Given) -> dict[str, Any]:
     """List the findings of a run; skipped ones only on request."""
     query = Query.of(given, "run", "device", "check", "place", "verdict", "limit", "offset")
-    one = chosen(site, query.text("run") or LATEST)
-    found = site.records.found(one)
+    one = chosen(served, query.text("run") or LATEST)
+    found = served.records.found(one)
     kept = [finding for finding in found.findings if _matches(query, finding)]
     kept.sort(key=lambda finding: -finding.verdict)
     part = sliced(query.pinned(run=one.name), kept, lambda each: _finding(each, found.layers))
-    return {"run": one.name, **_paged("findings", part)}
+    return {"run": one.name, **_paged(served, "findings", part)}
 
 
 def _matches(query: Query, one: Finding) -> bool:
@@ -135,15 +150,15 @@ def _finding(one: Finding, layers: Layers) -> dict[str, Any]:
     }
 
 
-def states(site: Site, given: Given) -> dict[str, Any]:
+def states(served: ServedFabric, given: Given) -> dict[str, Any]:
     """List the state of each check at each place where it ever found something; by default the bad ones."""
     query = Query.of(given, "device", "check", "place", "verdict", "limit", "offset")
     verdict = query.verdict()
-    found = site.records.states()
+    found = served.records.states()
     wanted = list(unhealthy(found)) if verdict is None else [one for one in found if one.verdict is verdict]
     keys = ("device", "check", "place")
     kept = [one for one in wanted if all(query.matches(key, getattr(one.key, key)) for key in keys)]
-    return _paged("states", sliced(query, kept, _state))
+    return _paged(served, "states", sliced(query, kept, _state))
 
 
 def _state(one: CheckState) -> dict[str, Any]:
@@ -158,11 +173,12 @@ def _state(one: CheckState) -> dict[str, Any]:
     }
 
 
-def silences(site: Site, given: Given) -> dict[str, Any]:
+def silences(served: ServedFabric, given: Given) -> dict[str, Any]:
     """List the silences, and how many findings of the newest run each covers."""
     Query.of(given)
-    found = [silence_document(one) for one in site.silencer.states()]
-    return {"is_changeable": site.silencer.is_allowed, "items": found}
+    silencer = own_checks(served).silencer
+    found = [silence_document(one) for one in silencer.states()]
+    return {"is_changeable": silencer.is_allowed, "items": found}
 
 
 def devices(report: dict[str, Any]) -> dict[str, Any]:
@@ -187,6 +203,6 @@ def trends(report: dict[str, Any]) -> dict[str, Any]:
     return {"run": report["run"], **report["trends"]}
 
 
-def _paged(path: str, part: Slice) -> dict[str, Any]:
-    following = f"{ROOT}/{path}?{part.following}" if part.following else None
+def _paged(served: ServedFabric, path: str, part: Slice) -> dict[str, Any]:
+    following = f"{served.api}/{path}?{part.following}" if part.following else None
     return {"items": part.items, "total": part.total, "next": following}

@@ -10,20 +10,21 @@ from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, PlainTextResponse, Response
-from starlette.routing import Route
+from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
+from starlette.routing import Mount, Route, Router
 from starlette.types import ASGIApp
 
 from netkit.errors import NetkitError, UsageError
 from netkit.report.page import frame
 from netkit.serve import api, page
+from netkit.serve.fabrics import Fabrics, described
 from netkit.serve.guard import TITLES, Door, Guard, address_of, body_of, form_of, is_for_programs, problem
 from netkit.serve.metrics import metrics_text
-from netkit.serve.now import Site
+from netkit.serve.now import API, OwnChecks, ServedFabric
 from netkit.serve.openapi import openapi
 from netkit.serve.query import Query, QueryError
-from netkit.serve.record import LATEST
-from netkit.serve.silencing import FORBIDDEN
+from netkit.serve.record import LATEST, Records
+from netkit.serve.silencing import FORBIDDEN, Silencer
 from netkit.store import CheckRun
 
 PROMETHEUS = "text/plain; version=0.0.4; charset=utf-8"
@@ -32,36 +33,47 @@ MOST_FIELDS = 10
 Answer = Callable[[Request], Awaitable[Response]]
 
 
-def app(site: Site, door: Door) -> ASGIApp:
+def app(fabrics: Fabrics, door: Door) -> ASGIApp:
     """Build the application, behind its guard."""
-    paths = _Paths(site)
-    routes = [
-        Route("/", paths.overview),
+    paths, silences = _Paths(fabrics), SilencePages(fabrics, door)
+    own_pages = [
         Route("/report", paths.latest_page),
         Route("/runs/{run}", paths.run_page),
-        Route("/silences", SilencePages(site, door).page, methods=["GET", "POST"]),
+        Route("/silences", silences.page, methods=["GET", "POST"]),
+    ]
+    data = [
+        Route("/status", paths.plain(api.status)),
+        Route("/now", paths.plain(api.now)),
+        Route("/causes", paths.plain(api.causes)),
+        Route("/deploys", paths.plain(api.deploys)),
+        Route("/runs", paths.plain(api.runs)),
+        Route("/runs/{run}", paths.run),
+        Route("/findings", paths.plain(api.findings)),
+        Route("/states", paths.plain(api.states)),
+        Route("/devices", paths.of_latest(lambda report, _: api.devices(report))),
+        Route(
+            "/devices/{device}",
+            paths.of_latest(lambda report, request: api.device(report, request.path_params["device"])),
+        ),
+        Route("/trends", paths.of_latest(lambda report, _: api.trends(report))),
+        Route("/silences", paths.plain(api.silences)),
+        Route("/silences", silences.add, methods=["POST"]),
+        Route("/silences/{id}", silences.end, methods=["DELETE"]),
+    ]
+    routes = [
+        Route("/", paths.first),
+        Route("/fabrics", paths.fabrics_page),
         Route("/login", door.login, methods=["GET", "POST"]),
         Route("/logout", door.logout, methods=["POST"]),
         Route("/healthz", _healthz),
         Route("/metrics", paths.metrics),
-        Route(f"{api.ROOT}/status", paths.plain(api.status)),
-        Route(f"{api.ROOT}/now", paths.plain(api.now)),
-        Route(f"{api.ROOT}/causes", paths.plain(api.causes)),
-        Route(f"{api.ROOT}/deploys", paths.plain(api.deploys)),
-        Route(f"{api.ROOT}/runs", paths.plain(api.runs)),
-        Route(f"{api.ROOT}/runs/{{run}}", paths.run),
-        Route(f"{api.ROOT}/findings", paths.plain(api.findings)),
-        Route(f"{api.ROOT}/states", paths.plain(api.states)),
-        Route(f"{api.ROOT}/devices", paths.of_latest(lambda report, _: api.devices(report))),
-        Route(
-            f"{api.ROOT}/devices/{{device}}",
-            paths.of_latest(lambda report, request: api.device(report, request.path_params["device"])),
-        ),
-        Route(f"{api.ROOT}/trends", paths.of_latest(lambda report, _: api.trends(report))),
-        Route(f"{api.ROOT}/silences", paths.plain(api.silences)),
-        Route(f"{api.ROOT}/silences", SilencePages(site, door).add, methods=["POST"]),
-        Route(f"{api.ROOT}/silences/{{id}}", SilencePages(site, door).end, methods=["DELETE"]),
-        Route(f"{api.ROOT}/openapi.json", _openapi),
+        Route(f"{API}/openapi.json", _openapi),
+        Route(f"{API}/fabrics", paths.fabrics_data),
+        Mount(f"{API}/fabrics/{{fabric}}", Router(data, redirect_slashes=False)),
+        Mount(API, Router(data, redirect_slashes=False)),
+        Route("/fabrics/{fabric}", paths.overview),
+        Mount("/fabrics/{fabric}", Router(own_pages, redirect_slashes=False)),
+        *own_pages,
     ]
     handlers: dict[Any, Any] = {
         HTTPException: _http_error,
@@ -80,19 +92,20 @@ def app(site: Site, door: Door) -> ASGIApp:
 class SilencePages:
     """Shows silences, and changes them for authorised users."""
 
-    site: Site
+    fabrics: Fabrics
     door: Door
 
     async def page(self, request: Request) -> Response:
         """Show the silences; a form of this page adds or ends one."""
+        silencer = (await self._own(request)).silencer
         if request.method != "POST":
             return await self._page(request)
-        if not self.site.silencer.is_allowed:
+        if not silencer.is_allowed:
             return refusal(request, 403, FORBIDDEN)
         given = await form_of(request, MOST_FIELDS)
         if given is None or not self.door.is_own_form(request, given.pop("form", "")):
             return await self._page(request, 403, why="This form was not sent from this page: nothing was changed.")
-        silencer, address = self.site.silencer, address_of(request)
+        address = address_of(request)
         try:
             if ended := given.pop("end", ""):
                 output = await silencer.end(ended, given.get("by", ""), address)
@@ -111,13 +124,17 @@ class SilencePages:
         output: str = "",
         why: str = "",
     ) -> Response:
-        form = self.door.form(request)
-        text = await run_in_threadpool(page.silences, self.site, form, given or {}, output=output, why=why)
+        form, served, own = self.door.form(request), await served_by(self.fabrics, request), await self._own(request)
+        text = await run_in_threadpool(page.silences, served, own.silencer, form, given or {}, output=output, why=why)
         return HTMLResponse(text, code, {"Content-Security-Policy": page.policy()})
+
+    async def _own(self, request: Request) -> OwnChecks:
+        return api.own_checks(await served_by(self.fabrics, request))
 
     async def add(self, request: Request) -> Response:
         """Add a silence or an acknowledgement for a program."""
-        if refused := self._refused(request):
+        silencer = (await self._own(request)).silencer
+        if refused := self._refused(request, silencer):
             return refused
         if request.headers.get("content-type", "").partition(";")[0].strip() != "application/json":
             return problem(415, "send application/json")
@@ -130,21 +147,22 @@ class SilencePages:
             given = None
         if not isinstance(given, dict):
             return problem(400, "send an object")
-        return _text_answer(201, await self.site.silencer.add(given, address_of(request)))
+        return _text_answer(201, await silencer.add(given, address_of(request)))
 
     async def end(self, request: Request) -> Response:
         """End a silence or an acknowledgement for a program."""
-        if refused := self._refused(request):
+        silencer = (await self._own(request)).silencer
+        if refused := self._refused(request, silencer):
             return refused
         by = Query.of(request.query_params.multi_items(), "by").text("by")
         name: str = request.path_params["id"]
-        if name not in {one.silence.id for one in await run_in_threadpool(self.site.silencer.states)}:
+        if name not in {one.silence.id for one in await run_in_threadpool(silencer.states)}:
             raise api.MissingError(f"no silence {name[:80]!r}")
-        return _text_answer(200, await self.site.silencer.end(name, by, address_of(request)))
+        return _text_answer(200, await silencer.end(name, by, address_of(request)))
 
-    def _refused(self, request: Request) -> Response | None:
+    def _refused(self, request: Request, silencer: Silencer) -> Response | None:
         """Refuse a program that may not change silences; its token must come with the request, not from a browser."""
-        if not self.site.silencer.is_allowed:
+        if not silencer.is_allowed:
             return problem(403, FORBIDDEN)
         if not self.door.is_program(request):
             return problem(403, "send the token: Authorization: Bearer TOKEN; a session is not enough here")
@@ -155,43 +173,69 @@ def _text_answer(code: int, text: str) -> Response:
     return Response(json.dumps({"text": text}), code, media_type="application/json")
 
 
+async def served_by(fabrics: Fabrics, request: Request) -> ServedFabric:
+    """Return the fabric that a request is about: the one in its address, else the server's first."""
+    key = request.path_params.get("fabric")
+    found = fabrics.own[0] if key is None else await run_in_threadpool(fabrics.find, key)
+    if found is None:
+        raise api.MissingError(f"no fabric {key!r}: {API}/fabrics lists them")
+    return found
+
+
 @dataclass(frozen=True, slots=True)
 class _Paths:
-    """The handlers of a site."""
+    """The handlers of a server."""
 
-    site: Site
+    fabrics: Fabrics
+
+    async def first(self, request: Request) -> Response:
+        """Show the server's fabric; if it checks several, all of them."""
+        return RedirectResponse("/fabrics", 303) if len(self.fabrics.own) > 1 else await self.overview(request)
 
     async def overview(self, request: Request) -> Response:
-        text = await run_in_threadpool(page.overview, self.site, request.query_params.get("before", ""))
+        served = await served_by(self.fabrics, request)
+        others = await run_in_threadpool(self.fabrics.every)
+        before = request.query_params.get("before", "")
+        text = await run_in_threadpool(page.overview, served, before, has_others=len(others) > 1)
         return HTMLResponse(text, headers={"Content-Security-Policy": page.refreshing_policy()})
 
-    async def latest_page(self, request: Request) -> Response:
+    async def fabrics_page(self, request: Request) -> Response:
         del request
-        return await self._page(LATEST)
+        text = await run_in_threadpool(page.fabrics, self.fabrics)
+        return HTMLResponse(text, headers={"Content-Security-Policy": page.refreshing_policy()})
+
+    async def fabrics_data(self, request: Request) -> Response:
+        _no_parameters(request)
+        return _json(request, await run_in_threadpool(described, self.fabrics))
+
+    async def latest_page(self, request: Request) -> Response:
+        return await self._page(request, LATEST)
 
     async def run_page(self, request: Request) -> Response:
-        return await self._page(request.path_params["run"])
+        return await self._page(request, request.path_params["run"])
 
-    async def _page(self, wanted: str) -> Response:
-        one = await self._made(wanted)
-        text = await run_in_threadpool(self.site.records.page, one)
+    async def _page(self, request: Request, wanted: str) -> Response:
+        records, one = await self._made(request, wanted)
+        text = await run_in_threadpool(records.page, one)
         policy = f"{frame.policy()}; frame-ancestors 'none'"
         return HTMLResponse(text, headers={"Content-Security-Policy": policy})
 
     async def metrics(self, request: Request) -> Response:
         del request
-        return Response(await run_in_threadpool(metrics_text, self.site), media_type=PROMETHEUS)
+        every = await run_in_threadpool(self.fabrics.every)
+        return Response(await run_in_threadpool(metrics_text, every), media_type=PROMETHEUS)
 
     async def run(self, request: Request) -> Response:
         _no_parameters(request)
-        one = await self._made(request.path_params["run"])
-        return _tagged(request, await run_in_threadpool(self.site.records.file(one).read_bytes))
+        records, one = await self._made(request, request.path_params["run"])
+        return _tagged(request, await run_in_threadpool(records.file(one).read_bytes))
 
-    def plain(self, answer: Callable[[Site, api.Given], dict[str, Any]]) -> Answer:
-        """Make a handler of values of the site."""
+    def plain(self, answer: Callable[[ServedFabric, api.Given], dict[str, Any]]) -> Answer:
+        """Make a handler of values of a fabric."""
 
         async def answered(request: Request) -> Response:
-            return _json(request, await run_in_threadpool(answer, self.site, request.query_params.multi_items()))
+            served = await served_by(self.fabrics, request)
+            return _json(request, await run_in_threadpool(answer, served, request.query_params.multi_items()))
 
         return answered
 
@@ -200,18 +244,20 @@ class _Paths:
 
         async def answered(request: Request) -> Response:
             _no_parameters(request)
-            one = await self._made(LATEST)
-            report = await run_in_threadpool(self.site.records.report, one)
+            records, one = await self._made(request, LATEST)
+            report = await run_in_threadpool(records.report, one)
             return _json(request, answer(report, request))
 
         return answered
 
-    async def _made(self, wanted: str) -> CheckRun:
-        """Return a run, once its report exists."""
-        one = await run_in_threadpool(api.chosen, self.site, wanted)
-        if not self.site.records.file(one).exists():
-            await self.site.make(one)
-        return one
+    async def _made(self, request: Request, wanted: str) -> tuple[Records, CheckRun]:
+        """Return a run, once its report exists; MissingError if another server makes it."""
+        served = await served_by(self.fabrics, request)
+        own = api.own_checks(served)
+        one = await run_in_threadpool(api.chosen, served, wanted)
+        if not served.records.file(one).exists():
+            await own.make(one)
+        return served.records, one
 
 
 async def _healthz(request: Request) -> Response:

@@ -7,6 +7,8 @@ import hashlib
 import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
+from statistics import median
 from typing import Any
 
 from netkit.deploy import RecentRun, RecentRuns
@@ -27,12 +29,9 @@ from netkit.store.open_cause import OpenCause, OpenNow
 
 
 @dataclass(frozen=True, slots=True)
-class Site:
-    """Everything the server shows."""
+class OwnChecks:
+    """What the server does itself for a fabric."""
 
-    fabric: str
-    lab: str
-    records: Records
     agenda: Agenda
     diary: Callable[[], Diary]
     next_s: Callable[[], float]
@@ -46,6 +45,51 @@ class Site:
     has_backup: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class ServedFabric:
+    """A fabric of which the server has a page."""
+
+    records: Records
+    own: OwnChecks | None = None
+    """None if another server checks it, and this one knows it from the store."""
+    base: str = ""
+    """The address of its page; empty for the first page."""
+
+    @property
+    def fabric(self) -> str:
+        return self.records.source.fabric
+
+    @property
+    def lab(self) -> str:
+        return self.records.source.lab
+
+    @property
+    def site(self) -> str:
+        return self.records.source.site
+
+    @property
+    def diary(self) -> Diary:
+        return Diary() if self.own is None else self.own.diary()
+
+    @property
+    def api(self) -> str:
+        """The address of its API."""
+        return f"{API}{self.base}"
+
+    def every_s(self, runs: Sequence[CheckRun]) -> float:
+        """Return how often it is checked: by the schedule, or judging by the last runs, newest first."""
+        if self.own is not None:
+            return self.own.agenda.every_s
+        times = [one.taken_s for one in runs[:MOST_GAPS]]
+        gaps = [later - earlier for later, earlier in pairwise(times) if later > earlier]
+        return max(float(round(median(gaps))), SHORTEST_S) if gaps else UNKNOWN_S
+
+
+API = "/api/v1"
+MOST_GAPS = 20
+"""The runs from which the interval of a fabric is derived that another server checks."""
+SHORTEST_S, UNKNOWN_S = 60.0, 86_400.0
+"""The shortest such interval, and that of a fabric that was checked once."""
 MOST_CAUSES = 100
 MOST_UNREACHED = 100
 MOST_WELL = 50
@@ -65,20 +109,22 @@ class CurrentState:
     status: FabricStatus
     trouble: StoreError | None
     is_stale: bool
+    every_s: float
 
     @classmethod
-    def of(cls, site: Site, now_s: float) -> "CurrentState":
-        runs, trouble = site.records.known()
+    def of(cls, served: ServedFabric, now_s: float) -> "CurrentState":
+        runs, trouble = served.records.known()
         latest = runs[0] if runs else None
-        whole = _whole(runs, site.diary())
+        whole = _whole(runs, served.diary)
         status = NOTHING
         if latest is not None:
             try:
-                status = site.records.status(latest)
+                status = served.records.status(latest)
             except StoreError as error:
                 trouble = error
-        is_stale = whole is not None and now_s - whole.taken_s > STALE_INTERVALS * site.agenda.every_s
-        return cls(latest, whole, status, trouble, is_stale)
+        every_s = served.every_s(runs)
+        is_stale = whole is not None and now_s - whole.taken_s > STALE_INTERVALS * every_s
+        return cls(latest, whole, status, trouble, is_stale, every_s)
 
     @property
     def state(self) -> HealthState:
@@ -118,27 +164,29 @@ def _whole(runs: Sequence[CheckRun], diary: Diary) -> CheckRun | None:
     )
 
 
-def now(site: Site) -> dict[str, Any]:
+def now(served: ServedFabric) -> dict[str, Any]:
     """Return the current state of the fabric."""
     at_s = time.time()
-    look = CurrentState.of(site, at_s)
+    look = CurrentState.of(served, at_s)
     open_now, well = look.status.open_now, look.status.well
     causes = [cause(one, look) for one in open_now.causes[:MOST_CAUSES]]
     unreached = [missed(one, open_now.excused) for one in open_now.unreached[:MOST_UNREACHED]]
     return {
-        "fabric": name(site.fabric),
-        "lab": name(site.lab),
+        "fabric": name(served.fabric),
+        "lab": name(served.lab),
+        "site": name(served.site),
+        "is_scheduled": served.own is not None,
         "state": look.state.value,
         "text": look.text,
         "counts": dict(open_now.counts),
         "looked": _looked(look.whole),
         "later_part": _looked(look.latest) if look.latest is not look.whole else None,
-        "every_s": site.agenda.every_s,
-        "next_s": site.next_s(),
+        "every_s": look.every_s,
+        "next_s": None if served.own is None else served.own.next_s(),
         "checking_since_s": next(
-            (one.begun_s for one in reversed(site.diary().rounds) if (one.kind == "check" and one.is_running)), None
+            (one.begun_s for one in reversed(served.diary.rounds) if (one.kind == "check" and one.is_running)), None
         ),
-        "unknown": list(_unknown(look, site.diary())),
+        "unknown": list(_unknown(look, served.diary)),
         "causes": causes,
         "causes_left_out": len(open_now.causes) - len(causes),
         "unreached": unreached,
@@ -153,7 +201,7 @@ def now(site: Site) -> dict[str, Any]:
             for one in well[:MOST_WELL]
         ],
         "well_left_out": max(0, len(well) - MOST_WELL),
-        "deploys": deploys(site),
+        "deploys": deploys(served),
     }
 
 
@@ -216,9 +264,9 @@ def missed(one: CheckState, excused: Mapping[str, Silenced]) -> dict[str, Any]:
     return {**about, "since_s": one.since_s, "seen_s": one.seen_s}
 
 
-def deploys(site: Site) -> list[dict[str, Any]]:
+def deploys(served: ServedFabric) -> list[dict[str, Any]]:
     """Return the last deploys, newest first; a running one comes first."""
-    return [_deploy(one) for one in site.deploys.read(MOST_DEPLOYS)]
+    return [] if served.own is None else [_deploy(one) for one in served.own.deploys.read(MOST_DEPLOYS)]
 
 
 def _deploy(one: RecentRun) -> dict[str, Any]:

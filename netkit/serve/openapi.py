@@ -17,6 +17,7 @@ COUNT: Schema = {"type": "integer", "minimum": 0}
 NUMBER: Schema = {"type": "number"}
 TIME: Schema = {"type": "number", "description": "seconds of the epoch"}
 VERDICT: Schema = {"type": "string", "enum": [verdict.word for verdict in Verdict]}
+API = "/api/v1"
 DEFS, COMPONENTS = "#/$defs/", "#/components/schemas/"
 OF_REPORT = "Report."
 REFUSED = ("400", "404", "405", "421", "429", "503")
@@ -30,7 +31,7 @@ def openapi() -> dict[str, Any]:
         "info": {
             "title": "netkit serve",
             "version": __version__,
-            "summary": "What checks of a fabric found; read-only but for silences, where the server allows that.",
+            "summary": "What checks of fabrics found; read-only but for silences, where the server allows that.",
             "description": (
                 "Texts of devices are cut, and what cannot be printed is escaped. Answers carry an ETag. "
                 "Within v1 properties and parameters are only added."
@@ -57,7 +58,7 @@ def _paths() -> dict[str, Any]:
     pages = [_limit(), _query("offset", COUNT, "how many items to leave out at the beginning")]
     run = _path_part("run", "the name of a run, or latest")
     before = _query("before", TEXT, "only runs before this one, by name")
-    return {
+    found = {
         "/api/v1/status": _get("status", "How the schedule goes", "Status"),
         "/api/v1/now": _get("now", "How the fabric stands now: what the first page shows", "Now"),
         "/api/v1/causes": _get(
@@ -103,7 +104,25 @@ def _paths() -> dict[str, Any]:
             _path_part("id", "its name"),
             {**_query("by", {**TEXT, "maxLength": LONGEST}, "who ends it"), "required": True},
         ),
+    }
+    return {
+        **found,
+        **{path.replace(API, f"{API}/fabrics/{{fabric}}"): _of_fabric(methods) for path, methods in found.items()},
+        "/api/v1/fabrics": _get("fabrics", "All fabrics that the server or its store knows", "Fabrics"),
         "/api/v1/openapi.json": _get("openapi", "This document", "Document"),
+    }
+
+
+def _of_fabric(methods: Schema) -> Schema:
+    """Describe the same of a fabric that the path names; without it, the server's first is meant."""
+    fabric = _path_part("fabric", "its key in /api/v1/fabrics")
+    return {
+        method: {
+            **told,
+            "operationId": f"{told['operationId']}_of_fabric",
+            "parameters": [fabric, *told.get("parameters", ())],
+        }
+        for method, told in methods.items()
     }
 
 
@@ -200,6 +219,8 @@ def _schemas() -> dict[str, Schema]:
         "Document": {"type": "object"},
         "Status": _status(),
         **_now(),
+        "Fabric": _fabric(),
+        "Fabrics": _object(items=_many(_ref("Fabric"))),
         "Round": _round(),
         "Missed": _object(from_s=TIME, to_s=TIME, count=COUNT, reason=TEXT),
         "Run": _run(),
@@ -224,6 +245,7 @@ def _status() -> Schema:
         netkit=TEXT,
         fabric=TEXT,
         lab=TEXT,
+        site=TEXT,
         every_s=NUMBER,
         next_s=TIME,
         started_s=TIME,
@@ -231,6 +253,28 @@ def _status() -> Schema:
         **totals,
         rounds=_many(_ref("Round")),
         missed=_many(_ref("Missed")),
+    )
+
+
+def _counts() -> Schema:
+    counts = _object(**dict.fromkeys(("error", "fail", "warn", "unreached", "silenced"), COUNT))
+    return {**counts, "description": "causes by verdict, and devices that were not reached"}
+
+
+def _fabric() -> Schema:
+    flag: Schema = {"type": "boolean"}
+    return _object(
+        **dict.fromkeys(("fabric", "lab", "site", "text"), TEXT),
+        key={**TEXT, "description": "its name in addresses"},
+        page={**TEXT, "description": "the address of its page"},
+        api={**TEXT, "description": "the address of its API"},
+        is_scheduled={**flag, "description": "whether this server checks it"},
+        state=_ref(f"{OF_REPORT}state"),
+        counts=_counts(),
+        checked_s={**_or_none(TIME), "description": "the last check of the whole fabric; null before the first"},
+        every_s={**NUMBER, "description": "its interval: of the schedule, or judging by the last runs"},
+        is_overdue={**flag, "description": "whether that check is too old to rely on"},
+        trouble={**TEXT, "description": "why the store cannot be read; empty when it can"},
     )
 
 
@@ -244,16 +288,14 @@ def _now() -> dict[str, Schema]:
     )
     return {
         "Now": _object(
-            **dict.fromkeys(("fabric", "lab", "text"), TEXT),
+            **dict.fromkeys(("fabric", "lab", "site", "text"), TEXT),
+            is_scheduled={"type": "boolean", "description": "whether this server checks it"},
             state=state,
-            counts={
-                **_object(**dict.fromkeys(("error", "fail", "warn", "unreached", "silenced"), COUNT)),
-                "description": "causes by verdict, and devices that were not reached",
-            },
+            counts=_counts(),
             looked={**_or_none(_ref("Looked")), "description": "the last look at the whole fabric"},
             later_part={**_or_none(_ref("Looked")), "description": "a later one at a part of it"},
             every_s=NUMBER,
-            next_s=TIME,
+            next_s={**_or_none(TIME), "description": "null when another server checks it"},
             checking_since_s={**_or_none(TIME), "description": "since when a check runs; null when none does"},
             unknown={**_many(unknown), "description": "why something, or everything, is not known now"},
             causes=_many(_ref("OpenCause")),

@@ -1,7 +1,7 @@
 """The pages around reports: the current state, all runs, the schedule, silences and the login."""
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -9,13 +9,16 @@ from typing import Any
 from jinja2 import DictLoader, Environment, StrictUndefined
 from markupsafe import Markup
 
-from netkit.errors import NetkitError
+from netkit.errors import NetkitError, StoreError
 from netkit.judge.silence import SilenceState
 from netkit.report.page.frame import asset, digest
 from netkit.report.page.table import cut, name
+from netkit.report.plan_view import counted
 from netkit.serve import wording
 from netkit.serve.diary import MissedRounds, ScheduledRound
-from netkit.serve.now import Site, now
+from netkit.serve.fabrics import Fabrics
+from netkit.serve.now import ServedFabric, now
+from netkit.serve.silencing import Silencer
 from netkit.store import CheckRun
 
 RUNS_A_PAGE = 50
@@ -33,38 +36,76 @@ FIELDS = (
 NOTHING = "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
 
-def overview(site: Site, before: str = "") -> str:
-    """Render the first page; its list of runs continues after the run `before`."""
-    runs, _ = site.records.known()
-    names = [one.name for one in runs]
-    shown = runs[names.index(before) + 1 :] if before in names else runs
+def overview(served: ServedFabric, before: str = "", *, has_others: bool = False) -> str:
+    """Render the page of a fabric; its list of runs continues after the run `before`."""
+    runs, number = _runs(served, before)
     return _rendered(
         "overview",
-        now=now(site),
+        now=now(served),
         now_s=time.time(),
-        runs=[run_row(one) for one in shown[:RUNS_A_PAGE]],
-        earlier=shown[RUNS_A_PAGE - 1].name if len(shown) > RUNS_A_PAGE else "",
-        number=len(runs),
+        runs=[run_row(one) for one in runs[:RUNS_A_PAGE]],
+        earlier=runs[RUNS_A_PAGE - 1].name if len(runs) > RUNS_A_PAGE else "",
+        number=number,
         is_first=not before,
         refresh_s=REFRESH_S,
         script=Markup(_read("refresh.js")),  # noqa: S704 (ours)
-        **_schedule(site),
+        base=served.base,
+        api=served.api,
+        has_others=has_others,
+        **_schedule(served),
     )
 
 
-def silences(site: Site, form: str, given: Mapping[str, str], *, output: str = "", why: str = "") -> str:
+def _runs(served: ServedFabric, before: str) -> tuple[Sequence[CheckRun], int]:
+    """Return the runs of a page and one more, and the number of all; without the store, those known before."""
+    records = served.records
+    try:
+        last = records.run(before) if before else None
+        return records.runs(RUNS_A_PAGE + 1, last), records.number()
+    except StoreError:
+        known, _ = records.known()
+        return known[:RUNS_A_PAGE], len(known)
+
+
+def fabrics(known: Fabrics) -> str:
+    """Render the page of all fabrics."""
+    now_s = time.time()
+    found = known.worst_first(now_s)
+    bad = sum(one["state"] in {"warn", "fail", "error"} for one in found)
+    return _rendered(
+        "fabrics",
+        fabrics=found,
+        now_s=now_s,
+        worst=found[0]["state"],
+        text=f"{bad} of {counted(len(found), 'fabric')} with open causes",
+        counts={
+            "fail": sum(one["state"] in {"fail", "error"} for one in found),
+            "warn": sum(one["state"] == "warn" for one in found),
+            "unknown": sum(one["state"] in {"unknown", "unreached"} for one in found),
+            "overdue": sum(one["is_overdue"] for one in found),
+            "pass": sum(one["state"] == "pass" for one in found),
+        },
+        refresh_s=REFRESH_S,
+        script=Markup(_read("refresh.js")),  # noqa: S704 (ours)
+    )
+
+
+def silences(
+    served: ServedFabric, silencer: Silencer, form: str, given: Mapping[str, str], *, output: str = "", why: str = ""
+) -> str:
     """Render the page of silences, with forms for a session that may change them."""
     trouble, entries = "", tuple[SilenceState, ...]()
     try:
-        entries = site.silencer.states()
+        entries = silencer.states()
     except NetkitError as error:
         trouble = str(error)
     return _rendered(
         "silences",
-        fabric=name(site.fabric),
-        lab=name(site.lab),
+        fabric=name(served.fabric),
+        lab=name(served.lab),
+        base=served.base,
         entries=[_silence(one) for one in entries],
-        form=form if site.silencer.is_allowed else "",
+        form=form if silencer.is_allowed else "",
         given={"kind": "", **dict.fromkeys((key for key, *_ in FIELDS), ""), **given},
         fields=FIELDS,
         said=cut(output),
@@ -116,14 +157,14 @@ def run_row(run: CheckRun) -> dict[str, Any]:
     }
 
 
-def _schedule(site: Site) -> dict[str, Any]:
-    diary = site.diary()
+def _schedule(served: ServedFabric) -> dict[str, Any]:
+    diary, every_s = served.diary, served.every_s(served.records.known()[0])
     last = diary.last("check", is_ended=True)
     backup, saved = "", diary.last("backup", is_ended=True)
-    if site.has_backup:
+    if served.own is not None and served.own.has_backup:
         backup = "not yet" if saved is None else f"{wording.moment(saved.begun_s)}: {wording.end_of(saved)}"
     return {
-        "every": wording.length(site.agenda.every_s),
+        "every": wording.length(every_s),
         "last": None if last is None else _round(last),
         "backup": backup,
         "missed": [_missed(one) for one in reversed(diary.missed[-MOST_NOTED:])],
@@ -162,7 +203,7 @@ def _read(file: str) -> str:
 
 @cache
 def _frames() -> Environment:
-    names = ("frame", "overview", "login", "notice", "silences")
+    names = ("frame", "fabrics", "overview", "login", "notice", "silences")
     frames = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     frames.loader = DictLoader({f"{one}.html.j2": _read(f"{one}.html.j2") for one in names})
     frames.filters.update(moment=wording.moment, stamp=wording.stamp, ago=wording.ago, rough=wording.rough)

@@ -89,15 +89,3 @@ def sliced(query: Query, found: Sequence[T], shown: Callable[[T], object]) -> Sl
     end = begin + query.size()
     following = query.following(offset=end) if end < len(found) else ""
     return Slice([shown(one) for one in found[begin:end]], len(found), following)
-
-
-def after(query: Query, found: Sequence[T], name_of: Callable[[T], str], shown: Callable[[T], object]) -> Slice:
-    """Return the page that follows a named item, so that items added in front do not shift it."""
-    before = query.text("before")
-    names = [name_of(one) for one in found]
-    if before and before not in names:
-        raise QueryError(f"no run {before!r} to continue after")
-    begin = names.index(before) + 1 if before else 0
-    end = begin + query.size()
-    following = query.following(before=names[end - 1]) if end < len(found) else ""
-    return Slice([shown(one) for one in found[begin:end]], len(found), following)

@@ -4,7 +4,7 @@ import json
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,9 +19,11 @@ from netkit.store.silence import KnownSilence
 from netkit.store.store import open_store
 
 if TYPE_CHECKING:
-    from netkit.store.store import Store
+    from netkit.store.store import Store as OpenStore
 
 LATEST = "latest"
+MOST_RECENT = 100
+"""The number of runs in memory; the store has the others."""
 MOST_REPORTS = 100
 """The number of reports kept as files; older ones are made again on request."""
 READ_S = 60.0
@@ -46,10 +48,27 @@ class FabricStatus:
 
 
 @dataclass(slots=True)
+class StoreReader:
+    """The store of a server: a file is opened for each question, a server stays connected."""
+
+    where: str
+    _opened: "OpenStore | None" = None
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def open(self) -> "AbstractContextManager[OpenStore]":
+        if "://" not in self.where or self.where.startswith("sqlite"):
+            return open_store(self.where, is_new_allowed=False)
+        with self._lock:
+            if self._opened is None:
+                self._opened = open_store(self.where, is_new_allowed=False)
+            return nullcontext(self._opened)
+
+
+@dataclass(slots=True)
 class Records:
     """The stored runs of a fabric, or of a lab of it."""
 
-    where: str
+    store: StoreReader
     source: Source
     folder: Path
     """The folder of reports, as JSON."""
@@ -65,28 +84,41 @@ class Records:
         with self._opened() as store:
             return next(iter(store.runs(self.source, 1)), None)
 
-    def runs(self) -> tuple[CheckRun, ...]:
-        """Return all runs, newest first; fetched again only if there is a newer one."""
+    def recent(self) -> tuple[CheckRun, ...]:
+        """Return the last runs, newest first; fetched again only if there is a newer one."""
         with self._lock, self._opened() as store:
             newest = store.runs(self.source, 1)
             if newest != self._runs[:1]:
-                self._runs = store.runs(self.source)
+                self._runs = store.runs(self.source, MOST_RECENT)
             return self._runs
 
     def known(self) -> tuple[tuple[CheckRun, ...], StoreError | None]:
-        """Return all runs, or if the store cannot be read, those known before and the error."""
+        """Return the last runs, or if the store cannot be read, those known before and the error."""
         try:
-            return self.runs(), None
+            return self.recent(), None
         except StoreError as error:
             return self._runs, error
+
+    def runs(self, most: int, after: CheckRun | None = None) -> tuple[CheckRun, ...]:
+        """Return runs, newest first, from the one that follows another."""
+        with self._opened() as store:
+            return store.runs(self.source, most, after=after)
+
+    def number(self) -> int:
+        """Return the number of stored runs."""
+        with self._opened() as store:
+            return store.number_of_runs(self.source)
 
     def run(self, name: str) -> CheckRun | None:
         """Find a run by its name, or the latest; a report may exist while the store is unreachable."""
         runs, trouble = self.known()
         found = next((one for one in runs if name in {one.name, LATEST}), None)
-        if found is None and trouble is not None:
+        if found is not None or (name == LATEST and trouble is None):
+            return found
+        if trouble is not None:
             raise trouble
-        return found
+        with self._opened() as store:
+            return store.run(self.source, name)
 
     def states(self) -> tuple[CheckState, ...]:
         """Return the state of each check at each place where it ever found something."""
@@ -150,8 +182,8 @@ class Records:
                 if abs(time.time() - file.stat().st_mtime) > READ_S:
                     file.unlink()
 
-    def _opened(self) -> "Store":
-        return open_store(self.where, is_new_allowed=False)
+    def _opened(self) -> "AbstractContextManager[OpenStore]":
+        return self.store.open()
 
 
 def unhealthy(states: Sequence[CheckState]) -> Iterator[CheckState]:

@@ -10,7 +10,7 @@ import pytest
 from netkit.errors import OutputError, UsageError
 from netkit.judge import Verdict
 from netkit.serve.diary import KILLED, MOST_MISSED, MOST_ROUNDS, Diary, DiaryFile, MissedRounds, ScheduledRound
-from netkit.serve.query import Query, QueryError, after, sliced
+from netkit.serve.query import Query, QueryError, sliced
 from netkit.serve.schedule import Agenda, jump_s, nightly
 from netkit.serve.token import MOST_ADDRESSES, MOST_WRONG, SESSION_S, WRONG_S, Guesses, Token, is_own_name, token_of
 from tests.test_damage import swapped
@@ -176,8 +176,6 @@ def test_queries_filter_and_pages_follow_each_other() -> None:
     assert (first.items, first.total, first.following) == (["0", "1"], 5, "limit=2&offset=2")
     last = sliced(Query.of([("offset", "4"), ("limit", "2")], "limit", "offset"), found, str)
     assert (last.items, last.following) == (["4"], "")
-    then = after(Query.of([("before", "2"), ("limit", "1")], "before", "limit"), found, str, str)
-    assert (then.items, then.following) == (["3"], "before=3&limit=1")
     assert Query.of([("device", "leaf*")], "device").matches("device", "leaf01")
     assert Query.of([("verdict", "fail")], "verdict").verdict() is Verdict.FAIL
 

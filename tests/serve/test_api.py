@@ -18,7 +18,7 @@ from tests.command import run
 from tests.serve.server import Answer, Running
 
 pytestmark = pytest.mark.daemon
-ASKED = (
+OF_A_FABRIC = (
     "status",
     "now",
     "causes",
@@ -37,8 +37,8 @@ ASKED = (
     "devices/spine02",
     "trends",
     "silences",
-    "openapi.json",
 )
+ASKED = (*OF_A_FABRIC, *(f"fabrics/small/{path}" for path in OF_A_FABRIC), "fabrics", "openapi.json")
 WRONG = (
     "runs?x=1",
     "now?x=1",
@@ -50,7 +50,7 @@ WRONG = (
     "states?offset=-1",
 )
 ALIKE = ("runs/latest?x=1", "devices?x=1", "devices/leaf01?x=1", "trends?x=1", "openapi.json?x=1", "runs?limit=0")
-MISSING = ("runs/none", "devices/none", "none", "findings?run=none", "runs/..%2f..%2fdiary")
+MISSING = ("fabrics/none/now", "runs/none", "devices/none", "none", "findings?run=none", "runs/..%2f..%2fdiary")
 
 
 def checked(answer: Answer, template: str) -> Any:
@@ -77,13 +77,10 @@ def resolved(part: dict[str, Any]) -> dict[str, Any]:
 
 def template_of(path: str) -> str:
     """Return the path of the document that a path belongs to."""
-    asked = f"/api/v1/{path.partition('?')[0]}"
-    paths = openapi()["paths"]
-    return (
-        asked
-        if asked in paths
-        else re.sub(r"(runs|devices)/[^/]+$", lambda found: f"{found[1]}/{{{found[1][:-1]}}}", asked)
-    )
+    asked = re.sub(r"^fabrics/[^/]+/", "fabrics/{fabric}/", path.partition("?")[0])
+    if f"/api/v1/{asked}" in openapi()["paths"]:
+        return f"/api/v1/{asked}"
+    return "/api/v1/" + re.sub(r"(runs|devices)/[^/]+$", lambda found: f"{found[1]}/{{{found[1][:-1]}}}", asked)
 
 
 def test_the_document_is_openapi() -> None:

@@ -22,8 +22,8 @@ from netkit.judge import fail
 from netkit.serve import api, child, listening
 from netkit.serve.diary import MOST_ROUNDS, Diary, DiaryFile, ScheduledRound
 from netkit.serve.guard import MOST_FIELDS, Door
-from netkit.serve.now import Site
-from netkit.serve.record import MOST_REPORTS, READ_S, Records
+from netkit.serve.now import OwnChecks, ServedFabric
+from netkit.serve.record import MOST_REPORTS, READ_S, Records, StoreReader
 from netkit.serve.schedule import Agenda, Schedule
 from netkit.serve.silencing import Silencer
 from netkit.serve.token import Token
@@ -41,16 +41,16 @@ TOKEN = "x" * 40
 def records(tmp_path: Path) -> Records:
     (tmp_path / "reports").mkdir()
     with open_store(str(tmp_path / "store.db")):
-        return Records(str(tmp_path / "store.db"), runs.SOURCE, tmp_path / "reports")
+        return Records(StoreReader(str(tmp_path / "store.db")), runs.SOURCE, tmp_path / "reports")
 
 
 def children(records: Records) -> Children:
-    return Children(ServeRequest(records.folder), records, records.folder.parent, {})
+    return Children(ServeRequest(records.folder), records, records.folder.parent, {}, asyncio.Event())
 
 
 def kept(records: Records, taken_s: float) -> CheckRun:
     """Store a run."""
-    with open_store(records.where) as store:
+    with open_store(records.store.where) as store:
         return runs.save(store, taken_s, runs.result("leaf01", fail("swp1", "down"), fail("swp2", "down")))
 
 
@@ -196,10 +196,7 @@ def test_the_last_success_and_backup_are_never_forgotten() -> None:
 
 def test_pages_of_findings_stay_with_their_run(records: Records) -> None:
     run = kept(records, runs.BEGAN_S)
-    site = Site(
-        "small",
-        "",
-        records,
+    own = OwnChecks(
         Agenda(900.0),
         Diary,
         lambda: 0.0,
@@ -216,7 +213,7 @@ def test_pages_of_findings_stay_with_their_run(records: Records) -> None:
             lambda _: None,
         ),
     )
-    first = api.findings(site, [("limit", "1")])
+    first = api.findings(ServedFabric(records, own), [("limit", "1")])
     assert first["next"] == f"/api/v1/findings?limit=1&offset=1&run={run.name}"
 
 

@@ -7,13 +7,16 @@ import typer
 
 from netkit.cli.running import run as _run
 from netkit.cli.serve_request import ServeRequest
-from netkit.cli.verbs.options import Fabric, Facts, Lab, Profile, Window
+from netkit.cli.verbs.options import Facts, Lab, Profile, Window
 
 SNAPSHOT = typer.Option("--from", help="Judge this snapshot instead of devices.", metavar="FILE")
 
 
 def serve(
-    fabric: Fabric = Path(),
+    fabric: Annotated[
+        list[Path] | None,
+        typer.Option("--fabric", help="Folder with fabric.yaml; repeatable.", show_default=False, metavar="PATH"),
+    ] = None,
     lab: Lab = "",
     every: Annotated[str, typer.Option("--every", help="How often to check.", metavar="TIME")] = "15m",
     backup: Annotated[
@@ -49,9 +52,11 @@ def serve(
     ] = False,
     snapshot: Annotated[Path | None, SNAPSHOT] = None,
 ) -> None:
-    """Check the fabric regularly in one process, and serve reports and history to anyone with the token."""
+    """Check fabrics regularly in one process, and serve reports and history to anyone with the token."""
+    first, *more = fabric or [Path()]
     asked = ServeRequest(
-        fabric,
+        first,
+        more=tuple(more),
         lab=lab,
         every=every,
         backup=backup,
