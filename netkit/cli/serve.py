@@ -162,6 +162,8 @@ def run(request: ServeRequest, *, has_openapi: bool = False) -> int:
     gc.enable()  # this process is to last
     every_s = request.every_s
     request.refuse()
+    if request.more and (request.snapshot is not None or request.lab not in {"", OF_THE_FABRIC}):
+        raise UsageError(Problem("--from and a named lab are of one fabric", "give one --fabric"))
     chosen_source(request.source)
     place = ListenAddress.of(request.listen, request.certificate, request.key)
     place.check_certificate()

@@ -8,7 +8,6 @@ from pathlib import Path
 
 from netkit.cli.requests import check_profile
 from netkit.errors import Problem, UsageError
-from netkit.project.project import OF_THE_FABRIC
 
 EVERY = re.compile(r"(?P<number>[1-9]\d{0,3})(?P<unit>[smhd])")
 UNITS_S = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
@@ -63,8 +62,6 @@ class ServeRequest:
         check_profile(self.profile)
         if self.snapshot is not None and self.lab:
             raise UsageError(Problem("facts come either from the lab or from a snapshot", "drop one of the options"))
-        if self.more and (self.snapshot is not None or self.lab not in {"", OF_THE_FABRIC}):
-            raise UsageError(Problem("--from and a named lab are of one fabric", "give one --fabric"))
         if self.snapshot is not None and not self.snapshot.exists():
             raise UsageError(Problem(f"there is no snapshot {self.snapshot}", "netkit snapshot writes one"))
         if self.backup is not None and not (self.backup.is_dir() or self.backup.absolute().parent.is_dir()):
