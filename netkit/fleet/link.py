@@ -22,7 +22,7 @@ from netkit.fleet.settings import BrokerSettings, FleetError
 
 try:
     import amqp
-    from amqp.exceptions import AccessRefused, AMQPError, MessageNacked
+    from amqp.exceptions import AccessRefused, AMQPError
 except ImportError:
     raise FleetError(
         Problem("the library of the broker is not installed", "pip install 'netkit-fabric[fleet]'")
@@ -54,12 +54,25 @@ class Received:
     is_redelivered: bool
 
 
+@dataclass(frozen=True, slots=True)
+class _Sent:
+    """A message that the broker has not confirmed."""
+
+    message: Any
+    exchange: str
+    key: str
+
+
 class BrokerLink:
     """An open connection."""
 
     def __init__(self, broker: BrokerSettings, vhost: str, user: str, credentials: Credentials) -> None:
         self._received: deque[Received] = deque()
-        self._returned: list[str] = []
+        self._tag = 0
+        self._unconfirmed: dict[int, _Sent] = {}
+        self._rejected: list[_Sent] = []
+        self.unroutable: set[str] = set()
+        """Routing keys that no queue was bound to when a message was sent there last."""
         self._vhost = vhost
         self._connection = amqp.Connection(
             f"{broker.host}:{broker.port}",
@@ -82,6 +95,9 @@ class BrokerLink:
         self._guarded(self._connection.connect)
         self._channel = self._guarded(self._connection.channel)
         self._channel.events["basic_return"].add(self._on_return)
+        self._channel.events["basic_ack"].add(self._on_confirmed)
+        self._channel.events["basic_nack"].add(partial(self._on_confirmed, is_rejected=True))
+        self._guarded(self._channel.confirm_select)
 
     def __enter__(self) -> Self:
         return self
@@ -91,32 +107,54 @@ class BrokerLink:
             self._connection.close()
 
     def publish(self, exchange: str, key: str, body: bytes, *, until_s: float = 0, lasts_s: float = 0) -> None:
-        """Publish a message, and wait until the broker has it; UnroutableError if no queue waits for it.
+        """Send a message, and wait until the broker has it; UnroutableError if no queue waits for it."""
+        self.unroutable.discard(key)
+        self.send(exchange, key, body, lasts_s=lasts_s)
+        self.settle(until_s=until_s)
+        if key in self.unroutable:
+            raise UnroutableError(f"no queue is bound to {exchange} {key}")
 
-        If its queue is full, try again until `until_s`, as time.time() counts. The broker drops the message when nobody
-        has received it after `lasts_s`; 0: never.
-        """
+    def send(self, exchange: str, key: str, body: bytes, *, lasts_s: float = 0) -> None:
+        """Send a message without waiting; the broker drops it when nobody has received it after `lasts_s`, if given."""
         lasting = {"expiration": str(round(lasts_s * 1000))} if lasts_s else {}
         message = amqp.Message(body, content_type="application/octet-stream", delivery_mode=2, **lasting)
-        while not self._is_published(message, exchange, key):
-            if time.time() > until_s:
-                raise LinkError(f"the queue of {exchange} {key} is full")
-            self.wait(RETRY_S)
+        self._send(_Sent(message, exchange, key))
 
-    def _is_published(self, message: Any, exchange: str, key: str) -> bool:
-        self._returned.clear()
-        where = {"exchange": exchange, "routing_key": key, "mandatory": True}
-        limits = {"timeout": CONFIRM_S, "confirm_timeout": CONFIRM_S}
-        try:
-            self._guarded(lambda: self._channel.basic_publish_confirm(message, **where, **limits))
-        except MessageNacked:
-            return False
-        if self._returned:
-            raise UnroutableError(self._returned[0])
-        return True
+    def _send(self, sent: "_Sent") -> None:
+        self._tag += 1
+        self._unconfirmed[self._tag] = sent
+        where = {"exchange": sent.exchange, "routing_key": sent.key, "mandatory": True}
+        self._guarded(lambda: self._channel.basic_publish(sent.message, **where, timeout=CONFIRM_S))
 
-    def _on_return(self, error: Exception, *_: Any) -> None:
-        self._returned.append(str(error))
+    def settle(self, most: int = 0, until_s: float = 0) -> None:
+        """Wait until the broker has confirmed all messages but `most`.
+
+        Messages for a queue that is full are sent again until `until_s`, as time.time() counts.
+        """
+        deadline_s = time.monotonic() + CONFIRM_S
+        while len(self._unconfirmed) + len(self._rejected) > most:
+            if self._rejected and not self._unconfirmed:
+                if time.time() > until_s:
+                    raise LinkError(f"the queue of {self._rejected[0].exchange} {self._rejected[0].key} is full")
+                self.wait(RETRY_S)
+                deadline_s = time.monotonic() + CONFIRM_S
+                again, self._rejected = self._rejected, []
+                for sent in again:
+                    self._send(sent)
+            elif time.monotonic() > deadline_s:
+                raise LinkError(f"the broker has not confirmed a message for {CONFIRM_S} s")
+            else:
+                self.wait(RETRY_S)
+
+    def _on_return(self, _: Exception, __: str, key: str, ___: Any) -> None:
+        self.unroutable.add(key)
+
+    def _on_confirmed(self, tag: int, is_multiple: bool, *, is_rejected: bool = False) -> None:
+        tags = [one for one in self._unconfirmed if one <= tag] if is_multiple else [tag]
+        for one in tags:
+            sent = self._unconfirmed.pop(one)
+            if is_rejected:
+                self._rejected.append(sent)
 
     def consume(self, queue: str, prefetch: int) -> None:
         """Have the broker deliver messages of a queue, no more than so many unacknowledged ones at a time."""
@@ -187,8 +225,6 @@ class BrokerLink:
     def _guarded(self, action: Callable[[], Any]) -> Any:
         try:
             return action()
-        except MessageNacked:
-            raise
         except AccessRefused as error:
             raise LinkError(f"the broker refuses: {error.reply_text}") from None
         except AMQPError as error:

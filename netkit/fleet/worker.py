@@ -21,14 +21,16 @@ from netkit.fleet.answer import Envelope, Kind, sign_answer
 from netkit.fleet.credentials import Credentials
 from netkit.fleet.execution import Execute, Execution, JobFailedError, Note
 from netkit.fleet.job import MessageError, SiteJob, open_job
-from netkit.fleet.link import BrokerLink, LinkError, Received, UnroutableError
+from netkit.fleet.link import BrokerLink, LinkError, Received
 from netkit.fleet.nonce_journal import DeliveryState, NonceJournal
 from netkit.fleet.rabbitmq import ANSWERS, JOBS, STATUS
 from netkit.fleet.settings import FleetSettings
 from netkit.fleet.status import WorkerStatus, sign_status
 
 POLL_S = 1.0
-STATUS_S = 20.0
+STATUS_S, HURRIED_S = 20.0, 1.0
+WINDOW = 16
+"""Messages that are sent before the broker has confirmed the first of them."""
 PULSE_S = 30.0
 """After so long without a message about its job, a worker asks whether somebody still waits for it."""
 FIRST_RETRY_S, LAST_RETRY_S = 1.0, 10.0
@@ -117,12 +119,12 @@ class Worker:
             return True
         self.report(f"begins {_described(job)}")
         self._job, began_s = job, time.monotonic()
-        self._told_s = float("-inf")
+        self._hurry_status()
         try:
             how = self._carried_out(link, answering)
         finally:
             self._job = None
-            self._told_s = float("-inf")
+            self._hurry_status()
         if self._is_stopped:
             return False
         self.journal.answered(job.nonce)
@@ -141,6 +143,7 @@ class Worker:
                     else:
                         answering.send("part", part)
             answering.send("end", b"")
+            answering.settle()
         except NobodyWaitsError:
             return "gave up, since nobody waits for it,"
         except (JobFailedError, MessageError) as error:
@@ -159,6 +162,11 @@ class Worker:
         readable, _, _ = select.select([file, link.fileno()], [], [], POLL_S)
         if file not in readable:
             link.wait(0)
+            answering.settle(most=WINDOW)
+
+    def _hurry_status(self) -> None:
+        """Report the status soon, but not for each of many short jobs."""
+        self._told_s = min(self._told_s, time.monotonic() - STATUS_S + HURRIED_S)
 
     def _tell_status(self, link: BrokerLink) -> None:
         if time.monotonic() < self._told_s + STATUS_S:
@@ -178,9 +186,9 @@ class Worker:
             shard=job.limit[:200] if job else "",
             deadline_s=job.deadline_s if job else 0,
         )
-        try:
-            link.publish(ANSWERS, STATUS, sign_status(status, self.credentials.signing))
-        except UnroutableError:
+        link.send(ANSWERS, STATUS, sign_status(status, self.credentials.signing))
+        if STATUS in link.unroutable:
+            link.unroutable.discard(STATUS)
             self.report(f"the broker has no queue {STATUS}; import the definitions of `netkit fleet init` again")
 
 
@@ -204,15 +212,19 @@ class _Answering:
         message = sign_answer(envelope, payload, self.worker.credentials.signing)
         self.sequence += 1
         self.sent_s = time.monotonic()
-        try:
-            self.link.publish(ANSWERS, self.job.reply, message, until_s=self.job.deadline_s + GRACE_S)
-        except UnroutableError:
-            if self.job.is_read_only:
-                raise NobodyWaitsError from None
+        self.link.send(ANSWERS, self.job.reply, message)
+        self.settle(most=WINDOW)
+
+    def settle(self, most: int = 0) -> None:
+        """Wait until the broker has all messages but some; NobodyWaitsError as for `send`."""
+        self.link.settle(most, until_s=self.job.deadline_s + GRACE_S)
+        if self.job.reply in self.link.unroutable and self.job.is_read_only:
+            raise NobodyWaitsError
 
     def send_last(self, kind: Kind, text: str) -> None:
         with suppress(NobodyWaitsError):
             self.send(kind, text[:2000].encode())
+            self.settle()
 
 
 def _described(job: SiteJob) -> str:
