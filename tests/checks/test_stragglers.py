@@ -156,11 +156,13 @@ def test_slow_nics_of_a_rail_are_never_others_and_never_missing(
     built = fabric(ceilings={"units": 4, "hosts_per_unit": 16, "spines": 4}, units=[{"unit": 1, "hosts": hosts}])
     slow = {built.hosts[number].nics[rail].address for number in which}
     bed = Bed(built, slow, seed, noise=0.04)
-    for trials in (bed.collectives(), bed.transfers()):
+    # Of an odd number of hosts the last sends to two that otherwise only send: no fast run shows that these receive.
+    is_receiving_seen = not (hosts % 2 and hosts - 1 in which)
+    for trials, is_settled in ((bed.collectives(), True), (bed.transfers(), is_receiving_seen)):
         context = judged(trials, built)
         assert named(context) <= slow
         assert named(context) | suspected(context) >= slow
-        if len(slow) < 2 and hosts > 3:
+        if len(slow) < 2 and hosts > 3 and is_settled:
             assert named(context) == slow
             assert suspected(context) == set()
 
