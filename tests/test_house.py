@@ -210,7 +210,7 @@ STARTS_BY_LIBRARY = re.compile(
 )
 KNOWN_STARTS = {
     "serve/child.py": "netkit itself, which needs its secrets",
-    "project/cores.py": "this process, forked",
+    "project/processes.py": "this process, forked",
     "cli/compare.py": "this process, forked",
     "fleet/execution.py": "this process, forked",
     "platforms/linux/transport.py": "its environment is a list of what may pass",

@@ -13,11 +13,11 @@ UNREACHED = 4
 SUFFIX = ".conf"
 
 
-def run(folder: Path, out: Path, *, limit: str, lab: str) -> int:
+def run(folder: Path, out: Path, *, limit: str, lab: str, processes: int) -> int:
     """Save running configurations; return 4 if a device could not be read."""
     from netkit.project.backups import backed_up  # noqa: PLC0415 (what connects is slow to import)
 
-    project = open_project(folder, lab)
+    project = open_project(folder, lab, processes)
     warn(project)
     devices = select(project.fabric, limit)
     try:

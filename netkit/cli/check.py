@@ -162,7 +162,7 @@ def _refuse(request: CheckRequest, storing: Storing) -> None:
 
 
 def _checking(request: CheckRequest) -> Checking:
-    project = open_project(request.folder, request.lab)
+    project = open_project(request.folder, request.lab, request.processes)
     warn(project)
     return Checking.of(
         project,

@@ -22,9 +22,9 @@ class TerminalFeedback(Feedback):
         say(sys.stderr, f"{line}\n")
 
 
-def open_project(folder: Path, lab: str = "") -> Project:
+def open_project(folder: Path, lab: str = "", processes: int = 0) -> Project:
     """Open a fabric, or a lab of it, with feedback on the terminal."""
-    return Project.open(folder, lab=lab, feedback=TerminalFeedback())
+    return Project.open(folder, lab=lab, feedback=TerminalFeedback(), processes=processes)
 
 
 def warn(project: Project, *, notes: bool = False) -> None:

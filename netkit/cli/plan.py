@@ -44,7 +44,7 @@ def run(request: PlanRequest) -> int:
         return _against(request)
     if request.cluster:
         return _cluster(request, request.cluster)
-    project = open_project(request.folder, request.lab)
+    project = open_project(request.folder, request.lab, request.processes)
     warn(project)
     found = _live(project, request.limit, request.running)
     if request.out is not None:
@@ -63,7 +63,7 @@ def _cluster(request: PlanRequest, source: str) -> int:
     if request.limit or request.running is not None or request.out is not None:
         what = "--cluster compares the cluster alone"
         raise UsageError(Problem(what, "drop --limit, --running and --out"))
-    project = open_project(request.folder, request.lab)
+    project = open_project(request.folder, request.lab, request.processes)
     warn(project)
     found = compared(project, source)
     sys.stdout.write(CLUSTER_FORMATS[request.output](found.diff, found.reading.unread, found.reading.unsearched))
@@ -79,7 +79,7 @@ def _against(request: PlanRequest) -> int:
     if request.against != RUNNING and (request.lab or request.running is not None or request.out is not None):
         what = "a comparison with a revision reads no device, and its plan cannot be deployed"
         raise UsageError(Problem(what, "drop --lab, --running and --out"))
-    project, aside = open_project(request.folder, request.lab), NO_PROOF
+    project, aside = open_project(request.folder, request.lab, request.processes), NO_PROOF
     if request.against == RUNNING:
         warn(project)
         shift = of_running(_live(project, request.limit, request.running))

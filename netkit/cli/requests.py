@@ -44,6 +44,7 @@ class CheckRequest:
     is_applied: bool = False
     compared: tuple[str, str] | None = None
     """Snapshots or stored runs: before, and after."""
+    processes: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +102,7 @@ class PlanRequest:
     has_proof: bool = False
     most_devices: int = 40
     within_s: float = 900.0
+    processes: int = 0
 
 
 @dataclass(frozen=True, slots=True)

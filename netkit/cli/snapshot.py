@@ -26,10 +26,11 @@ def run(
     window_s: float,
     light: bool,
     source: str,
+    processes: int,
 ) -> int:
     """Save the facts of devices; return 4 if one could not be reached."""
     check_place(out)
-    project = open_project(folder, lab)
+    project = open_project(folder, lab, processes)
     warn(project)
     measured = trials.read(files)
     found = trials.added(project.snapshot(limit, window_s=window_s, is_light=light, source=source), measured)

@@ -19,7 +19,8 @@ from netkit.plan.cluster_diff import ClusterDiff, compare_cluster, nodes_of
 from netkit.plan.intent_diff import IntentDiff, UnmatchedDevice
 from netkit.platforms.ownership import shipped_templates
 from netkit.project import cores
-from netkit.project.cores import Names, Sides, Work
+from netkit.project.cores import Sides, Work
+from netkit.project.processes import Names
 from netkit.project.project import Project
 from netkit.project.rendering import cluster_files, quietly
 from netkit.project.revision import Revision, revision

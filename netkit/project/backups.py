@@ -17,7 +17,7 @@ from netkit.project.rendering import intended
 def backed_up(project: Project, devices: Sequence[Device]) -> tuple[dict[str, str], dict[str, str]]:
     """Read devices; return the text to save for each, and the reason for each without one."""
     by_name = {device.name: device for device in devices}
-    found = read(Connections.of(project), tuple(by_name), project.feedback)
+    found = read(Connections.of(project), tuple(by_name), project.feedback, project.processes)
     return _texts(by_name, found, intended(project, devices))
 
 

@@ -1,7 +1,9 @@
 """From a fabric to the context of its checks: read from the devices, from its lab, or from a snapshot."""
 
+import sys
 import time
 from collections.abc import Callable, Sequence
+from contextlib import redirect_stdout
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -12,13 +14,17 @@ from netkit.facts import Snapshot, serial
 from netkit.facts.cluster import ClusterFacts
 from netkit.facts.snapshot import Trial
 from netkit.judge import Check, CheckContext
+from netkit.judge.run import ShardResult
+from netkit.judge.shard import Reads, judge_shard
 from netkit.observe import CollectOptions
 from netkit.project import trials
 from netkit.project.cluster import cluster_facts
 from netkit.project.connections import Connections
 from netkit.project.deadline import NEVER, Deadline
-from netkit.project.observing import Looking, look
+from netkit.project.feedback import Feedback
+from netkit.project.observing import Looking, joined, look, spread
 from netkit.project.past import Past
+from netkit.project.processes import Names
 from netkit.project.project import Project
 
 ACCEPTANCE, CLUSTER = "acceptance.", "cluster."
@@ -64,20 +70,27 @@ class Checking:
 
     def scene(self, checks: Sequence[Check] | None = None, past: Past = NO_PAST) -> CheckContext:
         """Collect the facts that the chosen checks need, and no others."""
-        found = self._collect(checks, past) if self.snapshot is None else self._read(self.snapshot)
+        if self.snapshot is None:
+            parts = self._collect(checks, past)
+            found = joined(self.project.fabric, self.devices, [part for part, _ in parts])
+            return past.scene(self.context_of(found, [shard for _, shard in parts if shard is not None]))
+        return past.scene(self.context_of(self._read(self.snapshot)))
+
+    def context_of(self, found: Snapshot, shards: Sequence[ShardResult] = ()) -> CheckContext:
+        """Return the context of these devices with their facts, and what was judged where they were read."""
         try:
             plan = planning.read(found.plan) if found.plan else None
         except PlanError as error:
             what = f"the differences from the intent in it cannot be read: {error.problems[0].message}"
             raise CheckError(Problem(what, "take a new snapshot", file=str(self.snapshot or ""))) from None
-        scene = CheckContext(
+        return CheckContext(
             self.project.fabric,
             found,
             self.project.intent.thresholds,
             names=frozenset(device.name for device in self.devices),
             plan=plan,
+            shards=tuple(shards),
         )
-        return past.scene(scene)
 
     def context(
         self,
@@ -100,14 +113,26 @@ class Checking:
     def _cluster_facts(self) -> ClusterFacts:
         return cluster_facts(self.project, self.cluster, has_routes=self.has_pod_routes)
 
-    def _collect(self, checks: Sequence[Check] | None, past: Past) -> Snapshot:
+    def _collect(self, checks: Sequence[Check] | None, past: Past) -> Sequence[tuple[Snapshot, ShardResult | None]]:
+        """Read the devices; if several processes do, each also judges its devices."""
         has_drift = checks is None or any(check.name.startswith(f"{DRIFT}.") for check in checks)
         has_window = checks is None or any(check.has_window for check in checks)
         window_s = past.window_s(self.devices, self.window_s) if has_window else 0.0
         options = CollectOptions(window_s=window_s, has_config=has_drift)
         has_probes = checks is None or any(PROBES in check.needs for check in checks)
         looking = Looking(self.devices, options, is_light=self.is_light, has_probes=has_probes, deadline=self.deadline)
-        return look(self.project, Connections.of(self.project, source=self.source), looking)
+        connections = Connections.of(self.project, source=self.source)
+
+        def part(names: Names, feedback: Feedback) -> tuple[Snapshot, ShardResult | None]:
+            project, mine = replace(self.project, feedback=feedback), looking.part(names)
+            if len(names) == len(self.devices):
+                return look(project, connections, mine), None
+            with self.deadline:  # its timer does not run in a process of its own
+                found = look(project, connections, mine)
+            return found, _judged(replace(self, devices=mine.devices), found, checks or (), past)
+
+        with spread(self.project, looking, part) as parts:
+            return list(parts)
 
     def _read(self, file: Path) -> Snapshot:
         found = serial.read(file)
@@ -115,3 +140,10 @@ class Checking:
             what = f"belongs to the fabric {found.fabric}, not to {self.project.fabric.name}"
             raise CheckError(Problem(what, "name its fabric with --fabric", file=str(file)))
         return found
+
+
+def _judged(checking: Checking, found: Snapshot, checks: Sequence[Check], past: Past) -> ShardResult:
+    """Judge the devices of a process; their facts are handed on anyway."""
+    with redirect_stdout(sys.stderr):  # as in judging: keep the output of users' checks out of the result
+        judged = judge_shard(past.scene(checking.context_of(found)), checks, Reads(), checking.deadline.judging())
+    return replace(judged, observations={})

@@ -1,29 +1,24 @@
 """Compare many devices on all cores in batches, so that only a batch is held in memory."""
 
-import multiprocessing
-import os
-import signal
 from collections import ChainMap
-from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, replace
-from multiprocessing.connection import Connection
-from multiprocessing.process import BaseProcess
 
 from netkit import plan as planning
 from netkit.design import Fabric
-from netkit.errors import ConfigError, NetkitError, PlanError, Problem
+from netkit.errors import ConfigError, NetkitError, Problem
 from netkit.plan import Plan, Running, Unreachable
 from netkit.plan.group import grouped
 from netkit.platforms.config import Files
 from netkit.project.feedback import SILENT, Feedback
+from netkit.project.processes import Names, ProcessPool, cores
 
+COMPARING = "comparing"
 FEWEST = 64
 """Below this number of devices, starting processes takes longer than the comparison."""
 AT_ONCE = 50
 """Devices per batch: prepared, compared and released before the next batch."""
 Known = MutableMapping[str, str]
-Names = tuple[str, ...]
 Read = Mapping[str, Running | Unreachable]
 Sides = tuple[Read, Mapping[str, Files]]
 """Running and intended configurations."""
@@ -44,8 +39,16 @@ class Work:
     is_part: bool = False
     """Leave the order to the caller."""
     feedback: Feedback = SILENT
+    processes: int = 0
+    """As many as cores, if it is 0."""
 
-    def answer(self, names: Names) -> "Answer":
+    def parts(self) -> tuple[Names, ...]:
+        """Return the devices of each batch."""
+        processes = 1 if len(self.names) < FEWEST else self.processes or cores()
+        count = max(processes, -(-len(self.names) // AT_ONCE))
+        return tuple(self.names[start::count] for start in range(count))
+
+    def answer(self, names: Names, _feedback: Feedback = SILENT) -> "Answer":
         """Make the plan of one batch."""
         pairs: dict[str, str] = {}
         try:
@@ -68,8 +71,12 @@ class Answer:
 
 def make(work: Work) -> Plan:
     """Plan all devices, on all cores if they are many."""
-    with work.feedback.progress("comparing", len(work.names)) as count, _answers(work) as answers:
-        plans = list(_plans(work, answers, count))
+    processes = 1 if len(work.names) < FEWEST else work.processes
+    with (
+        ProcessPool(work.parts(), work.answer, processes, COMPARING) as spread,
+        work.feedback.progress(COMPARING, len(work.names)) as count,
+    ):
+        plans = list(_plans(work, spread.results(work.feedback), count))
     return _together(work, plans)
 
 
@@ -89,64 +96,18 @@ def _plans(work: Work, answers: Iterable[Answer], count: Callable[[], None]) -> 
         raise ConfigError(unread)
 
 
-@contextmanager
-def _answers(work: Work) -> Iterator[Iterator[Answer]]:
-    """Yield the answers of all batches in order, and end every process afterwards."""
-    cores = len(os.sched_getaffinity(0))
-    count = max(cores, -(-len(work.names) // AT_ONCE))
-    parts = [work.names[start::count] for start in range(count)]
-    if len(work.names) < FEWEST or cores == 1:
-        yield map(work.answer, parts)
-        return
-    processes = multiprocessing.get_context("fork")  # the work is inherited and need not be pickled
-    started: list[tuple[BaseProcess, Connection]] = []
-    try:
-        for start in range(cores):
-            receiver, sender = processes.Pipe(duplex=False)
-            open_here = [*(other for _, other in started), receiver]
-            arguments = work, parts[start::cores], sender, open_here
-            process = processes.Process(target=_answer, args=arguments, daemon=True)
-            process.start()
-            sender.close()
-            started.append((process, receiver))
-        yield (_received(started[number % cores][1]) for number in range(count))
-    finally:
-        for worker, receiver in started:
-            receiver.close()
-            worker.kill()
-            worker.join()
-
-
-def _answer(work: Work, parts: list[Names], sender: Connection, receivers: list[Connection]) -> None:
-    """Run in a worker process."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent ends this process
-    for receiver in receivers:  # left open, they would keep this process blocked after the parent has died
-        receiver.close()
-    for part in parts:
-        sender.send(work.answer(part))
-
-
-def _received(receiver: Connection) -> Answer:
-    try:
-        answer = receiver.recv()
-    except EOFError:
-        raise PlanError(Problem("a process that compares configurations died", "check for lack of memory")) from None
-    if not isinstance(answer, Answer):
-        raise TypeError(answer)
-    return answer
+def joined(fabric: Fabric, names: Sequence[str], plans: Sequence[Plan]) -> Plan:
+    """Join the plans of parts, in the order of the devices; without steps, which only the whole has."""
+    devices = {device.name: device for plan in plans for device in plan.devices}
+    unreachable = {one.name: one for plan in plans for one in plan.unreachable}
+    in_order = tuple(devices[name] for name in names if name in devices)
+    missed = tuple(unreachable[name] for name in names if name in unreachable)
+    return replace(plans[0], devices=in_order, unreachable=missed, groups=grouped(fabric, in_order))
 
 
 def _together(work: Work, plans: list[Plan]) -> Plan:
     """Merge the plans of batches into one, in the order of the devices."""
-    devices = {device.name: device for plan in plans for device in plan.devices}
-    unreachable = {one.name: one for plan in plans for one in plan.unreachable}
-    in_order = tuple(devices[name] for name in work.names if name in devices)
-    plan = replace(
-        plans[0],
-        devices=in_order,
-        unreachable=tuple(unreachable[name] for name in work.names if name in unreachable),
-        groups=grouped(work.fabric, in_order),
-    )
+    plan = joined(work.fabric, work.names, plans)
 
     def sides(name: str) -> planning.Sides:
         return planning.sides_of(*work.sides((name,)))(name)

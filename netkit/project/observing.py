@@ -1,6 +1,7 @@
 """Read the devices of a fabric: the facts that the checks of a run need, over one connection each."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from netkit import plan as planning
@@ -11,11 +12,15 @@ from netkit.observe import NATIVE, Collected, CollectOptions, Target, collect, s
 from netkit.plan import Running, Unreachable
 from netkit.platforms.view import Viewer
 from netkit.project.connections import Connections
+from netkit.project.cores import joined as joined_plans
 from netkit.project.deadline import NEVER, Deadline
+from netkit.project.feedback import Feedback
 from netkit.project.planning import compared
+from netkit.project.processes import Names, ProcessPool, T, Work, divided
 from netkit.project.project import Project
 from netkit.project.rendering import intended
 
+LOOKING = "looking"
 SNMP_AT_ONCE = 8
 """A leaf of 64 ports takes two seconds of Python, under one interpreter lock: more at once only delay each other."""
 NOT_CONFIGURED = "only the platform's own commands show the configuration: check drift --source native"
@@ -43,9 +48,17 @@ class Looking:
     """Let hosts send packets to each other."""
     deadline: Deadline = NEVER
 
+    @property
+    def rounds(self) -> int:
+        """How often each device is read."""
+        return 2 if self.options.window_s else 1
+
+    def part(self, names: Collection[str]) -> "Looking":
+        return replace(self, devices=[device for device in self.devices if device.name in names])
+
 
 def look(project: Project, connections: Connections, looking: Looking) -> Snapshot:
-    """Read the devices; if configurations are read too, add their differences from the intent."""
+    """Read the devices in this process; if configurations are read too, add their differences from the intent."""
     targets = [
         looked_at(
             project.fabric,
@@ -60,8 +73,7 @@ def look(project: Project, connections: Connections, looking: Looking) -> Snapsh
     def viewer(name: str) -> Viewer:
         return looking.deadline.bound(OnlyViewing(connections.viewer(name)))
 
-    rounds = 2 if looking.options.window_s else 1
-    with project.feedback.progress("looking", rounds * len(targets)) as count:
+    with project.feedback.progress(LOOKING, looking.rounds * len(targets)) as count:
         limit_s = looking.deadline.share_s(looking.options.window_s)
         options = replace(looking.options, deadline_s=min(looking.options.deadline_s, limit_s))
         if any(origin.source == "snmp" for origin in connections.origins.values()):
@@ -70,14 +82,39 @@ def look(project: Project, connections: Connections, looking: Looking) -> Snapsh
     if not options.has_config:
         return found.snapshot
     running = {device.name: _running(device.name, found) for device in looking.devices}
-    plan = compared(project, running, intended(project, looking.devices))
+    plan = compared(project, running, intended(project, looking.devices), is_part=True)
     return replace(found.snapshot, plan=planning.write(plan))
 
 
 def snapshot(project: Project, limit: str, *, window_s: float, is_light: bool, source: str) -> Snapshot:
     """Read selected devices, and the differences of their configurations."""
     looking = Looking(select(project.fabric, limit), CollectOptions(window_s=window_s, has_config=True), is_light)
-    return look(project, Connections.of(project, source=source), looking)
+    connections = Connections.of(project, source=source)
+
+    def part(names: Names, feedback: Feedback) -> Snapshot:
+        return look(replace(project, feedback=feedback), connections, looking.part(names))
+
+    with spread(project, looking, part) as parts:
+        return joined(project.fabric, looking.devices, list(parts))
+
+
+@contextmanager
+def spread(project: Project, looking: Looking, part: Work[T]) -> Iterator[Iterator[T]]:
+    """Yield what each part of the devices gives, read at the same time by as many processes as there are parts."""
+    names = divided([device.name for device in looking.devices], project.processes)
+    total = len(looking.devices) * looking.rounds
+    with ProcessPool(names, part, len(names), LOOKING) as found, project.feedback.progress(LOOKING, total) as count:
+        yield found.results(project.feedback, count)
+
+
+def joined(fabric: Fabric, devices: Sequence[Device], parts: Sequence[Snapshot]) -> Snapshot:
+    """Join the snapshots of parts of the devices."""
+    if len(parts) == 1:
+        return parts[0]
+    plans = [planning.read(part.plan) for part in parts if part.plan]
+    plan = joined_plans(fabric, [device.name for device in devices], plans) if plans else None
+    seen = {name: one for part in parts for name, one in part.devices.items()}
+    return Snapshot(fabric.name, max(part.taken_s for part in parts), seen, planning.write(plan) if plan else "")
 
 
 def looked_at(

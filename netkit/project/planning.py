@@ -15,7 +15,8 @@ from netkit.platforms.backup import separated
 from netkit.platforms.compare import MODELS
 from netkit.platforms.config import Files
 from netkit.project import cores
-from netkit.project.cores import Names, Read, Sides, Work
+from netkit.project.cores import Read, Sides, Work
+from netkit.project.processes import Names
 from netkit.project.project import Project
 from netkit.project.rendering import intended, quietly
 from netkit.render import Engine
@@ -65,11 +66,11 @@ def from_devices(project: Project, limit: str, devices: "Connections") -> Planne
     from netkit.project.reading import read  # noqa: PLC0415 (drivers and SSH are slow to import, and files need neither)
 
     files = intended(project, select(project.fabric, limit))
-    found = read(devices, tuple(files), project.feedback)
+    found = read(devices, tuple(files), project.feedback, project.processes)
 
     def others() -> Plan:
         rest = intended(project, [one for one in select(project.fabric, "") if one.name not in files])
-        return compared(project, read(devices, tuple(rest), project.feedback), rest, is_part=True)
+        return compared(project, read(devices, tuple(rest), project.feedback, project.processes), rest, is_part=True)
 
     return Planned(compared(project, found, files, others=others if limit else None), files)
 
@@ -122,7 +123,16 @@ def _made(
     folder = cache_folder()
     known = cache.load(folder)
     before = len(known)
-    work = Work(project.fabric, names, sides, known, others=others, is_part=is_part, feedback=project.feedback)
+    work = Work(
+        project.fabric,
+        names,
+        sides,
+        known,
+        others=others,
+        is_part=is_part,
+        feedback=project.feedback,
+        processes=project.processes,
+    )
     plan = cores.make(work)
     if len(known) > before:
         cache.save(folder, known)

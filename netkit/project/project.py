@@ -1,7 +1,7 @@
 """A fabric as its user keeps it: a folder, the design made from it, and every action on it."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -44,17 +44,26 @@ class Project:
     lab: str = ""
     """The lab to use instead of the devices; empty: the real devices."""
     feedback: Feedback = SILENT
+    processes: int = 0
+    """Processes that read and judge many devices; 0: one for each core."""
 
     @classmethod
     def open(
-        cls, folder: Path | str, *, lab: str = "", workplace: Path | None = None, feedback: Feedback = SILENT
+        cls,
+        folder: Path | str,
+        *,
+        lab: str = "",
+        workplace: Path | None = None,
+        feedback: Feedback = SILENT,
+        processes: int = 0,
     ) -> "Project":
         """Load and design a fabric, or raise the problems of both stages together, each with its file and line.
 
         With `lab`, everything that reads or changes devices uses that lab, and never the real ones. Templates and
-        models in the workplace, by default the current folder, are used too.
+        models in the workplace, by default the current folder, are used too. Many devices are read and judged by
+        several processes, by default one for each core.
         """
-        return _opened(Path(folder), lab, workplace, feedback)
+        return replace(_opened(Path(folder), lab, workplace, feedback), processes=processes)
 
     @property
     def folder(self) -> Path:

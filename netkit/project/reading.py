@@ -11,7 +11,9 @@ from netkit.plan import Running, Unreachable
 from netkit.platforms.driver import Reader, SessionState
 from netkit.project.connections import Connections
 from netkit.project.feedback import Feedback
+from netkit.project.processes import Names, ProcessPool, divided
 
+READING = "reading"
 WORKERS = 32
 POLL_S = 0.2
 PATIENCE = 4
@@ -30,10 +32,18 @@ class OnlyReading:
         self.sessions: Callable[[], tuple[SessionState, ...]] = reader.sessions
 
 
-def read(connections: Connections, names: Sequence[str], feedback: Feedback) -> Mapping[str, Read]:
+def read(connections: Connections, names: Sequence[str], feedback: Feedback, processes: int = 0) -> Mapping[str, Read]:
     """Read what each device runs, or why it could not be read."""
-    with feedback.progress("reading", len(names)) as count:
-        return _Readings(connections, count).of(names)
+
+    def part(names: Names, feedback: Feedback) -> Mapping[str, Read]:
+        with feedback.progress(READING, len(names)) as count:
+            return _Readings(connections, count).of(names)
+
+    with (
+        ProcessPool(divided(names, processes), part, processes, READING) as spread,
+        feedback.progress(READING, len(names)) as count,
+    ):
+        return {name: one for found in spread.results(feedback, count) for name, one in found.items()}
 
 
 class _Readings:

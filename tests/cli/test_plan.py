@@ -15,7 +15,8 @@ from netkit import plan as planning
 from netkit.errors import ConfigError
 from netkit.plan import Running, cache
 from netkit.project import cores
-from netkit.project.cores import Names, Sides, Work
+from netkit.project.cores import Sides, Work
+from netkit.project.processes import Names
 from tests.cli.scene import Scene, run
 from tests.command import Done, assert_refused
 from tests.conftest import Golden

@@ -23,6 +23,7 @@ from netkit.cli.verbs.options import (
     NoDrain,
     Parallel,
     PlanFormat,
+    Processes,
     Reason,
     SkipHook,
     Together,
@@ -58,6 +59,7 @@ def plan(
     prove_within: Annotated[
         float, typer.Option("--prove-within", help="End the proof after this, as failed.", metavar="S", min=1)
     ] = 900,
+    processes: Processes = 0,
 ) -> None:
     """Show what would change on the devices, what it risks and what it touches; change nothing."""
     asked = PlanRequest(
@@ -73,6 +75,7 @@ def plan(
         has_proof=prove,
         most_devices=prove_devices,
         within_s=prove_within,
+        processes=processes,
     )
     _run("plan", asked)
 

@@ -36,6 +36,17 @@ Lab = Annotated[
         autocompletion=complete.labs,
     ),
 ]
+Processes = Annotated[
+    int,
+    typer.Option(
+        "--processes",
+        help="Processes for many devices; default: one for each core.",
+        metavar="N",
+        min=0,
+        max=256,
+        show_default=False,
+    ),
+]
 Facts = Annotated[
     str, typer.Option("--source", help="Look at switches through this: native, snmp, napalm or gnmi.", metavar="SOURCE")
 ]

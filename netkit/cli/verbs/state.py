@@ -15,6 +15,7 @@ from netkit.cli.verbs.options import (
     Keep,
     Lab,
     Limit,
+    Processes,
     Profile,
     Results,
     Since,
@@ -76,6 +77,7 @@ def check(
         str, typer.Option("--steer", help="kubernetes or slurm: keep new jobs off bad nodes.", metavar="CLUSTER")
     ] = "",
     apply: Annotated[bool, typer.Option("--apply", help="Run the commands of --steer; default: print them.")] = False,
+    processes: Processes = 0,
     lists: Annotated[bool, typer.Option("--list", help="List the checks; judge nothing.")] = False,
     new: Annotated[
         str | None, typer.Option("--new", help="Write a check of your own to start from.", metavar="NAME")
@@ -111,6 +113,7 @@ def check(
         steered=steer,
         is_applied=apply,
         compared=compare,
+        processes=processes,
     )
     _run("check" if compare is None else "compare", asked)
 
@@ -168,10 +171,22 @@ def snapshot(
     light: Annotated[bool, typer.Option("--light", help="Nothing that takes a device long.")] = False,
     results: Results = None,
     source: Facts = "",
+    processes: Processes = 0,
 ) -> None:
     """Save what all devices are like, for netkit check --from."""
     files = tuple(results or ())
-    _run("snapshot", fabric, out, files, limit=limit, lab=lab, window_s=window, light=light, source=source)
+    _run(
+        "snapshot",
+        fabric,
+        out,
+        files,
+        limit=limit,
+        lab=lab,
+        window_s=window,
+        light=light,
+        source=source,
+        processes=processes,
+    )
 
 
 def backup(
@@ -179,9 +194,10 @@ def backup(
     out: Annotated[Path, typer.Option("--out", "-o", help="Folder to write to.", metavar="DIR")],
     limit: Limit = "",
     lab: Lab = "",
+    processes: Processes = 0,
 ) -> None:
     """Save what devices run without secrets, one file each, made to live in git."""
-    _run("backup", fabric, out, limit=limit, lab=lab)
+    _run("backup", fabric, out, limit=limit, lab=lab, processes=processes)
 
 
 def schedule(
