@@ -1,6 +1,7 @@
 """The database under the store: a SQLite file or PostgreSQL, its migrations, and its errors in plain words."""
 
 import contextlib
+import logging
 import random
 import sqlite3
 import time
@@ -95,8 +96,9 @@ def connectable(url: URL) -> Engine:
         event.listen(engine, "connect", _prepare_sqlite)
         event.listen(engine, "begin", _begin_sqlite)
         return engine
+    logging.getLogger("psycopg").setLevel(logging.CRITICAL)  # a lost connection is reported or repeated here
     try:
-        return create_engine(url, connect_args={"connect_timeout": CONNECT_S})
+        return create_engine(url, connect_args={"connect_timeout": CONNECT_S}, pool_pre_ping=True)
     except ModuleNotFoundError:
         raise StoreError(Problem("PostgreSQL needs psycopg", INSTALL)) from None
 
@@ -141,17 +143,25 @@ def _writing(engine: Engine, source: Source | None) -> Iterator[Connection]:
 
 def written(engine: Engine, source: Source, work: Callable[[Connection], T]) -> T:
     """Run a transaction of a source, and again while the server asks for that."""
+
+    def transaction() -> T:
+        with _writing(engine, source) as connection:
+            return work(connection)
+
+    return repeated(engine, transaction)
+
+
+def repeated(engine: Engine, work: Callable[[], T]) -> T:
+    """Do something, and again while the server breaks it off."""
     with plain_errors(engine):
         for attempt in range(1, MOST_TRIES):
             try:
-                with _writing(engine, source) as connection:
-                    return work(connection)
+                return work()
             except DBAPIError as error:
                 if not error.connection_invalidated and getattr(error.orig, "sqlstate", None) not in TRANSIENT:
                     raise
             time.sleep(random.uniform(0.0, 0.05 * 2**attempt))  # noqa: S311 (no secret)
-        with _writing(engine, source) as connection:
-            return work(connection)
+        return work()
 
 
 @contextlib.contextmanager

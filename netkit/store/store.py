@@ -26,6 +26,7 @@ from netkit.store.database import (
     plain_errors,
     put,
     reading,
+    repeated,
     revision_of,
     rows,
     upgrade,
@@ -121,12 +122,10 @@ class Store:
 
         is_partitioned = self._engine.dialect.name != "sqlite"
         if is_partitioned:
-            with plain_errors(self._engine):
-                partition.make(self._engine, run.taken_s)
+            repeated(self._engine, lambda: partition.make(self._engine, run.taken_s))
         saved = written(self._engine, run.source, save)
         if is_partitioned:
-            with plain_errors(self._engine):
-                partition.drop(self._engine)
+            repeated(self._engine, lambda: partition.drop(self._engine))
         return saved
 
     def sources(self) -> tuple[Source, ...]:
