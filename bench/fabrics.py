@@ -26,6 +26,10 @@ class Shape:
     pods: int = 1
     cores: int = 0
     planes: int = 0
+    larger: int = 0
+    """How many units, the last ones, have one host more."""
+    addresses_per_nic: int = 1
+    """The host's own, and one for each pod that shares a NIC."""
 
     @property
     def leaves(self) -> int:
@@ -38,12 +42,12 @@ class Shape:
 
     @property
     def gpu_hosts(self) -> int:
-        return self.pods * self.units * self.hosts
+        return self.pods * (self.units * self.hosts + self.larger)
 
     @property
     def ports(self) -> int:
         """The number of switch ports in use."""
-        host_ports, up = self.leaves * self.hosts, self.leaves * self.spines
+        host_ports, up = RAILS * self.gpu_hosts, self.leaves * self.spines
         return host_ports + 2 * up + 2 * self.pods * self.spines * self.cores
 
 
@@ -62,6 +66,12 @@ GROWTH = (
     *(growing(planes, units=11, hosts=32, spines=32, cores=20, core_ports=128) for planes in (1, 2, 4, 8, 16)),
 )
 
+CLUSTERED = Shape(units=15, hosts=34, spines=32, larger=2, addresses_per_nic=9)
+"""512 hosts, with room for the addresses of eight pods on each NIC."""
+QUICK_CLUSTERED = Shape(units=2, hosts=4, spines=2, larger=1, addresses_per_nic=9)
+CLUSTERS = {"kubernetes": "{vfs: 8}", "slurm": "{cpus: 224}"}
+"""Clusters on all hosts, as `clusters` in the intent has them."""
+
 SMALLEST = Shape(units=1, hosts=4, spines=1)
 """Measures start-up: the cost of a render before the first device of a real fabric."""
 
@@ -69,10 +79,13 @@ QUICK = Shape(units=1, hosts=4, spines=4)
 QUICK_GROWTH = (QUICK, *(growing(planes, units=1, hosts=4, spines=2, cores=2, core_ports=4) for planes in (1, 2)))
 
 
-def write(folder: Path, shape: Shape, platform: str, host_routes: str = "supernet") -> Path:
-    """Write the fabric.yaml of a shape and return its folder."""
+def write(folder: Path, shape: Shape, platform: str, host_routes: str = "supernet", cluster: str = "") -> Path:
+    """Write the fabric.yaml of a shape, with a cluster if one is named, and return its folder."""
     folder.mkdir(parents=True)
-    (folder / "fabric.yaml").write_text("\n".join(_lines(shape, platform, host_routes)) + "\n", encoding="utf-8")
+    lines = [*_lines(shape, platform, host_routes)]
+    if cluster:
+        lines.append(f"clusters: {{{cluster}: {CLUSTERS[cluster]}}}")
+    (folder / "fabric.yaml").write_text("\n".join(lines) + "\n", encoding="utf-8")
     return folder
 
 
@@ -95,8 +108,14 @@ def _lines(shape: Shape, platform: str, host_routes: str) -> Iterator[str]:
     if shape.planes:
         yield f"  core: {{{box}, breakout: 2x400G, slots: {shape.cores}, planes: {shape.planes}}}"
     yield "hosts: {model: dgx-h100}"
-    yield f"ceilings: {{units: {shape.units}, hosts_per_unit: {shape.hosts}, spines: {shape.spines}{core_ceiling}}}"
-    yield f"units: [{{pod: 1-{shape.pods}, unit: 1-{shape.units}, hosts: {shape.hosts}}}]"
+    most = shape.hosts + bool(shape.larger)
+    own_room = f", addresses_per_nic: {shape.addresses_per_nic}" if shape.addresses_per_nic > 1 else ""
+    yield f"ceilings: {{units: {shape.units}, hosts_per_unit: {most}, spines: {shape.spines}{core_ceiling}{own_room}}}"
+    yield "units:"
+    usual = shape.units - shape.larger
+    yield f"  - {{pod: 1-{shape.pods}, unit: 1-{usual}, hosts: {shape.hosts}}}"
+    if shape.larger:
+        yield f"  - {{pod: 1-{shape.pods}, unit: {usual + 1}-{shape.units}, hosts: {shape.hosts + 1}}}"
     yield "cables:"
     yield "  host: {media: 800G-2xDR4, length_m: 30}"
     yield "  spine: {media: 800G-2xDR4, length_m: 50}"
@@ -114,7 +133,14 @@ def _pool_bits(shape: Shape) -> tuple[int, int]:
     # Leaves take half of a pool, spines a quarter, cores a quarter; 16 more each leave room for the gateway and others.
     cores = shape.planes * shape.cores
     most = max(2 * (shape.leaves + 16), 4 * (shape.pods * shape.spines + 16), 4 * (cores + 16))
-    bits = (_bits(RAILS), _bits(2 * shape.hosts), _bits(shape.pods * shape.units))
+    # Between two, a link has no other address; else it has that of the network too.
+    link_bits = _bits(shape.addresses_per_nic + 2) if shape.addresses_per_nic > 1 else 1
+    bits = (
+        _bits(RAILS),
+        _bits(shape.hosts + bool(shape.larger)),
+        link_bits,
+        _bits(shape.pods * shape.units),
+    )
     return _bits(most), sum(bits)
 
 

@@ -12,6 +12,8 @@ from bench.task import OUT, Budget, Task
 RENDER = Budget(must_s=1.5, reach_s=0.7, must_mb=150, reach_mb=100)
 HOSTS = Budget(must_s=4.0, reach_s=2.0)
 HELP = Budget(must_s=0.3, reach_s=0.15)
+CLUSTER = Budget(must_s=2.0, reach_s=1.0)
+"""For the files of a cluster, beyond those of switches and hosts."""
 MANY = 1000
 PEER_INPUTS = {"shared": 2, "own": 1}
 """The kind of the peer's inputs, and its number of runs: one takes half a minute."""
@@ -54,6 +56,7 @@ def make(
         *(_switches(folder, programs, shape, platform, runs=runs) for platform in platforms),
         *_peers(programs, shape, quick=quick),
         *_hosts(folder, programs, shape, platforms[0], runs=runs),
+        *_clusters(folder, programs, fabrics.QUICK_CLUSTERED if quick else fabrics.CLUSTERED, platforms[0], runs=runs),
         Task("netkit --help", "netkit", (str(programs.netkit), "--help"), runs, budget=HELP),
     ]
     for task in main:
@@ -113,6 +116,26 @@ def _hosts(
             shape=shape,
             budget=HOSTS,
         )
+
+
+def _clusters(folder: Path, programs: Programs, shape: Shape, platform: str, *, runs: int) -> Iterator[Task]:
+    """Yield a render of all devices, and the same with a cluster of each kind on all hosts."""
+    plain: Task | None = None
+    for cluster in ("", *fabrics.CLUSTERS):
+        fabric = fabrics.write(folder / f"clusters-{cluster or 'none'}" / "fabric", shape, platform, cluster=cluster)
+        task = Task(
+            name=f"all, {cluster}" if cluster else "all",
+            subject="netkit",
+            command=(str(programs.netkit), "render", "--fabric", str(fabric), "--out", OUT),
+            runs=runs,
+            devices=shape.gpu_hosts,
+            platform="linux",
+            shape=shape,
+            budget=CLUSTER if cluster else None,
+            beyond=plain,
+        )
+        plain = plain or task
+        yield task
 
 
 def _peers(programs: Programs, shape: Shape, *, quick: bool) -> Iterator[Task]:

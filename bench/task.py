@@ -53,12 +53,19 @@ class Task:
     platform: str = ""
     shape: Shape | None = None
     budget: Budget | None = None
+    beyond: "Task | None" = None
+    """The budget is for what this takes more than another task."""
     samples: list[Sample] = field(default_factory=list)
     outputs: Outputs | None = None
 
     @property
     def wall_s(self) -> Spread:
         return spread([sample.wall_s for sample in self.samples])
+
+    @property
+    def cost_s(self) -> float:
+        """Wall time that the budget is for. Other load only adds to it: the least disturbed run shows the cost."""
+        return self.wall_s.min - (self.beyond.wall_s.min if self.beyond else 0.0)
 
     @property
     def cpu_s(self) -> Spread:
@@ -86,7 +93,7 @@ class Task:
         file, mark = MARKS[self.platform]
         found = good = files = lines = size = 0
         # One file at a time: this process's memory would count as that of the programs it starts.
-        for path in folder.glob("*/*"):
+        for path in (path for path in folder.glob("*/**/*") if path.is_file()):
             text = path.read_bytes()
             files, lines, size = files + 1, lines + text.count(b"\n"), size + len(text)
             if path.name == file:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from bench import pull
-from bench.fabrics import GROWTH, SMALLEST, SPEED, Shape, write
+from bench.fabrics import CLUSTERED, CLUSTERS, GROWTH, SMALLEST, SPEED, Shape, write
 from bench.measure import BenchError, Sample, run, spread
 from bench.plan import Bench, Programs, make
 from bench.report import growth, verdict
@@ -27,6 +27,9 @@ ROWS = [
     ("render sonic", "netkit"),
     ("hosts, supernet routes", "netkit"),
     ("hosts, per-leaf routes", "netkit"),
+    ("all", "netkit"),
+    ("all, kubernetes", "netkit"),
+    ("all, slurm", "netkit"),
     ("netkit --help", "netkit"),
 ]
 
@@ -126,8 +129,8 @@ def test_devices_are_alike_at_every_size(tmp_path: Path) -> None:
     assert ports == {("leaf", 64), ("spine", 108), ("core", 128)}
 
 
-def built(folder: Path, shape: Shape) -> Fabric:
-    return design.build(intent.load(write(folder / "fabric", shape, "eos")).intent, Catalog())
+def built(folder: Path, shape: Shape, cluster: str = "") -> Fabric:
+    return design.build(intent.load(write(folder / "fabric", shape, "eos", cluster=cluster)).intent, Catalog())
 
 
 def test_a_run_is_accounted_with_its_children(tmp_path: Path) -> None:
@@ -213,13 +216,28 @@ def test_a_missed_budget_is_told_apart_from_a_kept_one(tmp_path: Path) -> None:
         "render eos": True,
         "hosts, supernet routes": True,
         "hosts, per-leaf routes": True,
+        "all, kubernetes": True,
+        "all, slurm": True,
         "netkit --help": False,  # the made-up runs take a second, the budget is 0.3 s
         "flat growth": True,
     }
     assert verdict(found) == kept
     found.compared.samples[:] = [Sample(1.0, 1.0, 151.0, PACE_S)]
     found.growth[-1].samples[:] = [Sample(20.25, 20.25, 50.0, PACE_S)]
-    assert verdict(found) == {**kept, "render eos": False, "flat growth": False}
+    slow = next(task for task in found.main if task.name == "all, kubernetes")
+    slow.samples[:] = [Sample(3.1, 3.1, 50.0, PACE_S)]
+    missed = {"render eos": False, "flat growth": False, "all, kubernetes": False}
+    assert verdict(found) == {**kept, **missed}
+    plain = next(task for task in found.main if task.name == "all")
+    plain.samples[:] = [Sample(1.2, 1.2, 50.0, PACE_S)]
+    assert verdict(found) == {**kept, **missed, "all, kubernetes": True}
+
+
+def test_clusters_are_measured_with_512_hosts_in_15_units(tmp_path: Path) -> None:
+    for cluster in CLUSTERS:
+        found = built(tmp_path / cluster, CLUSTERED, cluster)
+        (made,) = found.clusters
+        assert (made.kind, len(made.nodes), len({node.host.unit for node in made.nodes})) == (cluster, 512, 15)
 
 
 def test_ratios_are_of_medians(tmp_path: Path) -> None:
