@@ -1,16 +1,23 @@
 """A fault in a lab takes exactly its node out, and healing it brings the node back."""
 
 import json
-from collections.abc import Iterator
+import os
+import shlex
+from collections.abc import Iterator, Sequence
+from itertools import cycle
 from pathlib import Path
 
 import pytest
 
+from netkit.intent.model import SteeringIntent
+from netkit.project.project import Project
 from tests.command import Done, run
 from tests.lab.running import RunningLab, intent, needs_lab, running, until, write_fabric
 
 pytestmark = needs_lab
 CLUSTER = {"kubernetes": {"vfs": 4, "steering": {"good_rounds": 2}}}
+ROUNDS = int(os.environ.get("NETKIT_STEER_ROUNDS", "10"))
+FAULTS = (("dim-optic", "db=16"), ("dirty-lane", "ber=2e-3"))
 PLACE = "leaf01:swp1s0"
 ROOM = {"units": 1, "hosts_per_unit": 4, "spines": 4, "addresses_per_nic": 5}
 
@@ -55,3 +62,48 @@ def test_a_dim_optic_takes_its_node_out_and_healing_brings_it_back(lab: RunningL
     ]
     (kept,) = (tmp_path / "state").rglob("steer-kubernetes.json")
     assert json.loads(kept.read_text(encoding="utf-8")) == {}
+
+
+Marks = dict[str, dict[str, str]]
+"""Node → its labels, annotations and taints, by verb of kubectl and key."""
+
+
+def obey(marks: Marks, lines: Sequence[str]) -> None:
+    """Do to nodes what the printed commands do."""
+    for words in (shlex.split(line) for line in lines if line.lstrip().startswith("kubectl ")):
+        _, _, verb, _, node, change, *_ = words
+        key, has_value, value = change.partition("=")
+        if has_value:
+            marks.setdefault(node, {})[f"{verb} {key}"] = value
+        else:
+            marks.get(node, {}).pop(f"{verb} {key.removesuffix('-')}", None)
+
+
+def test_marks_follow_faults_through_many_rounds_without_a_flap(lab: RunningLab, tmp_path: Path) -> None:
+    """A fault lasts two rounds; two rounds after it is healed its node is back; then all is well for a round.
+
+    After each round, exactly one node has marks, or none: those of the fault, which was found at its port.
+    """
+    checks, state = SteeringIntent().checks, tmp_path / "state"
+    until(lambda: check(lab, tmp_path / "before", *checks).returncode == 0, "the lab is well", 180)
+    fabric = Project.open(lab.fabric).fabric
+    places = cycle((leaf.name, port) for leaf in fabric.tier("leaf") for port in leaf.host_ports)
+    marks: Marks = {}
+    for number in range(ROUNDS):
+        step, turn = number % 5, number // 5
+        if step == 0:
+            leaf, port = next(places)
+            fault, value = FAULTS[turn % len(FAULTS)]
+            assert lab.lab("break", fault, f"{leaf}:{port.name}", value).returncode == 0
+        elif step == 2:
+            assert lab.lab("heal", f"{leaf}:{port.name}").returncode == 0
+        obey(marks, decided(check(lab, state, *checks)))
+        found = {node: own for node, own in marks.items() if own}
+        assert list(found) == ([port.peer] if step in {1, 2} else []), f"round {number}: {fault} at {leaf}:{port.name}"
+        for own in found.values():
+            assert set(own) == {
+                "annotate fabric.netkit/reason",
+                "label fabric.netkit/health",
+                "taint fabric.netkit/unhealthy",
+            }
+            assert own["annotate fabric.netkit/reason"].startswith((f"{leaf}:{port.name}", f"{port.peer}:"))
