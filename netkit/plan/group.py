@@ -13,29 +13,28 @@ PRIVATE_ASNS = range(4_200_000_000, 4_294_967_295)  # RFC 6996
 WORD = re.compile(r"\d+(?:\.\d+){3}/\d+|[\w.-]+")
 LINK_LENGTH = 31
 
-Pools = tuple[IPv4Network | IPv6Network, ...]
 Shape = tuple[object, ...]
 
 
 def grouped(fabric: Fabric, devices: Iterable[DevicePlan]) -> tuple[tuple[str, ...], ...]:
     """Return the names of devices with the same changes, group by group, the largest first."""
     groups: dict[Shape, list[str]] = {}
+    pooled = _Pooled(ip_network(pool) for pool in (fabric.host_pool, fabric.loopback_pool) if pool)
     for device in devices:
         if device.changes:
-            groups.setdefault(_shape(fabric, device), []).append(device.name)
+            groups.setdefault(_shape(fabric, device, pooled), []).append(device.name)
     named = (tuple(sorted(names, key=lambda name: natural((name,)))) for names in groups.values())
     return tuple(sorted(named, key=lambda names: (-len(names), natural(names))))
 
 
-def _shape(fabric: Fabric, device: DevicePlan) -> Shape:
+def _shape(fabric: Fabric, device: DevicePlan, pooled: "_Pooled") -> Shape:
     words = _words(fabric, device.name)
-    pools = tuple(ip_network(pool) for pool in (fabric.host_pool, fabric.loopback_pool) if pool)
     designed = fabric.device(device.name)
     vlan = designed.vlan if isinstance(designed, Switch) else None
     words_of_vlan = words | ({str(vlan.number): "<number of vlan>"} if vlan else {})
 
     def plain(text: str, known: Mapping[str, str]) -> str:
-        return known.get(text) or WORD.sub(lambda found: _stand_in(found[0], known, pools), text)
+        return known.get(text) or WORD.sub(lambda found: _stand_in(found[0], known, pooled), text)
 
     def shape(change: Change) -> Shape:
         known = words_of_vlan if _is_of_vlan(change) else words
@@ -61,28 +60,47 @@ def _is_description(change: Change) -> bool:
     return change.path[-1].endswith("description")
 
 
-def _stand_in(word: str, words: Mapping[str, str], pools: Pools) -> str:
+def _stand_in(word: str, words: Mapping[str, str], pooled: "_Pooled") -> str:
     """Return the placeholder for a word; a network is not a device's own address, even if it starts with it."""
+    if whole := words.get(word):
+        return whole
     address, slash, length = word.partition("/")
-    try:
-        is_network = bool(slash) and ip_network(word).prefixlen < LINK_LENGTH
-    except ValueError:
-        is_network = False
-    own = None if is_network else words.get(address)
-    return words.get(word) or (own or _pooled(address, pools)) + slash + length
+    own = None if slash and pooled.is_network(word) else words.get(address)
+    return (own or pooled[address]) + slash + length
 
 
-def _pooled(word: str, pools: Pools) -> str:
-    """Return a placeholder for an address or AS number that netkit may have assigned to something now removed."""
-    if word.isdecimal() and len(word) == 10 and int(word) in PRIVATE_ASNS:
-        return "<ASN>"
-    if word.count(".") != 3:
-        return word
-    try:
-        address = ip_address(word)
-    except ValueError:
-        return word
-    return "<address>" if any(address in pool for pool in pools) else word
+class _Pooled(dict[str, str]):
+    """Placeholders for addresses and AS numbers that netkit may have assigned to something now removed.
+
+    Devices have most words in common, so each is looked at once.
+    """
+
+    def __init__(self, pools: Iterable[IPv4Network | IPv6Network]) -> None:
+        self._pools = tuple(pools)
+        self._networks: dict[str, bool] = {}
+
+    def __missing__(self, word: str) -> str:
+        self[word] = found = self._placeholder(word)
+        return found
+
+    def _placeholder(self, word: str) -> str:
+        if word.isdecimal() and len(word) == 10 and int(word) in PRIVATE_ASNS:
+            return "<ASN>"
+        if word.count(".") != 3:
+            return word
+        try:
+            address = ip_address(word)
+        except ValueError:
+            return word
+        return "<address>" if any(address in pool for pool in self._pools) else word
+
+    def is_network(self, word: str) -> bool:
+        if word not in self._networks:
+            try:
+                self._networks[word] = ip_network(word).prefixlen < LINK_LENGTH
+            except ValueError:
+                self._networks[word] = False
+        return self._networks[word]
 
 
 def _words(fabric: Fabric, name: str) -> dict[str, str]:

@@ -43,7 +43,7 @@ def make(
     """Return what has to change on each device that has intended files, and in which order.
 
     A device that could not be read is listed, never assumed unchanged. `owner`: see netkit.platforms.compare.compare.
-    For a part of a plan, `netkit.plan.ordered` computes the order once all parts are there.
+    A part of a plan has neither groups nor an order: `grouped` and `ordered` make them once all parts are there.
     """
     unknown = sorted(set(devices) - set(intended)) or sorted(name for name in intended if fabric.device(name) is None)
     if unknown:
@@ -61,7 +61,7 @@ def make(
             missed.append(UnreadDevice(name, planned.reason))
         else:
             plans.append(planned)
-    plan = Plan(fabric.name, tuple(plans), tuple(missed), grouped(fabric, plans), __version__)
+    plan = Plan(fabric.name, tuple(plans), tuple(missed), () if is_part else grouped(fabric, plans), __version__)
     return plan if is_part else ordered(fabric, plan, sides_of(devices, intended, owner))
 
 

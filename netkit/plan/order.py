@@ -15,6 +15,7 @@ from typing import TypeVar
 
 from netkit.design.fabric import Fabric, Host, Switch
 from netkit.design.hosts import RoutePlan
+from netkit.plan.lost_pairs import lost_between
 from netkit.plan.model import Bridge, DevicePlan, Partial, ReachabilityLoss, Stage, Step
 from netkit.plan.retain import to_keep, with_kept
 from netkit.platforms.change import Risk
@@ -136,7 +137,7 @@ class Order:
 
     def gone(self) -> ReachabilityLoss:
         """Return what the intended fabric no longer connects."""
-        return self._loss(self._lost(self._base.rows, self._goal))
+        return lost_between(self.network.groups, self._base.rows, self._goal.rows)
 
     # Configurations
 

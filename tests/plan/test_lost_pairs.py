@@ -1,0 +1,50 @@
+"""Disconnected pairs are counted as if each were listed."""
+
+from collections.abc import Sequence
+from itertools import combinations_with_replacement
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from netkit.plan.lost_pairs import lost_between
+from netkit.plan.model import ReachabilityLoss
+from netkit.routing.address import AddressGroup, NicTables
+
+NICS = st.builds(
+    NicTables,
+    host=st.sampled_from(["gpu2", "gpu10", "gpu1"]),
+    interface=st.sampled_from(["rail0", "rail1"]),
+    address=st.just("10.0.0.1"),
+    leaf=st.just("leaf01"),
+    is_on_leaf=st.just((True,)),
+    tables=st.just(()),
+)
+GROUPS = st.lists(st.builds(AddressGroup, st.lists(NICS, min_size=1, max_size=4).map(tuple)), max_size=7)
+
+
+def listed(groups: Sequence[AddressGroup], wanted: Sequence[int], has: Sequence[int]) -> ReachabilityLoss:
+    """Go through all pairs of addresses."""
+    pairs, touched = 0, set[int]()
+    for one, other in combinations_with_replacement(range(len(groups)), 2):
+        is_wanted, is_there = (rows[one] >> other & 1 and rows[other] >> one & 1 for rows in (wanted, has))
+        ends = [
+            (a, b)
+            for a in range(len(groups[one].nics))
+            for b in range(len(groups[other].nics))
+            if one != other or a < b
+        ]
+        found = sum(groups[one].nics[a].host != groups[other].nics[b].host for a, b in ends)
+        if is_wanted and not is_there and found:
+            pairs += found
+            touched |= {one, other}
+    nics = [nic for index in touched for nic in groups[index].nics]
+    hosts = sorted({nic.host for nic in nics}, key=lambda name: int(name.removeprefix("gpu")))
+    return ReachabilityLoss(pairs, tuple(hosts), tuple(sorted({nic.interface for nic in nics})))
+
+
+@given(st.data())
+def test_pairs_are_counted_as_if_each_were_listed(data: st.DataObject) -> None:
+    groups = data.draw(GROUPS)
+    row = st.integers(0, (1 << len(groups)) - 1)
+    wanted, has = (data.draw(st.lists(row, min_size=len(groups), max_size=len(groups))) for _ in range(2))
+    assert lost_between(groups, wanted, has) == listed(groups, wanted, has)
