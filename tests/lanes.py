@@ -11,9 +11,13 @@ LANE = "NETKIT_LANE"
 """Set by `--whole` before tests are imported."""
 
 
+def is_whole() -> bool:
+    return os.environ.get(LANE) == "whole"
+
+
 def examples(count: int) -> int:
     """Return how many examples of a property are drawn: all in the lane whole, a quarter in the others."""
-    return count if os.environ.get(LANE) == "whole" else max(count // 4, min(count, 10))
+    return count if is_whole() else max(count // 4, min(count, 5))
 
 
 def daily(values: Iterable[Any], *kept: Any) -> list[ParameterSet]:

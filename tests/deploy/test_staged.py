@@ -4,7 +4,8 @@ At every operation of a device and every line of the journal something happens: 
 or its disk is full, a connection is lost, a device dies or starts again, also two of these. Whatever state a device is
 left in, all hosts that are to reach each other do, and from there the run can be finished and taken back.
 
-The suite tries two points of each fault; `NETKIT_KILLS=1000` tries every one, fewer are drawn by `NETKIT_KILLS_SEED`.
+The suite tries a point of each fault, two in the lane whole; `NETKIT_KILLS=1000` tries every one, fewer are drawn by
+`NETKIT_KILLS_SEED`.
 """
 
 import os
@@ -24,9 +25,10 @@ from netkit.platforms.config import Files
 from tests.deploy.fake import Killed
 from tests.deploy.scene import TWO_STAGES, Scene, change, scene
 from tests.deploy.test_promises import FILES_OF_A_RUN, Cut, Full
+from tests.lanes import is_whole
 from tests.plan.replay import Pair, Transition, parsed, platform
 
-POINTS = int(os.environ.get("NETKIT_KILLS", "2"))
+POINTS = int(os.environ.get("NETKIT_KILLS") or (2 if is_whole() else 1))
 SEED = os.environ.get("NETKIT_KILLS_SEED", "1")
 LONG_S, STARTS_IN_S, LATER_S = 10_000.0, 90.0, (0.0, 60.0, 1000.0)
 OF_A_DEVICE = (

@@ -14,7 +14,7 @@ from netkit import plan as planning
 from netkit.errors import NetkitError
 from netkit.plan.model import ReachabilityLoss, Step
 from tests import intents
-from tests.lanes import daily
+from tests.lanes import daily, examples
 from tests.plan.replay import Pair, Transition, words
 from tests.plan.scenes import VERSIONS
 
@@ -23,7 +23,7 @@ TABLE: dict[str, Any] = yaml.safe_load((Path(__file__).parent / "transitions.yam
 EDITS: dict[str, dict[str, Any]] = TABLE["edits"]
 EXAMPLES = "NETKIT_EXAMPLES"
 MANY = settings(
-    max_examples=int(os.environ.get(EXAMPLES, "15")),
+    max_examples=int(os.environ.get(EXAMPLES) or examples(15)),
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.function_scoped_fixture],
 )
 SPINE_OF = {"nvue": "sonic", "sonic": "frr", "eos": "nvue", "frr": "eos"}
