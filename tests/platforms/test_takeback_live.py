@@ -308,7 +308,7 @@ def test_each_way_back_is_tried_every_day_on_two_platforms() -> None:
     assert Counter(back for platform in PLATFORMS for back in daily(platform)) == dict.fromkeys(WAYS, 2)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="module", params=PLATFORMS)
 def ends(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ends]:
     """Boot a fabric, and try each way back on leaves of their own."""
     platform = request.param
@@ -325,7 +325,7 @@ def ends(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     with booted as lab, ThreadPoolExecutor(len(leaves)) as pool:
         switches = [Switch(lab, platform, leaf) for leaf in leaves]
         found = pool.map(lambda switch, task: list(tries(switch, *task)), switches, tried_here)
-        tried_ends: dict[str, list[End]] = {back: [] for back in WAYS}
+        tried_ends: dict[str, list[End]] = {back: [] for back, _ in tried_here}
         for (back, _), ended in zip(tried_here, found, strict=True):
             tried_ends[back] += ended
         yield platform, tried_ends
@@ -356,25 +356,18 @@ def tried(switch: Switch, back: str, before: Files, kind: str, batch: tuple[Case
 
 
 @needs_lab
-@pytest.mark.parametrize(
-    ("ends", "back"),
-    [
-        pytest.param(platform, back, marks=() if back in daily(platform) else pytest.mark.whole)
-        for platform in PLATFORMS
-        for back in WAYS
-    ],
-    indirect=["ends"],
-)
-def test_what_is_taken_back_is_as_it_was(ends: Ends, back: str) -> None:
-    platform, found = ends
-    assert {end.kind for end in found[back]} == {kind for one, kind, way in cells() if (one, way) == (platform, back)}
-    for end in found[back]:
-        assert end.error == "", end.kind
-        was, now = (parsed(platform, state) for state in (end.was, end.now))
-        assert {case.branch: below(now, case.branch) for case in end.batch} == {
-            case.branch: below(was, case.branch) for case in end.batch
-        }, end.kind
-        assert end.now == end.was, end.kind
+def test_what_is_taken_back_is_as_it_was(ends: Ends) -> None:
+    platform, ends_by_way = ends
+    for back, found in ends_by_way.items():
+        kinds = {kind for one, kind, way in cells() if (one, way) == (platform, back)}
+        assert {end.kind for end in found} == kinds
+        for end in found:
+            assert end.error == "", (back, end.kind)
+            was, now = (parsed(platform, state) for state in (end.was, end.now))
+            assert {case.branch: below(now, case.branch) for case in end.batch} == {
+                case.branch: below(was, case.branch) for case in end.batch
+            }, (back, end.kind)
+            assert end.now == end.was, (back, end.kind)
 
 
 def parsed(platform: str, state: Mapping[str, str | None]) -> Config:
