@@ -8,14 +8,15 @@ from pathlib import Path
 from netkit.errors import AccessError, Problem, UsageError
 from netkit.fleet import installation
 from netkit.fleet import settings as fleet_settings
-from netkit.fleet.coordinator import SiteStatus, site_statuses
+from netkit.fleet.coordinator import site_statuses
 from netkit.fleet.credentials import Credentials
 from netkit.fleet.installation import NewFleet
-from netkit.fleet.status import WorkerStatus
+from netkit.fleet.status import SiteStatus, WorkerStatus, metrics
 from netkit.intent import slots
 from netkit.report.plan_view import counted
 from netkit.report.table import columns
 from netkit.terminal.text import check_format, write_json
+from netkit.terminal.whole_file import write_whole
 
 
 def init(folder: Path, sites: tuple[str, ...], *, host: str, port: int, url: str, branches: tuple[str, ...]) -> None:
@@ -52,11 +53,13 @@ def _sites(given: tuple[str, ...]) -> dict[str, dict[str, tuple[int, ...]]]:
     return found
 
 
-def show_status(folder: Path, output: str) -> None:
+def show_status(folder: Path, output: str, *, file: Path | None) -> None:
     """Print the state of all sites; AccessError if none can be asked."""
     check_format(output)
     settings = fleet_settings.load(folder)
     found = tuple(site_statuses(settings, Credentials.load(folder, settings.broker)))
+    if file is not None:
+        write_whole(file, metrics(found))
     if output == "json":
         write_json([_entry(site) for site in found])
     else:

@@ -15,7 +15,7 @@ from netkit.fleet.job import MessageError, SiteJob, sign_job
 from netkit.fleet.link import BrokerLink, LinkError, UnroutableError
 from netkit.fleet.rabbitmq import DISPATCH, JOBS
 from netkit.fleet.settings import COORDINATOR, FleetError, FleetSettings
-from netkit.fleet.status import WorkerStatus, open_status
+from netkit.fleet.status import SiteStatus, WorkerStatus, open_status
 
 POLL_S = 0.5
 PREFETCH = 16
@@ -176,21 +176,6 @@ def _why_overdue(pending: PendingJob, site: _SiteChannel) -> str:
     if pending.began_by:
         return f"no answer by its deadline; {pending.began_by} began it"
     return f"no worker of the site {site.name} began it by its deadline"
-
-
-@dataclass(frozen=True, slots=True)
-class SiteStatus:
-    """What is known of a site."""
-
-    name: str
-    failure: str = ""
-    """Why the broker does not answer; empty if it does."""
-    waiting: int = 0
-    """Jobs that no worker has received."""
-    receivers: int = 0
-    """Workers that are connected."""
-    workers: tuple[WorkerStatus, ...] = ()
-    """What workers reported within the last minute."""
 
 
 def site_statuses(settings: FleetSettings, credentials: Credentials) -> Iterator[SiteStatus]:

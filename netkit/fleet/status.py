@@ -1,5 +1,7 @@
-"""What workers report about themselves, every twenty seconds, signed with the key of their site."""
+"""What workers report about themselves, every twenty seconds, signed with the key of their site; also as metrics."""
 
+from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -34,6 +36,21 @@ class WorkerStatus(BaseModel):
     deadline_s: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class SiteStatus:
+    """What is known of a site."""
+
+    name: str
+    failure: str = ""
+    """Why the broker does not answer; empty if it does."""
+    waiting: int = 0
+    """Jobs that no worker has received."""
+    receivers: int = 0
+    """Workers that are connected."""
+    workers: tuple[WorkerStatus, ...] = ()
+    """What workers reported within the last minute."""
+
+
 def sign_status(status: WorkerStatus, key: Ed25519PrivateKey) -> bytes:
     return signing.signed(canonical(status.model_dump(mode="json")), PURPOSE, key)
 
@@ -50,3 +67,40 @@ def open_status(message: bytes, keys: PublicKeys, site: str) -> WorkerStatus:
     if status.site != site:
         raise MessageError(f"it is of the site {status.site}")
     return status
+
+
+ESCAPES = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n"})
+OF_SITES = {
+    "netkit_fleet_site_up": ("gauge", "Whether the broker answers for the site."),
+    "netkit_fleet_jobs_waiting": ("gauge", "Jobs that no worker has received."),
+    "netkit_fleet_workers": ("gauge", "Workers that are connected."),
+}
+OF_WORKERS = {
+    "netkit_fleet_worker_seen_timestamp_seconds": ("gauge", "When a worker reported last."),
+    "netkit_fleet_worker_busy": ("gauge", "Whether a worker carries out a job."),
+    "netkit_fleet_worker_jobs_total": ("counter", "Jobs that a worker carried out since it started."),
+    "netkit_fleet_worker_refused_total": ("counter", "Messages and jobs that a worker refused since it started."),
+}
+
+
+def metrics(sites: Iterable[SiteStatus]) -> str:
+    """Return the state of sites in the text format of Prometheus; what is not known has no sample."""
+    rows: dict[str, list[str]] = {name: [] for name in (*OF_SITES, *OF_WORKERS)}
+    for site in sites:
+        up = not site.failure
+        values = (int(up), *((site.waiting, site.receivers) if up else ()))
+        for name, value in zip(OF_SITES, values, strict=False):
+            rows[name].append(_sample(name, value, site=site.name))
+        for one in site.workers:
+            for name, value in zip(OF_WORKERS, (one.at_s, int(bool(one.verb)), one.done, one.refused), strict=True):
+                rows[name].append(_sample(name, value, site=site.name, worker=one.worker))
+    return "".join(_family(name, *about, rows[name]) for name, about in {**OF_SITES, **OF_WORKERS}.items())
+
+
+def _sample(name: str, value: int, **labels: str) -> str:
+    shown = ",".join(f'{key}="{text.translate(ESCAPES)}"' for key, text in labels.items())
+    return f"{name}{{{shown}}} {value}\n"
+
+
+def _family(name: str, kind: str, about: str, samples: list[str]) -> str:
+    return f"# HELP {name} {about}\n# TYPE {name} {kind}\n" + "".join(samples) if samples else ""

@@ -72,7 +72,15 @@ class Bed:
     def coordinator(self, report: Callable[[str], None] = lambda _: None) -> Coordinator:
         return Coordinator(self.settings, self.credentials(), report)
 
-    def worker(self, site: str, name: str, script: str = "echo", port: int = 0, **variables: str) -> WorkerProcess:
+    def worker(
+        self,
+        site: str,
+        name: str,
+        script: str = "echo",
+        port: int = 0,
+        prefix: Sequence[str] = (),
+        **variables: str,
+    ) -> WorkerProcess:
         """Start a worker, and wait until it is connected; with another port than the broker's if one is given."""
         folder = self.home / "sites" / site
         if port:
@@ -82,7 +90,7 @@ class Bed:
         log = self.folder / f"{name}.log"
         begins_at = log.stat().st_size if log.exists() else 0
         words = (str(folder), site, str(self.folder / name), script)
-        arguments = [*self.prefixes.get(name, ()), sys.executable, "-c", PROGRAM, *words]
+        arguments = [*self.prefixes.get(name, ()), *prefix, sys.executable, "-c", PROGRAM, *words]
         with log.open("ab") as output:
             process = subprocess.Popen(
                 arguments, env={**os.environ, PASSWORD: password(folder), **variables}, stdout=output, stderr=output

@@ -2,6 +2,7 @@
 
 import hashlib
 import random
+import tracemalloc
 import zlib
 from collections.abc import Sequence
 from typing import Any
@@ -10,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from netkit.fleet import answer
 from netkit.fleet.answer import (
     MOST_ATTEMPTS,
     MOST_BYTES,
@@ -27,6 +29,8 @@ from netkit.fleet.answer import (
 )
 from netkit.fleet.job import MessageError, canonical
 from netkit.fleet.signing import public_text, signed
+from netkit.fleet.status import SiteStatus, WorkerStatus, metrics, open_status, sign_status
+from tests.conftest import Golden
 from tests.fleet.jobs import COORDINATOR, OSAKA, TOKYO, a_job
 
 KEYS = (public_text(TOKYO),)
@@ -207,3 +211,57 @@ def test_attempts_are_bounded() -> None:
     taken([message(0, "begun", b"", f"{number:x}") for number in range(MOST_ATTEMPTS)], pending)
     with pytest.raises(MessageError, match="too many attempts"):
         taken([message(0, "begun", b"", "f")], pending)
+
+
+def test_an_end_before_a_part_is_refused() -> None:
+    pending = PendingJob(JOB)
+    taken([message(5, "part", b"five")], pending)
+    with pytest.raises(MessageError, match="its attempt has ended otherwise"):
+        taken([message(3, "end", b"")], pending)
+
+
+def test_what_an_attempt_may_hold_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(answer, "MOST_BUFFERED_BYTES", 20)
+    pending = PendingJob(JOB)
+    taken([message(1, "part", b"one")], pending)
+    held = pending.bytes_held
+    assert 0 < held <= 20
+    with pytest.raises(MessageError, match="its attempt has more than 20 bytes"):
+        taken([message(2, "part", b"another one")], pending)
+    assert pending.bytes_held == held
+
+
+def test_a_payload_that_would_unpack_to_much_is_not_unpacked() -> None:
+    packed = zlib.compress(bytes(50_000_000))
+    tracemalloc.start()
+    try:
+        with pytest.raises(MessageError, match="its payload is not of the size"):
+            unpacked(packed, 1000)
+        assert tracemalloc.get_traced_memory()[1] < 1_000_000
+    finally:
+        tracemalloc.stop()
+
+
+def a_status(**changes: Any) -> WorkerStatus:
+    head = {"site": "tokyo", "worker": "w1", "version": "1", "at_s": 1, "since_s": 1, "done": 0, "refused": 0}
+    return WorkerStatus.model_validate({**head, **changes})
+
+
+def test_a_status_is_of_its_site() -> None:
+    assert open_status(sign_status(a_status(), TOKYO), KEYS, "tokyo") == a_status()
+    forged = {
+        sign_status(a_status(), OSAKA): "the site tokyo did not sign it",
+        sign_status(a_status(site="osaka"), TOKYO): "it is of the site osaka",
+        signed(b"{}", "status", TOKYO): "it is not a status that this version knows",
+        signed(b" " * 5000, "status", TOKYO): "the site tokyo did not sign it",
+        sign_answer(envelope(0), b"", TOKYO): "the site tokyo did not sign it",
+    }
+    for one, reason in forged.items():
+        with pytest.raises(MessageError, match=reason):
+            open_status(one, KEYS, "tokyo")
+
+
+def test_the_state_of_sites_as_metrics(golden: Golden) -> None:
+    busy = a_status(worker='w"2', verb="backup", fabric="inventory/tokyo", done=3, refused=1, at_s=1_795_748_906)
+    sites = [SiteStatus("tokyo", waiting=2, receivers=2, workers=(a_status(), busy)), SiteStatus("osaka", "refused")]
+    golden("fleet/status.prom", metrics(sites))

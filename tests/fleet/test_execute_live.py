@@ -101,14 +101,17 @@ def test_a_device_that_does_not_exist_is_named(site: Bed, origin: FabricReposito
     assert ": --limit 'leaf99' matches no device; " in lost.reason
 
 
-def test_the_status_is_shown(site: Bed) -> None:
+def test_the_status_is_shown(site: Bed, tmp_path: Path) -> None:
     changes: dict[str, Any] = {"NETKIT_SECRET_BROKER": password(site.home)}
-    done = run("fleet", "status", "--fleet", site.home, **changes)
+    words = ("fleet", "status", "--fleet", site.home, "--metrics", tmp_path / "fleet.prom")
+    eventually(lambda: "idle" in run(*words, **changes).stdout)
+    done = run(*words, **changes)
     assert (done.returncode, done.stderr) == (0, "")
     head, tokyo, osaka = done.stdout.splitlines()
     assert head.split() == ["site", "waiting", "worker", "version", "done", "refused", "now"]
     assert (tokyo.split()[:2], tokyo.split()[-1]) == (["tokyo", "0"], "idle")
     assert osaka.split(maxsplit=6) == ["osaka", "0", "-", "-", "-", "-", "no worker is connected"]
+    assert 'netkit_fleet_workers{site="tokyo"} 1\n' in (tmp_path / "fleet.prom").read_text(encoding="utf-8")
     found = json.loads(run("fleet", "status", "--fleet", site.home, "--format", "json", **changes).stdout)
     assert [(one["site"], one["waiting"], one["receivers"], len(one["workers"])) for one in found] == [
         ("tokyo", 0, 1, 1),

@@ -3,6 +3,7 @@
 import os
 import signal
 import socket
+import subprocess
 import threading
 import time
 from collections.abc import Iterator, Sequence
@@ -21,6 +22,7 @@ from netkit.fleet.rabbitmq import DISPATCH, JOBS, STATUS
 from netkit.fleet.signing import signed
 from tests.fleet.bed import Bed, WorkerProcess, eventually, job
 from tests.fleet.rabbitmq_server import needs_rabbitmq
+from tests.namespace import needs_root
 
 pytestmark = needs_rabbitmq
 
@@ -361,6 +363,26 @@ def test_a_slow_link_only_takes_longer(fleet_bed: Bed) -> None:
         (number, 400_000, number == 4) for number in range(5)
     ], worker.lines()
     assert time.monotonic() - began_s > 2
+
+
+@needs_root
+def test_a_worker_whose_disk_is_full_leaves_its_job_to_another(fleet_bed: Bed) -> None:
+    place = fleet_bed.folder / "full"
+    mount = f'mkdir {place} && mount -t tmpfs -o size=128k none {place} && exec "$@"'
+    first = fleet_bed.worker("tokyo", "full", prefix=("unshare", "--mount", "sh", "-c", mount, "sh"))
+    inside = ["nsenter", f"--mount=/proc/{first.process.pid}/ns/mnt", "sh", "-c"]
+    subprocess.run([*inside, f"cat /dev/zero >{place}/fill"], check=False, capture_output=True, timeout=20)
+    one = job()
+    with fleet_bed.coordinator() as fleet:
+        second: list[WorkerProcess] = []
+
+        def replaced() -> Iterator[SiteJob]:
+            yield one
+            assert first.process.wait(20) != 0
+            second.append(fleet_bed.worker("tokyo", "roomy"))
+
+        assert results(list(fleet.run(replaced()))) == [echoed(one, second[0])]
+    assert "jobs.sqlite: cannot be used: database or disk is full; make room or check permissions" in first.lines()[-1]
 
 
 def test_answers_of_another_site_or_run_are_dropped(fleet_bed: Bed) -> None:

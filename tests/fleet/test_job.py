@@ -243,3 +243,11 @@ def test_a_private_key_is_read_only_if_it_is_private(tmp_path: Path) -> None:
         read_key(file)
     with pytest.raises(FleetError, match="cannot be read: no such file"):
         read_key(tmp_path / "other")
+
+
+def test_a_signature_ends_with_a_line() -> None:
+    job = a_job()
+    message = sign_job(job, COORDINATOR)
+    for between in (b" ", b"", b"\n\n"):
+        forged = message[:LINE_BYTES] + between + message[LINE_BYTES + 1 :]
+        assert str(refusal(forged, job)) == "no coordinator of fleet.yaml signed it"

@@ -47,9 +47,15 @@ def init(
 
 
 @verbs.command()
-def status(folder: Folder = FOLDER, output: Format = "text") -> None:
+def status(
+    folder: Folder = FOLDER,
+    output: Format = "text",
+    metrics: Annotated[
+        Path | None, typer.Option("--metrics", help="Also write metrics for Prometheus here.", metavar="FILE")
+    ] = None,
+) -> None:
     """Show sites, their workers, what runs and what waits."""
-    run("fleet", folder, output, verb="show_status")
+    run("fleet", folder, output, verb="show_status", file=metrics)
 
 
 def worker(
