@@ -143,6 +143,7 @@ def _refuse(request: CheckRequest, storing: Storing) -> None:
         raise UsageError(Problem(what, f"end the name with {' or '.join(REPORTS)}"))
     if request.is_notifying and not storing.where:
         raise UsageError(Problem("--notify reports changes since the last stored run", "give --store"))
+    _refuse_beside_fleet(request)
     if request.has_pod_routes and not request.cluster:
         raise UsageError(Problem("--pod-routes asks the pods of --cluster", "give --cluster with a kubeconfig"))
     if request.is_applied and not request.steered:
@@ -161,10 +162,23 @@ def _refuse(request: CheckRequest, storing: Storing) -> None:
         raise UsageError(Problem(f"--changes cannot be printed as {request.output}", f"use {' or '.join(CHANGES)}"))
 
 
+def _refuse_beside_fleet(request: CheckRequest) -> None:
+    """Refuse what needs this machine to read devices, or counters that stay at the sites."""
+    given = {
+        "--from": request.snapshot is not None,
+        "--lab": bool(request.lab),
+        "--since": bool(request.since),
+        "--rdma": request.has_rdma,
+        "--deadline": bool(request.deadline),
+    }
+    for option in (name for name, is_given in given.items() if is_given and request.fleet is not None):
+        raise UsageError(Problem(f"{option} does not work with --fleet", f"drop {option}, or --fleet"))
+
+
 def _checking(request: CheckRequest) -> Checking:
     project = open_project(request.folder, request.lab, request.processes)
     warn(project)
-    return Checking.of(
+    checking = Checking.of(
         project,
         limit=request.limit,
         window_s=request.window_s,
@@ -172,6 +186,11 @@ def _checking(request: CheckRequest) -> Checking:
         is_light=request.profile == "light",
         source=request.source,
     )
+    if request.fleet is None:
+        return checking
+    from netkit.fleet.checking import FleetCollector  # noqa: PLC0415 (an extra, and most runs read devices themselves)
+
+    return replace(checking, collector=FleetCollector.of(request.fleet))
 
 
 def _print(request: CheckRequest, scene: CheckContext, judged: Judged) -> None:

@@ -45,6 +45,8 @@ class CheckRequest:
     compared: tuple[str, str] | None = None
     """Snapshots or stored runs: before, and after."""
     processes: int = 0
+    fleet: Path | None = None
+    """The folder of a fleet whose sites read the devices."""
 
 
 @dataclass(frozen=True, slots=True)

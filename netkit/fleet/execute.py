@@ -13,9 +13,10 @@ from pathlib import Path
 from netkit.design.select import Device
 from netkit.errors import Problem
 from netkit.facts import serial
+from netkit.fleet.checking import answered
 from netkit.fleet.checkout import Checkouts
 from netkit.fleet.execution import Note
-from netkit.fleet.job import SiteJob, SnapshotWork
+from netkit.fleet.job import CheckWork, SiteJob, SnapshotWork
 from netkit.fleet.settings import FleetError, FleetSettings, SiteFabric
 from netkit.project.backups import backed_up
 from netkit.project.project import Project
@@ -47,7 +48,14 @@ def snapshot(project: Project, devices: Sequence[Device], job: SiteJob) -> Itera
         plan = ""
 
 
-HANDLERS: Mapping[str, Handler] = {"backup": backup, "snapshot": snapshot}
+def check(project: Project, devices: Sequence[Device], job: SiteJob) -> Iterator[bytes | Note]:
+    """Yield the verdicts on single devices, and the facts that checks of several devices need."""
+    if not isinstance(job.work, CheckWork):
+        raise TypeError(job.work)
+    yield from answered(project, devices, job.work)
+
+
+HANDLERS: Mapping[str, Handler] = {"backup": backup, "check": check, "snapshot": snapshot}
 """Verb → what carries it out."""
 
 

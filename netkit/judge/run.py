@@ -153,7 +153,8 @@ def _known(context: CheckContext) -> Known:
     still = {name: ports for shard in context.shards for name, ports in shard.still.items()}
     again = {name for name, device in context.devices.items() if device.still != still.get(name, set())}
     results = (one for shard in context.shards for one in shard.results)
-    return {(one.check, one.device): one for one in results if one.device not in again}
+    kept = (one for one in results if one.device not in again or one.verdict is Verdict.ERROR)
+    return {(one.check, one.device): one for one in kept}
 
 
 def subjects(check: Check, devices: Iterable[Device]) -> Iterator[str]:

@@ -14,7 +14,7 @@ from netkit.facts import Snapshot, serial
 from netkit.facts.cluster import ClusterFacts
 from netkit.facts.snapshot import Trial
 from netkit.judge import Check, CheckContext
-from netkit.judge.run import ShardResult
+from netkit.judge.run import CheckDeadline, ShardResult
 from netkit.judge.shard import Reads, judge_shard
 from netkit.observe import CollectOptions
 from netkit.project import trials
@@ -34,6 +34,14 @@ NO_PAST = Past()
 
 
 @dataclass(frozen=True, slots=True)
+class Part:
+    """Devices that were read together, and what was judged there; None if nothing was."""
+
+    snapshot: Snapshot
+    shard: ShardResult | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Checking:
     """What to judge: a fabric, its devices, and where their facts come from."""
 
@@ -49,6 +57,8 @@ class Checking:
     """Ask the pods of the cluster for their routes."""
     cluster: str = ""
     """A kubeconfig, what kubectl or scontrol printed, or `slurm`; empty: none is read."""
+    collector: "Callable[[Checking, Sequence[Check]], Sequence[Part]] | None" = None
+    """What reads the devices; by default this machine."""
 
     @classmethod
     def of(
@@ -71,9 +81,9 @@ class Checking:
     def scene(self, checks: Sequence[Check] | None = None, past: Past = NO_PAST) -> CheckContext:
         """Collect the facts that the chosen checks need, and no others."""
         if self.snapshot is None:
-            parts = self._collect(checks, past)
-            found = joined(self.project.fabric, self.devices, [part for part, _ in parts])
-            return past.scene(self.context_of(found, [shard for _, shard in parts if shard is not None]))
+            parts = self.collect(checks, past)
+            found = joined(self.project.fabric, self.devices, [part.snapshot for part in parts])
+            return past.scene(self.context_of(found, [part.shard for part in parts if part.shard is not None]))
         return past.scene(self.context_of(self._read(self.snapshot)))
 
     def context_of(self, found: Snapshot, shards: Sequence[ShardResult] = ()) -> CheckContext:
@@ -113,8 +123,13 @@ class Checking:
     def _cluster_facts(self) -> ClusterFacts:
         return cluster_facts(self.project, self.cluster, has_routes=self.has_pod_routes)
 
-    def _collect(self, checks: Sequence[Check] | None, past: Past) -> Sequence[tuple[Snapshot, ShardResult | None]]:
-        """Read the devices; if several processes do, each also judges its devices."""
+    def collect(self, checks: Sequence[Check] | None, past: Past, reads: Reads | None = None) -> "Sequence[Part]":
+        """Read the devices; if several processes do, each also judges its devices.
+
+        With `reads`, all devices are judged, and only what these are is handed on.
+        """
+        if self.collector is not None:
+            return self.collector(self, checks or ())
         has_drift = checks is None or any(check.name.startswith(f"{DRIFT}.") for check in checks)
         has_window = checks is None or any(check.has_window for check in checks)
         window_s = past.window_s(self.devices, self.window_s) if has_window else 0.0
@@ -123,13 +138,17 @@ class Checking:
         looking = Looking(self.devices, options, is_light=self.is_light, has_probes=has_probes, deadline=self.deadline)
         connections = Connections.of(self.project, source=self.source)
 
-        def part(names: Names, feedback: Feedback) -> tuple[Snapshot, ShardResult | None]:
+        def part(names: Names, feedback: Feedback) -> Part:
             project, mine = replace(self.project, feedback=feedback), looking.part(names)
-            if len(names) == len(self.devices):
-                return look(project, connections, mine), None
+            if len(names) == len(self.devices) and reads is None:
+                return Part(look(project, connections, mine))
             with self.deadline:  # its timer does not run in a process of its own
                 found = look(project, connections, mine)
-            return found, _judged(replace(self, devices=mine.devices), found, checks or (), past)
+            context = past.scene(replace(self, devices=mine.devices).context_of(found))
+            shard = _judged(context, checks or (), reads, self.deadline.judging())
+            if reads is not None:
+                found = replace(found, devices=shard.observations)
+            return Part(found, replace(shard, observations={}))
 
         with spread(self.project, looking, part) as parts:
             return list(parts)
@@ -142,8 +161,8 @@ class Checking:
         return found
 
 
-def _judged(checking: Checking, found: Snapshot, checks: Sequence[Check], past: Past) -> ShardResult:
-    """Judge the devices of a process; their facts are handed on anyway."""
+def _judged(
+    context: CheckContext, checks: Sequence[Check], reads: Reads | None, deadline: CheckDeadline
+) -> ShardResult:
     with redirect_stdout(sys.stderr):  # as in judging: keep the output of users' checks out of the result
-        judged = judge_shard(past.scene(checking.context_of(found)), checks, Reads(), checking.deadline.judging())
-    return replace(judged, observations={})
+        return judge_shard(context, checks, reads or Reads(), deadline)

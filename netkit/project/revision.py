@@ -74,6 +74,16 @@ def checked_out(folder: Path, beside: Sequence[Path]) -> tuple[str, bool]:
     return commit, bool(status.returncode or status.stdout.strip())
 
 
+def committed(folder: Path, beside: Sequence[Path]) -> tuple[str, str]:
+    """Return the commit of a fabric's folder, and its path in the repository; UsageError if files are modified."""
+    repository = _Repository.around(folder)
+    commit, is_modified = checked_out(folder, beside)
+    if is_modified:
+        what = f"files of {folder}, or templates and checks beside it, are not committed"
+        raise UsageError(Problem(what, "commit and push them: sites check out a commit"))
+    return commit, repository.inside(folder)
+
+
 def configured(folder: Path, name: str) -> str:
     """Read a value of git's configuration; empty if it is not set, or git is missing."""
     try:

@@ -21,6 +21,19 @@ from tests.lab.running import RunningLab, intent, needs_lab, running, write_fabr
 
 pytestmark = [needs_rabbitmq, needs_lab]
 DEVICES = ("leaf01", "spine01", "gpu01")
+CHECKS = (
+    "links.up",
+    "links.mtu",
+    "links.cabling",
+    "bgp.sessions",
+    "routes",
+    "qos",
+    "drift",
+    "inventory",
+    "host.uniform",
+)
+PORT = "swp1s0"
+"""To gpu01."""
 SECRETS: dict[str, Any] = {
     f"NETKIT_SECRET_{name}": f"{name}-of-a-test" for name in ("SNMP_AUTH", "SNMP_PRIV", "LOGIN_HASH")
 }
@@ -92,6 +105,38 @@ def test_a_snapshot_of_a_shard_has_its_devices(site: Bed, origin: FabricReposito
     assert [one.failure for part in found for one in part.devices.values()] == [""] * len(DEVICES)
     assert [bool(one.plan) for one in found] == [True, False, False]
     assert {one.fabric for one in found} == {"small"}
+
+
+def test_a_check_at_the_site_finds_what_one_machine_finds(site: Bed, origin: FabricRepository, lab: RunningLab) -> None:
+    """Broken on purpose, so that there is something to find: a port that is down, and a setting changed by hand."""
+    lab.run("leaf01", "ip", "link", "set", PORT, "down")
+    try:
+        words = ("check", *CHECKS, "--window", "0", "--format", "json", "--fabric", origin.folder / FABRIC["tokyo"])
+        there = run(*words, "--fleet", site.home, timeout_s=300, NETKIT_SECRET_BROKER=password(site.home))
+        here = run(*words, f"--lab={lab.name}", timeout_s=300, NETKIT_LAB_DIR=str(lab.home), **SECRETS)
+    finally:
+        lab.run("leaf01", "ip", "link", "set", PORT, "up")
+    assert (there.returncode, here.returncode) == (1, 1), there.stderr
+    assert results_in(there.stdout) == results_in(here.stdout)
+
+
+def results_in(text: str) -> list[tuple[str, str, int, list[str]]]:
+    """Return what a check found, without the numbers that change from reading to reading."""
+    return [
+        (one["id"], one["verdict"], one["examined"], [finding["place"] for finding in one["findings"]])
+        for one in json.loads(text)["results"]
+    ]
+
+
+def test_a_check_of_what_is_not_committed_is_refused(site: Bed, origin: FabricRepository) -> None:
+    folder = origin.folder / FABRIC["tokyo"]
+    (folder / "notes.txt").write_text("not committed", encoding="utf-8")
+    try:
+        done = run("check", "--fabric", folder, "--fleet", site.home, NETKIT_SECRET_BROKER=password(site.home))
+    finally:
+        (folder / "notes.txt").unlink()
+    assert done.returncode == 3
+    assert "are not committed; commit and push them: sites check out a commit" in done.stderr
 
 
 def test_a_device_that_does_not_exist_is_named(site: Bed, origin: FabricRepository) -> None:

@@ -78,6 +78,12 @@ def check(
     ] = "",
     apply: Annotated[bool, typer.Option("--apply", help="Run the commands of --steer; default: print them.")] = False,
     processes: Processes = 0,
+    fleet: Annotated[
+        Path | None,
+        typer.Option(
+            "--fleet", help="Have the sites of a fleet read the devices: folder with fleet.yaml.", metavar="DIR"
+        ),
+    ] = None,
     lists: Annotated[bool, typer.Option("--list", help="List the checks; judge nothing.")] = False,
     new: Annotated[
         str | None, typer.Option("--new", help="Write a check of your own to start from.", metavar="NAME")
@@ -114,6 +120,7 @@ def check(
         is_applied=apply,
         compared=compare,
         processes=processes,
+        fleet=fleet,
     )
     _run("check" if compare is None else "compare", asked)
 
