@@ -109,14 +109,13 @@ def finding_rows(key: RunKey, judgement: Judgement, numbers: Iterator[int]) -> I
         yield {**asdict(key), "number": number, "verdict": finding.verdict.word, **names, **place}
 
 
-def reading_rows(source: Source, at_s: float, devices: Devices, unit: str) -> Iterator[Row]:
-    """Yield the measurements of each device; the first in an hour or a day is kept."""
-    number = {unit: int(at_s // UNITS_S[unit])}
+def reading_rows(source: Source, at_s: float, devices: Devices) -> Iterator[Row]:
+    """Yield the measurements of each device, without the hour or the day."""
     for name, one in devices.items():
         found = measured(at_s, one.facts)
         if found.values:
             data = packed({"values": found.values, "serials": found.serials})
-            yield {**of_source(source), "device": name, **number, "at_s": at_s, "data": data}
+            yield {**of_source(source), "device": name, "at_s": at_s, "data": data}
 
 
 def measured_of_row(row: RowMapping) -> Measured:

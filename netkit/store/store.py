@@ -20,6 +20,7 @@ from netkit.private import keep_private, open_file
 from netkit.store import outbox, partition, row, schema, state
 from netkit.store.database import (
     AHEAD_S,
+    BATCH,
     add,
     connectable,
     file_of,
@@ -36,7 +37,7 @@ from netkit.store.database import (
 )
 from netkit.store.measurement import Measured
 from netkit.store.open_cause import OpenNow, open_now
-from netkit.store.record import USUAL_RETENTION, CheckRun, Retention, Source, joined, judgement_of
+from netkit.store.record import USUAL_RETENTION, CheckRun, Retention, Source, batched, joined, judgement_of
 from netkit.store.retention import expire, kept_from
 from netkit.store.silence import KnownSilence, SavedRun, SilenceEnd, SilenceMemory, silence_data, silence_of
 
@@ -231,9 +232,10 @@ class Store:
         for part in parts:
             add(connection, schema.judgements, row.judgement_rows(key, part.judgement, numbers))
             add(connection, schema.findings, row.finding_rows(key, part.judgement, findings))
-            for table, unit in ((schema.readings, "day"), (schema.hourly, "hour")):
-                given = row.reading_rows(run.source, run.taken_s, part.devices, unit)
-                put(connection, table, given, wins="earlier")
+            for batch in batched(row.reading_rows(run.source, run.taken_s, part.devices), BATCH):
+                for table, unit in ((schema.readings, "day"), (schema.hourly, "hour")):
+                    number = int(run.taken_s // row.UNITS_S[unit])
+                    put(connection, table, ({**one, unit: number} for one in batch), wins="earlier")
             put(connection, schema.counters, row.counter_rows(run.source, part.devices))
             states.add(part.judgement, part.devices)
 
