@@ -171,6 +171,9 @@ def plain_errors(engine: Engine) -> Iterator[None]:
         yield
     except DamagedError as error:
         raise StoreError(Problem(f"the store {_shown(engine.url)}: {error}", "restore it from a backup")) from None
+    except UnicodeDecodeError:  # SQLite quotes a damaged name in its complaint
+        what = f"the store {_shown(engine.url)}: a name in it is not text"
+        raise StoreError(Problem(what, "restore it from a backup")) from None
     except SQLAlchemyError as error:
         what = str(error.orig if isinstance(error, DBAPIError) else error)
         message = " ".join(what.split())[:LONGEST_COMPLAINT]

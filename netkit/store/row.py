@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
+from functools import lru_cache
 from typing import Any
 
 from pydantic import FiniteFloat
@@ -12,6 +13,7 @@ from sqlalchemy import RowMapping
 from netkit.facts import Observation, Sample
 from netkit.facts.device import Absent
 from netkit.judge import Verdict
+from netkit.judge.cause import Layers
 from netkit.judge.check import Layer
 from netkit.judge.delta import Earlier
 from netkit.judge.run import FABRIC, Judgement
@@ -68,23 +70,29 @@ def run_of_row(row: RowMapping) -> CheckRun:
     what = f"row of run {row['id']}"
     if not NAME.fullmatch(row["name"]) or row["exit_code"] not in EXIT_CODES:
         raise DamagedError(f"the {what} is damaged")
-    try:
-        layers = json.loads(row["layers"])
-    except (ValueError, RecursionError):
-        raise DamagedError(f"the {what} is damaged") from None
     return CheckRun(
         row["name"],
         Source(row["fabric"], row["lab"], row["site"]),
         row["taken_s"],
         row["window_s"],
         row["devices"],
-        sound(layers, dict[str, Layer], what),
+        _layers(row["layers"]),
         sound(row["verdict"], Verdict, what),
         row["exit_code"],
         Counts(**{name: row[name] for name in Counts.__dataclass_fields__}),
         row["intent"],
         row["version"],
     )
+
+
+@lru_cache(maxsize=256)
+def _layers(text: str) -> Layers:
+    """Decode the checks of a run; runs with the same checks share them."""
+    what = "row of a run"
+    try:
+        return sound(json.loads(text), dict[str, Layer], what)  # type: ignore[no-any-return]
+    except (ValueError, RecursionError):
+        raise DamagedError(f"the {what} is damaged") from None
 
 
 @dataclass(frozen=True, slots=True)

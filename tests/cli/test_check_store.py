@@ -152,6 +152,11 @@ def test_old_runs_are_dropped(fabric: Path) -> None:
         (["--since=last"], "--since last needs a store; give --store too, or set NETKIT_STORE"),
         (["--store", "--since=then"], "--since 'then' is not supported; use --since last"),
         (["--store", "--keep=ever"], "--keep 'ever' is not a duration; use days or hours, such as 90d or 12h"),
+        (
+            ["--store", "--keep=runs=9d,facts=1d"],
+            "unknown kind 'facts'; use findings, readings, runs, each with a time",
+        ),
+        (["--store", "--keep=runs=9d,findings="], "'' is not a duration; use days or hours, such as 90d or 12h"),
         (["--store=mysql://h/d"], "mysql is not supported as a store; use a file, or postgresql://USER@HOST/DATABASE"),
         (["--store=/proc/store.db"], "the store /proc/store.db: unable to open database file; check the path"),
     ],

@@ -12,7 +12,7 @@ import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
-from sqlalchemy import Connection, Engine, MetaData, insert, inspect, text
+from sqlalchemy import Connection, Engine, MetaData, Table, insert, inspect, text
 
 from netkit.errors import StoreError
 from netkit.facts import Sample
@@ -122,6 +122,24 @@ def test_a_store_of_an_earlier_netkit_is_upgraded_with_what_is_in_it(where: str,
     with reading(engine) as connection:
         assert revision_of(connection) == schema.HEAD == REVISIONS[-1]
         assert compare_metadata(MigrationContext.configure(connection, opts=OPTIONS), schema.metadata) == []
+
+
+def test_readings_of_a_day_and_of_the_last_hours_are_those_that_were_kept(where: str, engine: Engine) -> None:
+    hours = {day: (9, 3, 5) if day % 2 else (7,) for day in range(4)}
+    first = int(BEGAN_S // 3600)
+    with writing(engine) as connection:
+        upgrade(connection, "0005")
+        table = Table("netkit_readings", MetaData(), autoload_with=connection)
+        for device in ("leaf01", "leaf02"):
+            for number in (day * 24 + hour for day, some in hours.items() for hour in some):
+                taken = {"hour": first + number, "at_s": BEGAN_S + number * 3600}
+                own = {**OWN, "site": "", "device": device, "data": ROWS["netkit_readings"]["data"]}
+                connection.execute(insert(table).values({**own, **taken}))
+    with open_store(where) as store:
+        save(store, BEGAN_S + 4 * DAY_S)
+        for device in ("leaf01", "leaf02"):
+            found = [round((one.at_s - BEGAN_S) / 3600) for one in store.readings(SOURCE, device, 1e12)]
+            assert found == [7, 24 + 3, 48 + 7, 72 + 3, 72 + 5, 72 + 9]
 
 
 OPTIONS = {

@@ -127,6 +127,27 @@ def test_what_is_too_old_is_dropped_and_nothing_of_others(store: Store) -> None:
     assert len(store.readings(other.source, "leaf01", 1e12)) == 1
 
 
+def test_each_kind_is_kept_for_its_own_time(store: Store) -> None:
+    keep = Retention(runs_s=30 * DAY_S, findings_s=10 * DAY_S, readings_s=20 * DAY_S)
+    for day in range(0, 41, 5):
+        at_s = BEGAN_S + day * DAY_S
+        one = run(at_s)
+        found = judgement(result("leaf01", fail("swp1", "down")))
+        store.save(one, found, snapshot(at_s, leaf01=lit("leaf01", -day)), keep=keep)
+    kept = store.runs(SOURCE)
+    assert [(one.taken_s - BEGAN_S) / DAY_S for one in kept] == [40, 35, 30, 25, 20, 15, 10]
+    assert [(one.at_s - BEGAN_S) / DAY_S for one in store.readings(SOURCE, "leaf01", 1e12)] == [20, 25, 30, 35, 40]
+    for one in kept[:3]:
+        assert len(store.judgement(one).findings) == 1
+    for one in kept[3:]:
+        with pytest.raises(StoreError, match=r"what the run .* found is no longer stored"):
+            store.judgement(one)
+    assert len(store.open_now(SOURCE).causes) == 1
+    later = run(BEGAN_S + 40 * DAY_S + 60)
+    store.save(later, judgement(), snapshot(), keep=Retention(runs_s=5 * DAY_S))
+    assert len(store.runs(SOURCE)) == 2, "findings are not kept for longer than their run"
+
+
 def test_a_run_that_is_gone_is_said_so(store: Store) -> None:
     with pytest.raises(StoreError, match="is no longer stored"):
         store.judgement(run())
