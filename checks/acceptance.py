@@ -5,9 +5,10 @@ from datetime import UTC, datetime
 from itertools import chain
 from statistics import median
 
+from netkit.design import Host, Nic
 from netkit.facts.snapshot import Stream, Trial
 from netkit.judge import PASSED, CheckContext, Finding, fabric_check, fail, skip, warn
-from netkit.judge.straggler import NicFinder, Place, Stragglers, TrialSpeed, locate, speeds
+from netkit.judge.straggler import NicFinder, Stragglers, TrialSpeed, locate, speeds
 from netkit.judge.trial import (
     COLLECTIVE,
     LEAST_TRANSFER_BYTES,
@@ -29,6 +30,7 @@ SLOW_RAIL = "see acceptance.stragglers; if it names none, measure with netkit ac
 SLOW_LINK = "netkit check host optics links pfc for both ends of its cable; then PCIe width, ACS and the GPU next to it"
 SLOW_HOST = "netkit check host; then IOMMU, ACS, CPU governor and NIC firmware"
 SLOW_PATH = "netkit check load routes optics for the uplinks of both leaves"
+SLOW_FOREIGN = "give the node back for another, or report it to the operator of its fabric; then measure again"
 UNSETTLED = "measure again with netkit acceptance run --tool perftest, which runs every NIC with two others"
 MOST_NAMED = 8
 
@@ -135,22 +137,26 @@ def stragglers(context: CheckContext) -> Iterator[Finding]:
 
     A run that is fast clears every NIC it used; a slow one holds a NIC that is slow. So halves of the hosts on each
     rail, and pairs of hosts, name the node, the rail and the NIC, and by the design the port of the leaf. If the runs
-    leave several NICs possible, the finding lists them. Two hosts that are slow with each other only have a slow path
+    leave several NICs possible, the finding lists them. Of hosts that no design has, as on GKE and Vertex AI, node and
+    device are named as the job prints them. Two hosts that are slow with each other only have a slow path
     between their leaves. A run that fails counts as slow.
     """
-    runs, finder = tuple(speeds(context.fabric, context.snapshot.trials, context.limits)), NicFinder(context.fabric)
-    found = locate(runs)
+    runs = tuple(speeds(context.fabric, context.snapshot.trials, context.limits))
+    found, finder = locate(runs), NicFinder(context.fabric, context.snapshot.trials)
     yield from (PASSED for run in runs if not run.is_slow)
     yield from _slow_nics(context, found)
+    yield from _slow_foreign(found, finder)
     for suspects in found.unsettled:
-        places = [finder.places[address] for address in suspects]
-        hosts = {host.name for host, _ in places}
-        text = f"one or more of {len(suspects)} NICs are slow, and the runs cannot separate them: {_listed(places)}"
+        hosts = {finder.places[one][0].name if one in finder.places else "" for one in suspects}
+        names = _listed(finder, suspects)
+        text = f"one or more of {len(suspects)} NICs are slow, and the runs cannot separate them: {names}"
         yield fail("", text, UNSETTLED, device=hosts.pop() if len(hosts) == 1 else "", cause="stragglers")
     yield from (_slow_path(finder, run) for run in found.paths)
     for address in sorted(found.hidden):
-        host, nic = finder.places[address]
-        yield skip(nic.interface, "ran only together with slow NICs: repair those, and measure again", device=host.name)
+        place, device = address, ""
+        if address in finder.places:
+            place, device = finder.places[address][1].interface, finder.places[address][0].name
+        yield skip(place, "ran only together with slow NICs: repair those, and measure again", device=device)
 
 
 def _slow_nics(context: CheckContext, found: Stragglers) -> Iterator[Finding]:
@@ -167,12 +173,24 @@ def _slow_nics(context: CheckContext, found: Stragglers) -> Iterator[Finding]:
             yield fail(nic.interface, text, SLOW_LINK, device=host.name)
 
 
+def _slow_foreign(found: Stragglers, finder: NicFinder) -> Iterator[Finding]:
+    """Yield a finding for each slow NIC of a host that no design has, as in a cloud."""
+    for name, slow in found.slow.items():
+        if name not in finder.places:
+            host, _, device = name.rpartition(":")
+            text = f"{device} of {host} is slow: {_slowness(slow)}; no design has this host, nor the port at its link"
+            yield fail(name, text, SLOW_FOREIGN)
+
+
 def _slow_path(finder: NicFinder, run: TrialSpeed) -> Finding:
-    leaves = sorted({finder.places[address][1].leaf for address in run.nics})
+    leaves = sorted({finder.places[address][1].leaf for address in run.nics if address in finder.places})
+    where = f"the path between {' and '.join(leaves)}" if leaves else "the path between them, which no design has"
     text = (
         f"{' and '.join(run.trial.ends)}: {run.percent:.0f} % of line rate with each other, "
-        f"and each is fast with others: the path between {' and '.join(leaves)}"
+        f"and each is fast with others: {where}"
     )
+    if not leaves:
+        return warn("", text, SLOW_FOREIGN)
     return warn("", text, SLOW_PATH, cause=f"path {' '.join(leaves)}", touches=leaves)
 
 
@@ -183,10 +201,14 @@ def _slowness(with_it: Iterable[TrialSpeed]) -> str:
     return f"{best.percent:.0f} % of line rate at best in {count} with it, {best.usual:.0f} % without"
 
 
-def _listed(places: Sequence[Place]) -> str:
-    names = sorted(f"{host.name}:{nic.interface} ({nic.leaf} {nic.leaf_port})" for host, nic in places)
+def _listed(finder: NicFinder, nics: Iterable[str]) -> str:
+    names = sorted(_named(*finder.places[one]) if one in finder.places else one for one in nics)
     more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
     return f"{', '.join(names[:MOST_NAMED])}{more}"
+
+
+def _named(host: Host, nic: Nic) -> str:
+    return f"{host.name}:{nic.interface} ({nic.leaf} {nic.leaf_port})"
 
 
 @fabric_check(layer="application", reads=[])

@@ -80,7 +80,8 @@ def _joined(sets: Iterable[frozenset[str]]) -> list[frozenset[str]]:
 
 def speeds(fabric: Fabric, trials: Iterable[Trial], limits: Thresholds) -> Iterator[TrialSpeed]:
     """Yield the runs that can be compared: collectives and RDMA transfers, of which the design knows all NICs."""
-    finder = NicFinder(fabric)
+    trials = tuple(trials)
+    finder = NicFinder(fabric, trials)
     kinds: dict[tuple[object, ...], list[tuple[Trial, tuple[str, ...], float]]] = {}
     for trial in trials:
         nics = finder.nics(trial)
@@ -118,20 +119,31 @@ def _least_percent(trial: Trial, limits: Thresholds) -> float:
 
 
 class NicFinder:
-    """The NICs that took part in runs."""
+    """The NICs that took part in runs, by address; those of hosts that no design has by `host:device`."""
 
-    def __init__(self, fabric: Fabric) -> None:
+    def __init__(self, fabric: Fabric, trials: Iterable[Trial]) -> None:
         self._rails = len(fabric.rails)
         self._hosts = {host.name: host for host in fabric.hosts}
         self.places: Mapping[str, Place] = {nic.address: (host, nic) for host in fabric.hosts for nic in host.nics}
+        # Jobs in a cloud name the device of each rail in the runs that use it alone.
+        foreign = (one for one in trials if one.tool == COLLECTIVE and one.nic and self._is_foreign(one))
+        self._devices = tuple(dict.fromkeys(one.nic for one in foreign))
+
+    def _host(self, end: str) -> Host | None:
+        return self._hosts.get(end) or self._hosts.get(end.partition(".")[0])
+
+    def _is_foreign(self, trial: Trial) -> bool:
+        return len(trial.ends) > 1 and not any(end in self.places or self._host(end) for end in trial.ends)
 
     def nics(self, trial: Trial) -> tuple[str, ...]:
-        """Return addresses, of a transfer that of the near end first; none if the design does not know all of them."""
+        """Return addresses, of a transfer that of the near end first; none if not all of them are known."""
         if trial.tool == TRANSFER and len(trial.ends) != 2:
             return ()
         if trial.tool == TRANSFER and all(end in self.places for end in trial.ends):
             return trial.ends
-        hosts = [self._hosts.get(end) or self._hosts.get(end.partition(".")[0]) for end in trial.ends]
+        if trial.tool == COLLECTIVE and self._is_foreign(trial):
+            return self._foreign(trial)
+        hosts = [self._host(end) for end in trial.ends]
         known = [host for host in hosts if host is not None]
         if len(known) < max(2, len(hosts)):
             return ()
@@ -142,3 +154,9 @@ class NicFinder:
         rail = next((nic.rail for nic in known[0].nics if trial.nic in {nic.rdma, nic.interface}), None)
         found = tuple(nic.address for host in known for nic in host.nics if nic.rail == rail)
         return found if len(found) == len(known) else ()
+
+    def _foreign(self, trial: Trial) -> tuple[str, ...]:
+        if trial.nic:
+            return tuple(f"{end}:{trial.nic}" for end in trial.ends)
+        is_wide = not trial.ranks or trial.ranks >= len(trial.ends) * len(self._devices)
+        return tuple(f"{end}:{device}" for end in trial.ends for device in self._devices) if is_wide else ()

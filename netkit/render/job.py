@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from hashlib import sha256
 from shlex import quote
 
-from netkit.design import Fabric, Host
+from netkit.design import Fabric, Host, Nic
 from netkit.design.clusters import Cluster, ClusterNode, KubernetesCluster, SlurmCluster
 from netkit.errors import Problem, UsageError
 from netkit.platforms.linux.view_nic import Setting, nccl_settings, nccl_tuning, nearest_gpu
@@ -161,8 +161,8 @@ def acceptance_job(kind: str, fabric: Fabric, hosts: Sequence[Host], image: str 
         nodes=() if kind in GOOGLE else nodes,
         gpus=gpus,
         counts=tuple(sorted({count for count in (*COUNTS, len(names)) if count <= len(names)})),
-        rail_devices=tuple(nic.rdma for nic in nics),
-        rail_gpus=tuple(nearest_gpu(first, nic.rail) for nic in nics),
+        rail_devices=_rail_devices(kind, nics),
+        rail_gpus=tuple(range(len(nics))) if kind in GOOGLE else tuple(nearest_gpu(first, nic.rail) for nic in nics),
         pod_devices=_pod_devices(kind, cluster, tuple(nic.rdma for nic in nics)),
         settings=tuple(_settings(kind, fabric, cluster, first)),
         image=image,
@@ -172,6 +172,11 @@ def acceptance_job(kind: str, fabric: Fabric, hosts: Sequence[Host], image: str 
         container_options=options,
         container_command=command,
     )
+
+
+def _rail_devices(kind: str, nics: Sequence[Nic]) -> tuple[str, ...]:
+    """Name the NIC of each rail as results have it: on Google by its network, since GPU N is next to rdma-N there."""
+    return tuple(f"rdma-{number}" for number in range(len(nics))) if kind in GOOGLE else tuple(nic.rdma for nic in nics)
 
 
 def _nodes(hosts: Sequence[Host], cluster: Cluster | None) -> tuple[ClusterNode, ...]:

@@ -74,7 +74,7 @@ SILENT = "#!/bin/sh\n"
 SSH = """#!/bin/bash
 # Worker 0 is on the last node, worker 7 on the first.
 pod=${2%%.*}; number=${pod##*-}
-printf 'HOME=/root\\nNODE_NAME=gpu0%s%s\\n' $((8 - number)) "$DOMAIN"
+printf 'HOME=/root\\nNODE_NAME=%s%s%s\\n' "${NODE:-gpu0}" $((8 - number)) "$DOMAIN"
 """
 
 
@@ -182,6 +182,25 @@ def test_a_slow_nic_is_named_from_what_a_job_writes(
         "gpu06:rail1 (rail 1, mlx5_3) is slow: 48 % of line rate at best in 9 runs with it, 98 % without; "
         "its link ends at leaf04 swp1s1"
     ) in " ".join(done.stdout.split())
+
+
+@pytest.mark.parametrize(("kind", "name"), [("gke", "gke-h200-6"), ("vertex", "worker-2")])
+def test_a_slow_nic_of_a_host_that_no_design_has_is_named_by_what_the_job_writes(
+    kind: str, name: str, places: Mapping[str, Path], tmp_path: Path
+) -> None:
+    script = scripts(kind, emitted(kind, places["none"]))[-1 if kind == "gke" else 0]
+    replicas = ", ".join(f'"worker-{number}:2222"' for number in range(8))
+    spec = f'{{"cluster": {{"workerpool1": [{replicas}]}}}}'
+    out, _ = ran(kind, script, tmp_path, NODE="gke-h200-", CLUSTER_SPEC=spec, SLOW="gpu06:1")
+    done = run("check", "acceptance.stragglers", "--fabric", places["none"], "--results", out, "--format", "json")
+    assert done.returncode == 1
+    (result,) = json.loads(done.stdout)["results"]
+    text = (
+        f"rdma-1 of {name} is slow: 48 % of line rate at best in 9 runs with it, 98 % without; "
+        "no design has this host, nor the port at its link"
+    )
+    found = [(one["device"], one["place"], one["text"]) for one in result["findings"]]
+    assert found == [("", f"{name}:rdma-1", text)]
 
 
 @pytest.mark.parametrize("kind", ["gke", "vertex"])
