@@ -31,7 +31,7 @@ except ImportError:
 HEARTBEAT_S = 30
 CONNECT_S = 15
 CONFIRM_S = 60
-"""How long the broker may take to confirm a message."""
+"""How long the broker may take to answer a request, or to confirm a message."""
 UNACKNOWLEDGED_MS = 30_000
 """How long TCP waits for the other end before the connection counts as broken."""
 RETRY_S = 1.0
@@ -93,6 +93,8 @@ class BrokerLink:
             },
         )
         self._guarded(self._connection.connect)
+        # The library waits for answers without a limit; a broker that hangs is as good as none.
+        self._connection.sock.settimeout(CONFIRM_S)
         self._channel = self._guarded(self._connection.channel)
         self._channel.events["basic_return"].add(self._on_return)
         self._channel.events["basic_ack"].add(self._on_confirmed)

@@ -38,6 +38,8 @@ class RabbitServer:
     dist_port: int
     epmd_port: int
     _process: subprocess.Popen[bytes] | None = None
+    _names: subprocess.Popen[bytes] | None = None
+    """Erlang's name server."""
 
     @property
     def environment(self) -> dict[str, str]:
@@ -59,6 +61,11 @@ class RabbitServer:
 
     def start(self) -> None:
         """Start the server, and wait until clients can connect."""
+        if self._names is None:
+            # Else the server starts one that outlives it.
+            words = ["epmd", "-address", "127.0.0.1", "-port", str(self.epmd_port)]
+            nothing = subprocess.DEVNULL
+            self._names = subprocess.Popen(words, env=self.environment, stdout=nothing, stderr=nothing)
         log = self.folder / "output"
         with log.open("wb") as output:
             self._process = subprocess.Popen(
@@ -86,6 +93,11 @@ class RabbitServer:
             self._process.wait(20)
             self._process = None
 
+    def freeze(self, *, is_frozen: bool) -> None:
+        """Stop the server without an end of its connections, or let it go on."""
+        assert self._process is not None
+        os.killpg(self._process.pid, signal.SIGSTOP if is_frozen else signal.SIGCONT)
+
     def control(self, *arguments: str) -> str:
         """Run rabbitmqctl."""
         command = [str(PROGRAMS / "rabbitmqctl"), "-n", self.environment["RABBITMQ_NODENAME"], "-q", *arguments]
@@ -96,14 +108,9 @@ class RabbitServer:
     def stop(self) -> None:
         """End the server and the name server that it started."""
         self.kill()
-        subprocess.run(
-            ["epmd", "-port", str(self.epmd_port), "-kill"],
-            env=self.environment,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            check=False,
-            timeout=20,
-        )
+        if self._names is not None:
+            self._names.kill()
+            self._names.wait(20)
 
 
 @contextmanager

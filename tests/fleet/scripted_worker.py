@@ -67,7 +67,7 @@ SCRIPTS = {one.__name__: one for one in (echo, slow, crash, defect, forever, lar
 
 
 def main(folder: str, site: str, state: str, script: str) -> None:
-    for module, name in ((worker, "PULSE_S"), (link, "HEARTBEAT_S"), (link, "UNACKNOWLEDGED_MS")):
+    for module, name in ((worker, "PULSE_S"), (link, "HEARTBEAT_S"), (link, "UNACKNOWLEDGED_MS"), (link, "CONFIRM_S")):
         if name in os.environ:
             setattr(module, name, int(os.environ[name]))
     found = settings.load(Path(folder))

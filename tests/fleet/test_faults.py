@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from netkit.fleet import coordinator as coordinating
+from netkit.fleet import link as linking
 from netkit.fleet.answer import JobAnswer, JobEvent, JobProgress, LostJob
 from netkit.fleet.coordinator import Coordinator
 from netkit.fleet.job import MOST_BYTES, CheckWork, DeployWork, SiteJob, canonical, sign_job
@@ -363,6 +364,25 @@ def test_a_slow_link_only_takes_longer(fleet_bed: Bed) -> None:
         (number, 400_000, number == 4) for number in range(5)
     ], worker.lines()
     assert time.monotonic() - began_s > 2
+
+
+def test_a_broker_that_hangs_is_left(fleet_bed: Bed, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(linking, "CONFIRM_S", 2)
+    worker = fleet_bed.worker("tokyo", "waiting", "slow", CONFIRM_S="2", HEARTBEAT_S="2", GATE="/nowhere")
+    began_s = time.monotonic()
+    with fleet_bed.coordinator() as fleet:
+        next(fleet.run([job()]))
+        fleet_bed.server.freeze(is_frozen=True)
+        try:
+            eventually(lambda: any(line.startswith("no connection") for line in worker.lines()))
+            assert _children(worker.process.pid) == []
+            fleet.__exit__()
+        finally:
+            fleet_bed.server.freeze(is_frozen=False)
+    assert time.monotonic() - began_s < 40
+    worker.kill()
+    worker = fleet_bed.worker("tokyo", "after")
+    assert results(run(fleet_bed, one := job())) == [echoed(one, worker)]
 
 
 @needs_root
