@@ -1,5 +1,15 @@
 """Capabilities of switches, hosts, optics and cables: data files with sources, and the catalogue that loads them."""
 
-from netkit.hardware.catalog import Catalog, HeadroomRow, HostModel, Media, RailNic, Split, SwitchModel, module_for
+from netkit.hardware.catalog import (
+    Catalog,
+    HeadroomRow,
+    HostGpu,
+    HostModel,
+    Media,
+    RailNic,
+    Split,
+    SwitchModel,
+    module_for,
+)
 
-__all__ = ["Catalog", "HeadroomRow", "HostModel", "Media", "RailNic", "Split", "SwitchModel", "module_for"]
+__all__ = ["Catalog", "HeadroomRow", "HostGpu", "HostModel", "Media", "RailNic", "Split", "SwitchModel", "module_for"]

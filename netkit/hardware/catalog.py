@@ -1,6 +1,7 @@
 """Hardware data files → typed models. Every value has a source; without one it is None, never guessed."""
 
 import difflib
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -12,6 +13,7 @@ import yaml
 
 from netkit.errors import HardwareError, Problem
 
+PCI = re.compile(r"[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]")
 SHIPPED = Path(__file__).parent / "data"
 Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
@@ -88,6 +90,14 @@ class RailNic:
     gpu: int | None
 
 
+@dataclass(frozen=True, slots=True)
+class HostGpu:
+    """A GPU: its PCI address, and the NUMA node that its PCIe switch is at."""
+
+    pci: str
+    numa: int
+
+
 @dataclass(frozen=True)
 class HostModel:
     """A GPU host model. `rails` is empty without a source for the PCI map."""
@@ -103,6 +113,10 @@ class HostModel:
     ports_per_cage: int | None
     cage_form: str
     untouched: tuple[str, ...]
+    gpu_map: tuple[HostGpu, ...]
+    """By number; empty without a source."""
+    pcie_generation: int | None
+    """Of GPUs and rail NICs."""
     sources: Mapping[str, str] = field(repr=False)
 
 
@@ -259,8 +273,25 @@ def _host(file: Path) -> HostModel:
         ports_per_cage=data.value("ports_per_cage"),
         cage_form=str(data.value("cage_form") or ""),
         untouched=tuple(data.content.get("untouched") or ()),
+        gpu_map=tuple(_gpu_map(data)),
+        pcie_generation=data.value("pcie_generation"),
         sources=data.sources(),
     )
+
+
+def _gpu_map(data: "_Data") -> Iterator[HostGpu]:
+    rows, gpus = data.rows("gpu_map"), data.number("gpus")
+    if rows and len(rows) != gpus:
+        raise ValueError(f"gpu_map has {len(rows)} rows for {gpus} GPUs")
+    for row in rows:
+        pci, numa = str(row["pci"]), row["numa"]
+        if not PCI.fullmatch(pci) or not isinstance(numa, int):
+            raise ValueError(
+                f"gpu_map has {pci!r} at NUMA node {numa!r}, not an address such as 0000:1b:00.0 and a number"
+            )
+        if not row.get("source"):
+            raise ValueError(f"gpu_map has {pci} without a source")
+        yield HostGpu(pci, numa)
 
 
 @cache

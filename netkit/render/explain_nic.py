@@ -8,8 +8,9 @@ from netkit.design.explain import Number
 from netkit.design.hosts import RoutePlan
 from netkit.errors import Problem, UsageError
 from netkit.platforms.linux.view import has_firmware_settings
-from netkit.platforms.linux.view_nic import nccl_settings, nccl_tuning, nv_settings
+from netkit.platforms.linux.view_nic import nccl_settings, nccl_tuning, nearest_gpu, nv_settings
 from netkit.render.kubernetes import pod_nccl_settings
+from netkit.render.nccl_topology import lacking
 
 ECT0 = 2
 """The ECN bits of packets that may be marked."""
@@ -42,9 +43,23 @@ def explain_nic(fabric: Fabric, host: Host, nic: Nic) -> Iterator[Number]:
         yield Number(setting.key, setting.value, setting.why, "")
     gid = "NCCL 2.21 and later finds the RoCE v2 address; its index shifts with addresses and network namespaces"
     yield Number("NCCL_IB_GID_INDEX", "not set", gid, "")
+    yield _topology_file(fabric, host, nic)
     for cluster in fabric.clusters:
         if isinstance(cluster, KubernetesCluster) and any(node.host is host for node in cluster.nodes):
             yield from _pods(fabric, cluster, host, nic)
+
+
+def _topology_file(fabric: Fabric, host: Host, nic: Nic) -> Number:
+    why = lacking(host)
+    if not why and not any(node.host is host for cluster in fabric.clusters for node in cluster.nodes):
+        why = "the host is not a node of a cluster"
+    if why:
+        reason = f"{why}; NCCL reads PCIe switches from /sys, which bare metal and pods on it show"
+        return Number("NCCL_TOPO_FILE", "no file", reason, "")
+    number = nearest_gpu(host, nic.rail)
+    gpu = f"GPU {number} at {host.model.gpu_map[number].pci}"
+    reason = f"only where /sys shows no PCIe switches: {gpu} is next to the NIC"
+    return Number("NCCL_TOPO_FILE", "jobs/nccl-topo.xml", reason, "")
 
 
 def _classes(fabric: Fabric) -> Iterator[Number]:

@@ -18,6 +18,7 @@ from netkit.render.artifact import Artifact
 from netkit.render.engine import Engine
 from netkit.render.hostlist import fold
 from netkit.render.kubernetes import POD_INTERFACE, pod_devices, pod_nccl_settings
+from netkit.render.nccl_topology import nccl_topology
 
 TEMPLATES = {
     "slurm": "job/slurm.sh.j2",
@@ -135,7 +136,13 @@ def render_job(kind: str, job: AcceptanceJob, engine: Engine) -> str:
 
 
 def job_artifacts(fabric: Fabric, cluster: Cluster) -> Iterator[Artifact]:
-    """Yield jobs for all nodes of a cluster, in a folder that `kubectl apply -f` does not descend into."""
+    """Yield jobs for all nodes of a cluster, in a folder that `kubectl apply -f` does not descend into.
+
+    NCCL's topology file is there too, where the host model has what it needs.
+    """
+    topology = nccl_topology([node.host for node in cluster.nodes])
+    if topology is not None:
+        yield Artifact("jobs/nccl-topo.xml", "job/nccl-topo.xml.j2", {"topology": topology})
     hosts = [node.host for node in cluster.nodes if node.host.nics]
     if len(hosts) < FEWEST:
         return
