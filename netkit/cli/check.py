@@ -189,8 +189,9 @@ def _checking(request: CheckRequest) -> Checking:
     if request.fleet is None:
         return checking
     from netkit.fleet.checking import FleetCollector  # noqa: PLC0415 (an extra, and most runs read devices themselves)
+    from netkit.fleet.dispatch import Dispatch  # noqa: PLC0415
 
-    return replace(checking, collector=FleetCollector.of(request.fleet))
+    return replace(checking, collector=FleetCollector(Dispatch.of(request.fleet)))
 
 
 def _print(request: CheckRequest, scene: CheckContext, judged: Judged) -> None:

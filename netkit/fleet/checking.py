@@ -4,35 +4,25 @@ import json
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 
 from netkit import __version__
 from netkit import plan as planning
 from netkit.design.select import Device
-from netkit.errors import NetkitError, Problem, UsageError
+from netkit.errors import NetkitError, Problem
 from netkit.facts import Observation, Snapshot, serial
-from netkit.fleet import settings as fleet_settings
-from netkit.fleet.answer import JobAnswer, JobEvent, LostJob
-from netkit.fleet.coordinator import Coordinator
-from netkit.fleet.credentials import Credentials
-from netkit.fleet.job import CheckWork, SiteJob, new_job
-from netkit.fleet.settings import FleetError, FleetSettings
+from netkit.fleet.dispatch import Dispatch
+from netkit.fleet.job import CheckWork
+from netkit.fleet.settings import FleetError
 from netkit.judge import Check, Verdict, catalog, error
 from netkit.judge.run import CheckResult, Judgement, ShardResult, subjects
 from netkit.judge.shard import Reads
 from netkit.project.checking import ACCEPTANCE, CLUSTER, NO_PAST, Checking, Part
 from netkit.project.connections import chosen_source
-from netkit.project.observing import LOOKING
-from netkit.project.project import CHECKS, Project, beside
-from netkit.project.revision import committed
+from netkit.project.project import Project
 from netkit.store.record import batched, judgement_data, judgement_of
 
-SHARD = 256
-"""Devices per job."""
 AT_ONCE = 32
 """Devices per part of an answer."""
-LONGEST_S = 900
-"""How long a shard may take, beside the window."""
 BESIDE = ("system",)
 """What reports show of each device, also where no check of several devices reads it."""
 UNDECLARED = "looks at other devices without declaring it: add reads=[…] to its decorator"
@@ -134,75 +124,25 @@ class _Unpacking:
 
 @dataclass(frozen=True, slots=True)
 class FleetCollector:
-    """Has the workers of sites read devices."""
+    """Has the workers of sites read and judge devices."""
 
-    settings: FleetSettings
-    credentials: Credentials
-
-    @classmethod
-    def of(cls, folder: Path) -> "FleetCollector":
-        """Use the fleet of a folder."""
-        settings = fleet_settings.load(folder)
-        return cls(settings, Credentials.load(folder, settings.broker))
+    dispatch: Dispatch
 
     def __call__(self, checking: Checking, checks: Sequence[Check]) -> Sequence[Part]:
         """Give the devices to their sites; a shard without an answer leaves its devices unread, with the reason."""
-        jobs = {job.nonce: job for job in self._jobs(checking, checks)}
-        project, devices = checking.project, {device.name: device for device in checking.devices}
-        answers = {nonce: _Unpacking(project.fabric.name, frozenset(job.devices)) for nonce, job in jobs.items()}
-        parts: list[Part] = []
-        with (
-            Coordinator(self.settings, self.credentials, project.feedback.note) as fleet,
-            project.feedback.progress(LOOKING, len(devices)) as count,
-        ):
-            for event in fleet.run(jobs.values()):
-                done = _ended(event, answers[event.job.nonce], devices)
-                for _ in (name for part in done for name in part.snapshot.devices):
-                    count()
-                parts += done
-        return parts
-
-    def _jobs(self, checking: Checking, checks: Sequence[Check]) -> Iterator[SiteJob]:
-        project = checking.project
-        kept_beside = [*project.template_folders, *beside(project.folder, CHECKS)]
-        commit, fabric = committed(project.folder, kept_beside)
         names = tuple(check.name for check in checks if not check.name.startswith((ACCEPTANCE, CLUSTER)))
         source = chosen_source(checking.source)
         work = CheckWork(names=names, window_s=checking.window_s, is_light=checking.is_light, source=source)
-        within_s = int(checking.window_s) + LONGEST_S
-        for site, devices in self._placed(fabric, checking.devices).items():
-            for some in batched(devices, SHARD):
-                yield new_job(site, fabric, commit, work, within_s=within_s, devices=tuple(some))
-
-    def _placed(self, fabric: str, devices: Sequence[Device]) -> Mapping[str, list[str]]:
-        """Return the devices of each site; those of no unit are at the first one that has the fabric."""
-        having = {name: site.fabrics for name, site in self.settings.sites.items() if fabric in site.fabrics}
-        sites = {name: fabrics[fabric].units for name, fabrics in having.items()}
-        if not sites:
-            what = f"{fabric} is at no site of the fleet"
-            raise UsageError(Problem(what, f"add it to the fabrics of a site in {fleet_settings.FILE}"))
-        placed: dict[str, list[str]] = {}
-        for device in devices:
-            homes = (name for name, units in sites.items() if not units or not device.unit or device.unit in units)
-            home = next(homes, "")
-            if not home:
-                what = f"unit {device.unit} of {fabric}, with {device.name}, is at no site of the fleet"
-                raise UsageError(Problem(what, f"add it to the units of a site in {fleet_settings.FILE}"))
-            placed.setdefault(home, []).append(device.name)
-        return placed
-
-
-def _ended(event: JobEvent, answer: _Unpacking, devices: Mapping[str, Device]) -> Sequence[Part]:
-    """Take an event of a job; return its parts once it is answered or lost."""
-    if isinstance(event, JobAnswer):
-        answer.take(event.payload)
-        if not event.is_last:
-            return ()
-        return [_unread(event.job, answer.failure, devices)] if answer.failure else answer.parts
-    return [_unread(event.job, event.reason, devices)] if isinstance(event, LostJob) else ()
-
-
-def _unread(job: SiteJob, reason: str, devices: Mapping[str, Device]) -> Part:
-    why = f"the site {job.site} did not read it: {reason}"
-    seen = {name: Observation(name, devices[name].platform, failure=why) for name in job.devices}
-    return Part(Snapshot(job.fabric, time.time(), seen))
+        project, platforms = checking.project, {device.name: device.platform for device in checking.devices}
+        parts: list[Part] = []
+        for answer in self.dispatch.answers(project, checking.devices, work):
+            unpacking = _Unpacking(project.fabric.name, frozenset(answer.job.devices), failure=answer.failure)
+            for payload in answer.parts:
+                unpacking.take(payload)
+            if unpacking.failure:
+                why = replace(answer, failure=unpacking.failure).why
+                seen = {name: Observation(name, platforms[name], failure=why) for name in answer.job.devices}
+                parts.append(Part(Snapshot(project.fabric.name, time.time(), seen)))
+            else:
+                parts += unpacking.parts
+        return parts

@@ -12,7 +12,7 @@ from netkit import __version__
 from netkit.design.select import Device
 from netkit.errors import UsageError
 from netkit.facts import Snapshot
-from netkit.fleet import checking as fleet_checking
+from netkit.fleet import dispatch
 from netkit.fleet.answer import MOST_PART_BYTES, JobAnswer, JobEvent, LostJob
 from netkit.fleet.checking import FleetCollector, answered
 from netkit.fleet.job import CheckWork, SiteJob
@@ -80,10 +80,10 @@ def collector(monkeypatch: pytest.MonkeyPatch, workers: Workers, fabrics: Any = 
     site = {"keys": [KEY], "fabrics": fabrics or {"inventory/reference": {}}}
     broker, repository = {"host": "mq.example.net"}, {"url": "https://git.example.net/fabrics"}
     values = {"broker": broker, "repository": repository, "coordinator": {"keys": [KEY]}, "sites": {"tokyo": site}}
-    monkeypatch.setattr(fleet_checking, "Coordinator", lambda *_: workers)
-    monkeypatch.setattr(fleet_checking, "committed", lambda *_: ("0" * 40, "inventory/reference"))
-    monkeypatch.setattr(fleet_checking, "SHARD", 7)
-    return FleetCollector(FleetSettings.model_validate(values), None)  # type: ignore[arg-type]
+    monkeypatch.setattr(dispatch, "Coordinator", lambda *_: workers)
+    monkeypatch.setattr(dispatch, "committed", lambda *_: ("0" * 40, "inventory/reference"))
+    monkeypatch.setattr(dispatch, "SHARD", 7)
+    return FleetCollector(dispatch.Dispatch(FleetSettings.model_validate(values), None))  # type: ignore[arg-type]
 
 
 KEY = base64.b64encode(bytes(32)).decode()

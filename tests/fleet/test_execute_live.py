@@ -128,6 +128,29 @@ def results_in(text: str) -> list[tuple[str, str, int, list[str]]]:
     ]
 
 
+def test_backups_and_snapshots_come_from_the_site(
+    site: Bed, origin: FabricRepository, lab: RunningLab, tmp_path: Path
+) -> None:
+    about = ("--fabric", origin.folder / FABRIC["tokyo"], "--limit", ",".join(DEVICES))
+    for where, words, variables in (
+        ("there", ("--fleet", site.home), {"NETKIT_SECRET_BROKER": password(site.home)}),
+        ("here", (f"--lab={lab.name}",), {"NETKIT_LAB_DIR": str(lab.home), **SECRETS}),
+    ):
+        done = run("backup", *about, *words, "-o", tmp_path / where, timeout_s=300, **variables)
+        assert (done.returncode, done.stderr) == (0, "")
+        done = run(
+            "snapshot", *about, *words, "--window", "0", "-o", tmp_path / f"{where}.json", timeout_s=300, **variables
+        )
+        assert (done.returncode, done.stderr) == (0, "")
+    for name in DEVICES:
+        texts = [(tmp_path / where / f"{name}.conf").read_text(encoding="utf-8") for where in ("there", "here")]
+        assert texts[0] == texts[1]
+    there, here = (serial.read(tmp_path / f"{where}.json") for where in ("there", "here"))
+    assert list(there.devices) == list(here.devices) == sorted(DEVICES)
+    assert [one.failure for one in there.devices.values()] == [""] * len(DEVICES)
+    assert there.plan == here.plan != ""
+
+
 def test_a_check_of_what_is_not_committed_is_refused(site: Bed, origin: FabricRepository) -> None:
     folder = origin.folder / FABRIC["tokyo"]
     (folder / "notes.txt").write_text("not committed", encoding="utf-8")

@@ -36,6 +36,10 @@ Lab = Annotated[
         autocompletion=complete.labs,
     ),
 ]
+FleetFolder = Annotated[
+    Path | None,
+    typer.Option("--fleet", help="Have the sites of a fleet read devices: folder of fleet.yaml.", metavar="DIR"),
+]
 Processes = Annotated[
     int,
     typer.Option(

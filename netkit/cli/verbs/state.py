@@ -12,6 +12,7 @@ from netkit.cli.verbs.options import (
     Cluster,
     Fabric,
     Facts,
+    FleetFolder,
     Keep,
     Lab,
     Limit,
@@ -78,12 +79,7 @@ def check(
     ] = "",
     apply: Annotated[bool, typer.Option("--apply", help="Run the commands of --steer; default: print them.")] = False,
     processes: Processes = 0,
-    fleet: Annotated[
-        Path | None,
-        typer.Option(
-            "--fleet", help="Have the sites of a fleet read the devices: folder with fleet.yaml.", metavar="DIR"
-        ),
-    ] = None,
+    fleet: FleetFolder = None,
     lists: Annotated[bool, typer.Option("--list", help="List the checks; judge nothing.")] = False,
     new: Annotated[
         str | None, typer.Option("--new", help="Write a check of your own to start from.", metavar="NAME")
@@ -179,6 +175,7 @@ def snapshot(
     results: Results = None,
     source: Facts = "",
     processes: Processes = 0,
+    fleet: FleetFolder = None,
 ) -> None:
     """Save what all devices are like, for netkit check --from."""
     files = tuple(results or ())
@@ -193,6 +190,7 @@ def snapshot(
         light=light,
         source=source,
         processes=processes,
+        fleet=fleet,
     )
 
 
@@ -202,9 +200,10 @@ def backup(
     limit: Limit = "",
     lab: Lab = "",
     processes: Processes = 0,
+    fleet: FleetFolder = None,
 ) -> None:
     """Save what devices run without secrets, one file each, made to live in git."""
-    _run("backup", fabric, out, limit=limit, lab=lab, processes=processes)
+    _run("backup", fabric, out, limit=limit, lab=lab, processes=processes, fleet=fleet)
 
 
 def schedule(

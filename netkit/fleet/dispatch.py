@@ -1,0 +1,98 @@
+"""Give the devices of a fabric to their sites in shards, and collect what the workers answer."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from netkit.design.select import Device
+from netkit.errors import Problem, UsageError
+from netkit.fleet import settings as fleet_settings
+from netkit.fleet.answer import JobAnswer, LostJob
+from netkit.fleet.coordinator import Coordinator
+from netkit.fleet.credentials import Credentials
+from netkit.fleet.job import BackupWork, CheckWork, SiteJob, SnapshotWork, new_job
+from netkit.fleet.settings import FleetSettings
+from netkit.project.observing import LOOKING
+from netkit.project.project import CHECKS, Project, beside
+from netkit.project.revision import committed
+from netkit.store.record import batched
+
+SHARD = 256
+"""Devices per job."""
+LONGEST_S = 900
+"""How long a shard may take, beside the window."""
+
+
+@dataclass(frozen=True, slots=True)
+class ShardAnswer:
+    """What a site answered about some devices."""
+
+    job: SiteJob
+    parts: Sequence[bytes] = ()
+    failure: str = ""
+    """Why there is no answer; empty if there is one."""
+
+    @property
+    def why(self) -> str:
+        """Why its devices were not read."""
+        return f"the site {self.job.site} did not read it: {self.failure}"
+
+
+@dataclass(frozen=True, slots=True)
+class Dispatch:
+    """The sites of a fleet, and the keys to give them jobs."""
+
+    settings: FleetSettings
+    credentials: Credentials = field(repr=False)
+
+    @classmethod
+    def of(cls, folder: Path) -> "Dispatch":
+        """Use the fleet of a folder."""
+        settings = fleet_settings.load(folder)
+        return cls(settings, Credentials.load(folder, settings.broker))
+
+    def answers(
+        self, project: Project, devices: Sequence[Device], work: BackupWork | CheckWork | SnapshotWork
+    ) -> Iterator[ShardAnswer]:
+        """Yield the answer about each shard as it arrives."""
+        jobs = list(self._jobs(project, devices, work))
+        parts: dict[str, list[bytes]] = {job.nonce: [] for job in jobs}
+        with (
+            Coordinator(self.settings, self.credentials, project.feedback.note) as fleet,
+            project.feedback.progress(LOOKING, len(devices)) as count,
+        ):
+            for event in fleet.run(jobs):
+                if isinstance(event, JobAnswer):
+                    parts[event.job.nonce].append(event.payload)
+                if isinstance(event, LostJob) or (isinstance(event, JobAnswer) and event.is_last):
+                    for _ in event.job.devices:
+                        count()
+                    failure = event.reason if isinstance(event, LostJob) else ""
+                    yield ShardAnswer(event.job, parts.pop(event.job.nonce), failure)
+
+    def _jobs(
+        self, project: Project, devices: Sequence[Device], work: BackupWork | CheckWork | SnapshotWork
+    ) -> Iterator[SiteJob]:
+        kept_beside = [*project.template_folders, *beside(project.folder, CHECKS)]
+        commit, fabric = committed(project.folder, kept_beside)
+        within_s = LONGEST_S + (0 if isinstance(work, BackupWork) else int(work.window_s))
+        for site, names in self._placed(fabric, devices).items():
+            for some in batched(names, SHARD):
+                yield new_job(site, fabric, commit, work, within_s=within_s, devices=tuple(some))
+
+    def _placed(self, fabric: str, devices: Sequence[Device]) -> Mapping[str, list[str]]:
+        """Return the devices of each site; those of no unit are at the first one that has the fabric."""
+        having = {name: site.fabrics for name, site in self.settings.sites.items() if fabric in site.fabrics}
+        sites = {name: fabrics[fabric].units for name, fabrics in having.items()}
+        if not sites:
+            what = f"{fabric} is at no site of the fleet"
+            raise UsageError(Problem(what, f"add it to the fabrics of a site in {fleet_settings.FILE}"))
+        placed: dict[str, list[str]] = {}
+        for device in devices:
+            homes = (name for name, units in sites.items() if not units or not device.unit or device.unit in units)
+            home = next(homes, "")
+            if not home:
+                what = f"unit {device.unit} of {fabric}, with {device.name}, is at no site of the fleet"
+                raise UsageError(Problem(what, f"add it to the units of a site in {fleet_settings.FILE}"))
+            placed.setdefault(home, []).append(device.name)
+        return placed
