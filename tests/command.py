@@ -19,6 +19,8 @@ from netkit.hardware import Catalog
 ROOT = Path(__file__).parent.parent
 NETKIT = (sys.executable, "-m", "netkit")
 Done = subprocess.CompletedProcess[str]
+RECURSION_LIMIT = 1000
+"""Of a new interpreter; hypothesis may have raised that of this one, which a template that includes itself reaches."""
 PATIENCE_S = 120
 """Nothing waits so long but what hangs: a machine may be busy."""
 
@@ -107,6 +109,7 @@ def _become_netkit(
 ) -> None:
     """Run in the forked child, and never return."""
     code = 70
+    sys.setrecursionlimit(RECURSION_LIMIT)
     try:
         for number, stream in enumerate(streams):
             os.dup2(stream.fileno(), number)
