@@ -23,7 +23,7 @@ from tests.fleet.bed import Bed, bed, job
 from tests.fleet.rabbitmq_server import needs_rabbitmq
 from tests.fleet.test_faults import published
 
-pytestmark = needs_rabbitmq
+pytestmark = [needs_rabbitmq, pytest.mark.whole]
 FAULTS = int(os.environ.get("NETKIT_FLEET_FAULTS", "12"))
 SEED = int(os.environ.get("NETKIT_FLEET_SEED", "1"))
 JOBS_A_FAULT = 4
