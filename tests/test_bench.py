@@ -54,12 +54,14 @@ def test_a_quick_run_measures_every_row(quick: tuple[dict[str, Any], str]) -> No
         assert row["peak_mb"]["min"] > 5
 
 
+@pytest.mark.whole
 def test_a_quick_run_grows_the_fabric(quick: tuple[dict[str, Any], str]) -> None:
     found, _ = quick
     assert [step["devices"] for step in found["growth"]["steps"]] == [12, 22, 44]
     assert found["verdict"] is None
 
 
+@pytest.mark.whole
 def test_a_comparison_of_snapshots_is_measured_beside_reading_them(tmp_path: Path) -> None:
     written = tmp_path / "compare.json"
     command = [sys.executable, "-m", "bench.compare", "--quick", "--json", str(written)]
@@ -75,6 +77,7 @@ def test_the_pull_requests_that_are_measured_change_the_superpod() -> None:
     assert [text.count(before) for (before, _), _ in pull.ROWS.values()] == [1, 1]
 
 
+@pytest.mark.whole
 def test_plans_are_measured_cold_and_remembered(tmp_path: Path) -> None:
     written = tmp_path / "planning.json"
     command = [sys.executable, "-m", "bench.planning", "--quick", "--no-peer", "--platforms", "nvue"]
@@ -88,6 +91,7 @@ def test_plans_are_measured_cold_and_remembered(tmp_path: Path) -> None:
     assert "hier_config: absent" in done.stdout
 
 
+@pytest.mark.whole
 def test_a_quick_run_judges_a_healthy_fabric_and_finds_it_healthy(tmp_path: Path) -> None:
     written = tmp_path / "judging.json"
     command = [sys.executable, "-m", "bench.judging", "--quick", "--no-peer", "--json", str(written)]
@@ -99,6 +103,7 @@ def test_a_quick_run_judges_a_healthy_fabric_and_finds_it_healthy(tmp_path: Path
     assert "ANTA: absent" in done.stdout
 
 
+@pytest.mark.whole
 def test_a_missing_peer_is_absent_not_measured(quick: tuple[dict[str, Any], str]) -> None:
     found, table = quick
     assert found["peer"] == {"name": "pyavd", "version": "", "state": "absent"}
@@ -106,6 +111,7 @@ def test_a_missing_peer_is_absent_not_measured(quick: tuple[dict[str, Any], str]
     assert "peer: absent" in table
 
 
+@pytest.mark.whole
 def test_the_table_has_a_line_for_every_row(quick: tuple[dict[str, Any], str]) -> None:
     _, table = quick
     assert [name for name, _ in ROWS if not any(line.startswith(name) for line in table.splitlines())] == []
