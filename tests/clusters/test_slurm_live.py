@@ -136,10 +136,10 @@ def test_what_runs_is_compared_with_the_design(running: tuple[str, Fabric, Contr
 
 def test_slurm_takes_the_files_and_the_job_of_the_page(tmp_path: Path) -> None:
     documents.run(ROOT / "docs" / "slurm.md", tmp_path)
-    files = {file.name: file.read_text(encoding="utf-8") for file in (tmp_path / "out" / "slurm").iterdir()}
+    files = {file.name: file.read_text(encoding="utf-8") for file in (tmp_path / "out" / "slurm").glob("*.*")}
     with controller(files) as slurm:
         assert slurm.ask("scontrol", "show", "topology").count("SwitchName=") == 3
-        done = slurm.run("sbatch", "--test-only", str(tmp_path / "job.sbatch"))
+        done = slurm.run("sbatch", "--test-only", str(tmp_path / "out/slurm/jobs/acceptance.sh"))
         assert (done.returncode, "on nodes gpu-u01-[01-02],gpu-u02-[01-02] in" in done.stderr) == (0, True), done.stderr
 
 
