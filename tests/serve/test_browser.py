@@ -42,6 +42,7 @@ def log_in(shown: Browser) -> None:
         lambda: bool(shown.run("return document.getElementById('token').value === arguments[0]", TOKEN)), "it is typed"
     )
     shown.press("Enter")
+    until(lambda: shown.count("#token") == 0, "the page after it has come")
 
 
 def quiet(shown: Browser, server: Running) -> None:
