@@ -64,6 +64,14 @@ def parsed(path: Path) -> ast.Module:
     return ast.parse(path.read_text(encoding="utf-8"))
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _trees() -> Iterator[None]:
+    """Keep the trees of all modules only as long as they are needed: forks of later tests would copy their pages."""
+    yield
+    for known in (parsed, nodes):
+        known.cache_clear()
+
+
 def stage_of(path: Path) -> str:
     parts = [part.removesuffix(".py") for part in path.relative_to(PACKAGE).parts]
     return "render" if _is_view(parts) else {"__init__": "project", "__main__": "cli"}.get(parts[0], parts[0])
