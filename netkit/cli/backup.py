@@ -1,13 +1,11 @@
 """`netkit backup`: running configurations without secrets, one file per device that changes only with the device."""
 
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 
-from netkit.cli.fabric import open_project, refuse_lab, warn
-from netkit.design.select import Device, select
+from netkit.cli.fabric import open_project, warn
+from netkit.design.select import select
 from netkit.errors import OutputError, Problem
-from netkit.project.project import Project
 from netkit.report.plan_view import counted, listed
 from netkit.terminal.whole_file import write_whole
 
@@ -17,8 +15,6 @@ SUFFIX = ".conf"
 
 def run(folder: Path, out: Path, *, limit: str, lab: str, processes: int, fleet: Path | None) -> int:
     """Save running configurations; return 4 if a device could not be read."""
-    from netkit.project.backups import backed_up  # noqa: PLC0415 (what connects is slow to import)
-
     project = open_project(folder, lab, processes)
     warn(project)
     devices = select(project.fabric, limit)
@@ -26,7 +22,14 @@ def run(folder: Path, out: Path, *, limit: str, lab: str, processes: int, fleet:
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise OutputError(Problem(f"{out} cannot be created: {error.strerror}", "name another folder")) from None
-    texts, missed = backed_up(project, devices) if fleet is None else _at_sites(project, devices, fleet)
+    if fleet is None:
+        from netkit.project.backups import backed_up  # noqa: PLC0415 (what connects is slow to import)
+
+        texts, missed = backed_up(project, devices)
+    else:
+        from netkit.fleet.reading import backups_at  # noqa: PLC0415 (an extra)
+
+        texts, missed = backups_at(fleet, project, devices)
     changed = [name for name, text in texts.items() if write_whole(out / f"{name}{SUFFIX}", text)]
     news = f"{counted(len(changed), 'file')} changed: {listed(changed)}" if changed else "nothing changed"
     sys.stdout.write(f"{project.fabric.name}: {counted(len(texts), 'device')} saved, {news}\n")
@@ -36,11 +39,3 @@ def run(folder: Path, out: Path, *, limit: str, lab: str, processes: int, fleet:
     for name, reason in missed.items():
         sys.stderr.write(f"not saved: {name}: {reason}; its earlier backup stays\n")
     return UNREACHED if missed else 0
-
-
-def _at_sites(project: Project, devices: Sequence[Device], fleet: Path) -> tuple[dict[str, str], dict[str, str]]:
-    from netkit.fleet.dispatch import Dispatch  # noqa: PLC0415 (an extra, and most runs read devices themselves)
-    from netkit.fleet.reading import backups_at  # noqa: PLC0415
-
-    refuse_lab(project)
-    return backups_at(Dispatch.of(fleet), project, devices)

@@ -166,7 +166,6 @@ def _refuse_beside_fleet(request: CheckRequest) -> None:
     """Refuse what needs this machine to read devices, or counters that stay at the sites."""
     given = {
         "--from": request.snapshot is not None,
-        "--lab": bool(request.lab),
         "--since": bool(request.since),
         "--rdma": request.has_rdma,
         "--deadline": bool(request.deadline),

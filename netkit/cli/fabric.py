@@ -4,7 +4,6 @@ import sys
 from contextlib import AbstractContextManager
 from pathlib import Path
 
-from netkit.errors import Problem, UsageError
 from netkit.project.feedback import Count, Feedback
 from netkit.project.project import Project
 from netkit.terminal.annotation import annotate
@@ -26,12 +25,6 @@ class TerminalFeedback(Feedback):
 def open_project(folder: Path, lab: str = "", processes: int = 0) -> Project:
     """Open a fabric, or a lab of it, with feedback on the terminal."""
     return Project.open(folder, lab=lab, feedback=TerminalFeedback(), processes=processes)
-
-
-def refuse_lab(project: Project) -> None:
-    """Refuse a lab where sites of a fleet read the devices."""
-    if project.lab:
-        raise UsageError(Problem("--lab does not work with --fleet", "drop --lab, or --fleet"))
 
 
 def warn(project: Project, *, notes: bool = False) -> None:

@@ -6,11 +6,10 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from netkit.cli.fabric import open_project, refuse_lab, warn
+from netkit.cli.fabric import open_project, warn
 from netkit.errors import OutputError, Problem
 from netkit.facts import Snapshot, serial
 from netkit.project import trials
-from netkit.project.project import Project
 from netkit.report.plan_view import counted
 from netkit.terminal.whole_file import write_named
 
@@ -38,21 +37,12 @@ def run(
     if fleet is None:
         found = project.snapshot(limit, window_s=window_s, is_light=light, source=source)
     else:
-        found = _at_sites(project, fleet, limit, window_s=window_s, light=light, source=source)
+        from netkit.fleet.reading import snapshot_at  # noqa: PLC0415 (an extra)
+
+        found = snapshot_at(fleet, project, limit, window_s=window_s, is_light=light, source=source)
     found = trials.added(found, measured)
     save(found, out)
     return tell(found, out)
-
-
-def _at_sites(project: Project, fleet: Path, limit: str, *, window_s: float, light: bool, source: str) -> Snapshot:
-    from netkit.fleet.dispatch import Dispatch  # noqa: PLC0415 (an extra, and most runs read devices themselves)
-    from netkit.fleet.job import SnapshotWork  # noqa: PLC0415
-    from netkit.fleet.reading import snapshot_at  # noqa: PLC0415
-    from netkit.project.connections import chosen_source  # noqa: PLC0415
-
-    refuse_lab(project)
-    work = SnapshotWork(window_s=window_s, is_light=light, source=chosen_source(source))
-    return snapshot_at(Dispatch.of(fleet), project, project.devices(limit), work)
 
 
 def tell(found: Snapshot, out: Path) -> int:

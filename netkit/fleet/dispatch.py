@@ -55,6 +55,8 @@ class Dispatch:
         self, project: Project, devices: Sequence[Device], work: BackupWork | CheckWork | SnapshotWork
     ) -> Iterator[ShardAnswer]:
         """Yield the answer about each shard as it arrives."""
+        if project.lab:
+            raise UsageError(Problem("--lab does not work with --fleet", "drop --lab, or --fleet"))
         jobs = list(self._jobs(project, devices, work))
         parts: dict[str, list[bytes]] = {job.nonce: [] for job in jobs}
         with (

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from pathlib import Path
 
 from netkit import plan as planning
 from netkit.design.select import Device
@@ -10,17 +11,20 @@ from netkit.facts import Observation, Snapshot, serial
 from netkit.fleet.dispatch import Dispatch, ShardAnswer
 from netkit.fleet.job import BackupWork, SnapshotWork
 from netkit.fleet.settings import FleetError
+from netkit.project.connections import chosen_source
 from netkit.project.observing import joined
 from netkit.project.project import Project
 
 NOT_ANSWERED = "its site answered without it"
 
 
-def snapshot_at(dispatch: Dispatch, project: Project, devices: Sequence[Device], work: SnapshotWork) -> Snapshot:
-    """Return the facts of devices; those that a site did not read have the reason."""
+def snapshot_at(fleet: Path, project: Project, limit: str, *, window_s: float, is_light: bool, source: str) -> Snapshot:
+    """Return the facts of devices; those that a site of the fleet in a folder did not read have the reason."""
+    work = SnapshotWork(window_s=window_s, is_light=is_light, source=chosen_source(source))
+    devices = project.devices(limit)
     platforms = {device.name: device.platform for device in devices}
     parts = []
-    for answer in dispatch.answers(project, devices, work):
+    for answer in Dispatch.of(fleet).answers(project, devices, work):
         found, why = _facts(answer)
         seen = {one.device: one for part in found for one in part.devices.values() if one.device in answer.job.devices}
         missed = [name for name in answer.job.devices if name not in seen]
@@ -45,13 +49,11 @@ def _facts(answer: ShardAnswer) -> tuple[Sequence[Snapshot], str]:
     return found, answer.why if answer.failure else NOT_ANSWERED
 
 
-def backups_at(
-    dispatch: Dispatch, project: Project, devices: Sequence[Device]
-) -> tuple[dict[str, str], dict[str, str]]:
+def backups_at(fleet: Path, project: Project, devices: Sequence[Device]) -> tuple[dict[str, str], dict[str, str]]:
     """Return the text to save for each device, and the reason for each without one."""
     texts: dict[str, str] = {}
     missed: dict[str, str] = {}
-    for answer in dispatch.answers(project, devices, BackupWork()):
+    for answer in Dispatch.of(fleet).answers(project, devices, BackupWork()):
         for part in answer.parts:
             name, text, reason = _saved(part)
             if name in answer.job.devices and text is not None:

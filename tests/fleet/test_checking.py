@@ -160,3 +160,9 @@ def test_devices_without_a_site_are_named(
     there = replace(Checking.of(project), collector=collector(monkeypatch, Workers(project), fabrics=place))
     with pytest.raises(UsageError, match=error):
         there.context(checks())
+
+
+def test_a_lab_is_read_here_and_not_at_sites(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    there = Checking.of(replace(project, lab="small"))
+    with pytest.raises(UsageError, match="--lab does not work with --fleet; drop --lab, or --fleet"):
+        replace(there, collector=collector(monkeypatch, Workers(project))).context(checks())
