@@ -24,7 +24,6 @@ DEVICES = ("leaf01", "spine01", "gpu01")
 CHECKS = (
     "links.up",
     "links.mtu",
-    "links.cabling",
     "bgp.sessions",
     "routes",
     "qos",

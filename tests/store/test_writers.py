@@ -143,9 +143,9 @@ def test_many_writers_whose_server_breaks_them_off_lose_and_double_nothing(engin
     )
     while any(process.poll() is None for process in processes):
         broken += _number(engine, killed)
-        time.sleep(1.0)
+        time.sleep(0.5)
     assert [process.wait(PATIENCE_S) for process in processes] == [0] * 4
-    assert broken > 3
+    assert broken
     with open_store(place(engine)) as store:
         for name in set(names):
             logs = [tmp_path / f"log{number}" for number, each in enumerate(names) if each == name]
