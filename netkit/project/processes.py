@@ -1,4 +1,4 @@
-"""ProcessPool work on many devices over processes, since one interpreter keeps one core busy."""
+"""Spread work on many devices over processes, since one interpreter keeps one core busy."""
 
 import multiprocessing
 import os
