@@ -146,7 +146,8 @@ def compare_running(
     labels = _labels(rendered)
     here = [node for node in nodes if node in running.nodes] if running.nodes else list(nodes)
     here += [key.name for key in left if key.kind == "Node" and key.name not in here]
-    diff = _with_nodes("kubernetes", merged, here, (), ({**labels, **running.labels}, labels))
+    kept = [whole for key, whole in rendered.items() if key not in merged and running.find(key) is not None]
+    diff = _with_nodes("kubernetes", merged, here, (), ({**labels, **running.labels}, labels), kept)
     deletions = _deletions({key: left[key].shown for key in sorted(left, key=lambda key: _order((key, None)))})
     return replace(diff, advice=(*diff.advice, *deletions))
 
@@ -252,7 +253,8 @@ def _of_kubernetes(
         else:
             continue
         changes[key] = _Change(shown, old.get(key), now.get(key))
-    diff = _with_nodes(kind, changes, nodes, new, (_labels(old), _labels(now)))
+    kept = [one for key, one in now.items() if key in old and key not in changes]
+    diff = _with_nodes(kind, changes, nodes, new, (_labels(old), _labels(now)), kept)
     gone = {key: one.shown for key, one in changes.items() if one.after is None and _is_object(one.before or {})}
     deletions = _deletions({key: one for key, one in gone.items() if key.kind != "Node"})
     others = tuple(
@@ -277,8 +279,9 @@ def _with_nodes(
     nodes: Sequence[str],
     new: Sequence[str],
     labels: tuple[Labels, Labels],
+    kept: Iterable[Object],
 ) -> ClusterDiff:
-    """Add the nodes that are touched, of those that there are."""
+    """Add the nodes that are touched, of those that there are; `kept` are the objects that stay as they are."""
     drained: set[str] = set()
     restarted: set[str] = set()
     named = {*nodes, *new}
@@ -289,6 +292,11 @@ def _with_nodes(
             drained |= _selected(change, nodes, labels)
         elif key.kind in RESTARTED and change.before is not None:
             restarted |= _touched(change.shown, named) or _selected(change, nodes, labels)
+    ours = {*_keys(labels[0]), *_keys(labels[1])}
+    for one in kept:
+        if one.get("kind") in DRAINED:  # its operator configures a node that comes, and resets one that leaves
+            before, after = ({node for node in nodes if _selects(one, known.get(node, {}), ours)} for known in labels)
+            drained |= before ^ after
     relabelled = [change for key, change in changes.items() if key.kind == "Node" and _loses_labels(change.shown)]
     return ClusterDiff(
         kind,
@@ -340,9 +348,12 @@ def _selected(change: _Change, nodes: Sequence[str], labels: tuple[Labels, Label
     found: set[str] = set()
     for one, known in zip((change.before, change.after), labels, strict=True):
         if one is not None:
-            ours = {key for values in known.values() for key in values}
-            found |= {node for node in nodes if _selects(one, known.get(node, {}), ours)}
+            found |= {node for node in nodes if _selects(one, known.get(node, {}), _keys(known))}
     return found
+
+
+def _keys(labels: Labels) -> Collection[str]:
+    return {key for values in labels.values() for key in values}
 
 
 def _selects(one: Object, labels: Mapping[str, str], ours: Collection[str]) -> bool:

@@ -126,6 +126,24 @@ def test_a_moved_selector_touches_the_nodes_of_both() -> None:
     assert compared(before, files(*LABELLED, policy(4, nodeSelector={"unit": "2"}))).drained == ("gpu01", "gpu02")
 
 
+@pytest.mark.parametrize(
+    ("after", "drained"),
+    [
+        ([labelled("gpu01", rail0="true"), labelled("gpu02")], ("gpu02",)),
+        ([labelled("gpu01"), labelled("gpu02")], ("gpu01", "gpu02")),
+        ([labelled("gpu01", rail0="true"), labelled("gpu02", rail0="true", unit="1")], ()),
+    ],
+)
+def test_nodes_that_an_unchanged_policy_no_longer_selects_are_drained(
+    after: list[Values], drained: tuple[str, ...]
+) -> None:
+    one = policy(4, nodeSelector={"rail0": "true"})
+    before = [labelled("gpu01", rail0="true"), labelled("gpu02", rail0="true"), one]
+    assert compared(files(*before), files(*after, one)).drained == drained
+    running = compare_running([*after, one], files(*before), ("gpu01", "gpu02"))
+    assert (running.drained if running else ()) == drained
+
+
 def test_new_nodes_are_neither_drained_nor_do_their_pods_restart() -> None:
     before = files(pool("rail0", {"gpu01": "10.0.0.0/28"}))
     after = files(pool("rail0", {"gpu01": "10.0.0.0/28", "new": "10.0.0.16/28"}))
