@@ -18,8 +18,8 @@ from netkit.plan import Plan, Running
 from netkit.plan.cluster_diff import ClusterDiff, compare_cluster, nodes_of
 from netkit.plan.intent_diff import IntentDiff, UnmatchedDevice
 from netkit.platforms.ownership import shipped_templates
-from netkit.project import cores
-from netkit.project.cores import Sides, Work
+from netkit.project import comparing
+from netkit.project.comparing import Sides, Work
 from netkit.project.processes import Names
 from netkit.project.project import Project
 from netkit.project.rendering import cluster_files, quietly
@@ -134,7 +134,7 @@ class _Pair:
 
         if not names:
             return Plan(self.project.fabric.name, (), (), (), __version__)
-        return cores.make(
+        return comparing.make(
             Work(self.project.fabric, names, sides, {}, before=(self.base.fabric,), feedback=self.project.feedback)
         )
 

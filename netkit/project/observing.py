@@ -11,8 +11,8 @@ from netkit.facts import Snapshot
 from netkit.observe import NATIVE, Collected, CollectOptions, Target, collect, subject, target
 from netkit.plan import Running, Unreachable
 from netkit.platforms.view import Viewer
+from netkit.project.comparing import joined as joined_plans
 from netkit.project.connections import Connections
-from netkit.project.cores import joined as joined_plans
 from netkit.project.deadline import NEVER, Deadline
 from netkit.project.feedback import Feedback
 from netkit.project.planning import compared

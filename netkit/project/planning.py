@@ -14,8 +14,8 @@ from netkit.platforms import HOSTS
 from netkit.platforms.backup import separated
 from netkit.platforms.compare import MODELS
 from netkit.platforms.config import Files
-from netkit.project import cores
-from netkit.project.cores import Read, Sides, Work
+from netkit.project import comparing
+from netkit.project.comparing import Read, Sides, Work
 from netkit.project.processes import Names
 from netkit.project.project import Project
 from netkit.project.rendering import intended, quietly
@@ -133,7 +133,7 @@ def _made(
         feedback=project.feedback,
         processes=project.processes,
     )
-    plan = cores.make(work)
+    plan = comparing.make(work)
     if len(known) > before:
         cache.save(folder, known)
     return plan

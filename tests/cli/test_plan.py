@@ -14,8 +14,8 @@ import yaml
 from netkit import plan as planning
 from netkit.errors import ConfigError
 from netkit.plan import Running, cache
-from netkit.project import cores
-from netkit.project.cores import Sides, Work
+from netkit.project import comparing
+from netkit.project.comparing import Sides, Work
 from netkit.project.processes import Names
 from tests.cli.scene import Scene, run
 from tests.command import Done, assert_refused
@@ -153,23 +153,23 @@ def work(scene: Staged, running: Mapping[str, Running], known: dict[str, str]) -
 
 @pytest.mark.parametrize("platform", ["nvue", "sonic", "eos", "frr"])
 def test_every_core_together_makes_the_plan_of_one(platform: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cores, "FEWEST", 1)
+    monkeypatch.setattr(comparing, "FEWEST", 1)
     monkeypatch.setattr("os.sched_getaffinity", lambda _pid: {0, 1, 2})
     scene = staged(platform, "removed-host")
     running = dict(scene.running)
     del running["spine02"]
     known: dict[str, str] = {}
-    found = cores.make(work(scene, running, known))
+    found = comparing.make(work(scene, running, known))
     wanted: dict[str, str] = {}
     assert found == planning.make(scene.fabric, running, scene.intended, known=wanted)
     assert known == wanted
 
 
 def test_what_no_core_can_read_is_told_for_all(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cores, "FEWEST", 1)
+    monkeypatch.setattr(comparing, "FEWEST", 1)
     monkeypatch.setattr("os.sched_getaffinity", lambda _pid: {0, 1})
     scene = staged("nvue", "description")
     running = {**scene.running, "leaf01": Running({"startup.yaml": "["}), "leaf02": Running({"startup.yaml": "{"})}
     with pytest.raises(ConfigError) as refusal:
-        cores.make(work(scene, running, {}))
+        comparing.make(work(scene, running, {}))
     assert sorted(str(problem).split(":")[0] for problem in refusal.value.problems) == ["leaf01", "leaf02"]
