@@ -12,7 +12,7 @@ from netkit.errors import Problem
 from netkit.fleet.answer import JobAnswer, JobEvent, LostJob, PendingJob, open_answer
 from netkit.fleet.credentials import Credentials
 from netkit.fleet.job import MessageError, SiteJob, sign_job
-from netkit.fleet.link import BrokerLink, LinkError, UnroutableError
+from netkit.fleet.link import BrokerLink, LinkError, RoundTakenError, UnroutableError
 from netkit.fleet.rabbitmq import DISPATCH, JOBS
 from netkit.fleet.settings import COORDINATOR, FleetError, FleetSettings
 from netkit.fleet.status import SiteStatus, WorkerStatus, open_status
@@ -24,6 +24,12 @@ GRACE_S = 10.0
 FIRST_RETRY_S, LAST_RETRY_S = 0.5, 10.0
 MOST_HELD_BYTES = 512 * 1024 * 1024
 """Of incomplete answers of a site."""
+
+
+class RoundBusyError(FleetError):
+    """Another coordinator carries out the same round."""
+
+    exit_code = 5
 
 
 @dataclass(slots=True)
@@ -53,6 +59,7 @@ class Coordinator:
         self._run = secrets.token_hex(16)
         self._sites: dict[str, _SiteChannel] = {}
         self._pending: dict[str, PendingJob] = {}
+        self._round = ""
 
     def __enter__(self) -> Self:
         return self
@@ -62,9 +69,28 @@ class Coordinator:
             if site.link is not None:
                 try:
                     site.link.delete_answers(self._run)
+                    if self._round:
+                        is_over = all(one.job.site != site.name for one in self._pending.values())
+                        site.link.release_round(self._round, self._run, is_over=is_over)
                 except LinkError as error:
                     self._report(f"{site.name}: {error}")
                 site.link.__exit__()
+
+    def hold(self, name: str, sites: Iterable[str]) -> None:
+        """Keep other coordinators from a round, such as the check of a fabric, at some sites until this one ends.
+
+        RoundBusyError if another one carries it out. A site to which there is no connection now is locked before it
+        gets jobs; if another coordinator has the round then, the jobs are lost.
+        """
+        self._round = name
+        for place in sorted(sites):
+            site = self._sites.setdefault(place, _SiteChannel(place))
+            try:
+                self._connect(site)
+            except RoundTakenError as error:
+                raise RoundBusyError(Problem(str(error), "nothing was begun; wait for it to finish")) from None
+            except LinkError as error:
+                self._lose(site, error)
 
     def run(self, jobs: Iterable[SiteJob]) -> Iterator[JobEvent]:
         """Give jobs to their sites, and yield answers as they arrive, until each job is answered or lost.
@@ -91,6 +117,8 @@ class Coordinator:
                 yield from self._sent(site)
             except LinkError as error:
                 self._lose(site, error)
+                if isinstance(error, RoundTakenError):
+                    yield from self._dropped(site, str(error))
         links = [site.link.fileno() for site in self._sites.values() if site.link is not None]
         if links:
             select.select(links, [], [], timeout_s)
@@ -102,24 +130,47 @@ class Coordinator:
 
     def _sent(self, site: _SiteChannel) -> Iterator[LostJob]:
         """Send what the site was not sent yet, over a new connection if there is none."""
-        if site.link is None:
-            if time.monotonic() < site.next_s:
-                return
-            vhost, user = self._settings.virtual_host(site.name), self._settings.user(COORDINATOR)
-            site.link = BrokerLink(self._settings.broker, vhost, user, self._credentials)
-            site.link.consume(site.link.declare_answers(self._run), PREFETCH)
-            site.failure, site.retry_s = "", FIRST_RETRY_S
+        if site.link is None and time.monotonic() < site.next_s:
+            return
+        link = site.link or self._connect(site)
         while site.unsent:
             job = site.unsent[0]
             lasts_s = job.deadline_s - time.time()
             if lasts_s > 0 and job.nonce in self._pending:
                 message = sign_job(job, self._credentials.signing)
                 try:
-                    site.link.publish(DISPATCH, JOBS, message, lasts_s=lasts_s, until_s=job.deadline_s)
+                    link.publish(DISPATCH, JOBS, message, lasts_s=lasts_s, until_s=job.deadline_s)
                 except UnroutableError:
                     del self._pending[job.nonce]
                     yield LostJob(job, f"the broker has no queue for the site {site.name}; import its definitions")
             site.unsent.popleft()
+
+    def _connect(self, site: _SiteChannel) -> BrokerLink:
+        """Open a connection; RoundTakenError if another coordinator carries out the same round there."""
+        vhost, user = self._settings.virtual_host(site.name), self._settings.user(COORDINATOR)
+        link = BrokerLink(self._settings.broker, vhost, user, self._credentials)
+        try:
+            if self._round:
+                link.hold_round(self._round, self._run)
+            link.consume(link.declare_answers(self._run), PREFETCH)
+        except RoundTakenError:
+            link.__exit__()
+            what = f"another {self._round} is running at the site {site.name}, or was killed within the last minutes"
+            raise RoundTakenError(what) from None
+        except LinkError:
+            link.__exit__()
+            raise
+        site.link, site.failure, site.retry_s = link, "", FIRST_RETRY_S
+        return link
+
+    def _dropped(self, site: _SiteChannel, reason: str) -> Iterator[LostJob]:
+        """Give up all jobs of a site."""
+        site.unsent.clear()
+        site.held = 0
+        for nonce, pending in list(self._pending.items()):
+            if pending.job.site == site.name:
+                del self._pending[nonce]
+                yield LostJob(pending.job, reason)
 
     def _lose(self, site: _SiteChannel, error: LinkError) -> None:
         """Give up a broken connection, and note when to try again."""

@@ -10,7 +10,7 @@ from netkit.fleet import settings as fleet_settings
 from netkit.fleet.answer import JobAnswer, LostJob
 from netkit.fleet.coordinator import Coordinator
 from netkit.fleet.credentials import Credentials
-from netkit.fleet.job import BackupWork, CheckWork, SiteJob, SnapshotWork, new_job
+from netkit.fleet.job import ROUNDS, BackupWork, CheckWork, SiteJob, SnapshotWork, new_job
 from netkit.fleet.settings import FleetSettings
 from netkit.project.observing import LOOKING
 from netkit.project.project import CHECKS, Project, beside
@@ -63,6 +63,8 @@ class Dispatch:
             Coordinator(self.settings, self.credentials, project.feedback.note) as fleet,
             project.feedback.progress(LOOKING, len(devices)) as count,
         ):
+            if work.verb in ROUNDS:
+                fleet.hold(f"{work.verb} of {jobs[0].fabric}", {job.site for job in jobs})
             for event in fleet.run(jobs):
                 if isinstance(event, JobAnswer):
                     parts[event.job.nonce].append(event.payload)

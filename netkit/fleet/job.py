@@ -83,6 +83,9 @@ VERBS: tuple[str, ...] = tuple(model.model_fields["verb"].default for model in g
 WRITING = frozenset({"deploy"})
 """Verbs that change devices; all others only read, and may be repeated."""
 
+ROUNDS = frozenset({"check", "snapshot", "backup"})
+"""Verbs of which one round of a fabric runs at a site at a time."""
+
 
 class SiteJob(_Message):
     """JobWork on a shard: some devices or units of a fabric at a commit, at one site."""

@@ -9,7 +9,7 @@ import socket
 import ssl
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -17,12 +17,21 @@ from typing import Any, Self
 
 from netkit.errors import Problem
 from netkit.fleet.credentials import Credentials
-from netkit.fleet.rabbitmq import ANSWER_LIMITS, ANSWERS, JOBS, STATUS, answer_queue
+from netkit.fleet.rabbitmq import (
+    ANSWER_LIMITS,
+    ANSWERS,
+    ENDING_LIMITS,
+    JOBS,
+    ROUND_LIMITS,
+    STATUS,
+    answer_queue,
+    round_queue,
+)
 from netkit.fleet.settings import BrokerSettings, FleetError
 
 try:
     import amqp
-    from amqp.exceptions import AccessRefused, AMQPError
+    from amqp.exceptions import AccessRefused, AMQPError, PreconditionFailed
 except ImportError:
     raise FleetError(
         Problem("the library of the broker is not installed", "pip install 'netkit-fabric[fleet]'")
@@ -39,6 +48,10 @@ RETRY_S = 1.0
 
 class LinkError(Exception):
     """The connection to the broker is broken, or the broker refused something."""
+
+
+class RoundTakenError(LinkError):
+    """Another coordinator holds a round."""
 
 
 class UnroutableError(Exception):
@@ -68,6 +81,8 @@ class BrokerLink:
 
     def __init__(self, broker: BrokerSettings, vhost: str, user: str, credentials: Credentials) -> None:
         self._received: deque[Received] = deque()
+        self._consumers: dict[str, Any] = {}
+        """Queue → the tag of its consumer."""
         self._tag = 0
         self._unconfirmed: dict[int, _Sent] = {}
         self._rejected: list[_Sent] = []
@@ -161,7 +176,7 @@ class BrokerLink:
     def consume(self, queue: str, prefetch: int) -> None:
         """Have the broker deliver messages of a queue, no more than so many unacknowledged ones at a time."""
         self._guarded(lambda: self._channel.basic_qos(0, prefetch, a_global=False))
-        self._guarded(lambda: self._channel.basic_consume(queue, callback=self._on_message))
+        self._consumers[queue] = self._guarded(lambda: self._channel.basic_consume(queue, callback=self._on_message))
 
     def _on_message(self, message: Any) -> None:
         body = message.body.encode() if isinstance(message.body, str) else bytes(message.body)
@@ -201,7 +216,35 @@ class BrokerLink:
         return name
 
     def delete_answers(self, run: str) -> None:
-        self._guarded(lambda: self._channel.queue_delete(answer_queue(run)))
+        self._delete(answer_queue(run))
+
+    def _delete(self, queue: str) -> None:
+        """Delete a queue; its consumer is ended before, since the library takes its end for an error."""
+        if tag := self._consumers.pop(queue, None):
+            self._guarded(lambda: self._channel.basic_cancel(tag))
+        self._guarded(lambda: self._channel.queue_delete(queue))
+
+    def hold_round(self, name: str, run: str) -> None:
+        """Declare the queue of a round, and keep it from expiring; RoundTakenError if another run has declared it.
+
+        RabbitMQ refuses to declare a queue again with another limit, so the number of the run is one.
+        """
+        self._guarded(lambda: self._declare_round(name, run, ROUND_LIMITS))
+        tag = self._guarded(lambda: self._channel.basic_consume(round_queue(name), no_ack=True))
+        self._consumers[round_queue(name)] = tag
+
+    def _declare_round(self, name: str, run: str, limits: Mapping[str, int]) -> None:
+        arguments = {**limits, "x-max-length": int(run[:15], 16)}
+        try:
+            self._channel.queue_declare(round_queue(name), durable=True, auto_delete=False, arguments=arguments)
+        except PreconditionFailed:
+            raise RoundTakenError(name) from None
+
+    def release_round(self, name: str, run: str, *, is_over: bool) -> None:
+        """Let others begin the round: at once, or if some of its jobs may still run, when these have ended."""
+        self._delete(round_queue(name))
+        if not is_over:
+            self._guarded(lambda: self._declare_round(name, run, ENDING_LIMITS))
 
     def waiting_jobs(self) -> tuple[int, int]:
         """Return how many jobs wait, and how many workers receive."""

@@ -19,6 +19,8 @@ DISPATCH, ANSWERS = "dispatch", "answers"
 """Exchanges in the virtual host of each site, for jobs and for what workers send."""
 JOBS, STATUS = "jobs", "status"
 """Queues there. None has the name of an exchange: a permission to read the queue would allow to bind the exchange."""
+ROUNDS = "rounds"
+"""The queues that stand for rounds begin with this. They hold no messages: that one exists is the lock."""
 RUN = "[0-9a-f]{32}"
 DELIVERY_LIMIT = 20
 CONSUMER_TIMEOUT_MS = (LONGEST_S + 3600) * 1000
@@ -32,11 +34,20 @@ JOB_LIMITS = {
 }
 ANSWER_LIMITS = {"x-expires": 300_000, "x-max-length-bytes": 2**28, "x-overflow": "reject-publish"}
 """Of the queue of a coordinator's run; it outlives a lost connection by five minutes."""
+ROUND_LIMITS = {"x-expires": 330_000}
+"""Of the queue that stands for a round: it outlives a lost coordinator for as long as workers may go on with its jobs,
+which is until half a minute after its queue of answers has expired."""
+ENDING_LIMITS = {"x-expires": 40_000}
+"""The same where a coordinator ends before its jobs: as long as a worker may take to notice."""
 STATUS_LIMITS = {"x-max-length": 256, "x-message-ttl": 60_000}
 
 
 def answer_queue(run: str) -> str:
     return f"{ANSWERS}.{run}"
+
+
+def round_queue(name: str) -> str:
+    return f"{ROUNDS}.{hashlib.sha256(name.encode()).hexdigest()[:32]}"
 
 
 def site_permissions(user: str, vhost: str) -> dict[str, str]:
@@ -45,8 +56,8 @@ def site_permissions(user: str, vhost: str) -> dict[str, str]:
 
 
 def coordinator_permissions(user: str, vhost: str) -> dict[str, str]:
-    """Allow to write jobs, to read answers through queues of its own, and to read the status."""
-    own = rf"{ANSWERS}\.{RUN}"
+    """Allow to write jobs, to read answers through queues of its own, to lock rounds, and to read the status."""
+    own = rf"({ANSWERS}|{ROUNDS})\.{RUN}"
     return {
         "user": user,
         "vhost": vhost,

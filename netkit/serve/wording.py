@@ -17,7 +17,7 @@ ENDS = {
     1: "something failed",
     3: "it could not run",
     4: "a device was not reached",
-    5: "another check was running in this store",
+    5: "another round of the fabric was running",
     70: "a defect of netkit",
 }
 MINUTE_S, HOUR_S, DAY_S = 60, 3600, 86_400

@@ -13,7 +13,7 @@ from amqp.exceptions import AccessRefused, AMQPError, NotAllowed
 from netkit.fleet import certificates
 from netkit.fleet.credentials import Credentials
 from netkit.fleet.job import MessageError, open_job, sign_job
-from netkit.fleet.rabbitmq import ANSWERS, DISPATCH, JOBS, STATUS, answer_queue
+from netkit.fleet.rabbitmq import ANSWERS, DISPATCH, JOBS, STATUS, answer_queue, round_queue
 from tests.fleet.bed import Bed, job
 from tests.fleet.rabbitmq_server import needs_rabbitmq
 
@@ -21,6 +21,7 @@ pytestmark = needs_rabbitmq
 RUN = "ab" * 16
 SITES = ("tokyo", "osaka")
 THEIRS = answer_queue(RUN)
+ROUND = round_queue("check of inventory/tokyo")
 
 
 def opened(bed: Bed, user: str, vhost: str, credentials: Credentials, **changes: Any) -> Any:
@@ -60,6 +61,7 @@ def traffic(running_fleet: Bed) -> Iterator[None]:
         for one, site in zip(sites, SITES, strict=True):
             one.queue_declare(THEIRS, durable=True, auto_delete=False)
             one.queue_bind(THEIRS, ANSWERS, RUN)
+            one.queue_declare(ROUND, durable=True, auto_delete=False)
             one.basic_publish_confirm(amqp.Message(b"job"), exchange=DISPATCH, routing_key=JOBS)
             worker = opened(running_fleet, f"netkit.{site}", f"netkit.{site}", running_fleet.credentials(site))
             for key in (RUN, STATUS):
@@ -69,6 +71,7 @@ def traffic(running_fleet: Bed) -> Iterator[None]:
         counts = [one.queue_declare(name, passive=True).message_count for one in sites for name in names]
         for one in sites:
             one.queue_delete(THEIRS)
+            one.queue_delete(ROUND)
         for site in SITES:
             worker = opened(running_fleet, f"netkit.{site}", f"netkit.{site}", running_fleet.credentials(site))
             worker.channel().queue_purge(JOBS)
@@ -120,6 +123,9 @@ FORBIDDEN: dict[str, Callable[[Any], Any]] = {
     "declare an exchange that passes on what it cannot route": lambda one: one.exchange_declare(
         "mine", "direct", arguments={"alternate-exchange": ANSWERS}
     ),
+    "begin a round": lambda one: one.queue_declare(ROUND),
+    "end a round": lambda one: one.queue_delete(ROUND),
+    "hold a round": lambda one: one.basic_consume(ROUND),
     "bind answers to jobs": lambda one: one.queue_bind(THEIRS, DISPATCH, JOBS),
     "bind the queue of jobs": lambda one: one.queue_bind(JOBS, ANSWERS, "#"),
     "unbind answers": lambda one: one.queue_unbind(THEIRS, ANSWERS, RUN),
