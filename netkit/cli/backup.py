@@ -7,6 +7,7 @@ from netkit.cli.fabric import open_project, warn
 from netkit.design.select import select
 from netkit.errors import OutputError, Problem
 from netkit.report.plan_view import counted, listed
+from netkit.terminal.ctrl_c import interrupt_on_sigterm
 from netkit.terminal.whole_file import write_whole
 
 UNREACHED = 4
@@ -29,6 +30,7 @@ def run(folder: Path, out: Path, *, limit: str, lab: str, processes: int, fleet:
     else:
         from netkit.fleet.reading import backups_at  # noqa: PLC0415 (an extra)
 
+        interrupt_on_sigterm()
         texts, missed = backups_at(fleet, project, devices)
     changed = [name for name, text in texts.items() if write_whole(out / f"{name}{SUFFIX}", text)]
     news = f"{counted(len(changed), 'file')} changed: {listed(changed)}" if changed else "nothing changed"

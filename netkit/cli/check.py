@@ -25,6 +25,7 @@ from netkit.report.steering_text import steering_text
 from netkit.report.table import columns
 from netkit.store.open_cause import OpenNow, cause_changes
 from netkit.store.silence import SilenceEnd
+from netkit.terminal.ctrl_c import interrupt_on_sigterm
 from netkit.terminal.progress import QUIET
 from netkit.terminal.text import write_json
 from netkit.terminal.whole_file import write_whole
@@ -190,6 +191,7 @@ def _checking(request: CheckRequest) -> Checking:
     from netkit.fleet.checking import FleetCollector  # noqa: PLC0415 (an extra, and most runs read devices themselves)
     from netkit.fleet.dispatch import Dispatch  # noqa: PLC0415
 
+    interrupt_on_sigterm()
     return replace(checking, collector=FleetCollector(Dispatch.of(request.fleet)))
 
 

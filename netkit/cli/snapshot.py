@@ -11,6 +11,7 @@ from netkit.errors import OutputError, Problem
 from netkit.facts import Snapshot, serial
 from netkit.project import trials
 from netkit.report.plan_view import counted
+from netkit.terminal.ctrl_c import interrupt_on_sigterm
 from netkit.terminal.whole_file import write_named
 
 UNREACHED = 4
@@ -39,6 +40,7 @@ def run(
     else:
         from netkit.fleet.reading import snapshot_at  # noqa: PLC0415 (an extra)
 
+        interrupt_on_sigterm()
         found = snapshot_at(fleet, project, limit, window_s=window_s, is_light=light, source=source)
     found = trials.added(found, measured)
     save(found, out)

@@ -12,8 +12,8 @@ from netkit.errors import Problem
 from netkit.fleet.answer import JobAnswer, JobEvent, LostJob, PendingJob, open_answer
 from netkit.fleet.credentials import Credentials
 from netkit.fleet.job import MessageError, SiteJob, sign_job
-from netkit.fleet.link import BrokerLink, LinkError, RoundTakenError, UnroutableError
-from netkit.fleet.rabbitmq import DISPATCH, JOBS
+from netkit.fleet.link import BrokerLink, LinkError, RoundEndingError, RoundTakenError, UnroutableError
+from netkit.fleet.rabbitmq import DISPATCH, ENDED_LIMITS, JOBS
 from netkit.fleet.settings import COORDINATOR, FleetError, FleetSettings
 from netkit.fleet.status import SiteStatus, WorkerStatus, open_status
 
@@ -79,18 +79,35 @@ class Coordinator:
     def hold(self, name: str, sites: Iterable[str]) -> None:
         """Keep other coordinators from a round, such as the check of a fabric, at some sites until this one ends.
 
-        RoundBusyError if another one carries it out. A site to which there is no connection now is locked before it
-        gets jobs; if another coordinator has the round then, the jobs are lost.
+        RoundBusyError if another one carries it out; if one was given up there, wait until its jobs have ended. A site
+        to which there is no connection now is locked before it gets jobs; if another coordinator has the round then,
+        the jobs are lost.
         """
         self._round = name
         for place in sorted(sites):
             site = self._sites.setdefault(place, _SiteChannel(place))
             try:
-                self._connect(site)
+                self._connect_after_last_round(site)
             except RoundTakenError as error:
                 raise RoundBusyError(Problem(str(error), "nothing was begun; wait for it to finish")) from None
             except LinkError as error:
                 self._lose(site, error)
+
+    def _connect_after_last_round(self, site: _SiteChannel) -> None:
+        ends_s = time.monotonic() + 2 * ENDED_LIMITS["x-expires"] / 1000
+        is_reported = False
+        while True:
+            try:
+                self._connect(site)
+            except RoundEndingError as error:
+                if time.monotonic() > ends_s:
+                    raise
+                if not is_reported:
+                    self._report(f"{site.name}: waits, since {error}")
+                    is_reported = True
+                time.sleep(POLL_S)
+            else:
+                return
 
     def run(self, jobs: Iterable[SiteJob]) -> Iterator[JobEvent]:
         """Give jobs to their sites, and yield answers as they arrive, until each job is answered or lost.

@@ -20,11 +20,12 @@ from netkit.fleet.credentials import Credentials
 from netkit.fleet.rabbitmq import (
     ANSWER_LIMITS,
     ANSWERS,
-    ENDING_LIMITS,
+    ENDED_LIMITS,
     JOBS,
     ROUND_LIMITS,
     STATUS,
     answer_queue,
+    ended_round_queue,
     round_queue,
 )
 from netkit.fleet.settings import BrokerSettings, FleetError
@@ -52,6 +53,10 @@ class LinkError(Exception):
 
 class RoundTakenError(LinkError):
     """Another coordinator holds a round."""
+
+
+class RoundEndingError(LinkError):
+    """Workers may still carry out a round that its coordinator has given up."""
 
 
 class UnroutableError(Exception):
@@ -176,7 +181,10 @@ class BrokerLink:
     def consume(self, queue: str, prefetch: int) -> None:
         """Have the broker deliver messages of a queue, no more than so many unacknowledged ones at a time."""
         self._guarded(lambda: self._channel.basic_qos(0, prefetch, a_global=False))
-        self._consumers[queue] = self._guarded(lambda: self._channel.basic_consume(queue, callback=self._on_message))
+        self._consume(queue, callback=self._on_message)
+
+    def _consume(self, queue: str, **options: Any) -> None:
+        self._consumers[queue] = self._guarded(lambda: self._channel.basic_consume(queue, **options))
 
     def _on_message(self, message: Any) -> None:
         body = message.body.encode() if isinstance(message.body, str) else bytes(message.body)
@@ -227,24 +235,34 @@ class BrokerLink:
     def hold_round(self, name: str, run: str) -> None:
         """Declare the queue of a round, and keep it from expiring; RoundTakenError if another run has declared it.
 
-        RabbitMQ refuses to declare a queue again with another limit, so the number of the run is one.
+        RabbitMQ refuses to declare a queue again with another limit, so the number of the run is one. RoundEndingError
+        if workers may still carry out jobs of a round that was given up.
         """
-        self._guarded(lambda: self._declare_round(name, run, ROUND_LIMITS))
-        tag = self._guarded(lambda: self._channel.basic_consume(round_queue(name), no_ack=True))
-        self._consumers[round_queue(name)] = tag
-
-    def _declare_round(self, name: str, run: str, limits: Mapping[str, int]) -> None:
-        arguments = {**limits, "x-max-length": int(run[:15], 16)}
-        try:
-            self._channel.queue_declare(round_queue(name), durable=True, auto_delete=False, arguments=arguments)
-        except PreconditionFailed:
-            raise RoundTakenError(name) from None
+        if not self._is_declared(ended_round_queue(name), run, ENDED_LIMITS):
+            raise RoundEndingError("jobs of a round that was given up may still run")
+        self._delete(ended_round_queue(name))
+        if not self._is_declared(round_queue(name), run, ROUND_LIMITS):
+            raise RoundTakenError(name)
+        self._consume(round_queue(name), no_ack=True)
 
     def release_round(self, name: str, run: str, *, is_over: bool) -> None:
-        """Let others begin the round: at once, or if some of its jobs may still run, when these have ended."""
-        self._delete(round_queue(name))
+        """Let others begin the round: now, or if its jobs may still run, when workers have noticed that it is over."""
         if not is_over:
-            self._guarded(lambda: self._declare_round(name, run, ENDING_LIMITS))
+            self._is_declared(ended_round_queue(name), run, ENDED_LIMITS)
+        self._delete(round_queue(name))
+
+    def _is_declared(self, queue: str, run: str, limits: Mapping[str, int]) -> bool:
+        """Declare a queue of a run; false if another run has declared it, and then the link is of no further use."""
+        arguments = {**limits, "x-max-length": int(run[:15], 16)}
+
+        def declare() -> bool:
+            try:
+                self._channel.queue_declare(queue, durable=True, auto_delete=False, arguments=arguments)
+            except PreconditionFailed:
+                return False
+            return True
+
+        return bool(self._guarded(declare))
 
     def waiting_jobs(self) -> tuple[int, int]:
         """Return how many jobs wait, and how many workers receive."""

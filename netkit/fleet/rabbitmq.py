@@ -37,8 +37,8 @@ ANSWER_LIMITS = {"x-expires": 300_000, "x-max-length-bytes": 2**28, "x-overflow"
 ROUND_LIMITS = {"x-expires": 330_000}
 """Of the queue that stands for a round: it outlives a lost coordinator for as long as workers may go on with its jobs,
 which is until half a minute after its queue of answers has expired."""
-ENDING_LIMITS = {"x-expires": 40_000}
-"""The same where a coordinator ends before its jobs: as long as a worker may take to notice."""
+ENDED_LIMITS = {"x-expires": 40_000}
+"""Of the queue that stands for a round that was given up: as long as workers may take to notice."""
 STATUS_LIMITS = {"x-max-length": 256, "x-message-ttl": 60_000}
 
 
@@ -48,6 +48,10 @@ def answer_queue(run: str) -> str:
 
 def round_queue(name: str) -> str:
     return f"{ROUNDS}.{hashlib.sha256(name.encode()).hexdigest()[:32]}"
+
+
+def ended_round_queue(name: str) -> str:
+    return round_queue(f"ended {name}")
 
 
 def site_permissions(user: str, vhost: str) -> dict[str, str]:

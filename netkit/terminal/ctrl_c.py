@@ -39,3 +39,12 @@ class CtrlC:
             threading.Timer(AGAIN_S, signal.raise_signal, (signal.SIGINT,)).start()
         else:
             sys.__unraisablehook__(lost)
+
+
+def interrupt_on_sigterm() -> None:
+    """Let SIGTERM end the verb as Ctrl-C does, so that it can give up its jobs at other machines."""
+
+    def handle(_number: int, _frame: FrameType | None) -> None:
+        raise Interrupted
+
+    signal.signal(signal.SIGTERM, handle)

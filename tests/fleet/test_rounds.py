@@ -1,5 +1,6 @@
 """One round of a fabric at a time at each site, whoever begins it and whatever dies."""
 
+import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,7 +11,9 @@ import pytest
 from netkit.fleet import link as linking
 from netkit.fleet.answer import JobAnswer, LostJob
 from netkit.fleet.coordinator import Coordinator, RoundBusyError
-from tests.command import run
+from netkit.fleet.link import BrokerLink, RoundEndingError
+from netkit.fleet.rabbitmq import round_queue
+from tests.command import NETKIT, ROOT, environment, run
 from tests.fleet.bed import FABRIC, Bed, eventually, job, password
 from tests.fleet.rabbitmq_server import needs_rabbitmq
 from tests.fleet.repository import FabricRepository, fabric_repository
@@ -23,7 +26,7 @@ BUSY = "another check of inventory/tokyo is running at the site tokyo, or was ki
 @pytest.fixture(autouse=True)
 def _brief_locks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(linking, "ROUND_LIMITS", {"x-expires": 4000})
-    monkeypatch.setattr(linking, "ENDING_LIMITS", {"x-expires": 5000})
+    monkeypatch.setattr(linking, "ENDED_LIMITS", {"x-expires": 3000})
 
 
 @pytest.fixture(autouse=True)
@@ -73,13 +76,17 @@ def test_a_killed_coordinator_keeps_its_round_while_workers_may_go_on(fleet_bed:
     eventually(lambda: is_free(fleet_bed))
 
 
-def test_a_coordinator_that_ends_before_its_jobs_keeps_the_round_for_a_moment(fleet_bed: Bed, tmp_path: Path) -> None:
+def test_a_round_waits_until_the_jobs_of_one_that_was_given_up_have_ended(fleet_bed: Bed, tmp_path: Path) -> None:
     fleet_bed.worker("tokyo", "unheard", "slow", GATE=str(tmp_path / "gate"))
     with fleet_bed.coordinator() as first:
         first.hold(CHECK, ["tokyo"])
         next(first.run([job()]))
-    assert not is_free(fleet_bed)
-    eventually(lambda: is_free(fleet_bed))
+    began_s, lines = time.monotonic(), list[str]()
+    with fleet_bed.coordinator(lines.append) as second:
+        second.hold(CHECK, ["tokyo"])
+    assert time.monotonic() - began_s > 1.5
+    assert lines == ["tokyo: waits, since jobs of a round that was given up may still run"]
+    assert is_free(fleet_bed)
 
 
 def test_a_coordinator_that_connects_again_goes_on_with_its_round(fleet_bed: Bed, tmp_path: Path) -> None:
@@ -137,3 +144,20 @@ def test_a_verb_is_refused_with_its_own_code(
         )
     assert (done.returncode, done.stdout) == (5, "")
     assert f"{BUSY.replace('check', verb)}; nothing was begun; wait for it to finish" in done.stderr
+
+
+def test_sigterm_gives_a_round_up(origin: FabricRepository, fleet_bed: Bed, tmp_path: Path) -> None:
+    words = ("backup", "--fabric", origin.folder / FABRIC["tokyo"], "--fleet", fleet_bed.home, "-o", tmp_path / "saved")
+    variables = {"NETKIT_SECRET_BROKER": password(fleet_bed.home)}
+    process = subprocess.Popen([*NETKIT, *map(str, words)], cwd=ROOT, env=environment(**variables))
+    name = f"backup of {FABRIC['tokyo']}"
+    eventually(lambda: round_queue(name) in fleet_bed.server.control("list_queues", "-p", "netkit.tokyo", "name"))
+    process.terminate()
+    assert process.wait(30) == 130
+    vhost, credentials = fleet_bed.settings.virtual_host("tokyo"), fleet_bed.credentials()
+    user = fleet_bed.settings.user("coordinator")
+    with (
+        BrokerLink(fleet_bed.settings.broker, vhost, user, credentials) as link,
+        pytest.raises(RoundEndingError, match="jobs of a round that was given up may still run"),
+    ):
+        link.hold_round(name, "0" * 32)
