@@ -5,7 +5,7 @@ import statistics
 import subprocess
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -50,20 +50,41 @@ def spread(values: Sequence[float]) -> Spread:
 
 def run(command: Sequence[str], folder: Path, *, expected: int = 0) -> Sample:
     """Run a program in a folder to its end, which must be the expected exit code."""
-    pace_s = pace()
-    with (folder / "output.txt").open("w+b") as output:
-        started = time.perf_counter()
-        process = subprocess.Popen(command, cwd=folder, env=environment(), stdout=output, stderr=subprocess.STDOUT)
-        family = _Family(process.pid)
-        _, status, usage = os.wait4(process.pid, 0)
-        wall_s = time.perf_counter() - started
-        process.returncode = os.waitstatus_to_exitcode(status)
-        peak = max(usage.ru_maxrss * 1024, family.finish())
-        if process.returncode != expected:
-            output.seek(0)
-            said = output.read().decode(errors="replace").strip()[-1000:]
-            raise BenchError(f"{' '.join(command)} ended with {process.returncode}: {said or 'no output'}")
-    return Sample(wall_s, usage.ru_utime + usage.ru_stime, peak / MEGABYTE, pace_s)
+    return Started(command, folder).finish(expected)
+
+
+class Started:
+    """A program that runs and is measured; what it prints is in `output` of its folder."""
+
+    def __init__(
+        self, command: Sequence[str], folder: Path, variables: Mapping[str, str] | None = None, poll_s: float = POLL_S
+    ) -> None:
+        self._command, self._pace_s = command, pace()
+        self.output = folder / "output.txt"
+        self._began_s = time.perf_counter()
+        with self.output.open("wb") as output:
+            self.process = subprocess.Popen(
+                command,
+                cwd=folder,
+                env={**environment(), **(variables or {})},
+                stdout=output,
+                stderr=subprocess.STDOUT,
+            )
+        self._family = _Family(self.process.pid, poll_s)
+
+    def said(self) -> str:
+        return self.output.read_text(encoding="utf-8", errors="replace")
+
+    def finish(self, expected: int = 0) -> Sample:
+        """Wait for its end; BenchError unless it ends with the expected exit code."""
+        _, status, usage = os.wait4(self.process.pid, 0)
+        wall_s = time.perf_counter() - self._began_s
+        self.process.returncode = os.waitstatus_to_exitcode(status)
+        peak = max(usage.ru_maxrss * 1024, self._family.finish())
+        if self.process.returncode != expected:
+            said = self.said().strip()[-1000:] or "no output"
+            raise BenchError(f"{' '.join(self._command)} ended with {self.process.returncode}: {said}")
+        return Sample(wall_s, usage.ru_utime + usage.ru_stime, peak / MEGABYTE, self._pace_s)
 
 
 def pace() -> float:
@@ -88,8 +109,8 @@ def environment() -> dict[str, str]:
 class _Family:
     """Samples child processes: the kernel reports the largest process of a tree, not the sum."""
 
-    def __init__(self, pid: int) -> None:
-        self.pid = pid
+    def __init__(self, pid: int, poll_s: float) -> None:
+        self.pid, self.poll_s = pid, poll_s
         self.peak_bytes = 0
         self.is_over = threading.Event()
         self.watcher = threading.Thread(target=self._watch, daemon=True)
@@ -102,7 +123,7 @@ class _Family:
         return self.peak_bytes
 
     def _watch(self) -> None:
-        while not self.is_over.wait(POLL_S):
+        while not self.is_over.wait(self.poll_s):
             pids = _descendants(self.pid)
             if pids:
                 self.peak_bytes = max(self.peak_bytes, sum(map(_proportional_bytes, (self.pid, *pids))))

@@ -18,6 +18,8 @@ from bench.task import OUT, Outputs, Task, measure_all, ratios
 from netkit import design, intent
 from netkit.design import Fabric
 from netkit.hardware import Catalog
+from tests.fleet.rabbitmq_server import needs_rabbitmq
+from tests.lab.running import needs_lab
 
 ROOT = Path(__file__).parent.parent
 PACE_S = 0.05
@@ -70,6 +72,28 @@ def test_a_comparison_of_snapshots_is_measured_beside_reading_them(tmp_path: Pat
     found = json.loads(written.read_text(encoding="utf-8"))
     assert list(found) == ["reading both", "comparing"]
     assert 0 < found["reading both"]["cpu_s"] < found["comparing"]["cpu_s"]
+
+
+@needs_lab
+@needs_rabbitmq
+@pytest.mark.whole
+def test_a_fleet_is_measured_beside_one_process_on_what_a_lab_answered(tmp_path: Path) -> None:
+    written = tmp_path / "fleet.json"
+    answers = tmp_path / "answers.json"
+    command = [sys.executable, "-m", "bench.fleet", "--quick", "--json", str(written), "--answers", str(answers)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stderr
+    rows = {row["name"]: row for row in json.loads(written.read_text(encoding="utf-8"))}
+    assert {name: row["devices"] for name, row in rows.items()} == {
+        "1 worker": 16,
+        "2 workers": 16,
+        "one process": 16,
+        "Nornir and NAPALM": 12,
+    }
+    fleets = [rows["1 worker"], rows["2 workers"]]
+    judged = {(row["said"]["examined"], row["said"]["results"]) for row in (*fleets, rows["one process"])}
+    assert len(judged) == 1, "a fleet judges what one process judges"
+    assert all(row["worker_ms"] > 0 and row["kilobytes"] > 0 and row["worker_mb"] > 5 for row in fleets)
 
 
 def test_the_pull_requests_that_are_measured_change_the_superpod() -> None:

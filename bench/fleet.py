@@ -1,0 +1,266 @@
+"""`scripts/bench fleet`: checks of large fabrics through a broker and workers, and in one process.
+
+The devices are made from what a small lab answered, and answer under the seam that a real connection has. 1,000 devices
+are one fabric of three tiers; more are so many fabrics of that shape. Workers have one core each.
+"""
+
+import argparse
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from bench import fabrics, fleet_answers
+from bench.fabrics import Shape
+from bench.fleet_work import SITE
+from bench.measure import BenchError, Sample, Started
+from bench.rabbitmq_server import PROGRAMS, RabbitServer, free_ports, rabbit_folder
+from netkit.fleet import installation, rabbitmq
+from netkit.fleet.installation import PASSWORD, NewFleet
+from netkit.project.project import Project
+
+ROOT = Path(__file__).parent.parent
+FABRIC = fabrics.growing(1, units=7, hosts=32, spines=32, cores=20, core_ports=128)
+"""1,268 devices: 224 leaves, 128 spines, 20 core switches and 896 hosts of eight NICs."""
+QUICK = fabrics.QUICK
+SIZES = {"1000": 1, "10000": 8, "100000": 80}
+"""About so many devices → fabrics."""
+ALONE, NAPALM = "one process", "Nornir and NAPALM"
+WATCH_S = 0.5
+UP_S = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class FleetRow:
+    """A way to check so many devices, and what it took."""
+
+    name: str
+    devices: int
+    wall_s: float
+    check: Sample
+    """The coordinator; or the only process."""
+    workers: tuple[Sample, ...]
+    said: Mapping[str, Any]
+
+    @property
+    def figures(self) -> dict[str, float]:
+        """Figures a device, and the peaks of memory."""
+        cpu_s = sum(one.cpu_s for one in self.workers)
+        found = {
+            "devices": self.devices,
+            "wall_s": self.wall_s,
+            "coordinator_ms": 1000 * self.said["cpu_s"] / self.devices,
+            "worker_ms": 1000 * cpu_s / self.devices,
+            "coordinator_mb": self.check.peak_mb,
+            "worker_mb": max((one.peak_mb for one in self.workers), default=0.0),
+            "kilobytes": self.said.get("bytes", 0) / 1000 / self.devices,
+        }
+        return {name: round(value, 3) for name, value in found.items()}
+
+
+def main() -> int:
+    """Measure; return 3 if something could not be measured, or a device was not read."""
+    given = _arguments()
+    try:
+        if not (PROGRAMS / "rabbitmq-server").exists():
+            raise BenchError("RabbitMQ is not installed (Debian: rabbitmq-server)")
+        with tempfile.TemporaryDirectory(prefix="nkb") as name, rabbit_folder() as broker_folder:
+            rows = _measure(Path(name), broker_folder, given)
+    except BenchError as error:
+        sys.stderr.write(f"error: {error}\n")
+        return 3
+    given.json.parent.mkdir(parents=True, exist_ok=True)
+    found = [{"name": row.name, **row.figures, "said": row.said, "check": asdict(row.check)} for row in rows]
+    given.json.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+    sys.stdout.write("\n".join(_table(rows)) + "\n")
+    return 0
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="scripts/bench fleet", description="Check large fabrics through a fleet.")
+    parser.add_argument("--sizes", default="1000", help=f"of {', '.join(SIZES)}, with commas between (default 1000)")
+    parser.add_argument("--quick", action="store_true", help="one fabric of 16 devices")
+    parser.add_argument("--workers", default="1,2", help="numbers of workers (default 1,2)")
+    parser.add_argument("--no-peer", dest="peer", action="store_false", help="leave Nornir and NAPALM out")
+    parser.add_argument("--no-alone", dest="alone", action="store_false", help="leave the single process out")
+    parser.add_argument("--json", type=Path, default=ROOT / "out" / "bench-fleet.json")
+    parser.add_argument(
+        "--answers",
+        type=Path,
+        default=ROOT / "out" / "fleet-answers.json",
+        help="what a lab answered; recorded if it is missing (default out/fleet-answers.json)",
+    )
+    given = parser.parse_args()
+    unknown = [one for one in given.sizes.split(",") if one not in SIZES]
+    if unknown:
+        parser.error(f"no size {unknown[0]!r}")
+    return given
+
+
+def _measure(home: Path, broker_folder: Path, given: argparse.Namespace) -> list[FleetRow]:
+    if not given.answers.exists():
+        _say("recording the answers of a small lab")
+        given.answers.parent.mkdir(parents=True, exist_ok=True)
+        fleet_answers.record(home, given.answers)
+    counts = [1] if given.quick else [SIZES[size] for size in given.sizes.split(",")]
+    bed = BenchBed(home, broker_folder, given.answers)
+    folders = bed.write(QUICK if given.quick else FABRIC, max(counts))
+    rows = []
+    with bed.broker():
+        for count in counts:
+            rows += [bed.fleet(folders[:count], number) for number in map(int, given.workers.split(","))]
+            if given.alone:
+                rows.append(bed.alone(folders[:count]))
+            if given.peer:
+                rows.append(bed.napalm(folders[:count]))
+    return rows
+
+
+class BenchBed:
+    """Fabrics, a broker and workers on this machine."""
+
+    def __init__(self, home: Path, broker_folder: Path, recording: Path) -> None:
+        self._home, self._broker_folder, self._recording = home, broker_folder, recording
+        self._origin, self._answers, self._fleet = home / "origin", home / "answers", broker_folder / "fleet"
+        self._runs = 0
+
+    def write(self, shape: Shape, count: int) -> list[Path]:
+        """Write fabrics of one shape into a repository, and the answers of their devices, which are the same."""
+        _say(f"making the answers of {shape.switches + shape.gpu_hosts:,} devices")
+        folders = [fabrics.write(self._origin / f"fabric{number:02}", shape, "eos") for number in range(count)]
+        for number, folder in enumerate(folders):
+            file = folder / "fabric.yaml"
+            text = file.read_text(encoding="utf-8").replace("name: bench", f"name: bench{number:02}", 1)
+            file.write_text(text, encoding="utf-8")
+        self._answers.mkdir()
+        recording = json.loads(self._recording.read_text(encoding="utf-8"))
+        fleet_answers.write(recording, Project.open(folders[0]), self._answers)
+        self._git("init", "--quiet", "--initial-branch", "main")
+        self._git("add", "--all")
+        self._git("commit", "--quiet", "--message", "fabrics of a benchmark")
+        return folders
+
+    def _git(self, *words: str) -> None:
+        known = ("-c", "user.name=bench", "-c", "user.email=bench@example.net", "-c", "commit.gpgsign=false")
+        subprocess.run(["git", *known, "-C", str(self._origin), *words], check=True, capture_output=True)
+
+    @contextmanager
+    def broker(self) -> Iterator[None]:
+        """Run the broker of a fleet with one site, which has all fabrics."""
+        port, dist_port, epmd_port = free_ports(3)
+        listener = f"127.0.0.1:{port}"
+        sites = {SITE: {folder.name: () for folder in sorted(self._origin.glob("fabric*"))}}
+        installation.begin(self._fleet, NewFleet("localhost", str(self._origin), sites, port=port, listener=listener))
+        file = self._broker_folder / "rabbitmq.conf"
+        text = rabbitmq.configuration(PurePosixPath(self._fleet / "broker"), listener)
+        file.write_text(text, encoding="utf-8")
+        server = RabbitServer(self._broker_folder, file, port, dist_port, epmd_port)
+        try:
+            server.start()
+            yield
+        finally:
+            server.stop()
+
+    def fleet(self, folders: Sequence[Path], workers: int) -> FleetRow:
+        """Check fabrics with some workers, each on a core of its own."""
+        _say(f"checking {len(folders)} fabrics with {workers} workers")
+        started = [self._worker(number) for number in range(workers)]
+        try:
+            for one in started:
+                _wait_for(one)
+            check, said = self._check("check", folders, "--fleet", str(self._fleet), secret=self._secret(self._fleet))
+        finally:
+            for one in started:
+                one.process.terminate()
+        return FleetRow(_named(workers), said["devices"], said["wall_s"], check, tuple(map(_ended, started)), said)
+
+    def alone(self, folders: Sequence[Path]) -> FleetRow:
+        _say(f"checking {len(folders)} fabrics in one process")
+        check, said = self._check("check", folders, "--answers", str(self._answers), "--core", "0")
+        return FleetRow(ALONE, said["devices"], said["wall_s"], check, (), said)
+
+    def napalm(self, folders: Sequence[Path]) -> FleetRow:
+        _say("looking at their switches with Nornir and NAPALM")
+        check, said = self._check("napalm", folders, "--answers", str(self._answers), "--core", "0")
+        return FleetRow(NAPALM, said["devices"], said["wall_s"], check, (), said)
+
+    def _check(self, what: str, folders: Sequence[Path], *words: str, secret: str = "") -> tuple[Sample, Any]:
+        command = (*_work(what), *words, "--fabrics", *map(str, folders))
+        started = Started(command, self._folder(what), {PASSWORD: secret} if secret else {}, WATCH_S)
+        sample = started.finish()
+        said = json.loads(started.said().splitlines()[-1])
+        if said.get("unreached") or said.get("bad"):
+            raise BenchError(f"{said['unreached']} devices were not read, {said['bad']} findings on healthy devices")
+        return sample, said
+
+    def _worker(self, number: int) -> Started:
+        site = self._fleet / "sites" / SITE
+        core = sorted(os.sched_getaffinity(0))[number % len(os.sched_getaffinity(0))]
+        words = ("--fleet", site, "--state", self._folder("state"), "--answers", self._answers, "--core", core)
+        command = (*_work("worker"), *map(str, words))
+        return Started(command, self._folder("worker"), {PASSWORD: self._secret(site)}, WATCH_S)
+
+    def _secret(self, folder: Path) -> str:
+        return (folder / "environment").read_text(encoding="utf-8").strip().partition("=")[2]
+
+    def _folder(self, name: str) -> Path:
+        self._runs += 1
+        folder = self._home / f"{name}{self._runs:03}"
+        folder.mkdir()
+        shutil.copytree(ROOT / "bench", folder / "bench", ignore=shutil.ignore_patterns("__pycache__"))
+        return folder
+
+
+def _work(what: str) -> tuple[str, ...]:
+    return sys.executable, "-m", "bench.fleet_work", what
+
+
+def _named(workers: int) -> str:
+    return f"{workers} worker{'s' if workers > 1 else ''}"
+
+
+def _wait_for(worker: Started) -> None:
+    deadline_s = time.monotonic() + UP_S
+    while "connected to" not in worker.said():
+        if time.monotonic() > deadline_s or worker.process.poll() is not None:
+            raise BenchError(f"a worker does not start: {worker.said()[-500:]}")
+        time.sleep(0.05)
+
+
+def _ended(worker: Started) -> Sample:
+    return worker.finish()
+
+
+def _table(rows: Sequence[FleetRow]) -> Iterator[str]:
+    sizes = f"{'MB: check':>11}{'worker':>8}{'kB':>7}"
+    yield f"{'':<20}{'devices':>9}{'wall':>9}{'ms a device: check':>20}{'workers':>9}{sizes}"
+    for row in rows:
+        one = row.figures
+        times = f"{one['wall_s']:>7.1f} s{one['coordinator_ms']:>20.2f}{one['worker_ms']:>9.2f}"
+        sizes = f"{one['coordinator_mb']:>11.0f}{one['worker_mb']:>8.0f}{one['kilobytes']:>7.2f}"
+        yield f"{row.name:<20}{row.devices:>9,}{times}{sizes}"
+    yield "check: the coordinator, or the only process; kB: through the broker a device; NAPALM reads switches only"
+    alone = {row.devices: row for row in rows if row.name == ALONE}
+    single = {row.devices: row for row in rows if row.name == _named(1)}
+    for row in rows:
+        if row.workers and row.devices in alone:
+            cost = (row.said["cpu_s"] + sum(one.cpu_s for one in row.workers)) / alone[row.devices].said["cpu_s"]
+            yield f"{row.name}, {row.devices:,} devices: {100 * (cost - 1):+.0f} % processor time beside one process"
+        if len(row.workers) > 1 and row.devices in single:
+            yield f"{row.name}, {row.devices:,} devices: {single[row.devices].wall_s / row.wall_s:.2f} × one worker"
+
+
+def _say(text: str) -> None:
+    sys.stderr.write(f"{text}\n")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
