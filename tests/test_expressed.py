@@ -119,11 +119,26 @@ def leaf01(**given: Any) -> Changes:
     return {"overrides": {"leaf01": given}}
 
 
+def row(**given: Any) -> Changes:
+    """Return a table of one row, by default of leaf01."""
+    return {"tables": {"devices": [{"role": "leaf", "unit": 1, "rail": 0, **given}]}}
+
+
+def spine_row(**given: Any) -> Changes:
+    return {"tables": {"devices": [{"role": "spine", "name": "own", **given}]}}
+
+
 OTHER = "other"
 ECN = {"min_bytes": 200_000, "max_bytes": 2_000_000, "probability_percent": 50}
 SYSLOG = {"address": "192.0.2.4", "port": 514, "protocol": "udp"}
 FAR: Changes = {"cables": {"spine": {"media": "800G-2xDR4"}}}
 UNIT = {"unit": "1-2", "hosts": 2}
+PODS: Changes = {**WIDE, "units": [{"pod": "1-2", **UNIT}]}
+PLANES: Changes = {
+    "cross_rail": "blocked",
+    "switches": {"spine": {"planes": 2}},
+    "names": {"spine": "spine{number:02}"},
+}
 
 # Field → what the fabric is like before, and what changes in it.
 TABLE: dict[str, tuple[Changes, Changes]] = {
@@ -254,6 +269,20 @@ TABLE: dict[str, tuple[Changes, Changes]] = {
     "names.spine": ({}, {"names": {"spine": "s{number}"}}),
     "names.core": (WIDE, {"names": {"core": "c{number}"}}),
     "names.host": ({}, {"names": {"host": "h{number}"}}),
+    "tables.devices.role": (row(name="own"), spine_row(slot=1)),
+    "tables.devices.pod": ({**PODS, **row(pod=1, name="own")}, row(pod=2, name="own")),
+    "tables.devices.unit": (row(name="own"), row(unit=2, name="own")),
+    "tables.devices.rail": (row(name="own"), row(rail=1, name="own")),
+    "tables.devices.plane": ({**PLANES, **spine_row(plane=0, slot=1)}, spine_row(plane=1, slot=1)),
+    "tables.devices.slot": (spine_row(slot=1), spine_row(slot=2)),
+    "tables.devices.name": ({}, row(name="own")),
+    "tables.devices.serial": ({}, row(serial="MT1")),
+    "tables.devices.rack": ({}, row(rack="a1")),
+    "tables.devices.rack_unit": (row(rack="a1"), row(rack="a1", rack_unit=4)),
+    "tables.devices.management": ({}, row(management="192.0.2.77/24")),
+    "tables.devices.management_gateway": ({}, row(management_gateway="192.0.2.254")),
+    "tables.devices.loopback": ({}, row(loopback="10.255.0.120")),
+    "tables.devices.asn": ({}, row(asn=4_200_099_999)),
     "overrides.version": ({}, leaf01(version=OTHER)),
     "overrides.asn": ({}, leaf01(asn=4_200_099_999)),
     "overrides.loopback": ({}, leaf01(loopback="10.255.0.120")),
@@ -306,6 +335,7 @@ NOWHERE = {
     "ceilings.units": "room in the pools",
     "ceilings.spines": "room in the pools",
     "overrides.rack": "labels of the nodes of clusters",
+    **{f"tables.devices.{name}": "inventories and lists" for name in ("serial", "rack", "rack_unit")},
     **{
         f"hosts.nic.{name}": "compared with the lossless profile"
         for name in ("data_dscp", "cnp_dscp", "cnp_priority", "dscp_to_priority")

@@ -115,6 +115,10 @@ class Switch:
     asn: int
     loopback: str
     management: ManagementAddress | None
+    serial: str
+    """Of the chassis, as given; empty: not known. So are the next two."""
+    rack: str
+    rack_unit: int | None
     system_mac: str
     mtu_bytes: int
     leaf_prefix: str
@@ -174,8 +178,11 @@ class Host:
     mtu_bytes: int
     backend: str
     management_interface: str
+    management: str
+    """Its address outside the fabric, as given; empty: not known. So are the next three."""
+    serial: str
     rack: str
-    """As given; empty: not known."""
+    rack_unit: int | None
     nics: tuple[Nic, ...]
 
 

@@ -31,6 +31,7 @@ def hosts(blueprint: Blueprint) -> Iterator[Host]:
     for place in blueprint.places:
         for slot in place.entry.hosts:
             name = blueprint.host_name(place, slot)
+            entry, override = blueprint.entry(name), blueprint.override(name)
             yield Host(
                 name=name,
                 number=blueprint.numbering.host_number(place.pod, place.unit, slot),
@@ -41,7 +42,10 @@ def hosts(blueprint: Blueprint) -> Iterator[Host]:
                 mtu_bytes=intent.hosts.mtu_bytes,
                 backend=intent.hosts.backend,
                 management_interface=intent.hosts.management_interface,
-                rack=blueprint.override(name).rack or "",
+                management=str(entry.management.ip) if entry and entry.management else "",
+                serial=(entry and entry.serial) or "",
+                rack=override.rack or "",
+                rack_unit=entry.rack_unit if entry else None,
                 nics=tuple(_nics(blueprint, place, slot, name)),
             )
 

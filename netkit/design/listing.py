@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from netkit.design.fabric import Fabric, Switch
+from netkit.design.fabric import Fabric, Host, Switch
 from netkit.design.plugs import module_at, sockets
 from netkit.hardware import Media
 
@@ -69,15 +69,28 @@ def cabling(fabric: Fabric, media: Mapping[str, Media]) -> Iterator[CableRow]:
 
 
 def addresses(fabric: Fabric) -> Iterator[AddressRow]:
-    """Yield every address of every device."""
+    """Yield every address of every device, and where it stands if this is known."""
     for switch in fabric.switches:
         yield from _of_switch(switch)
     for host in fabric.hosts:
+        yield from _place(host, "host")
+        if host.management:
+            yield AddressRow(host.name, "host", "management", host.management)
         for nic in host.nics:
             yield AddressRow(host.name, "host", f"{nic.interface} ({nic.pci})", f"{nic.address}/{nic.prefix_length}")
 
 
+def _place(device: Switch | Host, role: str) -> Iterator[AddressRow]:
+    """Yield the serial number and the rack of a device, where they are known."""
+    if device.serial:
+        yield AddressRow(device.name, role, "serial number", device.serial)
+    if device.rack:
+        unit = f", unit {device.rack_unit}" if device.rack_unit else ""
+        yield AddressRow(device.name, role, "rack", f"{device.rack}{unit}")
+
+
 def _of_switch(switch: Switch) -> Iterator[AddressRow]:
+    yield from _place(switch, switch.role)
     yield AddressRow(switch.name, switch.role, "asn", str(switch.asn))
     yield AddressRow(switch.name, switch.role, "loopback", f"{switch.loopback}/32")
     if switch.management:

@@ -7,6 +7,9 @@ from netkit.design.fabric import ManagementAddress, Port, PortProfile, Role, Swi
 from netkit.design.layout import Position, core_plane, leaf_place, plane_of_rail, spine_place
 from netkit.design.numbering import dotted_quad
 
+HOST_LENGTH = 32
+"""The length of an address that is given without one."""
+
 
 def switches(blueprint: Blueprint) -> Iterator[Switch]:
     """Yield every switch: leaves, spines, cores, each by number."""
@@ -149,7 +152,7 @@ def _switch(
     vlan: Vlan | None,
 ) -> Switch:
     intent, hardware = blueprint.intent, blueprint.hardware
-    tier, override = hardware.tier(role), blueprint.override(name)
+    tier, override, entry = hardware.tier(role), blueprint.override(name), blueprint.entry(name)
     pod, unit, rail, slot, plane = numbers
     ordered = tuple(sorted(ports, key=lambda port: (port.cage, port.lane_port)))
     splits = {port.cage: port.profile.split for port in ordered}
@@ -170,6 +173,9 @@ def _switch(
         asn=blueprint.asn(role, name, pod, number),
         loopback=str(override.loopback or blueprint.numbering.loopback(role, number)),
         management=_management(blueprint, role, name, number),
+        serial=(entry and entry.serial) or "",
+        rack=override.rack or "",
+        rack_unit=entry.rack_unit if entry else None,
         system_mac=override.system_mac or "",
         mtu_bytes=hardware.mtu_bytes,
         leaf_prefix=leaf_prefix,
@@ -184,11 +190,11 @@ def _switch(
 
 
 def _management(blueprint: Blueprint, role: str, name: str, number: int) -> ManagementAddress | None:
-    intent, own = blueprint.intent, blueprint.override(name).management
-    gateway = str(intent.management.gateway) if intent.management else ""
+    own, entry, pool = blueprint.override(name).management, blueprint.entry(name), blueprint.intent.management
+    gateway = str((entry and entry.management_gateway) or (pool.gateway if pool else ""))
     if own is not None:
-        return ManagementAddress(str(own.ip), own.network.prefixlen, gateway)
-    if intent.management is None:
+        length = pool.pool.prefixlen if pool and own.network.prefixlen == HOST_LENGTH else own.network.prefixlen
+        return ManagementAddress(str(own.ip), length, gateway)
+    if pool is None:
         return None
-    address = blueprint.numbering.management(role, number)
-    return ManagementAddress(address, intent.management.pool.prefixlen, gateway)
+    return ManagementAddress(blueprint.numbering.management(role, number), pool.pool.prefixlen, gateway)

@@ -1,5 +1,6 @@
 """The model of an intent: what a user may write, with every default in one place."""
 
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -11,6 +12,7 @@ from netkit.intent.scalars import (
     Breakout,
     CatalogName,
     Dscp,
+    FromFile,
     Image,
     Interface,
     LabelPrefix,
@@ -25,6 +27,7 @@ from netkit.intent.scalars import (
     Priority,
     ResourceName,
     SecretName,
+    Serial,
     Text,
     Timezone,
     Version,
@@ -411,10 +414,44 @@ class Override(Strict):
     drain_neighbors: tuple[Name, ...] = Field((), description="graceful shutdown towards these neighbours only")
     macs: dict[int, Mac] = Field(default_factory=dict, description="hosts: MAC address of the NIC, by rail")
     leaves: dict[int, Name] = Field(default_factory=dict, description="hosts: leaf the rail's NIC is wired to, by rail")
-    rack: Name | None = Field(None, description="hosts: rack it stands in; a label for schedulers")
+    rack: Name | None = Field(None, description="rack it stands in; for hosts also a label for schedulers")
     system_mac: Mac | None = Field(
         None, description="switches: base MAC address, where the NOS wants it in its configuration"
     )
+
+
+class DeviceEntry(Strict):
+    """A row of the table of devices: where a device is in the design, and the values of its own."""
+
+    role: Literal["leaf", "spine", "core", "host"] = Field(description="with the next five, the place in the design")
+    pod: int | None = Field(None, ge=1, description="of a leaf, spine or host; default: 1")
+    unit: int | None = Field(None, ge=1, description="of a leaf or host")
+    rail: int | None = Field(None, ge=0, description="of a leaf, counted from 0")
+    plane: int | None = Field(None, ge=0, description="of a two-tier spine or a core switch, from 0; default: 0")
+    slot: int | None = Field(None, ge=1, description="of a spine, core switch or host")
+    name: Name | None = Field(None, description="instead of the pattern's")
+    serial: Serial | None = Field(None, description="serial number of the chassis")
+    rack: Name | None = Field(None, description="rack it stands in")
+    rack_unit: int | None = Field(None, ge=1, le=100, description="the lowest unit of the rack that it fills")
+    management: AddressWithLength | None = Field(
+        None, description="out-of-band address, with prefix length; of hosts, only where netkit reaches them"
+    )
+    management_gateway: Address | None = Field(None, description="switches: instead of management.gateway")
+    loopback: Address | None = Field(None, description="switches: within pools.loopbacks")
+    asn: Asn | None = Field(None, description="switches: AS number")
+
+
+class Tables(Strict):
+    """Names and numbers of your own, in CSV files beside fabric.yaml or in it. The design fills empty cells."""
+
+    devices: Annotated[tuple[DeviceEntry, ...], FromFile()] = Field(
+        (), description="names, places, addresses and AS numbers of devices"
+    )
+
+    @classmethod
+    def columns(cls) -> Mapping[str, type[BaseModel]]:
+        """Return the model of a row of each table."""
+        return {"devices": DeviceEntry}
 
 
 class Firmware(Strict):
@@ -532,6 +569,7 @@ class Intent(Strict):
     overrides: dict[str, Override] = Field(
         default_factory=dict, description="what single devices have different, by name or glob"
     )
+    tables: Tables = Field(Tables(), description="names and numbers of your own, for many devices")
 
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
