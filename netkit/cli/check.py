@@ -169,7 +169,6 @@ def _refuse_beside_fleet(request: CheckRequest) -> None:
         "--from": request.snapshot is not None,
         "--since": bool(request.since),
         "--rdma": request.has_rdma,
-        "--deadline": bool(request.deadline),
     }
     for option in (name for name, is_given in given.items() if is_given and request.fleet is not None):
         raise UsageError(Problem(f"{option} does not work with --fleet", f"drop {option}, or --fleet"))

@@ -8,7 +8,7 @@ from netkit.design.select import Device
 from netkit.errors import Problem, UsageError
 from netkit.fleet import settings as fleet_settings
 from netkit.fleet.answer import JobAnswer, LostJob
-from netkit.fleet.coordinator import Coordinator
+from netkit.fleet.coordinator import GRACE_S, Coordinator
 from netkit.fleet.credentials import Credentials
 from netkit.fleet.job import ROUNDS, BackupWork, CheckWork, SiteJob, SnapshotWork, new_job
 from netkit.fleet.settings import FleetSettings
@@ -52,12 +52,16 @@ class Dispatch:
         return cls(settings, Credentials.load(folder, settings.broker))
 
     def answers(
-        self, project: Project, devices: Sequence[Device], work: BackupWork | CheckWork | SnapshotWork
+        self,
+        project: Project,
+        devices: Sequence[Device],
+        work: BackupWork | CheckWork | SnapshotWork,
+        left_s: float = float("inf"),
     ) -> Iterator[ShardAnswer]:
-        """Yield the answer about each shard as it arrives."""
+        """Yield the answer about each shard as it arrives, or that there is none in time."""
         if project.lab:
             raise UsageError(Problem("--lab does not work with --fleet", "drop --lab, or --fleet"))
-        jobs = list(self._jobs(project, devices, work))
+        jobs = list(self._jobs(project, devices, work, left_s))
         parts: dict[str, list[bytes]] = {job.nonce: [] for job in jobs}
         with (
             Coordinator(self.settings, self.credentials, project.feedback.note) as fleet,
@@ -75,11 +79,16 @@ class Dispatch:
                     yield ShardAnswer(event.job, parts.pop(event.job.nonce), failure)
 
     def _jobs(
-        self, project: Project, devices: Sequence[Device], work: BackupWork | CheckWork | SnapshotWork
+        self,
+        project: Project,
+        devices: Sequence[Device],
+        work: BackupWork | CheckWork | SnapshotWork,
+        left_s: float,
     ) -> Iterator[SiteJob]:
         kept_beside = [*project.template_folders, *beside(project.folder, CHECKS)]
         commit, fabric = committed(project.folder, kept_beside)
-        within_s = LONGEST_S + (0 if isinstance(work, BackupWork) else int(work.window_s))
+        longest_s = LONGEST_S + (0 if isinstance(work, BackupWork) else int(work.window_s))
+        within_s = int(max(1.0, min(longest_s, left_s - GRACE_S)))
         for site, names in self._placed(fabric, devices).items():
             for some in batched(names, SHARD):
                 yield new_job(site, fabric, commit, work, within_s=within_s, devices=tuple(some))
