@@ -201,13 +201,23 @@ def _prepared(request: ServeRequest, reader: StoreReader, *, has_others: bool) -
     """Load a fabric, and make the folder of its state."""
     loaded = intent.load(request.folder)  # not designed: the rounds do that, and this process would keep the memory
     fabric = loaded.intent.name
-    source = Source(fabric, fabric if request.lab == OF_THE_FABRIC else request.lab)
+    request = replace(request, site=_site(request))
+    source = Source(fabric, fabric if request.lab == OF_THE_FABRIC else request.lab, request.site)
     if request.is_notifying:
         # Bad receivers are refused here, not in a round.
         senders(settings.load(loaded.folder), source, SecretStore(access.load(loaded.folder).secrets))
     base = base_of(source) if has_others else ""
     links = (("Open now", base or "/"), ("Runs", f"{base or '/'}#runs"), ("Schedule", f"{base or '/'}#schedule"))
     return Prepared(request, Records(reader, source, _folder(fabric, source) / "reports", links), base)
+
+
+def _site(request: ServeRequest) -> str:
+    """Return where the fabric is; empty without a fleet, and at several sites."""
+    if request.fleet is None:
+        return ""
+    from netkit.fleet.dispatch import Dispatch  # noqa: PLC0415 (an extra)
+
+    return Dispatch.of(request.fleet).site_of(request.folder)
 
 
 def _folder(fabric: str, source: Source) -> Path:

@@ -40,6 +40,8 @@ class ServeRequest:
     """The folders of more fabrics to check and show."""
     fleet: Path | None = None
     """The folder of a fleet whose sites read the devices."""
+    site: str = ""
+    """The site that the stored runs are of."""
 
     @property
     def folders(self) -> tuple[Path, ...]:
@@ -92,15 +94,27 @@ class ServeRequest:
         return [*_netkit("backup"), *self._of_fabric(), *self._by_fleet(), f"--out={self.backup}"]
 
     def report(self, run: str, out: Path) -> list[str]:
-        return [*_netkit("report"), run, *self._of_fabric(), "--store", "--format=json", f"--out={out}"]
+        return [
+            *_netkit("report"),
+            run,
+            *self._of_fabric(),
+            *self._at_site(),
+            "--store",
+            "--format=json",
+            f"--out={out}",
+        ]
 
     def silencing(self, words: Sequence[str]) -> list[str]:
         verb, *rest = words
         lab = () if not self.lab or verb == "end" else (f"--lab={self.lab}",)
-        return [*_netkit("silence"), verb, f"--fabric={self.folder}", *lab, *rest]
+        site = self._at_site() if verb == "ack" else ()
+        return [*_netkit("silence"), verb, f"--fabric={self.folder}", *lab, *site, *rest]
 
     def _by_fleet(self) -> tuple[str, ...]:
         return () if self.fleet is None else (f"--fleet={self.fleet}",)
+
+    def _at_site(self) -> tuple[str, ...]:
+        return (f"--site={self.site}",) if self.site else ()
 
     def _of_fabric(self) -> Iterator[str]:
         yield f"--fabric={self.folder}"

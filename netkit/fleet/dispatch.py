@@ -14,7 +14,7 @@ from netkit.fleet.job import ROUNDS, BackupWork, CheckWork, SiteJob, SnapshotWor
 from netkit.fleet.settings import FleetSettings
 from netkit.project.observing import LOOKING
 from netkit.project.project import CHECKS, Project, beside
-from netkit.project.revision import committed
+from netkit.project.revision import committed, path_in_repository
 from netkit.store.record import batched
 
 SHARD = 256
@@ -50,6 +50,12 @@ class Dispatch:
         """Use the fleet of a folder."""
         settings = fleet_settings.load(folder)
         return cls(settings, Credentials.load(folder, settings.broker))
+
+    def site_of(self, folder: Path) -> str:
+        """Return the only site of the fabric in a folder; empty if it is at several."""
+        fabric = path_in_repository(folder)
+        found = [name for name, site in self.settings.sites.items() if fabric in site.fabrics]
+        return found[0] if len(found) == 1 else ""
 
     def answers(
         self,

@@ -46,6 +46,8 @@ class Project:
     feedback: Feedback = SILENT
     processes: int = 0
     """Processes that read and judge many devices; 0: one for each core."""
+    site: str = ""
+    """The site of a fleet that its stored runs are of; empty: read by this machine, or at several sites."""
 
     @classmethod
     def open(

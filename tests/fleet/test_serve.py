@@ -1,5 +1,6 @@
 """`netkit serve --fleet`: rounds at the sites, and what the pages show of them, also when the broker is down."""
 
+import json
 import signal
 import subprocess
 import time
@@ -70,6 +71,13 @@ def reasons(server: Running) -> list[str]:
     return [one["text"] for one in server.get("now")["unknown"] if one["kind"] == "fleet"]
 
 
+def stored(server: Running, origin: FabricRepository, *options: str) -> list[tuple[str, str]]:
+    """Return site and name of the runs that `netkit history` lists."""
+    words = ("history", "--checks", "--format=json", "--fabric", str(origin.folder / FABRIC["tokyo"]), *options)
+    variables: dict[str, Any] = {"NETKIT_STATE_DIR": str(server.state)}
+    return [(one["site"], one["run"]) for one in json.loads(run(*words, **variables).stdout)]
+
+
 @needs_promtool
 def test_rounds_run_at_the_site_and_the_pages_show_it(site: Bed, origin: FabricRepository, tmp_path: Path) -> None:
     saved = tmp_path / "saved"
@@ -79,6 +87,12 @@ def test_rounds_run_at_the_site_and_the_pages_show_it(site: Bed, origin: FabricR
         assert "not saved: leaf01: cannot be reached at 127.0.0.1 port 1" in server.ended_rounds()[1]["text"]
         (first,) = server.get("runs")["items"]
         assert (first["state"], first["unreached"]) == ("unknown", first["devices"])
+        assert [(one["key"], one["site"]) for one in server.get("fabrics")["items"]] == [("small@tokyo", "tokyo")]
+        for report in (server.state / "small" / "serve" / "reports").iterdir():
+            report.unlink()
+        assert server.get(f"runs/{first['run']}")["run"] == first["run"], "it is made again from the store"
+        assert stored(server, origin, "--site=tokyo") == [("tokyo", first["run"])]
+        assert stored(server, origin) == []
         assert server.get("now")["unreached"][0]["reason"].startswith("cannot be reached at 127.0.0.1 port 1")
         until(lambda: bool(server.get("fleet")["sites"]), "the sites are asked")
         found = {one["site"]: one for one in server.get("fleet")["sites"]}
