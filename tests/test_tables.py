@@ -2,6 +2,7 @@
 
 import csv
 import io
+import json
 from collections.abc import Mapping
 from dataclasses import replace
 from ipaddress import IPv4Network
@@ -19,6 +20,8 @@ from netkit.access import settings as access
 from netkit.access.endpoints import endpoints
 from netkit.design import Fabric, Host, Switch
 from netkit.design.entries import position_of
+from netkit.design.hardware_lookup import look_up
+from netkit.design.layout import front_panel
 from netkit.design.select import select
 from netkit.design.tables import TABLES
 from netkit.errors import IntentError
@@ -26,6 +29,7 @@ from netkit.hardware import Catalog
 from netkit.intent import Intent, csv_table
 from netkit.intent.model import DeviceEntry, Tables
 from netkit.project.project import Project
+from netkit.render import Engine, render
 from tests import intents
 from tests.command import run
 from tests.lanes import examples
@@ -71,6 +75,7 @@ def test_the_tables_of_a_fabric_design_the_same_fabric(tmp_path: Path, values: V
     tables = exported(fabric, tmp_path)
     assert {name: len(rows) for name, rows in tables.items()} == {
         "devices": len(fabric.switches) + len(fabric.hosts),
+        "cables": len(list(fabric.links())),
     }
     again = with_tables(values, tables, tmp_path)
     assert again == fabric
@@ -113,14 +118,60 @@ def test_a_changed_cell_changes_nothing_else(tmp_path: Path, values: Values, dat
             new["loopback"] = str(next(loopbacks))
         if row["role"] in {"leaf", "spine"}:  # core switches of different AS numbers would admit a valley
             new["asn"] = str(64_512 + number)
+        was = row["name"]
         row |= {key: new[key] for key in data.draw(st.sets(st.sampled_from(sorted(new)), min_size=1))}
         if not row["rack"]:
             row["rack_unit"] = ""
+        for cable in tables["cables"]:
+            cable |= {end: row["name"] for end in ("device", "peer") if cable[end] == was}
     again = with_tables(values, tables, tmp_path)
     assert exported(again, tmp_path) == tables
     assert shape(again) == shape(fabric)
     asns = {switch.name: switch.asn for switch in again.switches}
     assert all(port.peer_asn == asns[port.peer] for switch in again.switches for port in switch.fabric_ports)
+
+
+@MANY
+@given(random_intents(), st.data())
+def test_a_moved_cable_moves_nothing_else(tmp_path: Path, values: Values, data: st.DataObject) -> None:
+    fabric = build(values)
+    tables = exported(fabric, tmp_path)
+    hardware = look_up(Intent.model_validate(values), CATALOG)
+    ends = [(row, end) for row in tables["cables"] for end in (("device", "port"), ("peer", "peer_port"))]
+    ends = [(row, end) for row, end in ends if isinstance(fabric.device(row[end[0]]), Switch)]
+    for _ in range(data.draw(st.integers(1, 4))):
+        row, (device, port) = data.draw(st.sampled_from(ends))
+        switch = fabric.switch(row[device])
+        every = sorted(front_panel(hardware, switch.role, "up" if device == "device" else "down"))
+        new, old = data.draw(st.sampled_from(every)), row[port]
+        for other, (key, there) in ends:  # the cable that was there comes here
+            if other[key] == switch.name and other[there] == new:
+                other[there] = old
+        row[port] = new
+    for row in data.draw(st.lists(st.sampled_from(tables["cables"]), max_size=3)):
+        row |= {"label": f"C {len(row['port'])}", "length_m": "12.5"}
+    again = with_tables(values, tables, tmp_path)
+    assert again == with_tables(values, {"cables": tables["cables"]}, tmp_path)
+    assert exported(again, tmp_path)["devices"] == tables["devices"]
+
+    def ordered(rows: Rows) -> list[Any]:
+        return sorted(tuple(value for key, value in row.items() if key != "link") for row in rows)
+
+    assert ordered(exported(again, tmp_path)["cables"]) == ordered(tables["cables"])
+    ends_of = {
+        (port.peer, port.peer_port): (switch.name, port.name) for switch in again.switches for port in switch.ports
+    }
+    assert all(
+        ends_of[(switch.name, port.name)] == (port.peer, port.peer_port)
+        for switch in again.switches
+        for port in switch.fabric_ports
+    )
+    assert all(
+        ends_of[(host.name, nic.interface)] == (nic.leaf, nic.leaf_port) for host in again.hosts for nic in host.nics
+    )
+    assert [[replace(nic, leaf_port="") for nic in host.nics] for host in again.hosts] == [
+        [replace(nic, leaf_port="") for nic in host.nics] for host in fabric.hosts
+    ]
 
 
 SMALL = "role,unit,rail,slot,name,rack\nleaf,1,0,,ls-1,R 1\nhost,1,,2,dgx-b,\n".replace("R 1", "r1")
@@ -230,7 +281,7 @@ def test_the_command_writes_tables_that_it_reads(tmp_path: Path) -> None:
     (tmp_path / "fabric.yaml").write_text(yaml.safe_dump(intents.values({"tables": {"devices": ROWS}})))
     done = run("design", "--fabric", tmp_path, "--tables", tmp_path / "own")
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout == f"{tmp_path}/own/devices.csv: 10 rows\n"
+    assert done.stdout == f"{tmp_path}/own/devices.csv: 10 rows\n{tmp_path}/own/cables.csv: 16 rows\n"
     text = (tmp_path / "own" / "devices.csv").read_text(encoding="utf-8")
     rows = list(csv.DictReader(io.StringIO(text)))
     assert rows[0] | {"asn": "", "loopback": "", "management_gateway": ""} == {
@@ -240,3 +291,14 @@ def test_the_command_writes_tables_that_it_reads(tmp_path: Path) -> None:
     }
     addresses = run("design", "--fabric", tmp_path, "--addresses", "--limit", "ls-1").stdout
     assert "ls-1    leaf  serial number  MT1\nls-1    leaf  rack           r7, unit 40\n" in addresses
+
+
+def test_the_ports_of_a_cage_keep_the_lengths_of_their_cables() -> None:
+    cables = [{"device": "gpu01", "port": "rail0", "peer": "leaf01", "length_m": 200}]
+    fabric = intents.fabric(intents.on_platform("sonic", "202411", {"tables": {"cables": cables}}))
+    leaf = fabric.switch("leaf01")
+    first, second = (port for port in leaf.host_ports if port.cage == 1)
+    (rendered,) = render(fabric, [leaf], Engine())
+    lengths = json.loads(rendered.files["config_db.json"])["CABLE_LENGTH"]["AZURE"]
+    assert [first.peer, second.peer] == ["gpu01", "gpu02"]
+    assert [lengths[first.name], lengths[second.name]] == ["300m", "40m"]

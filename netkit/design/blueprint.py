@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from netkit.design import headroom, lossless
+from netkit.design.cable_entries import NOTHING_GIVEN, CableEntries, GivenCable
 from netkit.design.entries import AS_OVERRIDES, DeviceEntries
 from netkit.design.fabric import Cable, Cage, PortProfile, PortRole
 from netkit.design.hardware_lookup import HardwareLookup, cable_of
-from netkit.design.layout import Layout
+from netkit.design.layout import Layout, Position, front_panel
 from netkit.design.numbering import Numbering
 from netkit.errors import Problem
 from netkit.hardware import Split
@@ -58,7 +59,7 @@ class Blueprint:
             role: getattr(self.intent.names, role) or pattern
             for role, pattern in PATTERNS[self.intent.topology].items()
         }
-        self._profiles: dict[tuple[str, PortRole, float], PortProfile] = {}
+        self._profiles: dict[tuple[str, PortRole, float, str], PortProfile] = {}
         self._names: dict[tuple[str, int], str] = {}
         self._asns: dict[str, int] = {}
         self._cages: dict[tuple[str, int, str, int], Cage] = {}
@@ -67,7 +68,11 @@ class Blueprint:
         }
         self._matched: set[str] = set()
         self._entries = DeviceEntries(self.intent)
+        self.cables = CableEntries(self.intent)
+        self._panels: dict[tuple[str, str], dict[str, Position]] = {}
         self._entry_of: dict[str, DeviceEntry] = {}
+        self.renamed: dict[str, str] = {}
+        """Name by the pattern → the given one."""
 
     @cached_property
     def places(self) -> tuple[InstalledUnit, ...]:
@@ -108,8 +113,11 @@ class Blueprint:
         name = self._names.get((role, number))
         if name is None:
             entry = self._entries.at(role, *at)
-            name = (entry and entry.name) or given or self.patterns[role].format(number=number + 1, **fields)
+            designed = self.patterns[role].format(number=number + 1, **fields)
+            name = (entry and entry.name) or given or designed
             self._names[(role, number)] = name
+            if name != designed:
+                self.renamed[designed] = name
             if entry:
                 self._entry_of[name] = entry
         return name
@@ -135,6 +143,14 @@ class Blueprint:
             self._cages[key] = Cage(number, split, names)
         return self._cages[key]
 
+    def port_at(self, role: str, side: str, designed: Position, name: str) -> Position:
+        """Return the port of a given name; the designed one without a name, or for one that is refused later."""
+        if not name:
+            return designed
+        if (role, side) not in self._panels:
+            self._panels[(role, side)] = front_panel(self.hardware, role, side)
+        return self._panels[(role, side)].get(name, designed)
+
     def override(self, name: str) -> Override:
         """Merge the overrides of a device; its own entry, and what a table has of it, wins over globs."""
         own, entry = self.intent.overrides.get(name), self.entry(name)
@@ -153,13 +169,15 @@ class Blueprint:
         """Yield the overrides that matched no device; call this with all names once everything is built."""
         for name in self.intent.overrides:
             if name not in self._matched:
-                close = difflib.get_close_matches(name, names, 1)
+                close = [self.renamed[name]] if name in self.renamed else difflib.get_close_matches(name, names, 1)
                 remedy = "`netkit design --addresses` lists the names once this entry is removed"
                 yield Problem(
                     "matches no device", f"did you mean {close[0]}?" if close else remedy, ("overrides", name)
                 )
 
-    def profile(self, tier: str, role: PortRole, length_m: float | None) -> PortProfile:
+    def profile(
+        self, tier: str, role: PortRole, length_m: float | None, own: GivenCable = NOTHING_GIVEN
+    ) -> PortProfile:
         """Return the profile of a tier's ports of one kind, as one shared object."""
         kind = {
             "host": "host",
@@ -167,11 +185,13 @@ class Blueprint:
             "down": "core" if tier == "core" else "spine",
         }[role]
         cable = cable_of(self.intent, kind)
-        length = cable.length_m if length_m is None else length_m
-        key = (tier, role, length)
+        lengths = (one for one in (own.length_m, length_m) if one is not None)
+        length = next(lengths, cable.length_m)
+        media = own.media if own.media and own.media in self.hardware.media else cable.media
+        key = (tier, role, length, media)
         if key not in self._profiles:
             hardware, split = self.hardware, self.split(tier, role)
-            designed = Cable(cable.media, hardware.media[cable.media].kind, length)
+            designed = Cable(media, hardware.media[media].kind, length)
             given = self.intent.lossless.headroom.get(split.speed_gbps)
             given_bytes = given.xoff_bytes if given else None
             room = headroom.choose(hardware.models[tier], split, designed, hardware.mtu_bytes, given_bytes)

@@ -57,10 +57,11 @@ def _nics(blueprint: Blueprint, place: InstalledUnit, slot: int, name: str) -> I
     is_routed = intent.attachment == "p2p"
     for rail in place.rails:
         gateway, address = numbering.host_address(numbering.leaf_base(place.pod, place.unit, rail), slot)
-        known = blueprint.hardware.rail_nics[rail]
+        known, interface = blueprint.hardware.rail_nics[rail], f"rail{rail}"
+        at = blueprint.port_at("leaf", "down", position, blueprint.cables.nic(name, interface).peer_port)
         yield Nic(
             rail=rail,
-            interface=f"rail{rail}",
+            interface=interface,
             pci=known.pci,
             rdma=known.rdma,
             mac=macs.get(rail, ""),
@@ -69,7 +70,7 @@ def _nics(blueprint: Blueprint, place: InstalledUnit, slot: int, name: str) -> I
             gateway=dotted_quad(gateway),
             table=intent.hosts.table_base + rail,
             leaf=blueprint.leaf_name(place.pod, place.unit, rail),
-            leaf_port=position.name,
+            leaf_port=at.name,
         )
 
 

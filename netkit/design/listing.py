@@ -25,6 +25,8 @@ class CableRow:
     length_m: float
     from_module: str
     to_module: str
+    from_rack: str
+    to_rack: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +40,7 @@ class AddressRow:
 
 
 def cabling(fabric: Fabric, media: Mapping[str, Media]) -> Iterator[CableRow]:
-    """Yield every cable; the label names both ends, and does not depend on what else is installed."""
+    """Yield every cable; a label that is not given names both ends, whatever else is installed."""
     cages = {(switch.name, port.name): str(port.cage) for switch in fabric.switches for port in switch.ports}
     for host in fabric.hosts:
         known = {nic.pci: nic for nic in host.model.rails}
@@ -47,12 +49,14 @@ def cabling(fabric: Fabric, media: Mapping[str, Media]) -> Iterator[CableRow]:
             socket = f"{at.cage} P{at.cage_port}" if at and at.cage and at.cage_port else ""
             cages[(host.name, nic.interface)] = socket or nic.pci
     plugged = sockets(fabric)
+    racks = {switch.name: switch.rack for switch in fabric.switches}
+    racks |= {host.name: host.rack for host in fabric.hosts}
     for link in fabric.links():
         ends = (plugged[(link.device, link.port)], plugged[(link.peer, link.peer_port)])
         modules = [(module_at(end, link.cable.media, media), end.form) for end in ends]
         from_module, to_module = (f"{module} {form}".rstrip() if module else "" for module, form in modules)
         yield CableRow(
-            label=f"{link.device}:{link.port}=={link.peer}:{link.peer_port}",
+            label=link.label or f"{link.device}:{link.port}=={link.peer}:{link.peer_port}",
             from_device=link.device,
             from_port=link.port,
             from_cage=cages[(link.device, link.port)],
@@ -65,6 +69,8 @@ def cabling(fabric: Fabric, media: Mapping[str, Media]) -> Iterator[CableRow]:
             length_m=link.cable.length_m,
             from_module=from_module,
             to_module=to_module,
+            from_rack=racks[link.device],
+            to_rack=racks[link.peer],
         )
 
 

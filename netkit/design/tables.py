@@ -1,5 +1,6 @@
 """The fabric as the tables of an intent: with them, an intent designs the same fabric again."""
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 
 from netkit.design.entries import keys_of
@@ -36,4 +37,21 @@ def _place(fabric: Fabric, device: Switch | Host) -> TableRow:
     }
 
 
-TABLES: Mapping[str, Callable[[Fabric], Iterator[TableRow]]] = {"devices": devices}
+def cables(fabric: Fabric) -> Iterator[TableRow]:
+    """Yield a row for each cable, lower end first."""
+    links: Counter[tuple[str, str]] = Counter()
+    for link in fabric.links():
+        links[(link.device, link.peer)] += 1
+        yield {
+            "device": link.device,
+            "port": link.port,
+            "peer": link.peer,
+            "peer_port": link.peer_port,
+            "link": "" if link.kind == "host" else links[(link.device, link.peer)],
+            "length_m": f"{link.cable.length_m:.12g}",
+            "media": link.cable.media,
+            "label": link.label,
+        }
+
+
+TABLES: Mapping[str, Callable[[Fabric], Iterator[TableRow]]] = {"devices": devices, "cables": cables}

@@ -1,12 +1,12 @@
 """Reasons to refuse a design: ceilings, pools, duplicates, headroom, adaptive routing, valleys."""
 
 import fnmatch
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
-from netkit.design import clusters, entries, headroom, overrides
+from netkit.design import cable_entries, clusters, entries, headroom, overrides
 from netkit.design.entries import EntryPlaces
 from netkit.design.fabric import Fabric, Host, PortProfile, Switch
-from netkit.design.hardware_lookup import HardwareLookup
+from netkit.design.hardware_lookup import HardwareLookup, cable_of
 from netkit.design.numbering import LEAF_ASN_OFFSET, Numbering
 from netkit.design.valley import valleys
 from netkit.errors import Path, Problem
@@ -131,9 +131,9 @@ def _as_numbers(intent: Intent, numbering: Numbering) -> Iterator[Problem]:
         yield Problem(message, f"use {LAST_ASN - last + base} or less", ("pools", "asn_base"))
 
 
-def fabric(designed: Fabric, hardware: HardwareLookup) -> Iterator[Problem]:
+def fabric(designed: Fabric, hardware: HardwareLookup, renamed: Mapping[str, str]) -> Iterator[Problem]:
     """Yield the problems that only show on the whole fabric."""
-    yield from _duplicates(designed, hardware.intent)
+    yield from _duplicates(designed, hardware, renamed)
     yield from _names_in_clusters(designed, hardware.intent)
     yield from overrides.problems(designed, hardware.intent)
     yield from _headroom(designed, hardware.intent)
@@ -158,7 +158,8 @@ def fabric(designed: Fabric, hardware: HardwareLookup) -> Iterator[Problem]:
         )
 
 
-def _duplicates(designed: Fabric, intent: Intent) -> Iterator[Problem]:
+def _duplicates(designed: Fabric, hardware: HardwareLookup, renamed: Mapping[str, str]) -> Iterator[Problem]:
+    intent = hardware.intent
     devices: tuple[Switch | Host, ...] = (*designed.switches, *designed.hosts)
     rows = EntryPlaces.of(designed, intent)
     by_name = _names_path(designed, intent)
@@ -167,6 +168,7 @@ def _duplicates(designed: Fabric, intent: Intent) -> Iterator[Problem]:
     if found:
         return  # the numbers of a device are found by its name
     yield from entries.problems(designed, intent)
+    yield from cable_entries.problems(designed, hardware, renamed)
     by_loopback = _owners(intent, rows, "loopback", ("pools", "loopbacks"))
     yield from _twice("loopback", ((switch.loopback, switch.name) for switch in designed.switches), by_loopback)
     managed = [(switch.management.address, switch.name) for switch in designed.switches if switch.management]
@@ -353,6 +355,9 @@ def _length_path(intent: Intent, kind: str, length_m: float) -> Path:
     for index, unit in enumerate(intent.units):
         if getattr(unit, f"{kind}_cable_m", None) == length_m:
             return ("units", index, f"{kind}_cable_m")
+    for index, entry in enumerate(intent.tables.cables):
+        if entry.length_m == length_m != cable_of(intent, kind).length_m:
+            return ("tables", "cables", index, "length_m")
     return ("cables", kind, "length_m")
 
 

@@ -15,6 +15,7 @@ from netkit.intent.scalars import (
     FromFile,
     Image,
     Interface,
+    Label,
     LabelPrefix,
     Mac,
     Metres,
@@ -24,6 +25,7 @@ from netkit.intent.scalars import (
     Pci,
     Percent,
     PlatformName,
+    PortName,
     Priority,
     ResourceName,
     SecretName,
@@ -441,17 +443,33 @@ class DeviceEntry(Strict):
     asn: Asn | None = Field(None, description="switches: AS number")
 
 
+class CableEntry(Strict):
+    """A row of the table of cables: the devices it joins, in any order, and what it has of its own."""
+
+    device: Name = Field(description="with peer and link, the cable in the design; a name as the device has it now")
+    port: PortName | None = Field(None, description="switches: port, as the NOS calls it; hosts: rail0, rail1 …")
+    peer: Name = Field(description="the device at the other end")
+    peer_port: PortName | None = Field(None, description="the port there")
+    link: int | None = Field(None, ge=1, description="which of the links that join two switches; default: 1")
+    length_m: Metres | None = Field(None, description="instead of that of its kind")
+    media: CatalogName | None = Field(None, description="instead of that of its kind")
+    label: Label | None = Field(None, description="what is printed on it; default: both ends")
+
+
 class Tables(Strict):
     """Names and numbers of your own, in CSV files beside fabric.yaml or in it. The design fills empty cells."""
 
     devices: Annotated[tuple[DeviceEntry, ...], FromFile()] = Field(
         (), description="names, places, addresses and AS numbers of devices"
     )
+    cables: Annotated[tuple[CableEntry, ...], FromFile()] = Field(
+        (), description="ports, lengths, media and labels of cables"
+    )
 
     @classmethod
     def columns(cls) -> Mapping[str, type[BaseModel]]:
         """Return the model of a row of each table."""
-        return {"devices": DeviceEntry}
+        return {"devices": DeviceEntry, "cables": CableEntry}
 
 
 class Firmware(Strict):

@@ -154,6 +154,20 @@ Serial = Annotated[
         "{given} is not a serial number; use 1 to 64 letters, digits, dots, hyphens, underscores and slashes",
     ),
 ]
+PortName = Annotated[
+    str,
+    _matching(
+        r"[A-Za-z][A-Za-z0-9/_.-]{0,31}",
+        "{given} is not a port; write it as the NOS does, such as swp1s0, Ethernet8 or Ethernet1/1",
+    ),
+]
+Label = Annotated[
+    str,
+    _matching(
+        r"(?=.{1,64}$)[A-Za-z0-9]([A-Za-z0-9 ._:/=#()-]*[A-Za-z0-9)])?",
+        "{given} cannot be the label of a cable; use up to 64 letters, digits, spaces and . _ : / = # ( ) -",
+    ),
+]
 SecretName = Annotated[str, _matching(r"[A-Z][A-Z0-9_]{0,62}", UNNAMED_SECRET)]
 _DNS_NAME = r"[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*"
 LabelPrefix = Annotated[
