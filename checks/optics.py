@@ -187,10 +187,12 @@ def loss(context: CheckContext) -> Iterator[Finding]:
         skip(end.port, "not both ends measure light", device=end.device) for _, end, value in found if value is None
     )
     known = [(kind, end, value) for kind, end, value in found if value is not None]
-    kinds = {kind for kind, _, _ in known}
-    usual = {kind: [value for one, _, value in known if one == kind] for kind in kinds}
+    usual: dict[str, list[float]] = {}
+    for kind, _, value in known:
+        usual.setdefault(kind, []).append(value)
+    typicals = {kind: median(values) for kind, values in usual.items()}
     for kind, end, value in known:
-        typical = median(usual[kind])
+        typical = typicals[kind]
         if len(usual[kind]) < FEW:
             yield skip(end.port, f"too few cables of {kind} to compare", device=end.device)
         elif value - typical > context.limits.loss_outlier_db:

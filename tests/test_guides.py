@@ -8,8 +8,6 @@ from tests import documents
 from tests.command import ROOT
 
 
-@pytest.mark.parametrize(
-    "page", ["write-a-check", "write-a-template", "write-a-platform", "files", "kubernetes", "tables"]
-)
+@pytest.mark.parametrize("page", ["write-a-check", "write-a-template", "write-a-platform", "files", "kubernetes"])
 def test_a_guide_is_true(page: str, tmp_path: Path) -> None:
     documents.run(ROOT / "docs" / f"{page}.md", tmp_path)

@@ -2,7 +2,6 @@
 
 import sys
 from contextlib import AbstractContextManager
-from dataclasses import replace
 from pathlib import Path
 
 from netkit.project.feedback import Count, Feedback
@@ -23,9 +22,9 @@ class TerminalFeedback(Feedback):
         say(sys.stderr, f"{line}\n")
 
 
-def open_project(folder: Path, lab: str = "", processes: int = 0, site: str = "") -> Project:
+def open_project(folder: Path, lab: str = "", processes: int = 0) -> Project:
     """Open a fabric, or a lab of it, with feedback on the terminal."""
-    return replace(Project.open(folder, lab=lab, feedback=TerminalFeedback(), processes=processes), site=site)
+    return Project.open(folder, lab=lab, feedback=TerminalFeedback(), processes=processes)
 
 
 def warn(project: Project, *, notes: bool = False) -> None:

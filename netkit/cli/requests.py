@@ -47,8 +47,6 @@ class CheckRequest:
     processes: int = 0
     fleet: Path | None = None
     """The folder of a fleet whose sites read the devices."""
-    site: str = ""
-    """The site that stored runs are of."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +68,6 @@ class ReportRequest:
     profile: str = "full"
     out: Path | None = None
     output: str = "html"
-    site: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,7 +30,7 @@ def build(intent: Intent, catalog: Catalog) -> Fabric:
     problems = [
         *numbers,
         *blueprint.unmatched(fabric.names),
-        *verify.fabric(fabric, hardware, blueprint.renamed),
+        *verify.fabric(fabric, hardware),
         *clusters.problems(fabric, intent),
     ]
     if problems:

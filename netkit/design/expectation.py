@@ -1,6 +1,7 @@
 """A converged fabric, from the design alone: which switch reaches which leaf prefix, over how many ports."""
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 
@@ -22,43 +23,67 @@ class LeafReach:
 
     def __init__(self, fabric: Fabric) -> None:
         self._fabric = fabric
+        self._prefixes = tuple(dict.fromkeys(leaf.leaf_prefix for leaf in fabric.tier("leaf") if leaf.leaf_prefix))
+        self._same: dict[frozenset[str], frozenset[str]] = {}
+        """Each set once: in a large fabric thousands of switches reach the same prefixes."""
         self.below, self.beyond = cache(self._below), cache(self._beyond)
 
     def widths(self, switch: Switch) -> Mapping[str, int]:
-        """Return the number of next hops for each prefix of other leaves."""
+        """Return the number of next hops for each prefix of other leaves: straight down where possible, else up."""
+        found: dict[str, int] = {}
+        for role, reached in (("down", self.below), ("up", self.below), ("up", self.beyond)):
+            ports = Counter(reached(port.peer) for port in switch.fabric_ports if port.role == role)
+            counts: Counter[str] = Counter()
+            for prefixes, count in ports.items():
+                counts.update(dict.fromkeys(prefixes, count))
+            found = {**counts, **found}
         own = switch.leaf_prefix if switch.role == "leaf" else None
         most = self._fabric.routing.max_paths
-        return {prefix: min(self._ports(switch, prefix), most) for prefix in self.beyond(switch.name) if prefix != own}
+        return {prefix: min(found[prefix], most) for prefix in self._prefixes if prefix in found and prefix != own}
 
     def _below(self, name: str) -> frozenset[str]:
         """Return the leaf prefixes a switch reaches by going down only, including its own."""
         switch = self._fabric.switch(name)
         own = frozenset({switch.leaf_prefix} if switch.role == "leaf" and switch.leaf_prefix else ())
-        return own.union(*(self.below(port.peer) for port in switch.fabric_ports if port.role == "down"))
+        return self._joined({own, *(self.below(port.peer) for port in switch.fabric_ports if port.role == "down")})
 
     def _beyond(self, name: str) -> frozenset[str]:
         """Return all leaf prefixes a switch reaches."""
         ups = (port.peer for port in self._fabric.switch(name).fabric_ports if port.role == "up")
-        return self.below(name).union(*(self.beyond(peer) for peer in ups))
+        return self._joined({self.below(name), *(self.beyond(peer) for peer in ups)})
 
-    def _ports(self, switch: Switch, prefix: str) -> int:
-        """Count the ports that lead to a prefix: straight down where possible, else up to a switch that goes down."""
-        for role, reached in (("down", self.below), ("up", self.below), ("up", self.beyond)):
-            if found := sum(port.role == role and prefix in reached(port.peer) for port in switch.fabric_ports):
-                return found
-        return 0
+    def _joined(self, parts: Collection[frozenset[str]]) -> frozenset[str]:
+        found = frozenset[str]().union(*parts)
+        return self._same.setdefault(found, found)
+
+
+class Expectations(Mapping[str, Expectation]):
+    """What each switch must have once converged, computed when it is looked up."""
+
+    def __init__(self, fabric: Fabric) -> None:
+        self._fabric, self._reach = fabric, LeafReach(fabric)
+        self._is_drained = has_drain(fabric)
+        self._known: dict[str, Expectation] = {}
+
+    def __getitem__(self, name: str) -> Expectation:
+        found = self._known.get(name)
+        if found is None:
+            switch = self._fabric.switch(name)
+            ports = {port.name: port.peer for port in switch.fabric_ports}
+            widths = {} if self._is_drained else self._reach.widths(switch)
+            found = self._known[name] = Expectation(ports, widths)
+        return found
+
+    def __iter__(self) -> Iterator[str]:
+        return (switch.name for switch in self._fabric.switches)
+
+    def __len__(self) -> int:
+        return len(self._fabric.switches)
 
 
 def expectations(fabric: Fabric) -> Mapping[str, Expectation]:
     """Return what each switch must have once converged; with a drain, no routes are expected."""
-    is_drained = has_drain(fabric)
-    reach = LeafReach(fabric)
-    return {
-        switch.name: Expectation(
-            {port.name: port.peer for port in switch.fabric_ports}, {} if is_drained else reach.widths(switch)
-        )
-        for switch in fabric.switches
-    }
+    return Expectations(fabric)
 
 
 def has_drain(fabric: Fabric) -> bool:

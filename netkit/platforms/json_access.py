@@ -70,6 +70,8 @@ def text(found: object) -> str:
 
 def whole(found: object) -> int | None:
     """Convert a number or a quoted number to an integer that fits a 64-bit counter; None for anything else."""
+    if type(found) is int:
+        return found if 0 <= found < LARGEST else None
     if isinstance(found, str):
         digits = found.strip()
         found = int(digits) if digits.isascii() and digits.isdecimal() and len(digits) <= MOST_DIGITS else None

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from functools import lru_cache
 from typing import NamedTuple, TypeVar
 
 from netkit.facts import Absent, Facts
@@ -50,6 +51,7 @@ MOST_LANES = 64
 """An upper bound for the lanes of a cage."""
 
 
+@lru_cache(maxsize=4096)
 def long_name(name: str) -> str:
     """Expand Et1/5 to Ethernet1/5; other names stay as they are."""
     return SHORT.sub(LONG, name.strip(), count=1)

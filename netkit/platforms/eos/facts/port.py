@@ -1,7 +1,7 @@
 """Parsers of EOS's transceivers and counters."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Literal
 
 from netkit.facts import Absent, Counters, Facts
@@ -152,9 +152,8 @@ def ports(shown: str, in_use: Ports) -> Facts:
     for port, one in named(parsed(shown), "interfaces"):
         counts = table(one, "interfaceCounters")
         for name, keys in PORT.items() if is_port(port, in_use) else ():
-            values = [whole(counts.get(key)) for key in keys]
-            if None not in values:
-                found.append((name, port, sum(count or 0 for count in values)))
+            if (count := _sum([whole(counts.get(key)) for key in keys])) is not None:
+                found.append((name, port, count))
     return _counters(found, INTERFACES)
 
 
@@ -175,10 +174,10 @@ def storms(shown: str, in_use: Ports, lossless: tuple[int, ...]) -> Facts:
 
 def _numbered(shown: Iterable[tuple[str, Shown]], in_use: Ports, key: str, names: Mapping[str, str]) -> Found:
     for port, one in shown:
-        for index, counts in named(one, key):
-            for name, word in names.items():
+        for index, counts in named(one, key) if is_port(port, in_use) else ():
+            for name, word in names.items() if index.isdecimal() else ():
                 count = whole(counts.get(word))
-                if count is not None and is_port(port, in_use) and index.isdecimal():
+                if count is not None:
                     yield name, place(port, index), count
 
 
@@ -187,8 +186,9 @@ def marks(shown: str, in_use: Ports) -> Facts:
     found = (
         ("queue_ecn_marked", place(port, queue), marked)
         for port, one in named(parsed(shown), "intfQueueCounters")
+        if is_port(port, in_use)
         for queue, count in table(one, "queueCounters").items()
-        if (marked := whole(count)) is not None and is_port(port, in_use) and queue.isdecimal()
+        if queue.isdecimal() and (marked := whole(count)) is not None
     )
     return _counters(found, ECN_COUNTERS)
 
@@ -197,16 +197,22 @@ def queues(shown: str, in_use: Ports) -> Facts:
     """Parse queue counters, summed over drop precedences; classes that modular switches count together are skipped."""
     found = []
     for port, one in named(parsed(shown), "egressQueueCounters", "interfaces"):
-        for name, classes in named(one, "ucastQueues", "trafficClasses"):
+        for name, classes in named(one, "ucastQueues", "trafficClasses") if is_port(port, in_use) else ():
             queue = name.removeprefix("TC")
-            if not (is_port(port, in_use) and queue.isascii() and queue.isdecimal()):
-                continue
             precedences = [one for _, one in named(classes, "dropPrecedences")]
+            if not (precedences and queue.isascii() and queue.isdecimal()):
+                continue
+            at = place(port, queue)
             for counter, key in QUEUE.items():
-                counts = [whole(one.get(key)) for one in precedences]
-                if counts and None not in counts:
-                    found.append((counter, place(port, queue), sum(count or 0 for count in counts)))
+                if (count := _sum([whole(one.get(key)) for one in precedences])) is not None:
+                    found.append((counter, at, count))
     return _counters(found, QUEUES)
+
+
+def _sum(counts: Sequence[int | None]) -> int | None:
+    """Add up counts; None if one is missing."""
+    known = [count for count in counts if count is not None]
+    return sum(known) if len(known) == len(counts) else None
 
 
 def arrivals(shown: str, in_use: Ports) -> Facts:

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from netkit.errors import NetkitError
 from netkit.facts import Absent, Facts
@@ -197,6 +198,8 @@ BALANCE = "ip hardware fib load-balance distribution"
 MODE = re.compile(r"load balance distribution:? (\w+)", re.IGNORECASE)
 DYNAMIC = "dynamic"
 UNREADABLE = Absent(f"{RUNNING} cannot be read")
+RECENT = 64
+"""Configurations that are kept parsed, since several views read the same: twice as many as devices are read at a time."""
 
 
 def qos(running: str, status: str, pauses: str, in_use: tuple[str, ...]) -> Facts:
@@ -213,6 +216,7 @@ def qos(running: str, status: str, pauses: str, in_use: tuple[str, ...]) -> Fact
     )
 
 
+@lru_cache(maxsize=RECENT)
 def _sections(running: str) -> Mapping[str, Lines] | None:
     """Parse the running configuration by section; None if it is invalid or truncated."""
     if not running.rstrip().endswith("\nend"):

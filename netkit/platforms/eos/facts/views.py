@@ -193,9 +193,11 @@ def routes(shown: str) -> Facts:
     vrf = table(parsed(shown), "vrfs", DEFAULT)
     if not isinstance(vrf.get("routes"), dict):
         return Facts(routes=Absent(f"{ROUTES} cannot be read"))
-    found = {}
+    found, known = {}, dict[tuple[str, ...], tuple[str, ...]]()
     for prefix, route in named(vrf, "routes"):
-        names = {text(via.get("interface")) for via in rows(route.get("vias"))} - NOWHERE
-        if names and flag(route.get("hardwareProgrammed")) is not False:
-            found[prefix] = tuple(sorted(set(map(long_name, names))))
+        names = tuple(text(via.get("interface")) for via in rows(route.get("vias")))
+        if names not in known:  # most routes have the next hops of others
+            known[names] = tuple(sorted({long_name(name) for name in names if name not in NOWHERE}))
+        if known[names] and flag(route.get("hardwareProgrammed")) is not False:
+            found[prefix] = known[names]
     return Facts(routes=found)

@@ -3,13 +3,26 @@
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from ipaddress import AddressValueError, IPv6Address
 from itertools import takewhile
 
 from netkit.facts import Absent
 from netkit.facts.device import System
 from netkit.facts.host import DefaultRoute, HostFacts, NicFacts
-from netkit.platforms.linux.facts.reading import CONF, SLOT, SYSCTLS, Card, Tree, number, pairs, plain, settings, whole
+from netkit.platforms.linux.facts.reading import (
+    CONF,
+    RECENT,
+    SLOT,
+    SYSCTLS,
+    Card,
+    Tree,
+    number,
+    pairs,
+    plain,
+    settings,
+    whole,
+)
 
 GPUS, END = "#@ gpus", "#= end"
 HEAD = re.compile(r"([0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]) (.*)")
@@ -31,7 +44,8 @@ class PciDevice:
     """Whether access control (ACS) redirects peer-to-peer traffic up to the root."""
 
 
-def devices(text: str) -> dict[str, PciDevice]:
+@lru_cache(maxsize=RECENT)
+def devices(text: str) -> Mapping[str, PciDevice]:
     """Parse `lspci -D -vv` by address; empty if it is truncated."""
     if END not in text:
         return {}

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 from netkit.facts import Absent, Counters
@@ -9,6 +10,7 @@ from netkit.facts.counter import place
 from netkit.facts.device import Interface, Neighbor
 from netkit.facts.host import DefaultRoute, Lookup
 from netkit.platforms.linux.facts.reading import (
+    RECENT,
     Card,
     Tree,
     document,
@@ -25,7 +27,8 @@ from netkit.platforms.linux.facts.reading import (
 UNREADABLE = Absent("ip address, or the files below /sys, could not be read")
 
 
-def links(text: str) -> dict[str, Mapping[str, Any]] | None:
+@lru_cache(maxsize=RECENT)
+def links(text: str) -> Mapping[str, Mapping[str, Any]] | None:
     """Parse `ip -j address` by interface; None if it is invalid."""
     found = document(text)
     if not isinstance(found, list):

@@ -3,14 +3,17 @@
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
+from functools import lru_cache
 from itertools import pairwise
 from typing import Any, Literal
 
 from netkit.facts import Absent
 from netkit.facts.optic import Lane, Limits, Line, Module, Quantity
-from netkit.platforms.linux.facts.reading import document, member, number, pairs, plain, sections, whole
+from netkit.platforms.linux.facts.reading import RECENT, document, member, number, pairs, plain, sections, whole
 
 DARK_DBM = -40.0
+NICS = 8
+"""Of a host, usually."""
 
 
 def is_lit(lane: Lane) -> bool:
@@ -163,6 +166,7 @@ class OpticReading:
     """Symbol errors in a codeword → number of codewords."""
 
 
+@lru_cache(maxsize=RECENT * NICS)
 def shown(text: str) -> OpticReading:
     """Parse the output of one call, as JSON or text."""
     answer = document(text)
@@ -244,6 +248,7 @@ QUANTITIES: Mapping[str, Quantity] = {
 YES_NO = {"Yes": True, "On": True, "No": False, "Off": False}
 
 
+@lru_cache(maxsize=RECENT)
 def modules(text: str) -> Mapping[str, Module] | Absent:
     """Parse `ethtool -m`: the modules that identify themselves, by interface."""
     found = {name: dict(pairs(page, " :")) for name, page in sections(text).items()}
@@ -291,21 +296,16 @@ def light(value: str) -> float | None:
 
 
 def _optic_lanes(rows: ModuleRows) -> dict[int, Lane]:
-    lanes: dict[int, Lane] = {}
+    read: dict[str, dict[int, float | None]] = {BIAS: {}, TX: {}, RX: {}}
     for key, value in rows.items():
-        match = LANE.match(key)
-        if not match:
-            continue
-        lane = lanes.get(int(match[2]), Lane())
-        if match[1] == BIAS:
-            lanes[int(match[2])] = replace(lane, bias_ma=_first(value))
-        elif match[1] == TX:
-            lanes[int(match[2])] = replace(lane, tx_dbm=light(value))
-        elif match[1] == RX:
-            lanes[int(match[2])] = replace(lane, rx_dbm=light(value))
-    losses, faults = _flags(rows.get("Rx loss of signal"), lanes), _flags(rows.get("Tx fault"), lanes)
+        match = LANE.match(key) if key.endswith(")") else None
+        if match and match[1] in read:
+            read[match[1]][int(match[2])] = _first(value) if match[1] == BIAS else light(value)
+    numbers = sorted({*read[BIAS], *read[TX], *read[RX]})
+    losses, faults = _flags(rows.get("Rx loss of signal"), numbers), _flags(rows.get("Tx fault"), numbers)
     return {
-        at: replace(lane, has_rx_loss=losses.get(at), has_tx_fault=faults.get(at)) for at, lane in sorted(lanes.items())
+        at: Lane(read[RX].get(at), read[TX].get(at), read[BIAS].get(at), losses.get(at), faults.get(at))
+        for at in numbers
     }
 
 
@@ -320,16 +320,15 @@ def _flags(value: str | None, lanes: Iterable[int]) -> Mapping[int, bool | None]
 
 
 def _limits(rows: ModuleRows) -> Mapping[Quantity, Limits]:
-    found: dict[Quantity, Limits] = {}
+    found: dict[Quantity, dict[str, float | None]] = {}
     for key, value in rows.items():
-        match = LIMIT.match(key)
+        match = LIMIT.match(key) if key.endswith("threshold") else None
         if match and match[1] in QUANTITIES:
             name = QUANTITIES[match[1]]
             level = light(value) if name in {"rx_dbm", "tx_dbm"} else _first(value)
-            found[name] = replace(found.get(name, Limits()), **{f"{match[2]}_{match[3]}": level})
+            found.setdefault(name, {})[f"{match[2]}_{match[3]}"] = level
     # A module without thresholds has zeros: keep limits with at least two different values.
-    values_of = {name: {getattr(one, field.name) for field in fields(one)} - {None} for name, one in found.items()}
-    return {name: one for name, one in found.items() if len(values_of[name]) > 1}
+    return {name: Limits(**levels) for name, levels in found.items() if len({*levels.values()} - {None}) > 1}
 
 
 def merged(own: Module, other: Module) -> Module:

@@ -2,27 +2,35 @@
 
 import math
 import re
-from collections.abc import Iterator, Mapping
+from bisect import bisect_left
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from itertools import islice
 from typing import Any
 
 from netkit.platforms.json_access import parsed
 from netkit.platforms.view import SubjectNic
 
+ESCAPE = "\x1b"
 COLOUR = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
-WHOLE = re.compile(r"[0-9]{1,20}\Z")
+MOST_DIGITS = 20
 NUMBER = re.compile(r"[-+]?[0-9]{1,20}(\.[0-9]{1,20})?([eE][-+]?[0-9]{1,4})?\Z")
 BEGIN, END = "#@ ", "#= "
 MOST = 2**64
+RECENT = 64
+"""Outputs that are kept parsed, since several views read the same: twice as many as devices are read at a time."""
 NOTHING: Mapping[str, Any] = {}
 
 
 def whole(value: object) -> int | None:
     """Convert a count or an index, a string included; None for anything else."""
-    if isinstance(value, str) and WHOLE.match(value.strip()):
-        value = int(value)
-    is_count = isinstance(value, int) and not isinstance(value, bool)
-    return value if is_count and isinstance(value, int) and 0 <= value < MOST else None
+    if isinstance(value, str):
+        digits = value.strip()
+        if not (digits.isascii() and digits.isdigit() and len(digits) <= MOST_DIGITS):
+            return None
+        value = int(digits)
+    return value if type(value) is int and 0 <= value < MOST else None
 
 
 def number(value: object) -> float | None:
@@ -36,7 +44,7 @@ def number(value: object) -> float | None:
 
 def plain(text: str) -> str:
     """Remove terminal colours."""
-    return COLOUR.sub("", text)
+    return COLOUR.sub("", text) if ESCAPE in text else text
 
 
 def document(text: str) -> Any:
@@ -95,11 +103,15 @@ SLOT = re.compile(r"[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]\Z")
 PF_PORT = re.compile(r"p\d+\Z")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False)
 class Tree:
     """Files of a host: path → text."""
 
     files: Mapping[str, str]
+
+    @cached_property
+    def _paths(self) -> Sequence[str]:
+        return sorted(self.files)
 
     def text(self, path: str) -> str:
         """Return the text of a file; empty if it does not exist."""
@@ -108,9 +120,10 @@ class Tree:
     def below(self, folder: str) -> Iterator[tuple[str, str]]:
         """Yield the files below a folder, by relative path."""
         head = f"{folder}/"
-        for path, text in self.files.items():
-            if path.startswith(head):
-                yield path.removeprefix(head), text.strip()
+        for path in islice(self._paths, bisect_left(self._paths, head), None):
+            if not path.startswith(head):
+                return
+            yield path.removeprefix(head), self.files[path].strip()
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,6 +146,7 @@ class Card:
         return f"{self.folder}/infiniband/{self.rdma}/ports/1"
 
 
+@lru_cache(maxsize=RECENT)
 def parse(text: str) -> Tree:
     """Parse the output of `grep -aZ`: path, NUL, a line of the file; empty if it is truncated."""
     found: dict[str, list[str]] = {}
@@ -144,13 +158,14 @@ def parse(text: str) -> Tree:
     return Tree({path: "\n".join(lines) for path, lines in found.items()} if is_whole else {})
 
 
+@lru_cache(maxsize=RECENT)
 def cards(tree: Tree, nics: tuple[SubjectNic, ...]) -> tuple[Card, ...]:
     """Find the NICs at the PCI addresses of the design, each with its actual interface."""
     found = {}
     for nic in nics:
         folder = f"{PCI}/{nic.pci}"
-        names = sorted({path.split("/")[1] for path, _ in tree.below(folder) if path.startswith("net/")})
-        rdmas = sorted({path.split("/")[1] for path, _ in tree.below(folder) if path.startswith("infiniband/")})
+        names = sorted({path.partition("/")[0] for path, _ in tree.below(f"{folder}/net")})
+        rdmas = sorted({path.partition("/")[0] for path, _ in tree.below(f"{folder}/infiniband")})
         if names:
             # Representors of functions are listed beside the port itself.
             ports = (one for one in names if PF_PORT.match(tree.text(f"{folder}/net/{one}/phys_port_name")))
