@@ -199,7 +199,7 @@ MODE = re.compile(r"load balance distribution:? (\w+)", re.IGNORECASE)
 DYNAMIC = "dynamic"
 UNREADABLE = Absent(f"{RUNNING} cannot be read")
 RECENT = 64
-"""Configurations that are kept parsed, since several views read the same: twice as many as devices are read at a time."""
+"""Configurations kept parsed, since several views read the same: twice as many as devices are read at a time."""
 
 
 def qos(running: str, status: str, pauses: str, in_use: tuple[str, ...]) -> Facts:
