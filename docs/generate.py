@@ -14,15 +14,16 @@ from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
 from netkit.intent.model import Intent
-from netkit.intent.scalars import OneOf
+from netkit.intent.scalars import FromFile, OneOf
 from netkit.judge import Check, catalog
 
 HERE = Path(__file__).parent
 HEAD = """# Intent reference
 
 A fabric is a folder with a `fabric.yaml`. `overrides.yaml` beside it can contain the `overrides:` of many devices, to
-keep `fabric.yaml` short. [Files and folders](files.md) lists the other files. This page is generated from the schema
-(`scripts/docs`); `netkit schema` prints the schema for editors.
+keep `fabric.yaml` short, and [tables](tables.md) contain names and numbers of your own. [Files and folders](files.md)
+lists the other files. This page is generated from the schema (`scripts/docs`); `netkit schema` prints the schema for
+editors.
 
 A **count** is a number (`8` means slots 1 to 8) or a slot list (`1-3,5-8`, or `[1, 2, 3, 5-8]`). The numbers of a
 device follow from its slot, so an omitted slot does not renumber other devices.
@@ -61,6 +62,8 @@ def type_name(annotation: Any, field: FieldInfo | None = None) -> str:
     choice = next((one for one in (field.metadata if field else ()) if isinstance(one, OneOf)), None)
     if choice is not None:
         return " \\| ".join(f"`{name}`" for name in choice.table)
+    if field is not None and any(isinstance(one, FromFile) for one in field.metadata):
+        return "CSV file, or list of section"
     name = getattr(annotation, "__name__", str(annotation))
     is_section = isinstance(annotation, type) and issubclass(annotation, BaseModel)
     known = {"str": "text", "int": "number", "float": "number", "bool": "true \\| false"}

@@ -8,6 +8,10 @@ Path = tuple[str | int, ...]
 """The location of a value in the intent, as keys and list indexes."""
 
 
+class RowIndex(int):
+    """The index of a row of a table, within a path. What comes before it is not printed: file and line say it."""
+
+
 @dataclass(frozen=True, slots=True)
 class Problem:
     """One error or warning about the input: what, where, and the remedy."""
@@ -30,9 +34,10 @@ class Problem:
 
 
 def dotted(path: Path) -> str:
-    """Format a path as people write it: `units[0].hosts`."""
+    """Format a path as people write it: `units[0].hosts`; within a table, the column."""
     text = ""
-    for part in path:
+    rows = [index for index, part in enumerate(path) if isinstance(part, RowIndex)]
+    for part in path[rows[-1] + 1 :] if rows else path:
         shown = (
             f"[{part}]" if isinstance(part, int) else part if len(part) <= LONGEST_PART else f"{part[:LONGEST_PART]}…"
         )

@@ -98,7 +98,7 @@ def test_every_line_has_a_place_and_a_remedy_in_plain_words(path: Path) -> None:
     assert lines
     for line in lines:
         place, _, rest = line.partition(": ")
-        assert re.fullmatch(r"[\w./-]+\.yaml(:\d+)?", place), line
+        assert re.fullmatch(r"[\w./-]+\.(yaml|csv)(:\d+)?", place), line
         assert "; " in rest, f"no remedy: {line}"
         assert not JARGON.search(line), line
         assert len(line) < 400, line

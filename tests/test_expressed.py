@@ -17,7 +17,10 @@ import pytest
 from pydantic import BaseModel
 
 from netkit.design import Fabric
+from netkit.design.hardware_lookup import look_up
+from netkit.design.layout import front_panel
 from netkit.errors import NetkitError
+from netkit.hardware import Catalog
 from netkit.intent import Intent
 from netkit.render import Engine, render
 from netkit.render.output import Rendered
@@ -119,11 +122,41 @@ def leaf01(**given: Any) -> Changes:
     return {"overrides": {"leaf01": given}}
 
 
+def row(**given: Any) -> Changes:
+    """Return a table of one row, by default of leaf01."""
+    return {"tables": {"devices": [{"role": "leaf", "unit": 1, "rail": 0, **given}]}}
+
+
+def spine_row(**given: Any) -> Changes:
+    return {"tables": {"devices": [{"role": "spine", "name": "own", **given}]}}
+
+
+def cable(**given: Any) -> Changes:
+    """Return a table of one cable, by default from gpu01 to leaf01 at a port of its own."""
+    row = {"device": "gpu01", "port": "rail0", "peer": "leaf01", "peer_port": OTHER, **given}
+    return {"tables": {"cables": [{key: value for key, value in row.items() if value is not None}]}}
+
+
+def uplink(**given: Any) -> Changes:
+    return cable(device="leaf01", port=OTHER, peer_port=None, **given)
+
+
 OTHER = "other"
 ECN = {"min_bytes": 200_000, "max_bytes": 2_000_000, "probability_percent": 50}
 SYSLOG = {"address": "192.0.2.4", "port": 514, "protocol": "udp"}
 FAR: Changes = {"cables": {"spine": {"media": "800G-2xDR4"}}}
 UNIT = {"unit": "1-2", "hosts": 2}
+PODS: Changes = {**WIDE, "units": [{"pod": "1-2", **UNIT}]}
+PLANES: Changes = {
+    "cross_rail": "blocked",
+    "switches": {"spine": {"planes": 2}},
+    "names": {"spine": "spine{number:02}"},
+}
+OF_ONE_CAGE = [
+    {"device": host, "port": f"rail{rail}", "peer": f"leaf0{rail + 1}"}
+    for host in ("gpu01", "gpu02")
+    for rail in (0, 1)
+]
 
 # Field → what the fabric is like before, and what changes in it.
 TABLE: dict[str, tuple[Changes, Changes]] = {
@@ -254,6 +287,31 @@ TABLE: dict[str, tuple[Changes, Changes]] = {
     "names.spine": ({}, {"names": {"spine": "s{number}"}}),
     "names.core": (WIDE, {"names": {"core": "c{number}"}}),
     "names.host": ({}, {"names": {"host": "h{number}"}}),
+    "tables.devices.role": (row(name="own"), spine_row(slot=1)),
+    "tables.devices.pod": ({**PODS, **row(pod=1, name="own")}, row(pod=2, name="own")),
+    "tables.devices.unit": (row(name="own"), row(unit=2, name="own")),
+    "tables.devices.rail": (row(name="own"), row(rail=1, name="own")),
+    "tables.devices.plane": ({**PLANES, **spine_row(plane=0, slot=1)}, spine_row(plane=1, slot=1)),
+    "tables.devices.slot": (spine_row(slot=1), spine_row(slot=2)),
+    "tables.devices.name": ({}, row(name="own")),
+    "tables.devices.serial": ({}, row(serial="MT1")),
+    "tables.devices.rack": ({}, row(rack="a1")),
+    "tables.devices.rack_unit": (row(rack="a1"), row(rack="a1", rack_unit=4)),
+    "tables.devices.management": ({}, row(management="192.0.2.77/24")),
+    "tables.devices.management_gateway": ({}, row(management_gateway="192.0.2.254")),
+    "tables.devices.loopback": ({}, row(loopback="10.255.0.120")),
+    "tables.devices.asn": ({}, row(asn=4_200_099_999)),
+    "tables.cables.device": (cable(), cable(device="gpu02")),
+    "tables.cables.port": (cable(), cable(port="rail1", peer="leaf02")),
+    "tables.cables.peer": (uplink(peer="spine01"), uplink(peer="spine02")),
+    "tables.cables.peer_port": ({}, cable()),
+    "tables.cables.link": (
+        {**leaf(uplinks_per_spine=2), **uplink(peer="spine01", link=1)},
+        uplink(peer="spine01", link=2),
+    ),
+    "tables.cables.length_m": ({}, cable(peer_port=None, length_m=200)),
+    "tables.cables.media": ({}, {"tables": {"cables": [{**row, "media": "800G-2xSR4"} for row in OF_ONE_CAGE]}}),
+    "tables.cables.label": ({}, cable(peer_port=None, label="C 17")),
     "overrides.version": ({}, leaf01(version=OTHER)),
     "overrides.asn": ({}, leaf01(asn=4_200_099_999)),
     "overrides.loopback": ({}, leaf01(loopback="10.255.0.120")),
@@ -306,6 +364,9 @@ NOWHERE = {
     "ceilings.units": "room in the pools",
     "ceilings.spines": "room in the pools",
     "overrides.rack": "labels of the nodes of clusters",
+    **{f"tables.devices.{name}": "inventories and lists" for name in ("serial", "rack", "rack_unit")},
+    "tables.cables.media": "the order list and the reach",
+    "tables.cables.label": "the list of cables",
     **{
         f"hosts.nic.{name}": "compared with the lossless profile"
         for name in ("data_dscp", "cnp_dscp", "cnp_priority", "dscp_to_priority")
@@ -322,7 +383,7 @@ REFUSED = {
     ("sonic-unified", "routing.bfd.*"): "cannot set BFD timers of unnumbered neighbours",
 }
 # The length of a cable makes the headroom, so it has no effect where the lossless class has none.
-OF_HEADROOM = ("cables.*.length_m", "units.*_cable_m")
+OF_HEADROOM = ("cables.*.length_m", "units.*_cable_m", "tables.cables.length_m")
 # A second release of the same branch.
 SAME = {("sonic-unified", "switches.*.version"), ("sonic-unified", "overrides.version")}
 # Only one NOS has two modes; the others say so when the design is read.
@@ -339,6 +400,8 @@ def on(target: Target, change: Changes) -> Changes:
     for part in (change.get("overrides", {}).get("leaf01", {}), *(change.get("switches") or {}).values()):
         if part and part.get("version") == OTHER:
             part["version"] = target.other_version
+    for given in change.get("tables", {}).get("cables", ()):
+        give_ports(target, given)
     for role, tier in (change.get("switches") or {}).items():
         if not tier:
             continue
@@ -355,6 +418,14 @@ def on(target: Target, change: Changes) -> Changes:
             tier.update({key: given[key] for key in ("platform", "version", "model")})
             tier.update(target.changes.get("switches", {}).get("spine", {}))
     return change
+
+
+def give_ports(target: Target, given: Changes) -> None:
+    """Put ports of a leaf that the design does not use into a row of the table of cables."""
+    hardware = look_up(Intent.model_validate(target.values()), Catalog())
+    for key, side, spare in (("port", "up", -1), ("peer_port", "down", 20)):
+        if given.get(key) == OTHER:
+            given[key] = list(front_panel(hardware, "leaf", side))[spare]
 
 
 @dataclass(frozen=True)

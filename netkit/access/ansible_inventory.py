@@ -14,6 +14,9 @@ from netkit.environment import PASSWORD
 from netkit.platforms.linux import install, rails
 from netkit.platforms.registry import ACCESS
 
+PLACE = ("rack", "rack_unit", "serial")
+"""What of a device becomes a variable, where it is known."""
+
 
 def inventory(fabric: Fabric, endpoints: Mapping[str, Endpoint]) -> dict[str, object]:
     """Return the devices that have an endpoint, with their groups, connection variables, and the rails of hosts."""
@@ -27,6 +30,7 @@ def inventory(fabric: Fabric, endpoints: Mapping[str, Endpoint]) -> dict[str, ob
         found = connection(endpoints[device.name])
         if isinstance(device, Host):
             found["netkit_rails"] = rails.as_variables(rails.rails(_wanted(plan, device)))
+        found |= {f"netkit_{key}": value for key in PLACE if (value := getattr(device, key))}
         variables[device.name] = found
         for name in (*group_names(device), f"pod_{ATTRIBUTES['pod'](device)}"):
             groups.setdefault(name, {})[device.name] = {}

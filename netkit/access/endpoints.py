@@ -133,7 +133,7 @@ def _address(device: Switch | Host, settings: AccessSettings) -> str:
         return settings.addresses[device.name]
     if isinstance(device, Switch) and device.management is not None:
         return device.management.address
-    return device.name
+    return (device.management if isinstance(device, Host) else "") or device.name
 
 
 def _intended_user(fabric: Fabric, device: Switch | Host) -> str:

@@ -169,14 +169,14 @@ def _refuse_beside_fleet(request: CheckRequest) -> None:
         "--from": request.snapshot is not None,
         "--since": bool(request.since),
         "--rdma": request.has_rdma,
-        "--deadline": bool(request.deadline),
+        "--site": bool(request.site),
     }
     for option in (name for name, is_given in given.items() if is_given and request.fleet is not None):
         raise UsageError(Problem(f"{option} does not work with --fleet", f"drop {option}, or --fleet"))
 
 
 def _checking(request: CheckRequest) -> Checking:
-    project = open_project(request.folder, request.lab, request.processes)
+    project = open_project(request.folder, request.lab, request.processes, request.site)
     warn(project)
     checking = Checking.of(
         project,
@@ -192,7 +192,9 @@ def _checking(request: CheckRequest) -> Checking:
     from netkit.fleet.dispatch import Dispatch  # noqa: PLC0415
 
     interrupt_on_sigterm()
-    return replace(checking, collector=FleetCollector(Dispatch.of(request.fleet)))
+    dispatch = Dispatch.of(request.fleet)
+    at_site = replace(project, site=dispatch.site_of(project.folder))
+    return replace(checking, project=at_site, collector=FleetCollector(dispatch))
 
 
 def _print(request: CheckRequest, scene: CheckContext, judged: Judged) -> None:

@@ -21,13 +21,13 @@ from netkit.terminal.text import check_format, write_json
 HEAD = ("RUN", "TAKEN", "WINDOW", "DEVICES", "EXAMINED", "RESULT")
 
 
-def run(folder: Path, name: str, *, lab: str, store: str, output: str) -> None:
+def run(folder: Path, name: str, *, lab: str, store: str, site: str, output: str) -> None:
     """List the stored runs of checks on a fabric, or print one of them."""
     if not name:
         check_format(output)
     elif output not in FORMATS:
         raise UsageError(Problem(f"unknown format {output!r}", f"use one of {', '.join(FORMATS)}"))
-    source = source_of(open_project(folder, lab))
+    source = source_of(open_project(folder, lab, site=site))
     with open_store(place_of(store or "."), is_new_allowed=False) as opened:
         found = opened.runs(source)
         if name:
@@ -39,7 +39,7 @@ def run(folder: Path, name: str, *, lab: str, store: str, output: str) -> None:
     elif found:
         sys.stdout.write(columns(rows(found), HEAD))
     else:
-        sys.stdout.write(f"no stored run of checks on {source.fabric}\n")
+        sys.stdout.write(f"no stored run of checks on {source.shown}\n")
 
 
 def chosen(runs: Sequence[CheckRun], name: str) -> CheckRun:

@@ -32,7 +32,7 @@ FORMATS: Mapping[str, Callable[[Comparison], str]] = {
     "json": comparison_json,
     "markdown": comparison_markdown,
 }
-TAKEN = frozenset({"folder", "compared", "names", "limit", "lab", "output", "store"})
+TAKEN = frozenset({"folder", "compared", "names", "limit", "lab", "output", "store", "site"})
 WORSE = 1
 FEWEST = 64
 """Below this number of devices, starting a process takes longer than judging."""
@@ -41,7 +41,7 @@ FEWEST = 64
 def run(request: CheckRequest) -> int:
     """Compare two states of a fabric; return 1 if the later one is worse anywhere."""
     _refuse(request)
-    project = open_project(request.folder, request.lab)
+    project = open_project(request.folder, request.lab, site=request.site)
     warn(project)
     checking, fabric = Checking.of(project, limit=request.limit), project.fabric
     checks = catalog.select(checking.project.checks(), request.names)

@@ -7,23 +7,38 @@ from pathlib import Path
 
 from netkit.cli.fabric import open_project, warn
 from netkit.design import Host, capacity, listing
+from netkit.design import tables as designed
 from netkit.design.capacity import Summary
 from netkit.design.explain import explain, find
 from netkit.design.select import select
 from netkit.errors import Problem, UsageError
+from netkit.intent import csv_table
+from netkit.intent.model import Tables
 from netkit.project.project import Project
 from netkit.render import Engine, names, templates
 from netkit.render.explain_nic import explain_nic, find_nic
+from netkit.report.plan_view import counted
 from netkit.report.table import columns
 from netkit.terminal.text import check_format, write_csv, write_json
 
 
-def run(folder: Path, *, cabling: bool, addresses: bool, explain: str, view: str, output: str, limit: str) -> None:
+def run(
+    folder: Path,
+    *,
+    cabling: bool,
+    addresses: bool,
+    explain: str,
+    view: str,
+    tables: Path | None,
+    output: str,
+    limit: str,
+) -> None:
     check_format(output)
     if limit and not (cabling or addresses):
         raise UsageError(Problem("--limit applies to --cabling and --addresses", "add one of them, or drop --limit"))
-    if cabling + addresses + bool(explain) + bool(view) > 1:
-        raise UsageError(Problem("--cabling, --addresses, --explain and --view exclude each other", "choose one"))
+    if cabling + addresses + bool(explain) + bool(view) + bool(tables) > 1:
+        message = "--cabling, --addresses, --explain, --view and --tables exclude each other"
+        raise UsageError(Problem(message, "choose one"))
     project = open_project(folder)
     if cabling:
         _cabling(project, output, limit)
@@ -33,6 +48,8 @@ def run(folder: Path, *, cabling: bool, addresses: bool, explain: str, view: str
         _explain(project, explain, output)
     elif view:
         _view(project, view, output)
+    elif tables:
+        _tables(project, tables, output)
     else:
         warn(project)
         _summary(capacity.summarize(project.fabric, project.catalog.media()), output)
@@ -94,6 +111,19 @@ def _view(project: Project, name: str, output: str) -> None:
         return
     sys.stdout.write(columns(((one.file, one.template, one.path) for one in found), ("FILE", "TEMPLATE", "FROM")))
     sys.stdout.write("\n" + columns(((one.name, one.value) for one in given), ("NAME", "VALUE")))
+
+
+def _tables(project: Project, folder: Path, output: str) -> None:
+    if output == "json":
+        write_json({name: list(rows(project.fabric)) for name, rows in designed.TABLES.items()})
+        return
+    for name, kind in Tables.columns().items():
+        file = folder / f"{name}.csv"
+        count = csv_table.write(file, kind, designed.TABLES[name](project.fabric))
+        sys.stdout.write(f"{file}: {counted(count, 'row')}\n")
+    if not project.intent.tables.model_fields_set:
+        names = ", ".join(f"{name}: {name}.csv" for name in Tables.columns())
+        sys.stdout.write(f"to use them, add to fabric.yaml: tables: {{{names}}}\n")
 
 
 def _summary(summary: Summary, output: str) -> None:

@@ -2,6 +2,7 @@
 
 import sys
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from pathlib import Path
 
 from netkit.project.feedback import Count, Feedback
@@ -22,9 +23,9 @@ class TerminalFeedback(Feedback):
         say(sys.stderr, f"{line}\n")
 
 
-def open_project(folder: Path, lab: str = "", processes: int = 0) -> Project:
+def open_project(folder: Path, lab: str = "", processes: int = 0, site: str = "") -> Project:
     """Open a fabric, or a lab of it, with feedback on the terminal."""
-    return Project.open(folder, lab=lab, feedback=TerminalFeedback(), processes=processes)
+    return replace(Project.open(folder, lab=lab, feedback=TerminalFeedback(), processes=processes), site=site)
 
 
 def warn(project: Project, *, notes: bool = False) -> None:

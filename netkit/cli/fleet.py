@@ -3,6 +3,7 @@
 import sys
 import time
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from netkit.errors import AccessError, Problem, UsageError
@@ -11,10 +12,12 @@ from netkit.fleet import settings as fleet_settings
 from netkit.fleet.coordinator import site_statuses
 from netkit.fleet.credentials import Credentials
 from netkit.fleet.installation import NewFleet
+from netkit.fleet.settings import FleetSettings
 from netkit.fleet.status import SiteStatus, WorkerStatus, metrics
 from netkit.intent import slots
 from netkit.report.plan_view import counted
 from netkit.report.table import columns
+from netkit.serve.fleet_state import FleetState
 from netkit.terminal.text import check_format, write_json
 from netkit.terminal.whole_file import write_whole
 
@@ -51,6 +54,24 @@ def _sites(given: tuple[str, ...]) -> dict[str, dict[str, tuple[int, ...]]]:
             what, _, remedy = str(error).replace("{given}", repr(units)).partition("; ")
             raise UsageError(Problem(f"--site {text!r}: {what}", remedy)) from None
     return found
+
+
+@dataclass(frozen=True, slots=True)
+class FleetFolderState:
+    """Asks the sites of a fleet what they do."""
+
+    settings: FleetSettings
+    credentials: Credentials = field(repr=False)
+
+    @classmethod
+    def of(cls, folder: Path) -> "FleetFolderState":
+        """Load the fleet of a folder."""
+        settings = fleet_settings.load(folder)
+        return cls(settings, Credentials.load(folder, settings.broker))
+
+    def __call__(self) -> FleetState:
+        found = tuple(site_statuses(self.settings, self.credentials))
+        return FleetState(time.time(), [_entry(site) for site in found], metrics(found))
 
 
 def show_status(folder: Path, output: str, *, file: Path | None) -> None:

@@ -20,11 +20,11 @@ ACTIONS = ("show", "test")
 HEAD = ("RECEIVER", "KIND", "FROM", "CHECKS", "DEVICES", "WAITING")
 
 
-def run(folder: Path, action: str, *, lab: str, store: str) -> int:
+def run(folder: Path, action: str, *, lab: str, store: str, site: str) -> int:
     """List the receivers, or send each a sample; return 1 if one fails."""
     if action not in ACTIONS:
         raise UsageError(Problem(f"unknown action {action!r}", f"use one of {', '.join(ACTIONS)}"))
-    project = open_project(folder, lab)
+    project = open_project(folder, lab, site=site)
     notifying = Notifying.of(project)
     if action == "test":
         failures = [_fails(sender) for sender in notifying.senders]

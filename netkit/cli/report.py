@@ -80,7 +80,7 @@ def _opened(where: str) -> Iterator["Store | None"]:
 
 def _judge(request: ReportRequest, store: "Store | None") -> Reported:
     """Judge the devices now, or a snapshot."""
-    project = open_project(request.folder, request.lab)
+    project = open_project(request.folder, request.lab, site=request.site)
     warn(project)
     checking = Checking.of(
         project,
@@ -105,7 +105,7 @@ def _judge(request: ReportRequest, store: "Store | None") -> Reported:
 
 
 def _stored(request: ReportRequest, store: "Store") -> Reported:
-    project = open_project(request.folder, request.lab)
+    project = open_project(request.folder, request.lab, site=request.site)
     runs = store.runs(source_of(project))
     one = chosen(runs, request.run)
     judged = judged_again(one, store.judgement(one))

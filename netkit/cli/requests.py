@@ -47,6 +47,8 @@ class CheckRequest:
     processes: int = 0
     fleet: Path | None = None
     """The folder of a fleet whose sites read the devices."""
+    site: str = ""
+    """The site that stored runs are of."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +70,7 @@ class ReportRequest:
     profile: str = "full"
     out: Path | None = None
     output: str = "html"
+    site: str = ""
 
 
 @dataclass(frozen=True, slots=True)

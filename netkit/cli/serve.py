@@ -31,6 +31,7 @@ from netkit.serve.app import app
 from netkit.serve.child import take_lock
 from netkit.serve.diary import DiaryFile, ScheduledRound
 from netkit.serve.fabrics import Fabrics, base_of
+from netkit.serve.fleet_state import FleetPoll
 from netkit.serve.guard import Door
 from netkit.serve.listening import ListenAddress, Server, server
 from netkit.serve.now import OwnChecks, ServedFabric
@@ -181,22 +182,42 @@ def run(request: ServeRequest, *, has_openapi: bool = False) -> int:
         make_folder(Path(reader.where).parent)
     with open_store(reader.where):  # creates it, and fails now if it cannot be read
         pass
+    fleet = _fleet(request.fleet) if request.fleet is not None else None
     with place.opened() as listening:
         _greet(place, where, ", ".join(names))
-        return asyncio.run(_serve(request, every_s, place, listening, prepared, token))
+        return asyncio.run(_serve(request, every_s, place, listening, prepared, token, fleet))
+
+
+def _fleet(folder: Path) -> FleetPoll:
+    """Begin to ask for the state of a fleet; its settings and keys are refused here, not in a round."""
+    from netkit.cli.fleet import FleetFolderState  # noqa: PLC0415 (an extra)
+
+    found = FleetPoll(FleetFolderState.of(folder))
+    found.start()
+    return found
 
 
 def _prepared(request: ServeRequest, reader: StoreReader, *, has_others: bool) -> Prepared:
     """Load a fabric, and make the folder of its state."""
     loaded = intent.load(request.folder)  # not designed: the rounds do that, and this process would keep the memory
     fabric = loaded.intent.name
-    source = Source(fabric, fabric if request.lab == OF_THE_FABRIC else request.lab)
+    request = replace(request, site=_site(request))
+    source = Source(fabric, fabric if request.lab == OF_THE_FABRIC else request.lab, request.site)
     if request.is_notifying:
         # Bad receivers are refused here, not in a round.
         senders(settings.load(loaded.folder), source, SecretStore(access.load(loaded.folder).secrets))
     base = base_of(source) if has_others else ""
     links = (("Open now", base or "/"), ("Runs", f"{base or '/'}#runs"), ("Schedule", f"{base or '/'}#schedule"))
     return Prepared(request, Records(reader, source, _folder(fabric, source) / "reports", links), base)
+
+
+def _site(request: ServeRequest) -> str:
+    """Return where the fabric is; empty without a fleet, and at several sites."""
+    if request.fleet is None:
+        return ""
+    from netkit.fleet.dispatch import Dispatch  # noqa: PLC0415 (an extra)
+
+    return Dispatch.of(request.fleet).site_of(request.folder)
 
 
 def _folder(fabric: str, source: Source) -> Path:
@@ -228,6 +249,7 @@ async def _serve(
     listening: socket.socket,
     prepared: Sequence[Prepared],
     token: Token,
+    fleet: FleetPoll | None,
 ) -> int:
     stop = asyncio.Event()
     children, schedules, served = list[Children](), list[Schedule](), list[ServedFabric]()
@@ -236,12 +258,12 @@ async def _serve(
         # The rounds of several fabrics are spread over the interval.
         agenda = Agenda(float(every_s), every_s * number / len(prepared))
         schedules.append(_schedule(one, children[-1], agenda))
-        own = _own_checks(one.request, children[-1], schedules[-1])
+        own = _own_checks(one.request, children[-1], schedules[-1], fleet)
         served.append(ServedFabric(one.records, own, one.base))
     names = {"localhost", socket.gethostname().lower(), socket.getfqdn().lower(), *map(str.lower, asked.names)}
     about = served[0].fabric if len(served) == 1 else f"{len(served)} fabrics"
     door = Door(token, about, names, f"netkit_{place.port}", is_tls=place.certificate is not None)
-    web = server(app(Fabrics(served, prepared[0].records.store), door), place)
+    web = server(app(Fabrics(served, prepared[0].records.store, fleet), door), place)
     for signal_number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(signal_number, stop.set)
     await _until_stopped(web, schedules, listening, stop)
@@ -265,7 +287,7 @@ def _schedule(one: Prepared, children: Children, agenda: Agenda) -> Schedule:
     return Schedule(agenda, diary, children, lock, children.stop, _pass_on, one.request.backup is not None)
 
 
-def _own_checks(asked: ServeRequest, children: Children, schedule: Schedule) -> OwnChecks:
+def _own_checks(asked: ServeRequest, children: Children, schedule: Schedule, fleet: FleetPoll | None) -> OwnChecks:
     source = children.records.source
     return OwnChecks(
         schedule.agenda,
@@ -285,6 +307,7 @@ def _own_checks(asked: ServeRequest, children: Children, schedule: Schedule) -> 
             is_allowed=asked.allows_silences,
         ),
         has_backup=asked.backup is not None,
+        fleet=fleet,
     )
 
 

@@ -38,6 +38,10 @@ class ServeRequest:
     """Judge this in each round instead of devices: for trials of the server itself."""
     more: tuple[Path, ...] = ()
     """The folders of more fabrics to check and show."""
+    fleet: Path | None = None
+    """The folder of a fleet whose sites read the devices."""
+    site: str = ""
+    """The site that the stored runs are of."""
 
     @property
     def folders(self) -> tuple[Path, ...]:
@@ -62,13 +66,18 @@ class ServeRequest:
         check_profile(self.profile)
         if self.snapshot is not None and self.lab:
             raise UsageError(Problem("facts come either from the lab or from a snapshot", "drop one of the options"))
+        if self.fleet is not None and (self.lab or self.snapshot is not None):
+            option = "--lab" if self.lab else "--from"
+            raise UsageError(Problem(f"{option} does not work with --fleet", f"drop {option}, or --fleet"))
         if self.snapshot is not None and not self.snapshot.exists():
             raise UsageError(Problem(f"there is no snapshot {self.snapshot}", "netkit snapshot writes one"))
         if self.backup is not None and not (self.backup.is_dir() or self.backup.absolute().parent.is_dir()):
             raise UsageError(Problem(f"there is no folder {self.backup.parent} for --backup", "create it first"))
 
     def check(self, metrics: Path, report: Path) -> list[str]:
-        words = [*_netkit("check"), *self._of_fabric(), "--store", "--since=last", "--changes"]
+        words = [*_netkit("check"), *self._of_fabric(), *self._by_fleet(), "--store", "--changes"]
+        if self.fleet is None:  # sites keep no counters
+            words.append("--since=last")
         words += [f"--metrics={metrics}", f"--report={report}"]
         words += [f"--window={self.window_s}", f"--profile={self.profile}"]
         if self.source:
@@ -82,15 +91,30 @@ class ServeRequest:
         return words
 
     def saving(self) -> list[str]:
-        return [*_netkit("backup"), *self._of_fabric(), f"--out={self.backup}"]
+        return [*_netkit("backup"), *self._of_fabric(), *self._by_fleet(), f"--out={self.backup}"]
 
     def report(self, run: str, out: Path) -> list[str]:
-        return [*_netkit("report"), run, *self._of_fabric(), "--store", "--format=json", f"--out={out}"]
+        return [
+            *_netkit("report"),
+            run,
+            *self._of_fabric(),
+            *self._at_site(),
+            "--store",
+            "--format=json",
+            f"--out={out}",
+        ]
 
     def silencing(self, words: Sequence[str]) -> list[str]:
         verb, *rest = words
         lab = () if not self.lab or verb == "end" else (f"--lab={self.lab}",)
-        return [*_netkit("silence"), verb, f"--fabric={self.folder}", *lab, *rest]
+        site = self._at_site() if verb == "ack" else ()
+        return [*_netkit("silence"), verb, f"--fabric={self.folder}", *lab, *site, *rest]
+
+    def _by_fleet(self) -> tuple[str, ...]:
+        return () if self.fleet is None else (f"--fleet={self.fleet}",)
+
+    def _at_site(self) -> tuple[str, ...]:
+        return (f"--site={self.site}",) if self.site else ()
 
     def _of_fabric(self) -> Iterator[str]:
         yield f"--fabric={self.folder}"

@@ -71,9 +71,10 @@ def ack(
     verdict: str,
     lab: str,
     store: str,
+    site: str,
 ) -> None:
     """Acknowledge what the last stored run found, or with `verdict` anything up to that verdict."""
-    project = open_project(folder, lab)
+    project = open_project(folder, lab, site=site)
     source = source_of(project)
     if verdict not in {"", "warn", "fail"}:
         raise UsageError(Problem(f"unknown verdict {verdict!r}", "use warn or fail"))
@@ -87,10 +88,10 @@ def ack(
         _report("added", edit.add(project.folder, "acknowledgements", {**fault, **values}, known, time.time()))
 
 
-def show(folder: Path, *, lab: str, store: str, output: str) -> None:
+def show(folder: Path, *, lab: str, store: str, site: str, output: str) -> None:
     """List the silences and their states."""
     check_format(output)
-    project = open_project(folder, lab)
+    project = open_project(folder, lab, site=site)
     source = source_of(project)
     silences = load(project.folder)
     check(silences, known_of(project), time.time())
@@ -163,7 +164,7 @@ def _found(name: str, subject: str, source: Source, store: str) -> list[Values]:
     with open_store(place_of(store or "."), is_new_allowed=False) as opened:
         run = next(iter(opened.runs(source, 1)), None)
         if run is None:
-            raise UsageError(Problem(f"no stored run of checks on {source.fabric}", remedy))
+            raise UsageError(Problem(f"no stored run of checks on {source.shown}", remedy))
         judgement = opened.judgement(run)
     found = list(faults(judgement, name, Subject.of(subject), run.layers))
     if not found:

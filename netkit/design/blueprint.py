@@ -7,13 +7,15 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from netkit.design import headroom, lossless
+from netkit.design.cable_entries import NOTHING_GIVEN, CableEntries, GivenCable
+from netkit.design.entries import AS_OVERRIDES, DeviceEntries
 from netkit.design.fabric import Cable, Cage, PortProfile, PortRole
 from netkit.design.hardware_lookup import HardwareLookup, cable_of
-from netkit.design.layout import Layout
+from netkit.design.layout import Layout, Position, front_panel
 from netkit.design.numbering import Numbering
 from netkit.errors import Problem
 from netkit.hardware import Split
-from netkit.intent.model import Intent, Override, Unit
+from netkit.intent.model import DeviceEntry, Intent, Override, Unit
 from netkit.platforms import PLATFORMS
 
 FEC = {25: "fc", 50: "rs", 100: "rs", 200: "rs", 400: "rs", 800: "rs", 1600: "rs"}
@@ -57,7 +59,7 @@ class Blueprint:
             role: getattr(self.intent.names, role) or pattern
             for role, pattern in PATTERNS[self.intent.topology].items()
         }
-        self._profiles: dict[tuple[str, PortRole, float], PortProfile] = {}
+        self._profiles: dict[tuple[str, PortRole, float, str], PortProfile] = {}
         self._names: dict[tuple[str, int], str] = {}
         self._asns: dict[str, int] = {}
         self._cages: dict[tuple[str, int, str, int], Cage] = {}
@@ -65,6 +67,12 @@ class Blueprint:
             name: over for name, over in self.intent.overrides.items() if any(mark in name for mark in "*?[")
         }
         self._matched: set[str] = set()
+        self._entries = DeviceEntries(self.intent)
+        self.cables = CableEntries(self.intent)
+        self._panels: dict[tuple[str, str], dict[str, Position]] = {}
+        self._entry_of: dict[str, DeviceEntry] = {}
+        self.renamed: dict[str, str] = {}
+        """Name by the pattern → the given one."""
 
     @cached_property
     def places(self) -> tuple[InstalledUnit, ...]:
@@ -84,25 +92,39 @@ class Blueprint:
         return tuple(sorted({place.pod for place in self.places}))
 
     def leaf_name(self, pod: int, unit: int, rail: int) -> str:
-        return self._name("leaf", self.numbering.leaf_number(pod, unit, rail), pod=pod, unit=unit, rail=rail)
+        number = self.numbering.leaf_number(pod, unit, rail)
+        return self._name("leaf", number, (pod, unit, rail), pod=pod, unit=unit, rail=rail)
 
     def spine_name(self, pod: int, plane: int, slot: int) -> str:
-        return self._name("spine", self.numbering.spine_number(pod, plane, slot), pod=pod, plane=plane, slot=slot)
+        number = self.numbering.spine_number(pod, plane, slot)
+        return self._name("spine", number, (pod, plane, slot), pod=pod, plane=plane, slot=slot)
 
     def core_name(self, plane: int, slot: int) -> str:
-        return self._name("core", self.numbering.core_number(plane, slot), plane=plane, slot=slot)
+        return self._name("core", self.numbering.core_number(plane, slot), (plane, slot), plane=plane, slot=slot)
 
     def host_name(self, place: InstalledUnit, slot: int) -> str:
-        given = place.entry.host_names.get(slot)
         number = self.numbering.host_number(place.pod, place.unit, slot)
-        return given or self._name("host", number, pod=place.pod, unit=place.unit, slot=slot)
+        at = (place.pod, place.unit, slot)
+        given = place.entry.host_names.get(slot, "")
+        return self._name("host", number, at, given, pod=place.pod, unit=place.unit, slot=slot)
 
-    def _name(self, role: str, number: int, **fields: int) -> str:
+    def _name(self, role: str, number: int, at: tuple[int, ...], given: str = "", **fields: int) -> str:
         """Cache the name: every port that faces a device repeats it."""
         name = self._names.get((role, number))
         if name is None:
-            name = self._names[(role, number)] = self.patterns[role].format(number=number + 1, **fields)
+            entry = self._entries.at(role, *at)
+            designed = self.patterns[role].format(number=number + 1, **fields)
+            name = (entry and entry.name) or given or designed
+            self._names[(role, number)] = name
+            if name != designed:
+                self.renamed[designed] = name
+            if entry:
+                self._entry_of[name] = entry
         return name
+
+    def entry(self, name: str) -> DeviceEntry | None:
+        """Return the row of a device in the table of devices."""
+        return self._entry_of.get(name)
 
     def asn(self, role: str, name: str, pod: int, number: int) -> int:
         """Return the AS number of a switch: from its override, else by its number."""
@@ -121,29 +143,41 @@ class Blueprint:
             self._cages[key] = Cage(number, split, names)
         return self._cages[key]
 
+    def port_at(self, role: str, side: str, designed: Position, name: str) -> Position:
+        """Return the port of a given name; the designed one without a name, or for one that is refused later."""
+        if not name:
+            return designed
+        if (role, side) not in self._panels:
+            self._panels[(role, side)] = front_panel(self.hardware, role, side)
+        return self._panels[(role, side)].get(name, designed)
+
     def override(self, name: str) -> Override:
-        """Merge the overrides of a device; its own entry wins over globs."""
-        own = self.intent.overrides.get(name)
+        """Merge the overrides of a device; its own entry, and what a table has of it, wins over globs."""
+        own, entry = self.intent.overrides.get(name), self.entry(name)
         globs = [(glob, over) for glob, over in self._globs.items() if fnmatch.fnmatchcase(name, glob)]
-        if own is None and not globs:
+        if own is None and not globs and entry is None:
             return NO_OVERRIDE
         self._matched.update([name] if own else [], (glob for glob, _ in globs))
         merged: dict[str, object] = {}
         for over in (*(over for _, over in globs), *([own] if own else [])):
             merged.update((key, getattr(over, key)) for key in over.model_fields_set)
+        if entry:
+            merged.update((key, getattr(entry, key)) for key in AS_OVERRIDES if getattr(entry, key) is not None)
         return Override.model_construct(**merged)  # type: ignore[arg-type]  # every value was validated above
 
     def unmatched(self, names: Collection[str]) -> Iterator[Problem]:
         """Yield the overrides that matched no device; call this with all names once everything is built."""
         for name in self.intent.overrides:
             if name not in self._matched:
-                close = difflib.get_close_matches(name, names, 1)
+                close = [self.renamed[name]] if name in self.renamed else difflib.get_close_matches(name, names, 1)
                 remedy = "`netkit design --addresses` lists the names once this entry is removed"
                 yield Problem(
                     "matches no device", f"did you mean {close[0]}?" if close else remedy, ("overrides", name)
                 )
 
-    def profile(self, tier: str, role: PortRole, length_m: float | None) -> PortProfile:
+    def profile(
+        self, tier: str, role: PortRole, length_m: float | None, own: GivenCable = NOTHING_GIVEN
+    ) -> PortProfile:
         """Return the profile of a tier's ports of one kind, as one shared object."""
         kind = {
             "host": "host",
@@ -151,11 +185,13 @@ class Blueprint:
             "down": "core" if tier == "core" else "spine",
         }[role]
         cable = cable_of(self.intent, kind)
-        length = cable.length_m if length_m is None else length_m
-        key = (tier, role, length)
+        lengths = (one for one in (own.length_m, length_m) if one is not None)
+        length = next(lengths, cable.length_m)
+        media = own.media if own.media and own.media in self.hardware.media else cable.media
+        key = (tier, role, length, media)
         if key not in self._profiles:
             hardware, split = self.hardware, self.split(tier, role)
-            designed = Cable(cable.media, hardware.media[cable.media].kind, length)
+            designed = Cable(media, hardware.media[media].kind, length)
             given = self.intent.lossless.headroom.get(split.speed_gbps)
             given_bytes = given.xoff_bytes if given else None
             room = headroom.choose(hardware.models[tier], split, designed, hardware.mtu_bytes, given_bytes)

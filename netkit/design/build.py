@@ -30,7 +30,7 @@ def build(intent: Intent, catalog: Catalog) -> Fabric:
     problems = [
         *numbers,
         *blueprint.unmatched(fabric.names),
-        *verify.fabric(fabric, hardware),
+        *verify.fabric(fabric, hardware, blueprint.renamed),
         *clusters.problems(fabric, intent),
     ]
     if problems:

@@ -53,6 +53,8 @@ class Port:
     peer_asn: int
     address: str
     profile: PortProfile
+    label: str
+    """Of the cable, as given; empty: both ends."""
 
     @property
     def role(self) -> PortRole:
@@ -115,6 +117,10 @@ class Switch:
     asn: int
     loopback: str
     management: ManagementAddress | None
+    serial: str
+    """Of the chassis, as given; empty: not known. So are the next two."""
+    rack: str
+    rack_unit: int | None
     system_mac: str
     mtu_bytes: int
     leaf_prefix: str
@@ -174,8 +180,11 @@ class Host:
     mtu_bytes: int
     backend: str
     management_interface: str
+    management: str
+    """Its address outside the fabric, as given; empty: not known. So are the next three."""
+    serial: str
     rack: str
-    """As given; empty: not known."""
+    rack_unit: int | None
     nics: tuple[Nic, ...]
 
 
@@ -198,6 +207,7 @@ class Link:
     kind: Literal["host", "spine", "core"]
     speed_gbps: int
     cable: Cable
+    label: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -342,15 +352,14 @@ class Fabric:
         """Yield every cable once, lower end first."""
         for switch in self.switches:
             for port in switch.ports:
+                cable = port.profile.cable
                 if port.role == "up":
                     kind: Literal["spine", "core"] = "spine" if switch.role == "leaf" else "core"
-                    yield Link(
-                        switch.name, port.name, port.peer, port.peer_port, kind, port.speed_gbps, port.profile.cable
-                    )
+                    ends = (switch.name, port.name, port.peer, port.peer_port)
+                    yield Link(*ends, kind, port.speed_gbps, cable, port.label)
                 elif port.role == "host":
-                    yield Link(
-                        port.peer, port.peer_port, switch.name, port.name, "host", port.speed_gbps, port.profile.cable
-                    )
+                    ends = (port.peer, port.peer_port, switch.name, port.name)
+                    yield Link(*ends, "host", port.speed_gbps, cable, port.label)
 
     def sessions(self) -> Iterator[Session]:
         """Yield every BGP session from both its ends."""

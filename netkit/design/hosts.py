@@ -31,6 +31,7 @@ def hosts(blueprint: Blueprint) -> Iterator[Host]:
     for place in blueprint.places:
         for slot in place.entry.hosts:
             name = blueprint.host_name(place, slot)
+            entry, override = blueprint.entry(name), blueprint.override(name)
             yield Host(
                 name=name,
                 number=blueprint.numbering.host_number(place.pod, place.unit, slot),
@@ -41,7 +42,10 @@ def hosts(blueprint: Blueprint) -> Iterator[Host]:
                 mtu_bytes=intent.hosts.mtu_bytes,
                 backend=intent.hosts.backend,
                 management_interface=intent.hosts.management_interface,
-                rack=blueprint.override(name).rack or "",
+                management=str(entry.management.ip) if entry and entry.management else "",
+                serial=(entry and entry.serial) or "",
+                rack=override.rack or "",
+                rack_unit=entry.rack_unit if entry else None,
                 nics=tuple(_nics(blueprint, place, slot, name)),
             )
 
@@ -53,10 +57,11 @@ def _nics(blueprint: Blueprint, place: InstalledUnit, slot: int, name: str) -> I
     is_routed = intent.attachment == "p2p"
     for rail in place.rails:
         gateway, address = numbering.host_address(numbering.leaf_base(place.pod, place.unit, rail), slot)
-        known = blueprint.hardware.rail_nics[rail]
+        known, interface = blueprint.hardware.rail_nics[rail], f"rail{rail}"
+        at = blueprint.port_at("leaf", "down", position, blueprint.cables.nic(name, interface).peer_port)
         yield Nic(
             rail=rail,
-            interface=f"rail{rail}",
+            interface=interface,
             pci=known.pci,
             rdma=known.rdma,
             mac=macs.get(rail, ""),
@@ -65,7 +70,7 @@ def _nics(blueprint: Blueprint, place: InstalledUnit, slot: int, name: str) -> I
             gateway=dotted_quad(gateway),
             table=intent.hosts.table_base + rail,
             leaf=blueprint.leaf_name(place.pod, place.unit, rail),
-            leaf_port=position.name,
+            leaf_port=at.name,
         )
 
 

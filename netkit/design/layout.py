@@ -99,6 +99,15 @@ def _named(model: SwitchModel, split: Split, naming: PortName, positions: list[P
         yield Position(position.cage, position.port, naming(model, split, position.cage, position.port))
 
 
+def front_panel(hardware: HardwareLookup, role: str, side: str) -> dict[str, Position]:
+    """Return every port that a switch of a tier could have on a side, by name, whether the design uses it or not."""
+    split = hardware.up_split(role) if side == "up" else hardware.down_split(role)
+    if split is None:
+        return {}
+    model, naming = hardware.models[role], PLATFORMS[hardware.tier(role).platform].port_name
+    return {position.name: position for position in _named(model, split, naming, _positions(model, split, 1))}
+
+
 def _too_few(
     model: SwitchModel, split: Split, positions: list[Position], needed: int, what: str, path: Path
 ) -> list[Problem]:

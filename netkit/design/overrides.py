@@ -1,8 +1,8 @@
 """Checks of the overrides of an intent against the devices they apply to."""
 
 import fnmatch
-from collections.abc import Iterator, Sequence
-from ipaddress import IPv4Address, IPv4Network
+from collections.abc import Collection, Iterator, Sequence
+from ipaddress import IPv4Address, IPv4Interface, IPv4Network
 
 from netkit.design.fabric import Fabric, Host, Switch
 from netkit.design.hardware_lookup import version_problems
@@ -10,7 +10,7 @@ from netkit.errors import Path, Problem
 from netkit.intent.model import Intent, Override
 
 BY_RAIL = frozenset({"macs", "leaves"})
-FOR_HOSTS = BY_RAIL | {"rack"}
+FOR_ALL = frozenset({"rack"})
 
 
 def problems(designed: Fabric, intent: Intent) -> Iterator[Problem]:
@@ -35,11 +35,11 @@ def _targets(designed: Fabric, name: str) -> tuple[Sequence[Switch], Sequence[Ho
 
 def _wrong_kind(name: str, override: Override, path: Path, *, has_switches: bool, has_hosts: bool) -> Iterator[Problem]:
     for key in sorted(override.model_fields_set):
-        if key in FOR_HOSTS and not has_hosts:
+        if key in BY_RAIL and not has_hosts:
             yield Problem(
                 f"{key} belongs to hosts, but {name} names switches", "remove it, or name a host", (*path, key)
             )
-        if key not in FOR_HOSTS and not has_switches:
+        if key not in BY_RAIL | FOR_ALL and not has_switches:
             yield Problem(
                 f"{key} belongs to switches, but {name} names hosts", "remove it, or name a switch", (*path, key)
             )
@@ -58,25 +58,36 @@ def _of_switches(designed: Fabric, override: Override, switches: Sequence[Switch
             for problem in version_problems(switch.platform, override.version, switch.routing_mode, path)
         }
         yield from sorted(found, key=str)
-    yield from _addresses(designed, override, switches, path)
+    given = {key for key in ("loopback", "management") if getattr(override, key) is not None}
+    for switch in switches[:1] if given else ():
+        yield from addresses(designed, switch, given, path)
 
 
-def _addresses(designed: Fabric, override: Override, switches: Sequence[Switch], path: Path) -> Iterator[Problem]:
-    pool = IPv4Network(designed.loopback_pool)
-    if override.loopback and switches and override.loopback not in pool:
-        message = f"{override.loopback} is outside the loopback pool {pool}, and no switch accepts routes to it"
+def addresses(designed: Fabric, switch: Switch, given: Collection[str], path: Path) -> Iterator[Problem]:
+    """Yield what is wrong with the given ones among the addresses of a switch."""
+    loopbacks, management = IPv4Network(designed.loopback_pool), switch.management
+    if "loopback" in given and IPv4Address(switch.loopback) not in loopbacks:
+        message = f"{switch.loopback} is outside the loopback pool {loopbacks}, and no switch accepts routes to it"
         yield Problem(message, "name an address of the pool", (*path, "loopback"))
-    own = override.management
-    if own is None or not switches:
+    key = next((one for one in ("management", "management_gateway") if one in given), None)
+    if key is None:
         return
-    gateway = next((switch.management.gateway for switch in switches if switch.management), "")
-    if not gateway:
-        yield Problem(
-            "a management address needs a gateway", "add management with pool and gateway", (*path, "management")
-        )
-    elif IPv4Address(gateway) not in own.network:
-        message = f"{own.network} does not hold the gateway {gateway}"
-        yield Problem(message, "use an address beside the gateway", (*path, "management"))
+    if management is None:
+        yield Problem("no management address is behind this gateway", "give management too", (*path, key))
+    elif not management.gateway:
+        yield Problem("a management address needs a gateway", "add management with pool and gateway", (*path, key))
+    else:
+        own = IPv4Interface(f"{management.address}/{management.prefix_length}")
+        pool = next((one for one in (designed.loopback_pool, designed.host_pool) if own.ip in IPv4Network(one)), "")
+        if IPv4Address(management.gateway) not in own.network:
+            message = f"{own.network} does not hold the gateway {management.gateway}"
+            yield Problem(message, "use an address beside the gateway", (*path, key))
+        elif pool:
+            message = f"{own.ip} is within {pool}, which numbers the fabric"
+            yield Problem(message, "use an address of the management network", (*path, key))
+        elif own.ip in {own.network.network_address, own.network.broadcast_address}:
+            message = f"{own.ip} is the first or last address of {own.network}, which no device can have"
+            yield Problem(message, "use one between them", (*path, key))
 
 
 def _of_hosts(override: Override, hosts: Sequence[Host], path: Path) -> Iterator[Problem]:

@@ -23,6 +23,8 @@ ATTRIBUTES: Mapping[str, Callable[[Device], str]] = {
     "rail": lambda device: str(device.rail) if isinstance(device, Switch) and device.role == "leaf" else "",
     "plane": lambda device: str(device.plane) if isinstance(device, Switch) else "",
     "slot": lambda device: str(device.slot),
+    "rack": lambda device: device.rack,
+    "serial": lambda device: device.serial,
 }
 
 GROUPED = ("role", "rail", "unit", "plane", "platform")

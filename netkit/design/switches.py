@@ -1,11 +1,16 @@
 """The switches of a fabric, with all their ports."""
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Literal
 
 from netkit.design.blueprint import Blueprint, InstalledUnit
-from netkit.design.fabric import ManagementAddress, Port, PortProfile, Role, Switch, Vlan
-from netkit.design.layout import Position, core_plane, leaf_place, plane_of_rail, spine_place
+from netkit.design.fabric import ManagementAddress, Port, Role, Switch, Vlan
+from netkit.design.layout import core_plane, leaf_place, parallel_links, plane_of_rail, spine_place
 from netkit.design.numbering import dotted_quad
+
+HOST_LENGTH = 32
+"""The length of an address that is given without one."""
 
 
 def switches(blueprint: Blueprint) -> Iterator[Switch]:
@@ -44,68 +49,61 @@ def _leaf(blueprint: Blueprint, place: InstalledUnit, rail: int) -> Switch:
 
 def _host_ports(blueprint: Blueprint, place: InstalledUnit, rail: int, base: int) -> Iterator[Port]:
     positions = blueprint.layouts["leaf"].down
-    profile = blueprint.profile("leaf", "host", place.entry.host_cable_m)
-    is_routed = blueprint.intent.attachment == "p2p"
+    is_routed, interface = blueprint.intent.attachment == "p2p", f"rail{rail}"
     for slot in place.entry.hosts:
-        at = positions[slot - 1]
+        host = blueprint.host_name(place, slot)
+        given = blueprint.cables.nic(host, interface)
+        at = blueprint.port_at("leaf", "down", positions[slot - 1], given.peer_port)
+        profile = blueprint.profile("leaf", "host", place.entry.host_cable_m, given)
         gateway, _ = blueprint.numbering.host_address(base, slot)
         address = f"{dotted_quad(gateway)}/{blueprint.numbering.link_length}" if is_routed else ""
-        yield Port(at.name, at.cage, at.port, blueprint.host_name(place, slot), f"rail{rail}", 0, address, profile)
+        yield Port(at.name, at.cage, at.port, host, interface, 0, address, profile, given.label)
 
 
 def _leaf_uplinks(blueprint: Blueprint, place: InstalledUnit, rail: int) -> Iterator[Port]:
     spine = blueprint.intent.switches.spine
     if not spine:
         return
-    plane, links = plane_of_rail(blueprint.hardware, rail), blueprint.intent.switches.leaf.uplinks_per_spine
-    ups, downs = blueprint.layouts["leaf"].up, blueprint.layouts["spine"].down
-    profile = blueprint.profile("leaf", "up", place.entry.spine_cable_m)
-    below = leaf_place(blueprint.hardware, place.unit, rail) * links
+    plane, leaf = plane_of_rail(blueprint.hardware, rail), blueprint.leaf_name(place.pod, place.unit, rail)
+    below = leaf_place(blueprint.hardware, place.unit, rail)
     for slot in spine.slots:
         name = blueprint.spine_name(place.pod, plane, slot)
         asn = blueprint.asn("spine", name, place.pod, blueprint.numbering.spine_number(place.pod, plane, slot))
-        for link in range(links):
-            yield _port(ups[(slot - 1) * links + link], name, downs[below + link], asn, profile)
+        links = _Links("leaf", leaf, slot, "spine", name, below)
+        yield from _ports(blueprint, links, "up", asn, place.entry.spine_cable_m)
 
 
 def _spine(blueprint: Blueprint, pod: int, plane: int, slot: int) -> Switch:
     number = blueprint.numbering.spine_number(pod, plane, slot)
     name = blueprint.spine_name(pod, plane, slot)
-    ports = (*_spine_downlinks(blueprint, pod, plane, slot), *_spine_uplinks(blueprint, pod, slot))
+    ports = (*_spine_downlinks(blueprint, pod, plane, slot), *_spine_uplinks(blueprint, pod, plane, slot))
     own_plane = plane if blueprint.intent.topology == "two-tier" else core_plane(blueprint.hardware, slot)
     return _switch(blueprint, "spine", name, number, (pod, 0, -1, slot, own_plane), ports, "", None)
 
 
 def _spine_downlinks(blueprint: Blueprint, pod: int, plane: int, slot: int) -> Iterator[Port]:
-    links = blueprint.intent.switches.leaf.uplinks_per_spine
-    ups, downs = blueprint.layouts["leaf"].up, blueprint.layouts["spine"].down
+    spine = blueprint.spine_name(pod, plane, slot)
     for place in blueprint.places:
         if place.pod != pod:
             continue
-        profile = blueprint.profile("spine", "down", place.entry.spine_cable_m)
         for rail in place.rails:
             if plane_of_rail(blueprint.hardware, rail) != plane:
                 continue
             name = blueprint.leaf_name(pod, place.unit, rail)
             asn = blueprint.asn("leaf", name, pod, blueprint.numbering.leaf_number(pod, place.unit, rail))
-            below = leaf_place(blueprint.hardware, place.unit, rail) * links
-            for link in range(links):
-                yield _port(downs[below + link], name, ups[(slot - 1) * links + link], asn, profile)
+            links = _Links("leaf", name, slot, "spine", spine, leaf_place(blueprint.hardware, place.unit, rail))
+            yield from _ports(blueprint, links, "down", asn, place.entry.spine_cable_m)
 
 
-def _spine_uplinks(blueprint: Blueprint, pod: int, slot: int) -> Iterator[Port]:
-    core, spine = blueprint.intent.switches.core, blueprint.intent.switches.spine
-    if not core or not spine:
+def _spine_uplinks(blueprint: Blueprint, pod: int, plane: int, slot: int) -> Iterator[Port]:
+    core, spine = blueprint.intent.switches.core, blueprint.spine_name(pod, plane, slot)
+    if not core:
         return
-    plane, links = core_plane(blueprint.hardware, slot), spine.uplinks_per_core
-    ups, downs = blueprint.layouts["spine"].up, blueprint.layouts["core"].down
-    profile = blueprint.profile("spine", "up", None)
-    below = spine_place(blueprint.hardware, pod, slot) * links
+    above, below = core_plane(blueprint.hardware, slot), spine_place(blueprint.hardware, pod, slot)
     for core_slot in core.slots:
-        name = blueprint.core_name(plane, core_slot)
-        asn = blueprint.asn("core", name, 0, blueprint.numbering.core_number(plane, core_slot))
-        for link in range(links):
-            yield _port(ups[(core_slot - 1) * links + link], name, downs[below + link], asn, profile)
+        name = blueprint.core_name(above, core_slot)
+        asn = blueprint.asn("core", name, 0, blueprint.numbering.core_number(above, core_slot))
+        yield from _ports(blueprint, _Links("spine", spine, core_slot, "core", name, below), "up", asn, None)
 
 
 def _core(blueprint: Blueprint, plane: int, slot: int) -> Switch:
@@ -117,25 +115,50 @@ def _core(blueprint: Blueprint, plane: int, slot: int) -> Switch:
 
 
 def _core_downlinks(blueprint: Blueprint, plane: int, core_slot: int) -> Iterator[Port]:
-    spine = blueprint.intent.switches.spine
+    spine, core = blueprint.intent.switches.spine, blueprint.core_name(plane, core_slot)
     if not spine:
         return
-    links = spine.uplinks_per_core
-    ups, downs = blueprint.layouts["spine"].up, blueprint.layouts["core"].down
-    profile = blueprint.profile("core", "down", None)
     for pod in blueprint.pods:
         for slot in spine.slots:
             if core_plane(blueprint.hardware, slot) != plane:
                 continue
             name = blueprint.spine_name(pod, 0, slot)
             asn = blueprint.asn("spine", name, pod, blueprint.numbering.spine_number(pod, 0, slot))
-            below = spine_place(blueprint.hardware, pod, slot) * links
-            for link in range(links):
-                yield _port(downs[below + link], name, ups[(core_slot - 1) * links + link], asn, profile)
+            links = _Links("spine", name, core_slot, "core", core, spine_place(blueprint.hardware, pod, slot))
+            yield from _ports(blueprint, links, "down", asn, None)
 
 
-def _port(at: Position, peer: str, peer_at: Position, peer_asn: int, profile: PortProfile) -> Port:
-    return Port(at.name, at.cage, at.port, peer, peer_at.name, peer_asn, "", profile)
+@dataclass(frozen=True, slots=True)
+class _Links:
+    """The parallel links between two switches."""
+
+    lower_role: str
+    lower: str
+    slot: int
+    """Of the upper switch: it decides the ports of the lower one."""
+    upper_role: str
+    upper: str
+    place: int
+    """Of the lower switch among those below the upper one: it decides the ports there."""
+
+
+def _ports(
+    blueprint: Blueprint, links: _Links, side: Literal["up", "down"], peer_asn: int, length_m: float | None
+) -> Iterator[Port]:
+    """Yield the ports at one side of parallel links: `up` are those of the lower switch."""
+    ups, downs = blueprint.layouts[links.lower_role].up, blueprint.layouts[links.upper_role].down
+    count = parallel_links(blueprint.hardware, links.lower_role)
+    for number in range(count):
+        given = blueprint.cables.link(links.lower, links.upper, number + 1)
+        lower_at, upper_at = ups[(links.slot - 1) * count + number], downs[links.place * count + number]
+        lower_at = blueprint.port_at(links.lower_role, "up", lower_at, given.port)
+        upper_at = blueprint.port_at(links.upper_role, "down", upper_at, given.peer_port)
+        if side == "up":
+            at, peer, peer_at, role = lower_at, links.upper, upper_at, links.lower_role
+        else:
+            at, peer, peer_at, role = upper_at, links.lower, lower_at, links.upper_role
+        profile = blueprint.profile(role, side, length_m, given)
+        yield Port(at.name, at.cage, at.port, peer, peer_at.name, peer_asn, "", profile, given.label)
 
 
 def _switch(
@@ -149,7 +172,7 @@ def _switch(
     vlan: Vlan | None,
 ) -> Switch:
     intent, hardware = blueprint.intent, blueprint.hardware
-    tier, override = hardware.tier(role), blueprint.override(name)
+    tier, override, entry = hardware.tier(role), blueprint.override(name), blueprint.entry(name)
     pod, unit, rail, slot, plane = numbers
     ordered = tuple(sorted(ports, key=lambda port: (port.cage, port.lane_port)))
     splits = {port.cage: port.profile.split for port in ordered}
@@ -170,6 +193,9 @@ def _switch(
         asn=blueprint.asn(role, name, pod, number),
         loopback=str(override.loopback or blueprint.numbering.loopback(role, number)),
         management=_management(blueprint, role, name, number),
+        serial=(entry and entry.serial) or "",
+        rack=override.rack or "",
+        rack_unit=entry.rack_unit if entry else None,
         system_mac=override.system_mac or "",
         mtu_bytes=hardware.mtu_bytes,
         leaf_prefix=leaf_prefix,
@@ -184,11 +210,11 @@ def _switch(
 
 
 def _management(blueprint: Blueprint, role: str, name: str, number: int) -> ManagementAddress | None:
-    intent, own = blueprint.intent, blueprint.override(name).management
-    gateway = str(intent.management.gateway) if intent.management else ""
+    own, entry, pool = blueprint.override(name).management, blueprint.entry(name), blueprint.intent.management
+    gateway = str((entry and entry.management_gateway) or (pool.gateway if pool else ""))
     if own is not None:
-        return ManagementAddress(str(own.ip), own.network.prefixlen, gateway)
-    if intent.management is None:
+        length = pool.pool.prefixlen if pool and own.network.prefixlen == HOST_LENGTH else own.network.prefixlen
+        return ManagementAddress(str(own.ip), length, gateway)
+    if pool is None:
         return None
-    address = blueprint.numbering.management(role, number)
-    return ManagementAddress(address, intent.management.pool.prefixlen, gateway)
+    return ManagementAddress(blueprint.numbering.management(role, number), pool.pool.prefixlen, gateway)

@@ -1,11 +1,12 @@
 """Reasons to refuse a design: ceilings, pools, duplicates, headroom, adaptive routing, valleys."""
 
 import fnmatch
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
-from netkit.design import clusters, headroom, overrides
+from netkit.design import cable_entries, clusters, entries, headroom, overrides
+from netkit.design.entries import EntryPlaces
 from netkit.design.fabric import Fabric, Host, PortProfile, Switch
-from netkit.design.hardware_lookup import HardwareLookup
+from netkit.design.hardware_lookup import HardwareLookup, cable_of
 from netkit.design.numbering import LEAF_ASN_OFFSET, Numbering
 from netkit.design.valley import valleys
 from netkit.errors import Path, Problem
@@ -130,9 +131,9 @@ def _as_numbers(intent: Intent, numbering: Numbering) -> Iterator[Problem]:
         yield Problem(message, f"use {LAST_ASN - last + base} or less", ("pools", "asn_base"))
 
 
-def fabric(designed: Fabric, hardware: HardwareLookup) -> Iterator[Problem]:
+def fabric(designed: Fabric, hardware: HardwareLookup, renamed: Mapping[str, str]) -> Iterator[Problem]:
     """Yield the problems that only show on the whole fabric."""
-    yield from _duplicates(designed, hardware.intent)
+    yield from _duplicates(designed, hardware, renamed)
     yield from _names_in_clusters(designed, hardware.intent)
     yield from overrides.problems(designed, hardware.intent)
     yield from _headroom(designed, hardware.intent)
@@ -146,7 +147,8 @@ def fabric(designed: Fabric, hardware: HardwareLookup) -> Iterator[Problem]:
     found = list(valleys(designed))
     if found:
         routing = hardware.intent.routing
-        path: Path = ("routing", "leaf_export") if routing.leaf_export == "all" else ("overrides",)
+        given = EntryPlaces.of(designed, hardware.intent).asn_path() or ("overrides",)
+        path = ("routing", "leaf_export") if routing.leaf_export == "all" else given
         more = f" (and {len(found) - 1} more switches)" if len(found) > 1 else ""
         yield Problem(
             f"the routing admits a valley path for the lossless class: {found[0]}{more}",
@@ -156,24 +158,33 @@ def fabric(designed: Fabric, hardware: HardwareLookup) -> Iterator[Problem]:
         )
 
 
-def _duplicates(designed: Fabric, intent: Intent) -> Iterator[Problem]:
+def _duplicates(designed: Fabric, hardware: HardwareLookup, renamed: Mapping[str, str]) -> Iterator[Problem]:
+    intent = hardware.intent
     devices: tuple[Switch | Host, ...] = (*designed.switches, *designed.hosts)
-    yield from _twice("name", ((device.name, device.name) for device in devices), _names_path(designed, intent))
-    by_loopback = _owners(intent, "loopback", ("pools", "loopbacks"))
+    rows = EntryPlaces.of(designed, intent)
+    by_name = _names_path(designed, intent)
+    found = list(_twice("name", ((device.name, device.name) for device in devices), lambda name, _: by_name(name)))
+    yield from found
+    if found:
+        return  # the numbers of a device are found by its name
+    yield from entries.problems(designed, intent)
+    yield from cable_entries.problems(designed, hardware, renamed)
+    by_loopback = _owners(intent, rows, "loopback", ("pools", "loopbacks"))
     yield from _twice("loopback", ((switch.loopback, switch.name) for switch in designed.switches), by_loopback)
     managed = [(switch.management.address, switch.name) for switch in designed.switches if switch.management]
+    managed += [(host.management, host.name) for host in designed.hosts if host.management]
     gateways = {(switch.management.gateway, "the gateway") for switch in designed.switches if switch.management}
-    by_management = _owners(intent, "management", ("management", "gateway"))
+    by_management = _owners(intent, rows, "management", ("management", "gateway"))
     yield from _twice("management address", (*managed, *sorted(gateways)), by_management)
     # Above the leaves, the spines of a pod may share an AS number, and so may the cores.
     leaves = [(str(leaf.asn), leaf.name) for leaf in designed.tier("leaf")]
     spines = {(str(spine.asn), f"the spines of pod {spine.pod}") for spine in designed.tier("spine")}
     cores = {(str(core.asn), "the core") for core in designed.tier("core")}
     numbers = (*leaves, *sorted(spines | cores))
-    yield from _twice("AS number", numbers, _owners(intent, "asn", ("pools", "asn_base")))
+    yield from _twice("AS number", numbers, _owners(intent, rows, "asn", ("pools", "asn_base")))
     macs = [(nic.mac, f"{host.name} {nic.interface}") for host in designed.hosts for nic in host.nics if nic.mac]
     macs += [(switch.system_mac, switch.name) for switch in designed.switches if switch.system_mac]
-    yield from _twice("MAC address", macs, lambda holder: _mac_path(intent, holder))
+    yield from _twice("MAC address", macs, lambda holder, _: _mac_path(intent, holder))
 
 
 def _names_in_clusters(designed: Fabric, intent: Intent) -> Iterator[Problem]:
@@ -198,19 +209,22 @@ def _names_in_clusters(designed: Fabric, intent: Intent) -> Iterator[Problem]:
 def _names_path(designed: Fabric, intent: Intent) -> Callable[[str], Path]:
     roles = {host.name: "host" for host in designed.hosts}
     roles.update((switch.name, switch.role) for switch in designed.switches)
-    given = {
+    given: dict[str, Path] = {
         name: ("units", index, "host_names", slot)
         for index, unit in enumerate(intent.units)
         for slot, name in unit.host_names.items()
     }
-    return lambda name: given.get(name, ("names", roles[name]))
+    rows = EntryPlaces.of(designed, intent)
+    return lambda name: rows.names.get(name) or given.get(name, ("names", roles[name]))
 
 
-def _owners(intent: Intent, key: str, default: Path) -> Callable[[str], Path]:
-    """Return a lookup of where a device's value is written: in its override, else in the pool."""
+def _owners(intent: Intent, rows: EntryPlaces, key: str, default: Path) -> Callable[[str, str], Path]:
+    """Return a lookup of where a device's value is written: in a table, in its override, or in the pool."""
     written = {name for name, override in intent.overrides.items() if key in override.model_fields_set}
 
-    def path(holder: str) -> Path:
+    def path(holder: str, value: str) -> Path:
+        if row := rows.shared_path(value) if holder.startswith("the ") else rows.path(holder, key):
+            return row
         own = next((name for name in written if name == holder or fnmatch.fnmatchcase(holder, name)), None)
         if own is None and holder.startswith("the "):  # a shared number: any override of the kind may have caused it
             own = min(written, default=None)
@@ -225,7 +239,7 @@ def _mac_path(intent: Intent, holder: str) -> Path:
     return ("overrides", own, *(("macs", int(interface.removeprefix("rail"))) if interface else ("system_mac",)))
 
 
-def _twice(what: str, pairs: Iterable[tuple[str, str]], place: Callable[[str], Path]) -> Iterator[Problem]:
+def _twice(what: str, pairs: Iterable[tuple[str, str]], place: Callable[[str, str], Path]) -> Iterator[Problem]:
     holders: dict[str, list[str]] = {}
     for value, holder in pairs:
         holders.setdefault(value, []).append(holder)
@@ -238,8 +252,8 @@ def _twice(what: str, pairs: Iterable[tuple[str, str]], place: Callable[[str], P
             if len(repeated) > EXAMPLES and value == repeated[EXAMPLES - 1]
             else ""
         )
-        paths = [place(holder) for holder in found]
-        path = next((path for path in reversed(paths) if path[0] in {"overrides", "units"}), paths[0])
+        paths = [place(holder, value) for holder in found]
+        path = next((path for path in reversed(paths) if path[0] in {"tables", "overrides", "units"}), paths[0])
         yield Problem(f"{what} {value} is used by {who}{more}", _REMEDIES[what], path)
 
 
@@ -341,6 +355,9 @@ def _length_path(intent: Intent, kind: str, length_m: float) -> Path:
     for index, unit in enumerate(intent.units):
         if getattr(unit, f"{kind}_cable_m", None) == length_m:
             return ("units", index, f"{kind}_cable_m")
+    for index, entry in enumerate(intent.tables.cables):
+        if entry.length_m == length_m != cable_of(intent, kind).length_m:
+            return ("tables", "cables", index, "length_m")
     return ("cables", kind, "length_m")
 
 
@@ -362,8 +379,8 @@ def _adaptive_routing(designed: Fabric, intent: Intent) -> Iterator[Problem]:
         yield Problem(
             f"adaptive routing is on for {wanting[0].name} but off for {without[0].name}",
             "switch it on everywhere or nowhere: half of it drops a fabric to a few Mb/s",
-            _owners(intent, "adaptive_routing", ("adaptive_routing",))(
-                (without if len(without) <= len(wanting) else wanting)[0].name
+            _owners(intent, EntryPlaces.of(designed, intent), "adaptive_routing", ("adaptive_routing",))(
+                (without if len(without) <= len(wanting) else wanting)[0].name, ""
             ),
         )
         return

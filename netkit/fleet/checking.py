@@ -18,6 +18,7 @@ from netkit.judge.run import CheckResult, Judgement, ShardResult, subjects
 from netkit.judge.shard import Reads
 from netkit.project.checking import ACCEPTANCE, CLUSTER, NO_PAST, Checking, Part
 from netkit.project.connections import chosen_source
+from netkit.project.deadline import NEVER, Deadline
 from netkit.project.project import Project
 from netkit.store.record import batched, judgement_data, judgement_of
 
@@ -29,11 +30,15 @@ UNDECLARED = "looks at other devices without declaring it: add reads=[…] to it
 HEAD, RESULTS, FACTS = b"H", b"R", b"F"
 
 
-def answered(project: Project, devices: Sequence[Device], work: CheckWork) -> Iterator[bytes]:
+def answered(
+    project: Project, devices: Sequence[Device], work: CheckWork, deadline: Deadline = NEVER
+) -> Iterator[bytes]:
     """Read and judge devices at their site; yield the parts of the answer: each process has a head and what follows."""
     checks = catalog.select(project.checks(), work.names)
     checking = replace(
-        Checking.of(project, window_s=work.window_s, is_light=work.is_light, source=work.source or ""), devices=devices
+        Checking.of(project, window_s=work.window_s, is_light=work.is_light, source=work.source or ""),
+        devices=devices,
+        deadline=deadline,
     )
     for part in checking.collect(checks, NO_PAST, Reads.of(checks, BESIDE)):
         yield from _packed(part, checks, {device.name: device for device in devices})
@@ -135,7 +140,7 @@ class FleetCollector:
         work = CheckWork(names=names, window_s=checking.window_s, is_light=checking.is_light, source=source)
         project, platforms = checking.project, {device.name: device.platform for device in checking.devices}
         parts: list[Part] = []
-        for answer in self.dispatch.answers(project, checking.devices, work):
+        for answer in self.dispatch.answers(project, checking.devices, work, checking.deadline.left_s):
             unpacking = _Unpacking(project.fabric.name, frozenset(answer.job.devices), failure=answer.failure)
             for payload in answer.parts:
                 unpacking.take(payload)

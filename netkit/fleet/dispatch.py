@@ -8,13 +8,13 @@ from netkit.design.select import Device
 from netkit.errors import Problem, UsageError
 from netkit.fleet import settings as fleet_settings
 from netkit.fleet.answer import JobAnswer, LostJob
-from netkit.fleet.coordinator import Coordinator
+from netkit.fleet.coordinator import GRACE_S, Coordinator
 from netkit.fleet.credentials import Credentials
 from netkit.fleet.job import ROUNDS, BackupWork, CheckWork, SiteJob, SnapshotWork, new_job
 from netkit.fleet.settings import FleetSettings
 from netkit.project.observing import LOOKING
 from netkit.project.project import CHECKS, Project, beside
-from netkit.project.revision import committed
+from netkit.project.revision import committed, path_in_repository
 from netkit.store.record import batched
 
 SHARD = 256
@@ -51,13 +51,23 @@ class Dispatch:
         settings = fleet_settings.load(folder)
         return cls(settings, Credentials.load(folder, settings.broker))
 
+    def site_of(self, folder: Path) -> str:
+        """Return the only site of the fabric in a folder; empty if it is at several."""
+        fabric = path_in_repository(folder)
+        found = [name for name, site in self.settings.sites.items() if fabric in site.fabrics]
+        return found[0] if len(found) == 1 else ""
+
     def answers(
-        self, project: Project, devices: Sequence[Device], work: BackupWork | CheckWork | SnapshotWork
+        self,
+        project: Project,
+        devices: Sequence[Device],
+        work: BackupWork | CheckWork | SnapshotWork,
+        left_s: float = float("inf"),
     ) -> Iterator[ShardAnswer]:
-        """Yield the answer about each shard as it arrives."""
+        """Yield the answer about each shard as it arrives, or that there is none in time."""
         if project.lab:
             raise UsageError(Problem("--lab does not work with --fleet", "drop --lab, or --fleet"))
-        jobs = list(self._jobs(project, devices, work))
+        jobs = list(self._jobs(project, devices, work, left_s))
         parts: dict[str, list[bytes]] = {job.nonce: [] for job in jobs}
         with (
             Coordinator(self.settings, self.credentials, project.feedback.note) as fleet,
@@ -75,11 +85,16 @@ class Dispatch:
                     yield ShardAnswer(event.job, parts.pop(event.job.nonce), failure)
 
     def _jobs(
-        self, project: Project, devices: Sequence[Device], work: BackupWork | CheckWork | SnapshotWork
+        self,
+        project: Project,
+        devices: Sequence[Device],
+        work: BackupWork | CheckWork | SnapshotWork,
+        left_s: float,
     ) -> Iterator[SiteJob]:
         kept_beside = [*project.template_folders, *beside(project.folder, CHECKS)]
         commit, fabric = committed(project.folder, kept_beside)
-        within_s = LONGEST_S + (0 if isinstance(work, BackupWork) else int(work.window_s))
+        longest_s = LONGEST_S + (0 if isinstance(work, BackupWork) else int(work.window_s))
+        within_s = int(max(1.0, min(longest_s, left_s - GRACE_S)))
         for site, names in self._placed(fabric, devices).items():
             for some in batched(names, SHARD):
                 yield new_job(site, fabric, commit, work, within_s=within_s, devices=tuple(some))

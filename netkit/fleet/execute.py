@@ -6,6 +6,7 @@ A handler gets the opened fabric and the devices of the shard. It yields the par
 
 import json
 import shutil
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -19,10 +20,13 @@ from netkit.fleet.execution import Note
 from netkit.fleet.job import CheckWork, SiteJob, SnapshotWork
 from netkit.fleet.settings import FleetError, FleetSettings, SiteFabric
 from netkit.project.backups import backed_up
+from netkit.project.deadline import Deadline
 from netkit.project.project import Project
 
 ACCESS_FILES = ("access.yaml", "known_hosts", "known_certificates")
 """How devices are reached: the site's own files, in place of those in the repository."""
+READING = 0.7
+"""The share of the time of a job for reading devices; judging them gets what is left."""
 Handler = Callable[[Project, Sequence[Device], SiteJob], Iterator[bytes | Note]]
 
 
@@ -52,7 +56,16 @@ def check(project: Project, devices: Sequence[Device], job: SiteJob) -> Iterator
     """Yield the verdicts on single devices, and the facts that checks of several devices need."""
     if not isinstance(job.work, CheckWork):
         raise TypeError(job.work)
-    yield from answered(project, devices, job.work)
+    yield from answered(project, devices, job.work, _deadline(job.work, job.deadline_s - time.time()))
+
+
+def _deadline(work: CheckWork, left_s: float) -> Deadline:
+    """Return when to stop reading, so that devices that hang cost their own facts, and not those of the shard."""
+    reading_s = int(left_s * READING)
+    if reading_s <= work.window_s:
+        what = f"{left_s:.0f} s are left until its deadline, too few for counters over {work.window_s:g} s"
+        raise FleetError(Problem(what, "check less often, or with more workers at the site"))
+    return Deadline(f"{reading_s}s", work.window_s)
 
 
 HANDLERS: Mapping[str, Handler] = {"backup": backup, "check": check, "snapshot": snapshot}

@@ -1,21 +1,25 @@
 """A fabric folder → Intent, or every problem in it at once."""
 
 import copy
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path as FilePath
 from typing import Any
 
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
-from netkit.errors import IntentError, Path, Problem
-from netkit.intent import complaint, document
-from netkit.intent.model import Intent
+from netkit.errors import IntentError, Path, Problem, RowIndex
+from netkit.intent import complaint, csv_table, document
+from netkit.intent.csv_table import CsvTable
+from netkit.intent.model import Intent, Tables
 
 FABRIC_FILE = "fabric.yaml"
 OVERRIDES_FILE = "overrides.yaml"
 REPAIRS = 3
+MOST_ROWS = 20
+"""Problems of one table that are printed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,16 +29,34 @@ class Places:
     file: str
     lines: Mapping[Path, int]
     files: Mapping[Path, str]
+    tables: Mapping[str, CsvTable] = field(default_factory=dict)
 
     def locate(self, problem: Problem) -> Problem:
         """Return the problem with the file and line of its path, or of the nearest parent that has one."""
         if problem.file:
             return problem
+        match problem.path:
+            case ("tables", str(name), int(row), *column) if name in self.tables:
+                table, path = self.tables[name], ("tables", name, RowIndex(row), *column)
+                return replace(problem, path=path, file=table.file, line=table.lines[row])
         for length in range(len(problem.path), 0, -1):
             head = problem.path[:length]
             if head in self.lines:
                 return replace(problem, file=self.files.get(head[:2], self.file), line=self.lines[head])
         return replace(problem, file=self.file, line=1)
+
+    def locate_all(self, problems: Iterable[Problem]) -> tuple[Problem, ...]:
+        """Return the problems in the order of files and lines, of each table only the first ones."""
+        located = dict.fromkeys(map(self.locate, problems))
+        counts = Counter(problem.file for problem in located)
+        tables = {table.file for table in self.tables.values()}
+        kept = sorted(located, key=lambda problem: (problem.file, problem.line))
+        for file in sorted(tables):
+            if counts[file] > MOST_ROWS:
+                rows = [problem for problem in kept if problem.file == file][MOST_ROWS:]
+                rest = Problem(f"{len(rows)} more problems", "correct the ones above first", (), file, rows[0].line)
+                kept = [problem for problem in kept if problem.file != file or problem not in set(rows)] + [rest]
+        return tuple(kept)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,10 +74,9 @@ def load(folder: FilePath) -> Loaded:
     try:
         intent = Intent.model_validate(values)
     except ValidationError as error:
-        problems += map(places.locate, complaint.problems(error.errors(include_url=False)))
+        problems += complaint.problems(error.errors(include_url=False))
     if problems:
-        unique = dict.fromkeys(problems)
-        raise IntentError(sorted(unique, key=lambda problem: (problem.file, problem.line)))
+        raise IntentError(places.locate_all(problems))
     return Loaded(intent, places, _home(folder))
 
 
@@ -94,7 +115,39 @@ def _read(folder: FilePath) -> tuple[dict[str | int, document.Value], Places, li
     beside = file.parent / OVERRIDES_FILE
     if beside.exists():
         places = _merge_overrides(values, places, document.read(beside), problems)
+    places = replace(places, tables=dict(_read_tables(values, file, fabric.lines, problems)))
     return values, places, problems
+
+
+def _read_tables(
+    values: dict[str | int, document.Value], file: FilePath, lines: Mapping[Path, int], problems: list[Problem]
+) -> Iterator[tuple[str, CsvTable]]:
+    """Read the CSV files that the intent names, and put their rows in the place of the names."""
+    named = values.get("tables")
+    if not isinstance(named, dict):
+        return
+    for name, kind in Tables.columns().items():
+        given = named.get(name)
+        if not isinstance(given, str):
+            continue
+        named[name] = []
+        try:
+            table = csv_table.read(_beside(file, given, lines[("tables", name)]), kind)
+        except IntentError as error:
+            problems += error.problems
+            continue
+        problems += table.problems
+        named[name] = [*table.rows]
+        yield name, table
+
+
+def _beside(file: FilePath, name: str, line: int) -> FilePath:
+    """Return the path of a table, which must be within the fabric's folder, as in a revision or a copy of it."""
+    path = FilePath(name)
+    if path.is_absolute() or ".." in path.parts:
+        what, remedy = f"{name!r} is outside the fabric's folder", "put it beside fabric.yaml"
+        raise IntentError(Problem(what, remedy, ("tables",), str(file), line))
+    return file.parent / path
 
 
 def _merge_overrides(

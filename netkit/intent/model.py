@@ -1,5 +1,6 @@
 """The model of an intent: what a user may write, with every default in one place."""
 
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -11,8 +12,10 @@ from netkit.intent.scalars import (
     Breakout,
     CatalogName,
     Dscp,
+    FromFile,
     Image,
     Interface,
+    Label,
     LabelPrefix,
     Mac,
     Metres,
@@ -22,9 +25,11 @@ from netkit.intent.scalars import (
     Pci,
     Percent,
     PlatformName,
+    PortName,
     Priority,
     ResourceName,
     SecretName,
+    Serial,
     Text,
     Timezone,
     Version,
@@ -411,10 +416,60 @@ class Override(Strict):
     drain_neighbors: tuple[Name, ...] = Field((), description="graceful shutdown towards these neighbours only")
     macs: dict[int, Mac] = Field(default_factory=dict, description="hosts: MAC address of the NIC, by rail")
     leaves: dict[int, Name] = Field(default_factory=dict, description="hosts: leaf the rail's NIC is wired to, by rail")
-    rack: Name | None = Field(None, description="hosts: rack it stands in; a label for schedulers")
+    rack: Name | None = Field(None, description="rack it stands in; for hosts also a label for schedulers")
     system_mac: Mac | None = Field(
         None, description="switches: base MAC address, where the NOS wants it in its configuration"
     )
+
+
+class DeviceEntry(Strict):
+    """A row of the table of devices: where a device is in the design, and the values of its own."""
+
+    role: Literal["leaf", "spine", "core", "host"] = Field(description="with the next five, the place in the design")
+    pod: int | None = Field(None, ge=1, description="of a leaf, spine or host; default: 1")
+    unit: int | None = Field(None, ge=1, description="of a leaf or host")
+    rail: int | None = Field(None, ge=0, description="of a leaf, counted from 0")
+    plane: int | None = Field(None, ge=0, description="of a two-tier spine or a core switch, from 0; default: 0")
+    slot: int | None = Field(None, ge=1, description="of a spine, core switch or host")
+    name: Name | None = Field(None, description="instead of the pattern's")
+    serial: Serial | None = Field(None, description="serial number of the chassis")
+    rack: Name | None = Field(None, description="rack it stands in")
+    rack_unit: int | None = Field(None, ge=1, le=100, description="the lowest unit of the rack that it fills")
+    management: AddressWithLength | None = Field(
+        None, description="out-of-band address, with prefix length; of hosts, only where netkit reaches them"
+    )
+    management_gateway: Address | None = Field(None, description="switches: instead of management.gateway")
+    loopback: Address | None = Field(None, description="switches: within pools.loopbacks")
+    asn: Asn | None = Field(None, description="switches: AS number")
+
+
+class CableEntry(Strict):
+    """A row of the table of cables: the devices it joins, in any order, and what it has of its own."""
+
+    device: Name = Field(description="with peer and link, the cable in the design; a name as the device has it now")
+    port: PortName | None = Field(None, description="switches: port, as the NOS calls it; hosts: rail0, rail1 …")
+    peer: Name = Field(description="the device at the other end")
+    peer_port: PortName | None = Field(None, description="the port there")
+    link: int | None = Field(None, ge=1, description="which of the links that join two switches; default: 1")
+    length_m: Metres | None = Field(None, description="instead of that of its kind")
+    media: CatalogName | None = Field(None, description="instead of that of its kind")
+    label: Label | None = Field(None, description="what is printed on it; default: both ends")
+
+
+class Tables(Strict):
+    """Names and numbers of your own, in CSV files beside fabric.yaml or in it. The design fills empty cells."""
+
+    devices: Annotated[tuple[DeviceEntry, ...], FromFile()] = Field(
+        (), description="names, places, addresses and AS numbers of devices"
+    )
+    cables: Annotated[tuple[CableEntry, ...], FromFile()] = Field(
+        (), description="ports, lengths, media and labels of cables"
+    )
+
+    @classmethod
+    def columns(cls) -> Mapping[str, type[BaseModel]]:
+        """Return the model of a row of each table."""
+        return {"devices": DeviceEntry, "cables": CableEntry}
 
 
 class Firmware(Strict):
@@ -532,6 +587,7 @@ class Intent(Strict):
     overrides: dict[str, Override] = Field(
         default_factory=dict, description="what single devices have different, by name or glob"
     )
+    tables: Tables = Field(Tables(), description="names and numbers of your own, for many devices")
 
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"

@@ -44,6 +44,24 @@ class OneOf:
 PlatformName = Annotated[str, OneOf(PLATFORMS)]
 
 
+@dataclass(frozen=True, slots=True)
+class FromFile:
+    """Rows, or the name of a CSV file that has them; `load` reads the file before the rows are validated."""
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> core_schema.CoreSchema:
+        return core_schema.no_info_before_validator_function(self._check, handler(source))
+
+    def __get_pydantic_json_schema__(
+        self, schema: core_schema.CoreSchema, handler: GetJsonSchemaHandler
+    ) -> dict[str, Any]:
+        return {"anyOf": [{"type": "string", "pattern": r"\.csv$"}, handler(schema)]}
+
+    def _check(self, value: object) -> object:
+        if not isinstance(value, list | tuple):
+            raise ValueError("{given} is neither a file nor a list of rows; name a CSV file, such as devices.csv")
+        return value
+
+
 # A secret written in clear must not be repeated in an error.
 UNNAMED_SECRET = (
     "is not the name of a secret; name it in capitals, such as SNMP_AUTH, and never write the secret itself"  # noqa: S105
@@ -128,6 +146,27 @@ Version = Annotated[
     str,
     BeforeValidator(_check_version),
     WithJsonSchema({"anyOf": [{"type": "string", "pattern": "^[0-9][0-9A-Za-z.+~-]{0,30}$"}, {"type": "number"}]}),
+]
+Serial = Annotated[
+    str,
+    _matching(
+        r"[A-Za-z0-9][A-Za-z0-9._/-]{0,63}",
+        "{given} is not a serial number; use 1 to 64 letters, digits, dots, hyphens, underscores and slashes",
+    ),
+]
+PortName = Annotated[
+    str,
+    _matching(
+        r"[A-Za-z][A-Za-z0-9/_.-]{0,31}",
+        "{given} is not a port; write it as the NOS does, such as swp1s0, Ethernet8 or Ethernet1/1",
+    ),
+]
+Label = Annotated[
+    str,
+    _matching(
+        r"(?=.{1,64}$)[A-Za-z0-9]([A-Za-z0-9 ._:/=#()-]*[A-Za-z0-9)])?",
+        "{given} cannot be the label of a cable; use up to 64 letters, digits, spaces and . _ : / = # ( ) -",
+    ),
 ]
 SecretName = Annotated[str, _matching(r"[A-Z][A-Z0-9_]{0,62}", UNNAMED_SECRET)]
 _DNS_NAME = r"[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*"

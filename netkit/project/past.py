@@ -95,8 +95,8 @@ def usual_file() -> str:
 
 
 def source_of(project: Project) -> Source:
-    """Return the owner of the runs: the fabric, or a lab of it."""
-    return Source(project.fabric.name, project.lab)
+    """Return the owner of the runs: the fabric, at a site of a fleet if it is there, or a lab of it."""
+    return Source(project.fabric.name, project.lab, project.site)
 
 
 def extent_of(scene: CheckContext, judged: Judged, *, has_all_checks: bool) -> Extent:

@@ -46,6 +46,8 @@ class Project:
     feedback: Feedback = SILENT
     processes: int = 0
     """Processes that read and judge many devices; 0: one for each core."""
+    site: str = ""
+    """The site of a fleet that its stored runs are of; empty: read by this machine, or at several sites."""
 
     @classmethod
     def open(
@@ -221,7 +223,7 @@ def _opened(folder: Path, lab: str, workplace: Path | None, feedback: Feedback) 
     try:
         fabric = design.build(loaded.intent, catalog)
     except NetkitError as error:
-        error.problems = _in_order(map(loaded.places.locate, error.problems))
+        error.problems = loaded.places.locate_all(error.problems)
         raise
     templates = beside(loaded.folder, TEMPLATES, workplace)
     return Project(loaded, catalog, fabric, templates, fabric.name if lab == OF_THE_FABRIC else lab, feedback)

@@ -84,6 +84,11 @@ def committed(folder: Path, beside: Sequence[Path]) -> tuple[str, str]:
     return commit, repository.inside(folder)
 
 
+def path_in_repository(folder: Path) -> str:
+    """Return the path of a folder in its git repository."""
+    return _Repository.around(folder).inside(folder)
+
+
 def configured(folder: Path, name: str) -> str:
     """Read a value of git's configuration; empty if it is not set, or git is missing."""
     try:

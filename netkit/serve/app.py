@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -18,6 +19,7 @@ from netkit.errors import NetkitError, UsageError
 from netkit.report.page import frame
 from netkit.serve import api, page
 from netkit.serve.fabrics import Fabrics, described
+from netkit.serve.fleet_state import FleetState
 from netkit.serve.guard import TITLES, Door, Guard, address_of, body_of, form_of, is_for_programs, problem
 from netkit.serve.metrics import metrics_text
 from netkit.serve.now import API, OwnChecks, ServedFabric
@@ -63,12 +65,14 @@ def app(fabrics: Fabrics, door: Door) -> ASGIApp:
     routes = [
         Route("/", paths.first),
         Route("/fabrics", paths.fabrics_page),
+        Route("/fleet", paths.fleet_page),
         Route("/login", door.login, methods=["GET", "POST"]),
         Route("/logout", door.logout, methods=["POST"]),
         Route("/healthz", _healthz),
         Route("/metrics", paths.metrics),
         Route(f"{API}/openapi.json", _openapi),
         Route(f"{API}/fabrics", paths.fabrics_data),
+        Route(f"{API}/fleet", paths.fleet_data),
         Mount(f"{API}/fabrics/{{fabric}}", Router(data, redirect_slashes=False)),
         Mount(API, Router(data, redirect_slashes=False)),
         Route("/fabrics/{fabric}", paths.overview),
@@ -208,6 +212,20 @@ class _Paths:
         _no_parameters(request)
         return _json(request, await run_in_threadpool(described, self.fabrics))
 
+    async def fleet_page(self, request: Request) -> Response:
+        del request
+        text = await run_in_threadpool(page.fleet, self._fleet())
+        return HTMLResponse(text, headers={"Content-Security-Policy": page.refreshing_policy()})
+
+    async def fleet_data(self, request: Request) -> Response:
+        _no_parameters(request)
+        return _json(request, self._fleet().described(time.time()))
+
+    def _fleet(self) -> FleetState:
+        if self.fabrics.fleet is None:
+            raise api.MissingError("this server has no fleet: netkit serve --fleet shows its sites")
+        return self.fabrics.fleet()
+
     async def latest_page(self, request: Request) -> Response:
         return await self._page(request, LATEST)
 
@@ -223,7 +241,8 @@ class _Paths:
     async def metrics(self, request: Request) -> Response:
         del request
         every = await run_in_threadpool(self.fabrics.every)
-        return Response(await run_in_threadpool(metrics_text, every), media_type=PROMETHEUS)
+        fleet = self.fabrics.fleet() if self.fabrics.fleet is not None else None
+        return Response(await run_in_threadpool(metrics_text, every, fleet), media_type=PROMETHEUS)
 
     async def run(self, request: Request) -> Response:
         _no_parameters(request)

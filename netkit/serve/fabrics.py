@@ -1,7 +1,7 @@
 """Every fabric that the server checks or that its store knows, worst first."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -10,6 +10,7 @@ from urllib.parse import quote
 from netkit.errors import StoreError
 from netkit.report.page.table import cut, name
 from netkit.report.page.view import HealthState
+from netkit.serve.fleet_state import FleetState
 from netkit.serve.now import CurrentState, ServedFabric
 from netkit.serve.record import Records, StoreReader
 from netkit.store import Source
@@ -26,6 +27,8 @@ class Fabrics:
     own: Sequence[ServedFabric]
     """Those it checks itself; at least one."""
     store: StoreReader
+    fleet: Callable[[], FleetState] | None = None
+    """The sites that read devices for the server; None without a fleet."""
     _others: dict[Source, ServedFabric] = field(default_factory=dict)
 
     def every(self) -> tuple[ServedFabric, ...]:

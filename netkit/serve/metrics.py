@@ -4,6 +4,7 @@ import time
 from collections.abc import Iterator, Sequence
 
 from netkit import __version__
+from netkit.serve.fleet_state import FleetState
 from netkit.serve.now import CurrentState, OwnChecks, ServedFabric
 
 OWN = {
@@ -31,8 +32,10 @@ OF_FABRICS = {
 }
 """The same of the families about each fabric that the server or its store knows."""
 
+ASKED = "netkit_serve_fleet_asked_timestamp_seconds"
 
-def metrics_text(fabrics: Sequence[ServedFabric]) -> str:
+
+def metrics_text(fabrics: Sequence[ServedFabric], fleet: FleetState | None = None) -> str:
     """Return the metrics of the fabrics that this server checks, and a summary of every fabric it knows."""
     found: dict[str, list[str]] = {}
     for served in fabrics:
@@ -44,7 +47,16 @@ def metrics_text(fabrics: Sequence[ServedFabric]) -> str:
     about = {**OWN, **OF_FABRICS}
     heads = {family: f"# HELP {family} {about[family][1]}\n# TYPE {family} {about[family][0]}\n" for family in found}
     of_checks = joined([one.own.metrics() for one in fabrics if one.own is not None])
-    return of_checks + "".join(heads[family] + "".join(lines) for family, lines in found.items())
+    own = "".join(heads[family] + "".join(lines) for family, lines in found.items())
+    return of_checks + own + ("" if fleet is None else _of_fleet(fleet))
+
+
+def _of_fleet(fleet: FleetState) -> str:
+    """Return the metrics of the sites, unless they are no longer current, and how old they are."""
+    if not fleet.asked_s:
+        return ""
+    head = f"# HELP {ASKED} When the sites of the fleet were asked last\n# TYPE {ASKED} gauge\n"
+    return head + f"{ASKED} {fleet.asked_s:.15g}\n" + ("" if fleet.is_old(time.time()) else fleet.metrics)
 
 
 def _add(found: dict[str, list[str]], family: str, served: ServedFabric, value: float, **more: str) -> None:

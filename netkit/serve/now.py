@@ -21,6 +21,7 @@ from netkit.report.page.view import OF_VERDICT, HealthState
 from netkit.report.plan_view import counted
 from netkit.serve import wording
 from netkit.serve.diary import Diary, ScheduledRound
+from netkit.serve.fleet_state import FleetState
 from netkit.serve.record import FabricStatus, Records
 from netkit.serve.schedule import Agenda
 from netkit.serve.silencing import Silencer
@@ -43,6 +44,8 @@ class OwnChecks:
     deploys: RecentRuns
     silencer: Silencer
     has_backup: bool = False
+    fleet: Callable[[], FleetState] | None = None
+    """The sites that read its devices; None if this machine does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,7 +189,7 @@ def now(served: ServedFabric) -> dict[str, Any]:
         "checking_since_s": next(
             (one.begun_s for one in reversed(served.diary.rounds) if (one.kind == "check" and one.is_running)), None
         ),
-        "unknown": list(_unknown(look, served.diary)),
+        "unknown": [*_unknown(look, served.diary), *_of_fleet(served.own, at_s)],
         "causes": causes,
         "causes_left_out": len(open_now.causes) - len(causes),
         "unreached": unreached,
@@ -226,6 +229,14 @@ def _unknown(look: CurrentState, diary: Diary) -> Iterator[dict[str, Any]]:
     for gap in reversed(diary.missed):
         if gap.to_s > done_s:
             yield _reason("missed", f"{counted(gap.count, 'check')} missed: {gap.reason}", gap.from_s)
+
+
+def _of_fleet(own: OwnChecks | None, now_s: float) -> Iterator[dict[str, Any]]:
+    """Yield why something is unknown of the sites that read the devices."""
+    if own is not None and own.fleet is not None:
+        state = own.fleet()
+        for problem in state.problems(now_s):
+            yield _reason("fleet", problem, state.asked_s or None)
 
 
 def failed(diary: Diary) -> Iterator[ScheduledRound]:

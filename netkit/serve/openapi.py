@@ -109,6 +109,7 @@ def _paths() -> dict[str, Any]:
         **found,
         **{path.replace(API, f"{API}/fabrics/{{fabric}}"): _of_fabric(methods) for path, methods in found.items()},
         "/api/v1/fabrics": _get("fabrics", "All fabrics that the server or its store knows", "Fabrics"),
+        "/api/v1/fleet": _get("fleet", "The sites of the fleet that reads devices for the server", "Fleet"),
         "/api/v1/openapi.json": _get("openapi", "This document", "Document"),
     }
 
@@ -221,6 +222,7 @@ def _schemas() -> dict[str, Schema]:
         **_now(),
         "Fabric": _fabric(),
         "Fabrics": _object(items=_many(_ref("Fabric"))),
+        "Fleet": _fleet(),
         "Round": _round(),
         "Missed": _object(from_s=TIME, to_s=TIME, count=COUNT, reason=TEXT),
         "Run": _run(),
@@ -278,13 +280,37 @@ def _fabric() -> Schema:
     )
 
 
+def _fleet() -> Schema:
+    worker = _object(
+        **dict.fromkeys(("worker", "version"), TEXT),
+        **dict.fromkeys(("at_s", "since_s"), TIME),
+        done={**COUNT, "description": "jobs since it started"},
+        refused=COUNT,
+        verb={**TEXT, "description": "of the job that it carries out; empty if it is idle"},
+        fabric=TEXT,
+        shard=TEXT,
+        deadline_s=TIME,
+    )
+    site = _object(
+        site=TEXT,
+        failure={**TEXT, "description": "why the broker does not answer; empty if it does"},
+        waiting={**COUNT, "description": "jobs that no worker has received"},
+        receivers={**COUNT, "description": "workers that are connected"},
+        workers={**_many(worker), "description": "those that reported within the last minute"},
+    )
+    asked = {**_or_none(TIME), "description": "when the broker was asked; null if it was not yet"}
+    return _object(asked_s=asked, problems=_many(TEXT), sites=_many(site))
+
+
 def _now() -> dict[str, Schema]:
     """Return the schemas of the first page."""
     state = _ref(f"{OF_REPORT}state")
     unreached = _object(device=TEXT, reason=TEXT, silenced=TEXT, since_s=TIME, seen_s=TIME)
     well = _object(check=TEXT, device=TEXT, place=TEXT, text=TEXT)
     unknown = _object(
-        kind={"type": "string", "enum": ["store", "stale", "round", "missed"]}, text=TEXT, since_s=_or_none(TIME)
+        kind={"type": "string", "enum": ["store", "stale", "round", "missed", "fleet"]},
+        text=TEXT,
+        since_s=_or_none(TIME),
     )
     return {
         "Now": _object(

@@ -17,6 +17,7 @@ from netkit.report.plan_view import counted
 from netkit.serve import wording
 from netkit.serve.diary import MissedRounds, ScheduledRound
 from netkit.serve.fabrics import Fabrics
+from netkit.serve.fleet_state import FleetState
 from netkit.serve.now import ServedFabric, now
 from netkit.serve.silencing import Silencer
 from netkit.store import CheckRun
@@ -52,6 +53,7 @@ def overview(served: ServedFabric, before: str = "", *, has_others: bool = False
         base=served.base,
         api=served.api,
         has_others=has_others,
+        has_fleet=served.own is not None and served.own.fleet is not None,
         **_schedule(served),
     )
 
@@ -75,6 +77,7 @@ def fabrics(known: Fabrics) -> str:
     return _rendered(
         "fabrics",
         fabrics=found,
+        has_fleet=known.fleet is not None,
         now_s=now_s,
         worst=found[0]["state"],
         text=f"{bad} of {counted(len(found), 'fabric')} with open causes",
@@ -88,6 +91,13 @@ def fabrics(known: Fabrics) -> str:
         refresh_s=REFRESH_S,
         script=Markup(_read("refresh.js")),  # noqa: S704 (ours)
     )
+
+
+def fleet(state: FleetState) -> str:
+    """Render the page of the sites of a fleet."""
+    now_s = time.time()
+    script = Markup(_read("refresh.js"))  # noqa: S704 (ours)
+    return _rendered("fleet", fleet=state.described(now_s), now_s=now_s, refresh_s=REFRESH_S, script=script)
 
 
 def silences(
@@ -203,7 +213,7 @@ def _read(file: str) -> str:
 
 @cache
 def _frames() -> Environment:
-    names = ("frame", "fabrics", "overview", "login", "notice", "silences")
+    names = ("frame", "fabrics", "fleet", "overview", "login", "notice", "silences")
     frames = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     frames.loader = DictLoader({f"{one}.html.j2": _read(f"{one}.html.j2") for one in names})
     frames.filters.update(moment=wording.moment, stamp=wording.stamp, ago=wording.ago, rough=wording.rough)

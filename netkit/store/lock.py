@@ -64,7 +64,5 @@ def _on_server(url: URL, source: Source) -> Iterator[None]:
 
 
 def _busy(source: Source) -> BusyError:
-    owner = f"{source.fabric} (lab {source.lab})" if source.lab else source.fabric
-    owner += f" at {source.site}" if source.site else ""
-    what = f"another check of {owner} that uses this store is running"
+    what = f"another check of {source.shown} that uses this store is running"
     return BusyError(Problem(what, "nothing was checked; wait for it to finish"))

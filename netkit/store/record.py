@@ -69,6 +69,11 @@ class Source:
     site: str = ""
     """Where the fabric is; empty for one machine, and for a whole fabric that is at several sites."""
 
+    @property
+    def shown(self) -> str:
+        """The owner as people write it."""
+        return self.fabric + (f" (lab {self.lab})" if self.lab else "") + (f" at {self.site}" if self.site else "")
+
     def number(self, purpose: str) -> int:
         """Return the number of an advisory lock on PostgreSQL."""
         return int.from_bytes(self.digest(purpose)[:8], "big", signed=True)

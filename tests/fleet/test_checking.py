@@ -22,6 +22,7 @@ from netkit.judge.check import Check
 from netkit.project import checking
 from netkit.project.checking import Checking
 from netkit.project.connections import Connections
+from netkit.project.deadline import Deadline
 from netkit.project.judging import judged_of
 from netkit.project.observing import Looking
 from netkit.project.project import Project
@@ -50,6 +51,7 @@ class Workers:
 
     def __init__(self, project: Project, lost: str = "", release: str = __version__, adds: str = "") -> None:
         self.project, self.lost, self.release, self.adds = project, lost, release, adds
+        self.times: set[int] = set()
 
     def __enter__(self) -> Self:
         return self
@@ -61,6 +63,7 @@ class Workers:
         assert (name, sites) == ("check of inventory/reference", {"tokyo"})
 
     def run(self, jobs: Sequence[SiteJob]) -> Iterator[JobEvent]:
+        self.times = {job.deadline_s - job.issued_s for job in jobs}
         for job in jobs:
             if self.lost in job.devices:
                 yield LostJob(job, "no worker of the site tokyo began it by its deadline")
@@ -100,6 +103,18 @@ def test_sites_find_what_one_machine_finds(project: Project, monkeypatch: pytest
     here = Checking.of(project, window_s=10.0)
     there = replace(here, collector=collector(monkeypatch, Workers(project)))
     assert judged_of(there.context(checks()), checks()) == judged_of(here.context(checks()), checks())
+
+
+@pytest.mark.parametrize(("deadline", "within_s"), [("", 910), ("20m", 910), ("100s", 89), ("11s", 1)])
+def test_jobs_end_in_time_for_the_run(
+    deadline: str, within_s: int, project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    workers = Workers(project, lost="leaf01")
+    there = replace(
+        Checking.of(project, window_s=10.0), collector=collector(monkeypatch, workers), deadline=Deadline(deadline)
+    )
+    there.context(checks()[:1])
+    assert workers.times == {within_s}
 
 
 def test_devices_of_a_lost_shard_are_unread_and_nothing_of_them_passes(

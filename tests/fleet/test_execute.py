@@ -136,3 +136,13 @@ def test_problems_of_the_fabric_are_passed_on(tokyo: SiteExecutor, repository: F
     file.write_text(file.read_text(encoding="utf-8").replace("rails:", "rials:", 1), encoding="utf-8")
     assert "unknown key 'rials'" in reason(tokyo, job(repository, commit=repository.commit()))
     assert "matches no device" in reason(tokyo, job(repository, LARGE, "leaf99"))
+
+
+def test_a_check_without_time_for_its_window_is_refused(
+    settings: FleetSettings, repository: FabricRepository, tmp_path: Path
+) -> None:
+    wanted = job(repository).model_copy(update={"work": CheckWork(window_s=50)})
+    assert reason(SiteExecutor(settings, "tokyo", tmp_path / "state", tmp_path / "access"), wanted) == (
+        "60 s are left until its deadline, too few for counters over 50 s; "
+        "check less often, or with more workers at the site"
+    )

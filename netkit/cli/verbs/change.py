@@ -25,6 +25,7 @@ from netkit.cli.verbs.options import (
     PlanFormat,
     Processes,
     Reason,
+    Site,
     SkipHook,
     Together,
     Watch,
@@ -245,13 +246,14 @@ def history(
     lab: Lab = "",
     checks: Annotated[bool, typer.Option("--checks", help="Runs of checks instead of deploys.")] = False,
     store: Annotated[str, typer.Option("--store", help="Where they are: a file or a URL.", metavar="[=URL|FILE]")] = "",
+    site: Site = "",
     output: Annotated[
         str, typer.Option("--format", help="text or json; of one run of checks as in netkit check.", metavar="FORMAT")
     ] = "text",
 ) -> None:
     """List the runs on a fabric, newest first: deploys, with who did what and why, or checks that were stored."""
     if checks or store:
-        _run("check_history", fabric, run, lab=lab, store=store, output=output)
+        _run("check_history", fabric, run, lab=lab, store=store, site=site, output=output)
         return
     _run("history", fabric, run, limit=limit, lab=lab, output=output)
 

@@ -66,7 +66,8 @@ def _runs(ctx: typer.Context) -> Iterable[str]:
     from netkit.project.runs import LAST, runs_folder
     from netkit.store.store import open_store
 
-    project = open_project(Path(ctx.params.get("fabric") or "."), ctx.params.get("lab") or "")
+    site = ctx.params.get("site") or ""
+    project = open_project(Path(ctx.params.get("fabric") or "."), ctx.params.get("lab") or "", site=site)
     if ctx.command.name == "report" or ctx.params.get("checks") is True:
         with open_store(place_of(ctx.params.get("store") or "."), is_new_allowed=False) as store:
             return [LAST, *(run.name for run in store.runs(source_of(project)))]

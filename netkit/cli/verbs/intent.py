@@ -77,6 +77,12 @@ def design(
             autocompletion=complete.devices,
         ),
     ] = "",
+    tables: Annotated[
+        Path | None,
+        typer.Option(
+            "--tables", help="Folder to write the names and numbers to, as tables of an intent.", show_default=False
+        ),
+    ] = None,
     output: Format = "text",
     limit: Limit = "",
 ) -> None:
@@ -88,6 +94,7 @@ def design(
         addresses=addresses,
         explain=explain,
         view=view,
+        tables=tables,
         output=output,
         limit=limit,
     )

@@ -40,6 +40,7 @@ FleetFolder = Annotated[
     Path | None,
     typer.Option("--fleet", help="Have the sites of a fleet read devices: folder of fleet.yaml.", metavar="DIR"),
 ]
+Site = Annotated[str, typer.Option("--site", help="The site of a fleet where stored runs are from.", metavar="NAME")]
 Processes = Annotated[
     int,
     typer.Option(

@@ -7,7 +7,7 @@ import typer
 
 from netkit.cli.running import run as _run
 from netkit.cli.serve_request import ServeRequest
-from netkit.cli.verbs.options import Facts, Lab, Profile, Window
+from netkit.cli.verbs.options import Facts, FleetFolder, Lab, Profile, Window
 
 SNAPSHOT = typer.Option("--from", help="Judge this snapshot instead of devices.", metavar="FILE")
 
@@ -51,6 +51,7 @@ def serve(
         bool, typer.Option("--openapi", help="Print the OpenAPI description; serve nothing.")
     ] = False,
     snapshot: Annotated[Path | None, SNAPSHOT] = None,
+    fleet: FleetFolder = None,
 ) -> None:
     """Check fabrics regularly in one process, and serve reports and history to anyone with the token."""
     first, *more = fabric or [Path()]
@@ -72,5 +73,6 @@ def serve(
         is_notifying=notify,
         allows_silences=allow_silences,
         snapshot=snapshot,
+        fleet=fleet,
     )
     _run("serve", asked, has_openapi=has_openapi)

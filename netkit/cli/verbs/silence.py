@@ -6,7 +6,7 @@ import typer
 
 from netkit.cli.running import run
 from netkit.cli.verbs import complete
-from netkit.cli.verbs.options import Fabric, Format
+from netkit.cli.verbs.options import Fabric, Format, Site
 
 verbs = typer.Typer(
     help="Acknowledge findings, or silence them until a time: shown and counted apart, without failing or notifying.",
@@ -79,16 +79,18 @@ def ack(
     ] = "",
     lab: OfLab = "",
     store: Kept = "",
+    site: Site = "",
 ) -> None:
     """Acknowledge what the last stored run found there, until each finding passes, worsens or becomes another fault."""
     how = {"until": until, "reason": reason, "ticket": ticket, "by": by, "verdict": verdict, "lab": lab, "store": store}
+    how |= {"site": site}
     run("silence", fabric, check, subject, verb="ack", **how)
 
 
 @verbs.command("list")
-def show(fabric: Fabric, lab: OfLab = "", store: Kept = "", output: Format = "text") -> None:
+def show(fabric: Fabric, lab: OfLab = "", store: Kept = "", site: Site = "", output: Format = "text") -> None:
     """List what is silenced, by whom, why, until when, and its state."""
-    run("silence", fabric, verb="show", lab=lab, store=store, output=output)
+    run("silence", fabric, verb="show", lab=lab, store=store, site=site, output=output)
 
 
 @verbs.command()

@@ -20,6 +20,7 @@ from netkit.cli.verbs.options import (
     Profile,
     Results,
     Since,
+    Site,
     Store,
     Window,
 )
@@ -80,6 +81,7 @@ def check(
     apply: Annotated[bool, typer.Option("--apply", help="Run the commands of --steer; default: print them.")] = False,
     processes: Processes = 0,
     fleet: FleetFolder = None,
+    site: Site = "",
     lists: Annotated[bool, typer.Option("--list", help="List the checks; judge nothing.")] = False,
     new: Annotated[
         str | None, typer.Option("--new", help="Write a check of your own to start from.", metavar="NAME")
@@ -117,6 +119,7 @@ def check(
         compared=compare,
         processes=processes,
         fleet=fleet,
+        site=site,
     )
     _run("check" if compare is None else "compare", asked)
 
@@ -141,6 +144,7 @@ def report(
     results: Results = None,
     store: Annotated[str, typer.Option("--store", help="Stored runs: trends, and RUN.", metavar="[=URL|FILE]")] = "",
     since: Since = "",
+    site: Site = "",
     output: Annotated[
         str, typer.Option("--format", help="html, json, or schema: what the JSON holds.", metavar="FORMAT")
     ] = "html",
@@ -161,6 +165,7 @@ def report(
         profile=profile,
         out=out,
         output=output,
+        site=site,
     )
     _run("report", asked)
 
@@ -231,9 +236,10 @@ def notify(
     ] = "show",
     lab: Lab = "",
     store: Annotated[str, typer.Option("--store", help="Also show what waits there.", metavar="[=URL|FILE]")] = "",
+    site: Site = "",
 ) -> None:
     """Notify people and systems of changes: list the receivers, and test them."""
-    _run("notify", fabric, action, lab=lab, store=store)
+    _run("notify", fabric, action, lab=lab, store=store, site=site)
 
 
 def watch(

@@ -138,11 +138,12 @@ def _ports(switch: Switch, hardware: SonicHardware) -> Iterator[PortRow]:
     """Yield all ports of all cages in use."""
     used = {port.name: port for port in switch.ports}
     profiles = {port.cage: port.profile for port in switch.ports}
-    cables = {id(profile): view_qos.cable_length(profile) for profile in profiles.values()}
+    cables = {id(port.profile): view_qos.cable_length(port.profile) for port in switch.ports}
     for cage in switch.cages:
-        profile, split = profiles[cage.number], cage.split
+        split = cage.split
         for number, name in enumerate(cage.ports):
             port = used.get(name)
+            profile = port.profile if port else profiles[cage.number]
             yield PortRow(
                 name=name,
                 alias=hardware.port_alias(split, cage.number, number),

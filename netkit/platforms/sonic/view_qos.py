@@ -221,8 +221,8 @@ def _headroom_profiles(
     found: dict[str, Headroom] = {}
     for profile in profiles:
         name = _explicit_headroom(profile, switch, hardware)
-        if name and profile.headroom:
-            found.setdefault(name, profile.headroom)
+        if name and profile.headroom:  # cables of almost one length share a name, and need the room of the longest
+            found[name] = max(found.get(name, profile.headroom), profile.headroom, key=lambda room: room.xoff_bytes)
     for name, room in sorted(found.items()):
         yield HeadroomProfile(name, room)
 

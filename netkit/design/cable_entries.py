@@ -1,0 +1,252 @@
+"""The rows of the table of cables: found by the devices they join, and checked against the design."""
+
+import difflib
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from netkit.design.fabric import Fabric, Host, Link, Port, Switch
+from netkit.design.hardware_lookup import HardwareLookup, cable_of
+from netkit.design.layout import front_panel
+from netkit.design.plugs import Socket, sockets
+from netkit.errors import Path, Problem
+from netkit.intent.model import CableEntry, Intent
+
+RAIL = re.compile(r"rail\d+")
+LOWER_SPLIT = {
+    "host": ("leaf", "host_breakout"),
+    "spine": ("leaf", "uplink_breakout"),
+    "core": ("spine", "uplink_breakout"),
+}
+"""Kind of link → the breakout of its lower switch."""
+
+
+@dataclass(frozen=True, slots=True)
+class GivenCable:
+    """What a row has of a cable; None and "" stand for what the design chooses."""
+
+    port: str = ""
+    """At the host, or at the switch of the lower tier."""
+    peer_port: str = ""
+    length_m: float | None = None
+    media: str | None = None
+    label: str = ""
+
+
+NOTHING_GIVEN = GivenCable()
+
+
+class CableEntries:
+    """The rows of the table of cables, by the ends of each cable."""
+
+    def __init__(self, intent: Intent) -> None:
+        self._links: dict[tuple[str, str, int], GivenCable] = {}
+        self._nics: dict[tuple[str, str], GivenCable] = {}
+        for entry in intent.tables.cables:
+            port, peer_port = entry.port or "", entry.peer_port or ""
+            for lower, upper, near, far in (
+                (entry.device, entry.peer, port, peer_port),
+                (entry.peer, entry.device, peer_port, port),
+            ):
+                given = GivenCable(near, far, entry.length_m, entry.media, entry.label or "")
+                self._links.setdefault((lower, upper, entry.link or 1), given)
+                if RAIL.fullmatch(near):
+                    self._nics.setdefault((lower, near), given)
+
+    def link(self, lower: str, upper: str, number: int) -> GivenCable:
+        """Return what is given of a link between switches, counted from 1 among those that join the same two."""
+        return self._links.get((lower, upper, number), NOTHING_GIVEN) if self._links else NOTHING_GIVEN
+
+    def nic(self, host: str, interface: str) -> GivenCable:
+        return self._nics.get((host, interface), NOTHING_GIVEN) if self._nics else NOTHING_GIVEN
+
+
+@dataclass(frozen=True, slots=True)
+class _Ends:
+    """A row from its lower to its upper end."""
+
+    kind: str
+    lower: Switch | Host
+    upper: Switch
+    port: str
+    peer_port: str
+    port_path: Path
+    peer_port_path: Path
+
+
+def problems(fabric: Fabric, hardware: HardwareLookup, renamed: Mapping[str, str]) -> Iterator[Problem]:
+    """Yield every row that does not fit the design, and every port that cannot have its cable."""
+    if not hardware.intent.tables.cables:
+        return
+    parallel = Counter((link.device, link.peer) for link in fabric.links())
+    known = {role: _names_of_ports(hardware, role) for role in hardware.models}
+    seen: dict[tuple[str, str, int | str], Path] = {}
+    written: dict[tuple[str, str], Path] = {}
+    for index, entry in enumerate(hardware.intent.tables.cables):
+        path: Path = ("tables", "cables", index)
+        found = [*_unknown(fabric, renamed, entry, path)]
+        ends = None if found else _ends(fabric, entry, parallel, path)
+        if ends is None:
+            message = f"the design has no cable between {entry.device} and {entry.peer}"
+            yield from found or [Problem(message, "`netkit design --cabling` lists the cables", path)]
+            continue
+        key = (ends.lower.name, ends.upper.name, ends.port if ends.kind == "host" else entry.link or 1)
+        found = [*_of_link(ends, entry, parallel[(ends.lower.name, ends.upper.name)], path)]
+        if key in seen:
+            remedy = "keep one, or number parallel links in the column link"
+            found.append(
+                Problem(f"this link of {ends.lower.name} and {ends.upper.name} has a row already", remedy, path)
+            )
+        seen.setdefault(key, path)
+        found += _of_ports(hardware, known, ends)
+        found += _of_media(hardware, ends.kind, entry, path)
+        yield from found
+        written[(ends.lower.name, ends.port)] = ends.port_path
+        written[(ends.upper.name, ends.peer_port)] = ends.peer_port_path
+    yield from _collisions(fabric, written)
+    yield from _modules(fabric, hardware, seen)
+
+
+def _unknown(fabric: Fabric, renamed: Mapping[str, str], entry: CableEntry, path: Path) -> Iterator[Problem]:
+    for key in ("device", "peer"):
+        name = getattr(entry, key)
+        if fabric.device(name) is None:
+            close = [renamed[name]] if name in renamed else difflib.get_close_matches(name, fabric.names, 1)
+            remedy = f"did you mean {close[0]}?" if close else "`netkit design --addresses` lists the names"
+            yield Problem(f"no device is called {name}", remedy, (*path, key))
+
+
+def _ends(fabric: Fabric, entry: CableEntry, parallel: Counter[tuple[str, str]], path: Path) -> _Ends | None:
+    """Return the ends of a row; None if the design does not cable these devices to each other."""
+    port, peer_port = (entry.port or "", (*path, "port")), (entry.peer_port or "", (*path, "peer_port"))
+    names = (entry.device, entry.peer)
+    if names not in parallel:
+        names, port, peer_port = names[::-1], peer_port, port
+    lower, upper = fabric.device(names[0]), fabric.device(names[1])
+    if names not in parallel or lower is None or not isinstance(upper, Switch):
+        return None
+    kind = "host" if isinstance(lower, Host) else {"leaf": "spine"}.get(lower.role, "core")
+    return _Ends(kind, lower, upper, port[0], peer_port[0], port[1], peer_port[1])
+
+
+def _of_link(ends: _Ends, entry: CableEntry, count: int, path: Path) -> Iterator[Problem]:
+    """Yield a rail that is missing or goes to another leaf, and a number beyond those of the parallel links."""
+    if isinstance(ends.lower, Host):
+        nics = {nic.interface: nic for nic in ends.lower.nics}
+        nic = nics.get(ends.port)
+        if nic is None:
+            what = f"no NIC {ends.port}" if ends.port else "several NICs"
+            remedy = f"name the NIC by its rail: {', '.join(nics)}"
+            yield Problem(f"{ends.lower.name} has {what}", remedy, ends.port_path)
+        elif nic.leaf != ends.upper.name:
+            message = f"{ends.port} of {ends.lower.name} belongs to {nic.leaf}, as those of its peers"
+            yield Problem(message, f"wire it to {nic.leaf}", ends.port_path)
+    elif (entry.link or 1) > count:
+        key = "uplinks_per_spine" if ends.kind == "spine" else "uplinks_per_core"
+        message = f"{ends.lower.name} and {ends.upper.name} have no link {entry.link}"
+        yield Problem(message, f"use {count} or less, or raise {key}", (*path, "link"))
+
+
+def _names_of_ports(hardware: HardwareLookup, role: str) -> dict[str, frozenset[str]]:
+    """Return the ports that a switch of a tier could have, by the side they are on."""
+    return {side: frozenset(front_panel(hardware, role, side)) for side in ("down", "up")}
+
+
+def _of_ports(hardware: HardwareLookup, known: dict[str, dict[str, frozenset[str]]], ends: _Ends) -> Iterator[Problem]:
+    """Yield the ports that the model of a switch does not have at the speed of the link."""
+    for device, side, port, path in (
+        (ends.lower, "up", ends.port, ends.port_path),
+        (ends.upper, "down", ends.peer_port, ends.peer_port_path),
+    ):
+        if isinstance(device, Switch) and port and port not in known[device.role][side]:
+            split = hardware.up_split(device.role) if side == "up" else hardware.down_split(device.role)
+            mode, names = split.mode if split else "", [*front_panel(hardware, device.role, side)]
+            message = f"{device.model.name} split as {mode} has no port {port}"
+            yield Problem(message, f"use one of {names[0]} to {names[-1]}", path)
+
+
+def _of_media(hardware: HardwareLookup, kind: str, entry: CableEntry, path: Path) -> Iterator[Problem]:
+    if entry.media is None and entry.length_m is None:
+        return
+    split = hardware.splits[LOWER_SPLIT[kind]]
+    media = hardware.media.get(entry.media or cable_of(hardware.intent, kind).media)
+    if media is None:
+        close = difflib.get_close_matches(str(entry.media), hardware.media, 1, 0.6)
+        remedy = f"did you mean {close[0]}?" if close else f"use one of {', '.join(sorted(hardware.media))}"
+        yield Problem(f"no media {entry.media!r}", remedy, (*path, "media"))
+        return
+    if media.speed_gbps != split.speed_gbps or media.ports_per_module < split.ports:
+        made_for = f"{media.ports_per_module}x{media.speed_gbps}G"
+        message = f"{media.name} is for cages of {made_for}, this one is split as {split.mode}"
+        fitting = sorted(
+            name
+            for name, each in hardware.media.items()
+            if each.speed_gbps == split.speed_gbps and each.ports_per_module == split.ports
+        )
+        yield Problem(message, f"choose media for it: {', '.join(fitting) or 'none known'}", (*path, "media"))
+    if entry.length_m is not None and media.reach_m is not None and entry.length_m > media.reach_m:
+        message = f"{media.name} reaches {media.reach_m:g} m, the cable is {entry.length_m:g} m"
+        yield Problem(message, "shorten it or choose other media", (*path, "length_m"))
+
+
+def _collisions(fabric: Fabric, written: dict[tuple[str, str], Path]) -> Iterator[Problem]:
+    """Yield ports with two cables, and cages that would be split in two ways."""
+    for switch in fabric.switches:
+        users: dict[str, list[Port]] = defaultdict(list)
+        for port in switch.ports:
+            users[port.name].append(port)
+        for name, ports in users.items():
+            if len(ports) > 1:
+                message = f"{switch.name} {name} would have two cables: from {ports[0].peer} and from {ports[1].peer}"
+                remedy = "give the other one a port too, or use another one here"
+                yield Problem(message, remedy, written.get((switch.name, name), ("tables", "cables")))
+        yield from _splits(switch, written)
+        total = sum(len(cage.ports) for cage in switch.cages)
+        if switch.model.max_ports is not None and total > switch.model.max_ports:
+            message = f"{switch.name} would have {total} ports, {switch.model.name} takes {switch.model.max_ports}"
+            yield Problem(message, "use fewer cages", _first(switch, written))
+
+
+def _splits(switch: Switch, written: dict[tuple[str, str], Path]) -> Iterator[Problem]:
+    modes: dict[int, dict[str, Port]] = defaultdict(dict)
+    for port in switch.ports:
+        modes[port.cage].setdefault(port.profile.split.mode, port)
+    for number, found in modes.items():
+        if len(found) > 1:
+            given = next((port for port in found.values() if (switch.name, port.name) in written), None)
+            path = written[(switch.name, given.name)] if given else ("tables", "cables")
+            message = f"cage {number} of {switch.name} would be split as {' and as '.join(sorted(found))}"
+            yield Problem(message, "use a port of another cage", path)
+    for cage in switch.cages:
+        if cage.split.blocks_next_cage and cage.number + 1 in modes:
+            message = (
+                f"cage {cage.number} of {switch.name} split as {cage.split.mode} blocks the next one, which is used"
+            )
+            yield Problem(message, "use a port of another cage", _first(switch, written))
+
+
+def _first(switch: Switch, written: dict[tuple[str, str], Path]) -> Path:
+    found = (written[(switch.name, port.name)] for port in switch.ports if (switch.name, port.name) in written)
+    return next(found, ("tables", "cables"))
+
+
+def _modules(
+    fabric: Fabric, hardware: HardwareLookup, rows: Mapping[tuple[str, str, int | str], Path]
+) -> Iterator[Problem]:
+    """Yield cages whose ports have different media: one module serves all of them."""
+    if not any(entry.media for entry in hardware.intent.tables.cables):
+        return
+    at = sockets(fabric)
+    known: dict[Socket, tuple[Link, Path | None]] = {}
+    links: Counter[tuple[str, str]] = Counter()
+    for link in fabric.links():
+        links[(link.device, link.peer)] += 1
+        number = link.port if link.kind == "host" else links[(link.device, link.peer)]
+        path = rows.get((link.device, link.peer, number))
+        for end in ((link.device, link.port), (link.peer, link.peer_port)):
+            other, other_path = known.setdefault(at[end], (link, path))
+            if other.cable.media != link.cable.media:
+                cage = f"cage {at[end].cage} of {end[0]}"
+                message = f"{link.cable.media} and {other.cable.media} would share {cage}, which takes one module"
+                yield Problem(message, "give both cables the same media", path or other_path or ("tables", "cables"))

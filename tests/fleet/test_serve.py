@@ -1,0 +1,171 @@
+"""`netkit serve --fleet`: rounds at the sites, and what the pages show of them, also when the broker is down."""
+
+import json
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from netkit.project.project import Project
+from tests.command import NETKIT, ROOT, environment, run
+from tests.fleet.bed import FABRIC, Bed, bed, eventually, password
+from tests.fleet.rabbitmq_server import needs_rabbitmq
+from tests.fleet.repository import FabricRepository, fabric_repository
+from tests.lab.running import until
+from tests.serve.server import Running, serving
+from tests.serve.test_api import FLEET, checked
+from tests.serve.test_serve import needs_promtool
+
+pytestmark = [needs_rabbitmq, pytest.mark.daemon]
+
+
+@pytest.fixture(scope="module")
+def origin(tmp_path_factory: pytest.TempPathFactory) -> FabricRepository:
+    return fabric_repository(tmp_path_factory.mktemp("serve") / "origin", FABRIC["tokyo"])
+
+
+@pytest.fixture(scope="module")
+def site(origin: FabricRepository, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bed]:
+    """A broker, and the worker of tokyo, whose devices refuse every connection."""
+    state = tmp_path_factory.mktemp("worker")
+    with bed(repository=str(origin.folder)) as found:
+        folder = found.home / "sites" / "tokyo"
+        access = folder / "access" / FABRIC["tokyo"]
+        access.mkdir(parents=True)
+        names = Project.open(origin.folder / FABRIC["tokyo"]).fabric.names
+        settings = {
+            "addresses": dict.fromkeys(names, "127.0.0.1"),
+            "platforms": {"nvue": {"port": 1}, "linux": {"port": 1}},
+            "known_hosts": "known_hosts",
+        }
+        (access / "access.yaml").write_text(yaml.safe_dump(settings), encoding="utf-8")
+        (access / "known_hosts").write_text("127.0.0.1 ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIA==\n", encoding="utf-8")
+        words = ["worker", "--site", "tokyo", "--fleet", folder, "--state", state]
+        with (state / "log").open("wb") as log:
+            worker = subprocess.Popen(
+                [*NETKIT, *map(str, words)],
+                cwd=ROOT,
+                env=environment(NETKIT_SECRET_BROKER=password(folder)),
+                stdout=log,
+                stderr=log,
+            )
+        try:
+            eventually(lambda: b"connected to localhost as" in (state / "log").read_bytes())
+            yield found
+        finally:
+            worker.send_signal(signal.SIGTERM)
+            assert worker.wait(30) == 0, (state / "log").read_text(encoding="utf-8")
+
+
+def served(site: Bed, origin: FabricRepository, state: Path, *options: str) -> Any:
+    fabric = origin.folder / FABRIC["tokyo"]
+    return serving(fabric, state, "--fleet", str(site.home), *options, NETKIT_SECRET_BROKER=password(site.home))
+
+
+def reasons(server: Running) -> list[str]:
+    return [one["text"] for one in server.get("now")["unknown"] if one["kind"] == "fleet"]
+
+
+def stored(server: Running, origin: FabricRepository, *options: str) -> list[tuple[str, str]]:
+    """Return site and name of the runs that `netkit history` lists."""
+    words = ("history", "--checks", "--format=json", "--fabric", str(origin.folder / FABRIC["tokyo"]), *options)
+    variables: dict[str, Any] = {"NETKIT_STATE_DIR": str(server.state)}
+    return [(one["site"], one["run"]) for one in json.loads(run(*words, **variables).stdout)]
+
+
+@needs_promtool
+def test_rounds_run_at_the_site_and_the_pages_show_it(site: Bed, origin: FabricRepository, tmp_path: Path) -> None:
+    saved = tmp_path / "saved"
+    with served(site, origin, tmp_path / "state", "--every=1d", f"--backup={saved}") as server:
+        until(lambda: len(server.ended_rounds()) == 2, "the first check and backup are over")
+        assert [(one["kind"], one["exit_code"]) for one in server.ended_rounds()] == [("check", 4), ("backup", 4)]
+        assert "not saved: leaf01: cannot be reached at 127.0.0.1 port 1" in server.ended_rounds()[1]["text"]
+        (first,) = server.get("runs")["items"]
+        assert (first["state"], first["unreached"]) == ("unknown", first["devices"])
+        assert [(one["key"], one["site"]) for one in server.get("fabrics")["items"]] == [("small@tokyo", "tokyo")]
+        for report in (server.state / "small" / "serve" / "reports").iterdir():
+            report.unlink()
+        assert server.get(f"runs/{first['run']}")["run"] == first["run"], "it is made again from the store"
+        assert stored(server, origin, "--site=tokyo") == [("tokyo", first["run"])]
+        assert stored(server, origin) == []
+        assert server.get("now")["unreached"][0]["reason"].startswith("cannot be reached at 127.0.0.1 port 1")
+        until(lambda: bool(server.get("fleet")["sites"]), "the sites are asked")
+        found = {one["site"]: one for one in server.get("fleet")["sites"]}
+        assert [(one["waiting"], one["receivers"], len(one["workers"])) for one in found.values()] == [
+            (0, 1, 1),
+            (0, 0, 0),
+        ]
+        checked(server.ask(FLEET), FLEET)
+        assert (server.get("fleet")["problems"], reasons(server)) == ([], [])
+        text = server.ask("/fleet").text
+        assert f"<td>{found['tokyo']['workers'][0]['worker']}</td>" in text
+        assert text.count("no worker is connected") == 1
+        assert '<a href="/fleet">Sites</a>' in server.ask("/").text
+        metrics = server.ask("/metrics").text
+        assert 'netkit_fleet_workers{site="tokyo"} 1\n' in metrics
+        assert 'netkit_fleet_site_up{site="osaka"} 1\n' in metrics
+        done = subprocess.run(
+            ["promtool", "check", "metrics"], input=metrics, capture_output=True, text=True, check=False
+        )
+        assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+        assert "Traceback" not in server.output()
+
+
+def test_a_round_that_another_one_keeps_from_running_is_noted(
+    site: Bed, origin: FabricRepository, tmp_path: Path
+) -> None:
+    with site.coordinator() as other:
+        other.hold(f"check of {FABRIC['tokyo']}", ["tokyo"])
+        with served(site, origin, tmp_path / "state", "--every=4s") as server:
+            until(lambda: len(server.ended_rounds()) == 1, "a round is refused")
+            (refused, *_) = server.get("status")["rounds"][::-1]
+            assert (refused["exit_code"], refused["run"], refused["end"]) == (
+                5,
+                "",
+                "another round of the fabric was running",
+            )
+            assert "another check of inventory/tokyo is running at the site tokyo" in refused["text"]
+            now = server.get("now")
+            assert (now["state"], now["looked"], server.get("runs")["items"]) == ("unknown", None, [])
+            assert "another check of inventory/tokyo is running at the site tokyo" in server.ask("/").text
+            other.__exit__()
+            until(lambda: bool(server.get("runs")["items"]), "a later round is not refused")
+
+
+def test_a_broker_that_is_down_is_reported_and_delays_no_page(
+    site: Bed, origin: FabricRepository, tmp_path: Path
+) -> None:
+    with served(site, origin, tmp_path / "state", "--every=1d") as server:
+        until(lambda: bool(server.get("fleet")["sites"]), "the sites are asked")
+        until(lambda: bool(server.ended_rounds()), "the first round is over")
+        site.server.kill()
+        try:
+            until(lambda: bool(reasons(server)), "the broker is missed")
+            assert reasons(server) == ["tokyo, osaka: the broker does not answer: Connection refused"]
+            began_s = time.monotonic()
+            assert "tokyo, osaka: the broker does not answer: Connection refused" in server.ask("/").text
+            assert "tokyo, osaka: the broker does not answer: Connection refused" in server.ask("/fleet").text
+            metrics = server.ask("/metrics").text
+            assert time.monotonic() - began_s < 5
+            assert 'netkit_fleet_site_up{site="tokyo"} 0\n' in metrics
+            assert "netkit_fleet_workers" not in metrics
+        finally:
+            site.server.start()
+        until(lambda: not reasons(server), "the broker is back")
+        assert server.end() == 0
+        assert "Traceback" not in server.output()
+
+
+def test_a_fleet_that_cannot_be_used_is_refused_at_the_start(origin: FabricRepository, tmp_path: Path) -> None:
+    fabric = origin.folder / FABRIC["tokyo"]
+    state: dict[str, Any] = {"NETKIT_STATE_DIR": str(tmp_path)}
+    done = run("serve", "--fabric", fabric, "--fleet", tmp_path / "none", **state)
+    assert (done.returncode, done.stdout) == (3, "")
+    assert "fleet.yaml: does not exist; begin with `netkit fleet init`" in done.stderr
+    done = run("serve", "--fabric", fabric, "--fleet", tmp_path, "--lab", **state)
+    assert (done.returncode, done.stderr) == (3, "error: --lab does not work with --fleet; drop --lab, or --fleet\n")

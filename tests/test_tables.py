@@ -1,0 +1,304 @@
+"""Names and numbers of one's own: tables beside the intent, written and read again."""
+
+import csv
+import io
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from ipaddress import IPv4Network
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from netkit import design
+from netkit.access import ansible_inventory
+from netkit.access import settings as access
+from netkit.access.endpoints import endpoints
+from netkit.design import Fabric, Host, Switch
+from netkit.design.entries import position_of
+from netkit.design.hardware_lookup import look_up
+from netkit.design.layout import front_panel
+from netkit.design.select import select
+from netkit.design.tables import TABLES
+from netkit.errors import IntentError
+from netkit.hardware import Catalog
+from netkit.intent import Intent, csv_table
+from netkit.intent.model import DeviceEntry, Tables
+from netkit.project.project import Project
+from netkit.render import Engine, render
+from tests import intents
+from tests.command import run
+from tests.lanes import examples
+from tests.random_intents import Values
+from tests.random_intents import intents as random_intents
+
+CATALOG = Catalog()
+MANY = settings(
+    max_examples=examples(60),
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.function_scoped_fixture],
+)
+Rows = list[dict[str, str]]
+
+
+def build(values: Values) -> Fabric:
+    return design.build(Intent.model_validate(values), CATALOG)
+
+
+def exported(fabric: Fabric, folder: Path) -> dict[str, Rows]:
+    """Return the tables of a fabric as they are in their files."""
+    found = {}
+    for name, kind in Tables.columns().items():
+        csv_table.write(folder / f"{name}.csv", kind, TABLES[name](fabric))
+        with (folder / f"{name}.csv").open(encoding="utf-8", newline="") as file:
+            found[name] = list(csv.DictReader(file))
+    return found
+
+
+def with_tables(values: Values, tables: Mapping[str, Rows], folder: Path) -> Fabric:
+    """Return the fabric of an intent with tables, read from files."""
+    for name, rows in tables.items():
+        csv_table.write(folder / f"{name}.csv", Tables.columns()[name], rows)
+    (folder / "fabric.yaml").write_text(
+        yaml.safe_dump({**values, "tables": {name: f"{name}.csv" for name in tables}}), encoding="utf-8"
+    )
+    return Project.open(folder).fabric
+
+
+@MANY
+@given(random_intents())
+def test_the_tables_of_a_fabric_design_the_same_fabric(tmp_path: Path, values: Values) -> None:
+    fabric = build(values)
+    tables = exported(fabric, tmp_path)
+    assert {name: len(rows) for name, rows in tables.items()} == {
+        "devices": len(fabric.switches) + len(fabric.hosts),
+        "cables": len(list(fabric.links())),
+    }
+    again = with_tables(values, tables, tmp_path)
+    assert again == fabric
+
+
+def shape(fabric: Fabric) -> dict[Any, Any]:
+    """Return what names and numbers of other devices must not change: ports, peers by position, addresses of NICs."""
+
+    def at(name: str) -> Any:
+        device = fabric.device(name)
+        assert device is not None
+        return position_of(fabric, device)
+
+    found: dict[Any, Any] = {}
+    for switch in fabric.switches:
+        found[at(switch.name)] = [
+            (port.name, port.cage, at(port.peer), port.peer_port, port.address, port.profile) for port in switch.ports
+        ] + [switch.leaf_prefix, switch.vlan, switch.cages]
+    for host in fabric.hosts:
+        found[at(host.name)] = [replace(nic, leaf="") for nic in host.nics]
+    return found
+
+
+@MANY
+@given(random_intents(), st.data())
+def test_a_changed_cell_changes_nothing_else(tmp_path: Path, values: Values, data: st.DataObject) -> None:
+    fabric = build(values)
+    tables = exported(fabric, tmp_path)
+    changed = data.draw(st.sets(st.integers(0, min(99, len(tables["devices"]) - 1)), min_size=1, max_size=5))
+    loopbacks = iter(reversed(list(IPv4Network(fabric.loopback_pool).hosts())))
+    for number in changed:
+        row = tables["devices"][number]
+        new = {
+            "name": f"own-{number}",
+            "serial": f"SN{number}",
+            "rack": f"r{number}",
+            "rack_unit": str(1 + number % 40),
+        }
+        if row["role"] != "host":
+            new["loopback"] = str(next(loopbacks))
+        if row["role"] in {"leaf", "spine"}:  # core switches of different AS numbers would admit a valley
+            new["asn"] = str(64_512 + number)
+        was = row["name"]
+        row |= {key: new[key] for key in data.draw(st.sets(st.sampled_from(sorted(new)), min_size=1))}
+        if not row["rack"]:
+            row["rack_unit"] = ""
+        for cable in tables["cables"]:
+            cable |= {end: row["name"] for end in ("device", "peer") if cable[end] == was}
+    again = with_tables(values, tables, tmp_path)
+    assert exported(again, tmp_path) == tables
+    assert shape(again) == shape(fabric)
+    asns = {switch.name: switch.asn for switch in again.switches}
+    assert all(port.peer_asn == asns[port.peer] for switch in again.switches for port in switch.fabric_ports)
+
+
+@MANY
+@given(random_intents(), st.data())
+def test_a_moved_cable_moves_nothing_else(tmp_path: Path, values: Values, data: st.DataObject) -> None:
+    fabric = build(values)
+    tables = exported(fabric, tmp_path)
+    hardware = look_up(Intent.model_validate(values), CATALOG)
+    ends = [(row, end) for row in tables["cables"] for end in (("device", "port"), ("peer", "peer_port"))]
+    ends = [(row, end) for row, end in ends if isinstance(fabric.device(row[end[0]]), Switch)]
+    for _ in range(data.draw(st.integers(1, 4))):
+        row, (device, port) = data.draw(st.sampled_from(ends))
+        switch = fabric.switch(row[device])
+        every = sorted(front_panel(hardware, switch.role, "up" if device == "device" else "down"))
+        new, old = data.draw(st.sampled_from(every)), row[port]
+        for other, (key, there) in ends:  # the cable that was there comes here
+            if other[key] == switch.name and other[there] == new:
+                other[there] = old
+        row[port] = new
+    for row in data.draw(st.lists(st.sampled_from(tables["cables"]), max_size=3)):
+        row |= {"label": f"C {len(row['port'])}", "length_m": "12.5"}
+    again = with_tables(values, tables, tmp_path)
+    assert again == with_tables(values, {"cables": tables["cables"]}, tmp_path)
+    assert exported(again, tmp_path)["devices"] == tables["devices"]
+
+    def ordered(rows: Rows) -> list[Any]:
+        return sorted(tuple(value for key, value in row.items() if key != "link") for row in rows)
+
+    assert ordered(exported(again, tmp_path)["cables"]) == ordered(tables["cables"])
+    ends_of = {
+        (port.peer, port.peer_port): (switch.name, port.name) for switch in again.switches for port in switch.ports
+    }
+    assert all(
+        ends_of[(switch.name, port.name)] == (port.peer, port.peer_port)
+        for switch in again.switches
+        for port in switch.fabric_ports
+    )
+    assert all(
+        ends_of[(host.name, nic.interface)] == (nic.leaf, nic.leaf_port) for host in again.hosts for nic in host.nics
+    )
+    assert [[replace(nic, leaf_port="") for nic in host.nics] for host in again.hosts] == [
+        [replace(nic, leaf_port="") for nic in host.nics] for host in fabric.hosts
+    ]
+
+
+SMALL = "role,unit,rail,slot,name,rack\nleaf,1,0,,ls-1,R 1\nhost,1,,2,dgx-b,\n".replace("R 1", "r1")
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        SMALL.encode(),
+        b"\xef\xbb\xbf" + SMALL.replace("\n", "\r\n").encode(),
+        SMALL.replace(",", ";").encode(),
+        SMALL.replace(",", "\t").replace("\n", "\r\n").encode(),
+        SMALL.replace("ls-1", '"ls-1"').replace("dgx-b", '" dgx-b "').encode(),
+        SMALL.replace("\n", ",\n").replace("leaf,", "\n,,,,,,\nleaf,", 1).encode(),
+        SMALL.rstrip("\n").encode(),
+    ],
+    ids=["plain", "bom-crlf", "semicolons", "tabs", "quotes", "empty-rows-and-column", "no-last-line-end"],
+)
+def test_tables_are_read_as_spreadsheets_write_them(tmp_path: Path, data: bytes) -> None:
+    file = tmp_path / "devices.csv"
+    file.write_bytes(data)
+    table = csv_table.read(file, DeviceEntry)
+    assert table.problems == []
+    assert table.rows == [
+        {"role": "leaf", "unit": "1", "rail": "0", "name": "ls-1", "rack": "r1"},
+        {"role": "host", "unit": "1", "slot": "2", "name": "dgx-b"},
+    ]
+    lines = data.decode("utf-8-sig").splitlines()
+    assert [lines[line - 1].split(",")[0][:4] for line in table.lines] == ["leaf", "host"]
+
+
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        (SMALL.encode("utf-16"), "devices.csv: is UTF-16; save it as UTF-8; Excel calls this CSV UTF-8"),
+        (SMALL.encode().replace(b"dgx-b", b"dgx-\xfc"), "devices.csv:3: is not UTF-8; save it as UTF-8;"),
+        (SMALL.encode().replace(b"dgx-b", b"dgx-\0"), "devices.csv:3: "),
+    ],
+    ids=["utf-16", "latin-1", "nul"],
+)
+def test_other_encodings_are_refused(tmp_path: Path, data: bytes, said: str) -> None:
+    (tmp_path / "fabric.yaml").write_text(yaml.safe_dump(intents.values({"tables": {"devices": "devices.csv"}})))
+    (tmp_path / "devices.csv").write_bytes(data)
+    with pytest.raises(IntentError) as refusal:
+        Project.open(tmp_path)
+    (problem,) = refusal.value.problems
+    assert str(problem).replace(f"{tmp_path}/", "").startswith(said)
+
+
+@given(st.binary(max_size=200))
+@MANY
+def test_no_file_ends_in_a_traceback(tmp_path: Path, data: bytes) -> None:
+    file = tmp_path / "devices.csv"
+    file.write_bytes(b"role,unit,rail,name\n" + data)
+    problems = []
+    try:
+        table = csv_table.read(file, DeviceEntry)
+        problems += table.problems
+        assert len(table.rows) == len(table.lines)
+    except IntentError as error:
+        problems += error.problems
+    assert all(problem.remedy and problem.file == str(file) for problem in problems)
+
+
+ROWS: list[dict[str, Any]] = [
+    {"role": "leaf", "unit": 1, "rail": 0, "name": "ls-1", "serial": "MT1", "rack": "r7", "rack_unit": 40},
+    {"role": "spine", "slot": 2, "name": "sp-b", "management": "192.0.2.77"},
+    {"role": "host", "unit": 2, "slot": 1, "name": "dgx-c", "rack": "r7", "management": "198.51.100.9"},
+]
+
+
+def given_fabric() -> Fabric:
+    return intents.fabric(intents.values({"tables": {"devices": ROWS}}))
+
+
+def test_given_names_and_numbers_are_those_of_the_devices() -> None:
+    fabric, plain = given_fabric(), intents.fabric(intents.values())
+    leaf, spine, host = fabric.device("ls-1"), fabric.device("sp-b"), fabric.device("dgx-c")
+    assert isinstance(leaf, Switch)
+    assert isinstance(spine, Switch)
+    assert isinstance(host, Host)
+    assert (leaf.serial, leaf.rack, leaf.rack_unit, leaf.asn) == ("MT1", "r7", 40, plain.switch("leaf01").asn)
+    assert spine.management is not None
+    assert (spine.management.address, spine.management.prefix_length) == ("192.0.2.77", 24)
+    assert (host.management, host.rack) == ("198.51.100.9", "r7")
+    assert shape(fabric) == shape(plain)
+
+
+def test_limits_and_inventories_use_them() -> None:
+    fabric = given_fabric()
+    assert [device.name for device in select(fabric, "rack=r7")] == ["ls-1", "dgx-c"]
+    assert [device.name for device in select(fabric, "serial=MT*")] == ["ls-1"]
+    found = ansible_inventory.inventory(fabric, endpoints(fabric, access.AccessSettings(), Path()))
+    hosts: Any = found["all"]
+    wanted = ("ansible_host", "netkit_rack", "netkit_rack_unit", "netkit_serial")
+    assert {
+        name: {key: hosts["hosts"][name][key] for key in wanted if key in hosts["hosts"][name]}
+        for name in ("ls-1", "sp-b", "dgx-c")
+    } == {
+        "ls-1": {"ansible_host": "192.0.2.10", "netkit_rack": "r7", "netkit_rack_unit": 40, "netkit_serial": "MT1"},
+        "sp-b": {"ansible_host": "192.0.2.77"},
+        "dgx-c": {"ansible_host": "198.51.100.9", "netkit_rack": "r7"},
+    }
+
+
+def test_the_command_writes_tables_that_it_reads(tmp_path: Path) -> None:
+    (tmp_path / "fabric.yaml").write_text(yaml.safe_dump(intents.values({"tables": {"devices": ROWS}})))
+    done = run("design", "--fabric", tmp_path, "--tables", tmp_path / "own")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == f"{tmp_path}/own/devices.csv: 10 rows\n{tmp_path}/own/cables.csv: 16 rows\n"
+    text = (tmp_path / "own" / "devices.csv").read_text(encoding="utf-8")
+    rows = list(csv.DictReader(io.StringIO(text)))
+    assert rows[0] | {"asn": "", "loopback": "", "management_gateway": ""} == {
+        **dict.fromkeys(DeviceEntry.model_fields, ""),
+        **{key: str(value) for key, value in ROWS[0].items()},
+        "management": "192.0.2.10/24",
+    }
+    addresses = run("design", "--fabric", tmp_path, "--addresses", "--limit", "ls-1").stdout
+    assert "ls-1    leaf  serial number  MT1\nls-1    leaf  rack           r7, unit 40\n" in addresses
+
+
+def test_the_ports_of_a_cage_keep_the_lengths_of_their_cables() -> None:
+    cables = [{"device": "gpu01", "port": "rail0", "peer": "leaf01", "length_m": 200}]
+    fabric = intents.fabric(intents.on_platform("sonic", "202411", {"tables": {"cables": cables}}))
+    leaf = fabric.switch("leaf01")
+    first, second = (port for port in leaf.host_ports if port.cage == 1)
+    (rendered,) = render(fabric, [leaf], Engine())
+    lengths = json.loads(rendered.files["config_db.json"])["CABLE_LENGTH"]["AZURE"]
+    assert [first.peer, second.peer] == ["gpu01", "gpu02"]
+    assert [lengths[first.name], lengths[second.name]] == ["300m", "40m"]
