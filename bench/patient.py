@@ -190,7 +190,7 @@ class Checks:
     def _look(self) -> None:
         """Record changed states: one process stores at most one run, so none is missed."""
         with open_store(str(self.store)) as store:
-            states = store.latest_states(self._source)
+            states = store.states(self._source).items
         for state in states:
             known = self.seen.get(state.key, ["pass"])
             if known[-1] != state.verdict.word:

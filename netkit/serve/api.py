@@ -13,12 +13,15 @@ from netkit.report.page.table import cut, name
 from netkit.serve import now as current
 from netkit.serve import wording
 from netkit.serve.now import OwnChecks, ServedFabric
-from netkit.serve.query import Query, QueryError, Slice, sliced
-from netkit.serve.record import LATEST, unhealthy
+from netkit.serve.query import Query, QueryError, Slice, slice_of, sliced
+from netkit.serve.record import LATEST
 from netkit.store import CheckRun, CheckState
+from netkit.store.place_filter import StoredPage
 
 Given = list[tuple[str, str]]
 MOST_EVIDENCE = 20
+MOST_JUDGED = 1_000_000
+"""Results of a run that are read for a page."""
 
 
 class MissingError(LookupError):
@@ -123,17 +126,28 @@ def findings(served: ServedFabric, given: Given) -> dict[str, Any]:
     """List the findings of a run; skipped ones only on request."""
     query = Query.of(given, "run", "device", "check", "place", "verdict", "limit", "offset")
     one = chosen(served, query.text("run") or LATEST)
-    found = served.records.found(one)
-    kept = [finding for finding in found.findings if _matches(query, finding)]
-    kept.sort(key=lambda finding: -finding.verdict)
-    part = sliced(query.pinned(run=one.name), kept, lambda each: _finding(each, found.layers))
+    if query.verdict() is Verdict.SKIPPED:
+        found = _skipped(served, one, query)
+    else:
+        found = served.records.findings(one, query.places(), query.size(), query.offset())
+    part = slice_of(query.pinned(run=one.name), found, lambda each: _finding(each, one.layers))
     return {"run": one.name, **_paged(served, "findings", part)}
 
 
+def _skipped(served: ServedFabric, run: CheckRun, query: Query) -> StoredPage[Finding]:
+    """Return what a run could not judge, of which only whole judgements know."""
+    if run.devices * len(run.layers) > MOST_JUDGED:
+        raise QueryError(f"the run is too large to look for what it skipped: netkit history --checks {run.name}")
+    found = (one for one in served.records.skipped(run) if _matches(query, one))
+    kept, number = [], 0
+    for number, one in enumerate(found, 1):
+        if query.offset() < number <= query.offset() + query.size():
+            kept.append(one)
+    return StoredPage(tuple(kept), number)
+
+
 def _matches(query: Query, one: Finding) -> bool:
-    verdict = query.verdict()
-    has_verdict = one.verdict > Verdict.SKIPPED if verdict is None else one.verdict is verdict
-    return has_verdict and all(query.matches(key, getattr(one, key)) for key in ("device", "check", "place"))
+    return all(query.matches(key, getattr(one, key)) for key in ("device", "check", "place"))
 
 
 def _finding(one: Finding, layers: Layers) -> dict[str, Any]:
@@ -153,12 +167,8 @@ def _finding(one: Finding, layers: Layers) -> dict[str, Any]:
 def states(served: ServedFabric, given: Given) -> dict[str, Any]:
     """List the state of each check at each place where it ever found something; by default the bad ones."""
     query = Query.of(given, "device", "check", "place", "verdict", "limit", "offset")
-    verdict = query.verdict()
-    found = served.records.states()
-    wanted = list(unhealthy(found)) if verdict is None else [one for one in found if one.verdict is verdict]
-    keys = ("device", "check", "place")
-    kept = [one for one in wanted if all(query.matches(key, getattr(one.key, key)) for key in keys)]
-    return _paged(served, "states", sliced(query, kept, _state))
+    found = served.records.states(query.places(), query.size(), query.offset())
+    return _paged(served, "states", slice_of(query, found, _state))
 
 
 def _state(one: CheckState) -> dict[str, Any]:

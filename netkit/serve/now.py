@@ -27,6 +27,7 @@ from netkit.serve.schedule import Agenda
 from netkit.serve.silencing import Silencer
 from netkit.store import CheckRun, CheckState
 from netkit.store.open_cause import OpenCause, OpenNow
+from netkit.store.place_filter import StoredPage
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,11 +96,10 @@ SHORTEST_S, UNKNOWN_S = 60.0, 86_400.0
 """The shortest such interval, and that of a fabric that was checked once."""
 MOST_CAUSES = 100
 MOST_UNREACHED = 100
-MOST_WELL = 50
 MOST_DEPLOYS = 5
 STALE_INTERVALS = 2.5
 """Intervals without a check after which the state is unknown; the alert NetkitScheduleStopped uses the same."""
-NOTHING = FabricStatus(OpenNow(), ())
+NOTHING = FabricStatus(OpenNow(), StoredPage((), 0))
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,6 +192,7 @@ def now(served: ServedFabric) -> dict[str, Any]:
         "unknown": [*_unknown(look, served.diary), *_of_fleet(served.own, at_s)],
         "causes": causes,
         "causes_left_out": len(open_now.causes) - len(causes),
+        "places_left_out": open_now.left_out,
         "unreached": unreached,
         "unreached_left_out": len(open_now.unreached) - len(unreached),
         "well": [
@@ -201,9 +202,9 @@ def now(served: ServedFabric) -> dict[str, Any]:
                 "place": name(one.key.place),
                 "text": cut(one.text),
             }
-            for one in well[:MOST_WELL]
+            for one in well.items
         ],
-        "well_left_out": max(0, len(well) - MOST_WELL),
+        "well_left_out": well.total - len(well.items),
         "deploys": deploys(served),
     }
 

@@ -326,6 +326,7 @@ def _now() -> dict[str, Schema]:
             unknown={**_many(unknown), "description": "why something, or everything, is not known now"},
             causes=_many(_ref("OpenCause")),
             causes_left_out={**COUNT, "description": "/api/v1/causes has all of them"},
+            places_left_out={**COUNT, "description": "bad places beyond the worst; /api/v1/states has all of them"},
             unreached=_many(unreached),
             unreached_left_out=COUNT,
             well={**_many(well), "description": "what passes again since the latest run"},

@@ -7,6 +7,7 @@ from typing import TypeVar
 from urllib.parse import urlencode
 
 from netkit.judge import Verdict
+from netkit.store.place_filter import PlaceFilter, StoredPage
 
 MOST_ITEMS = 500
 USUAL_ITEMS = 100
@@ -45,6 +46,12 @@ class Query:
         """Whether a text matches the name or glob in a parameter; without the parameter, everything does."""
         wanted = self.text(name)
         return not wanted or fnmatchcase(text, wanted)
+
+    def places(self) -> PlaceFilter:
+        return PlaceFilter(self.text("device"), self.text("check"), self.text("place"), self.verdict())
+
+    def offset(self) -> int:
+        return self.number("offset", 0, 0, 10**9)
 
     def verdict(self) -> Verdict | None:
         word = self.text("verdict")
@@ -85,7 +92,12 @@ class Slice:
 
 def sliced(query: Query, found: Sequence[T], shown: Callable[[T], object]) -> Slice:
     """Return the page at offset and limit."""
-    begin = query.number("offset", 0, 0, 10**9)
-    end = begin + query.size()
-    following = query.following(offset=end) if end < len(found) else ""
-    return Slice([shown(one) for one in found[begin:end]], len(found), following)
+    begin = query.offset()
+    return slice_of(query, StoredPage(tuple(found[begin : begin + query.size()]), len(found)), shown)
+
+
+def slice_of(query: Query, part: StoredPage[T], shown: Callable[[T], object]) -> Slice:
+    """Return the page that a store has cut at offset and limit."""
+    end = query.offset() + query.size()
+    following = query.following(offset=end) if end < part.total else ""
+    return Slice([shown(one) for one in part.items], part.total, following)

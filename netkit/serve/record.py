@@ -3,7 +3,7 @@
 import json
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 from netkit.errors import StoreError
 from netkit.judge import Finding, Verdict
-from netkit.judge.cause import Layers
 from netkit.report.page.frame import Link, framed
 from netkit.store import CheckRun, CheckState, Source
 from netkit.store.open_cause import OpenNow
+from netkit.store.place_filter import PlaceFilter, StoredPage
 from netkit.store.silence import KnownSilence
 from netkit.store.store import open_store
 
@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 LATEST = "latest"
 MOST_RECENT = 100
 """The number of runs in memory; the store has the others."""
+MOST_OPEN = 2000
+"""The number of bad places that are grouped into causes, and of unreached devices."""
+MOST_WELL = 50
 MOST_REPORTS = 100
 """The number of reports kept as files; older ones are made again on request."""
 READ_S = 60.0
@@ -31,19 +34,11 @@ READ_S = 60.0
 
 
 @dataclass(frozen=True, slots=True)
-class RunFindings:
-    """The findings of a run, and the layers of its checks."""
-
-    findings: tuple[Finding, ...]
-    layers: Layers
-
-
-@dataclass(frozen=True, slots=True)
 class FabricStatus:
     """The state of a fabric after a run."""
 
     open_now: OpenNow
-    well: tuple[CheckState, ...]
+    well: StoredPage[CheckState]
     """What is healthy again with this run."""
 
 
@@ -75,7 +70,6 @@ class Records:
     links: tuple[Link, ...] = ()
     """The links on the pages of reports."""
     _runs: tuple[CheckRun, ...] = ()
-    _found: dict[str, RunFindings] = field(default_factory=dict)
     _pages: dict[str, str] = field(default_factory=dict)
     _status: dict[str, FabricStatus] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
@@ -120,20 +114,20 @@ class Records:
         with self._opened() as store:
             return store.run(self.source, name)
 
-    def states(self) -> tuple[CheckState, ...]:
-        """Return the state of each check at each place where it ever found something."""
+    def states(self, wanted: PlaceFilter, most: int, offset: int) -> StoredPage[CheckState]:
+        """Return the states of checks at places where they ever found something, the worst first."""
         with self._opened() as store:
-            return store.latest_states(self.source)
+            return store.states(self.source, wanted, most=most, offset=offset)
 
     def status(self, run: CheckRun) -> FabricStatus:
         """Return what is open after a run, and what passes again with it; cached for one run."""
         with self._lock:
             if run.name not in self._status:
                 with self._opened() as store:
-                    states = store.latest_states(self.source)
-                    open_now = store.open_now(self.source)
-                well = (one for one in states if one.verdict is Verdict.PASS and one.since_s == run.taken_s)
-                self._status = {run.name: FabricStatus(open_now, tuple(well))}
+                    open_now = store.open_now(self.source, MOST_OPEN)
+                    passing = PlaceFilter(verdict=Verdict.PASS)
+                    well = store.states(self.source, passing, since_s=run.taken_s, most=MOST_WELL)
+                self._status = {run.name: FabricStatus(open_now, well)}
             return self._status[run.name]
 
     def silences(self) -> Mapping[str, KnownSilence]:
@@ -141,14 +135,20 @@ class Records:
         with self._opened() as store:
             return store.silences(self.source)
 
-    def found(self, run: CheckRun) -> RunFindings:
-        """Return the findings of a run; cached for one run."""
-        with self._lock:
-            if run.name not in self._found:
-                with self._opened() as store:
-                    judgement = store.judgement(run)
-                self._found = {run.name: RunFindings(tuple(judgement.findings), run.layers)}
-            return self._found[run.name]
+    def findings(self, run: CheckRun, wanted: PlaceFilter, most: int, offset: int) -> StoredPage[Finding]:
+        """Return findings of a run that are worse than skipped, the worst first."""
+        with self._opened() as store:
+            return store.findings(run, wanted, most, offset)
+
+    def skipped(self, run: CheckRun) -> Iterator[Finding]:
+        """Yield what a run could not judge."""
+        with self._opened() as store:
+            yield from store.skipped(run)
+
+    def silenced(self, run: CheckRun) -> Mapping[str, int]:
+        """Return how many findings of a run each silence silences, by its ID."""
+        with self._opened() as store:
+            return store.silenced(run)
 
     def file(self, run: CheckRun) -> Path:
         return self.folder / f"{run.name}.json"
@@ -184,8 +184,3 @@ class Records:
 
     def _opened(self) -> "AbstractContextManager[OpenStore]":
         return self.store.open()
-
-
-def unhealthy(states: Sequence[CheckState]) -> Iterator[CheckState]:
-    """Yield the bad states, worst first."""
-    yield from sorted((one for one in states if one.verdict), key=lambda one: (-one.verdict, one.key))

@@ -76,13 +76,12 @@ class Silencer:
         """Return the state of each entry, and how many findings of the newest run it silences."""
         found = load(self.folder).of_lab(self.records.source.lab)
         newest = self.records.newest() if found else None
-        marks = [one.silenced for one in self.records.found(newest).findings] if newest is not None else []
-        ids = [mark.id for mark in marks if mark is not None]
+        numbers = self.records.silenced(newest) if newest is not None else {}
         ended: frozenset[str] = frozenset()
         with suppress(StoreError):
             ended = healed(self.records.silences(), found)
         entries = states(found, Judgement((), ()), time.time(), ended, is_whole=False)
-        return tuple(replace(one, findings=ids.count(one.silence.id)) for one in entries)
+        return tuple(replace(one, findings=numbers.get(one.silence.id, 0)) for one in entries)
 
     async def add(self, given: Mapping[str, object], address: str) -> str:
         """Add an entry; return the output of the command, or raise its errors."""

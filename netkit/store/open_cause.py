@@ -7,12 +7,12 @@ judge keeps its last state, with the time of that.
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from netkit.judge import Finding, Silenced, Verdict
 from netkit.judge.cause import CauseGroup, cause_groups
 from netkit.judge.check import Layer
-from netkit.judge.run import FABRIC, Judgement
+from netkit.judge.run import FABRIC
 from netkit.judge.silence import REACHED
 from netkit.store.record import CheckRun, short
 from netkit.store.state import CheckState, Key, key_of
@@ -60,6 +60,8 @@ class OpenNow:
     """Devices that the last run which included them did not reach."""
     excused: Mapping[str, Silenced] = field(default_factory=dict)
     """Those of them for which this is silenced."""
+    left_out: int = 0
+    """Bad places, none worse than these, that were not read, since there are too many."""
 
     @property
     def counted(self) -> tuple[OpenCause, ...]:
@@ -96,7 +98,15 @@ def missed_groups(missed: Iterable[tuple[str, str]]) -> tuple[CauseGroup, ...]:
     return cause_groups((Finding(Verdict.FAIL, text=why, device=name, check=REACHED) for name, why in missed), {})
 
 
-def open_now(states: Iterable[CheckState], runs: Iterable[tuple[CheckRun, Judgement]]) -> OpenNow:
+class FoundByRun(NamedTuple):
+    """What is stored of a run about what is not healthy."""
+
+    run: CheckRun
+    findings: Sequence[Finding]
+    excused: Sequence[tuple[str, Silenced]]
+
+
+def open_now(states: Iterable[CheckState], runs: Iterable[FoundByRun], left_out: int = 0) -> OpenNow:
     """Group bad states into causes; `runs`, newest first, are those that judged them last, if still stored."""
     bad = {one.key: one for one in states if one.verdict > Verdict.SKIPPED}
     unreached = tuple(bad.pop(key) for key in sorted(bad) if key.check == REACHED)
@@ -105,11 +115,11 @@ def open_now(states: Iterable[CheckState], runs: Iterable[tuple[CheckRun, Judgem
     found: dict[Key, list[Finding]] = {}
     named: dict[Key, str] = {}
     layers: dict[str, Layer] = {}
-    for run, judgement in runs:
+    for run, findings, marks in runs:
         layers = {**run.layers, **layers}
-        excused.update((name, mark) for name, mark in judgement.excused if missed_s.get(short(name)) == run.taken_s)
+        excused.update((name, mark) for name, mark in marks if missed_s.get(short(name)) == run.taken_s)
         here: dict[Key, list[Finding]] = {}
-        for one in judgement.findings:
+        for one in findings:
             state = bad.get(key_of(one)) if one.verdict > Verdict.SKIPPED else None
             if state is not None and state.seen_s == run.taken_s and state.key not in found:
                 here.setdefault(state.key, []).append(one)
@@ -117,7 +127,8 @@ def open_now(states: Iterable[CheckState], runs: Iterable[tuple[CheckRun, Judgem
         named.update(dict.fromkeys(here, run.name))
     lost = [_of_state(one) for key, one in bad.items() if key not in found]
     grouped = cause_groups((*lost, *(one for some in found.values() for one in some)), layers)
-    return OpenNow(tuple(_open_cause(one, bad, named, layers) for one in grouped), unreached, excused)
+    causes = tuple(_open_cause(one, bad, named, layers) for one in grouped)
+    return OpenNow(causes, unreached, excused, left_out)
 
 
 def _of_state(state: CheckState) -> Finding:

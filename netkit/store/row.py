@@ -12,7 +12,7 @@ from sqlalchemy import RowMapping
 
 from netkit.facts import Observation, Sample
 from netkit.facts.device import Absent
-from netkit.judge import Verdict
+from netkit.judge import Finding, Verdict
 from netkit.judge.cause import Layers
 from netkit.judge.check import Layer
 from netkit.judge.delta import Earlier
@@ -23,6 +23,7 @@ from netkit.store.record import (
     Counts,
     DamagedError,
     Source,
+    StoredFinding,
     bad_of,
     clean,
     judgement_data,
@@ -114,7 +115,21 @@ def finding_rows(key: RunKey, judgement: Judgement, numbers: Iterator[int]) -> I
     for finding, number in zip(found, numbers, strict=False):
         names = {"check_name": short(finding.check), "device": short(finding.device or FABRIC)}
         place = {"place": short(finding.place), "text": clean(finding.text)}
-        yield {**asdict(key), "number": number, "verdict": finding.verdict.word, **names, **place}
+        mark = clean(finding.silenced.id)[:64] if finding.silenced is not None else ""
+        whole = {"silenced": mark, "data": packed(finding)}
+        yield {**asdict(key), "number": number, "verdict": finding.verdict.word, **names, **place, **whole}
+
+
+def finding_of_row(row: RowMapping) -> Finding:
+    """Return a finding; one of an earlier netkit has no remedy and no evidence."""
+    if row["data"] is not None:
+        found: StoredFinding = unpacked(row["data"], StoredFinding, f"row {row['number']} of findings")
+        return Finding(*found)
+    verdict = next((one for one in Verdict if one.word == row["verdict"]), None)
+    if verdict is None:
+        raise DamagedError(f"the row {row['number']} of findings is damaged")
+    device = "" if row["device"] == FABRIC else row["device"]
+    return Finding(verdict, row["place"], row["text"], device=device, check=row["check_name"])
 
 
 def reading_rows(source: Source, at_s: float, devices: Devices) -> Iterator[Row]:

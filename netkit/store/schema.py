@@ -1,7 +1,8 @@
 """The tables in their newest revision. A change here needs a new file in `migrations/versions/`.
 
-A judgement is stored whole, in parts, to be shown again; its findings are stored as rows, too, for the user's own
-queries. On PostgreSQL, tables that grow with time are partitioned by it (`partition.py`), and their keys end with it.
+A judgement is stored whole, in parts, to be shown again; its findings are stored as rows, too, for pages of `serve` and
+the user's own queries. On PostgreSQL, tables that grow with time are partitioned by it (`partition.py`), and their keys
+end with it.
 """
 
 from sqlalchemy import (
@@ -21,7 +22,7 @@ from sqlalchemy import (
 
 from netkit.store.record import Source
 
-HEAD = "0006"
+HEAD = "0007"
 """The revision of this version of netkit."""
 VERSION_TABLE = "netkit_version"
 LOCK = 0x6E65746B6974
@@ -100,7 +101,10 @@ findings = Table(
     Column("place", String(255), nullable=False),
     Column("verdict", String(16), nullable=False),
     Column("text", Text, nullable=False),
+    Column("silenced", String(64), nullable=False, server_default=""),
+    Column("data", LargeBinary),
 )
+"""`silenced` is the ID of what silences it, `data` the whole finding; runs of an earlier netkit have neither."""
 readings = Table(
     "netkit_readings",
     metadata,

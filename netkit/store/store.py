@@ -3,19 +3,20 @@
 import contextlib
 import os
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import count
 from types import TracebackType
 from typing import Any, Self
 
-from sqlalchemy import ColumnElement, Connection, Engine, Select, and_, delete, func, insert, select
+from sqlalchemy import ColumnElement, Connection, Engine, Select, Table, and_, case, delete, func, insert, select
 
 from netkit.errors import Problem, StoreError
 from netkit.facts import Snapshot
-from netkit.judge import Verdict
+from netkit.judge import Finding, Verdict
 from netkit.judge.delta import Earlier
 from netkit.judge.run import Judgement
+from netkit.judge.silence import REACHED
 from netkit.private import keep_private, open_file
 from netkit.store import outbox, partition, row, schema, state
 from netkit.store.database import (
@@ -36,14 +37,15 @@ from netkit.store.database import (
     written,
 )
 from netkit.store.measurement import Measured
-from netkit.store.open_cause import OpenNow, open_now
+from netkit.store.open_cause import FoundByRun, OpenNow, open_now
+from netkit.store.place_filter import PlaceFilter, StoredPage
 from netkit.store.record import USUAL_RETENTION, CheckRun, Retention, Source, batched, joined, judgement_of
 from netkit.store.retention import expire, kept_from
 from netkit.store.silence import KnownSilence, SavedRun, SilenceEnd, SilenceMemory, silence_data, silence_of
 
 ALL = 1_000_000
 MOST_JOINED = 20
-"""Judgements are large: states last seen before this many runs are shown without a remedy."""
+"""States last seen before this many runs are shown without a remedy."""
 LAST_NUMBER = 2**31 - 1
 Remember = Callable[[Mapping[str, KnownSilence], state.States], SilenceMemory]
 """Updates the memory of silences within the transaction of a run, from that before and the states it judged."""
@@ -168,9 +170,37 @@ class Store:
             kept = kept_from(connection, run.source)
             if key is not None and run.taken_s >= kept.findings_s and (found := _judgement(connection, run, key)):
                 return found
-        raise StoreError(
-            Problem(f"what the run {run.name} found is no longer stored", "netkit history --checks lists the runs")
-        )
+        raise _expired(run)
+
+    def findings(self, run: CheckRun, wanted: PlaceFilter, most: int = ALL, offset: int = 0) -> StoredPage[Finding]:
+        """Return findings of a run that are worse than skipped, the worst first."""
+        table = schema.findings
+        with reading(self._engine) as connection:
+            key = _row_of(connection, run, schema.runs.c.id)
+            if key is None or run.taken_s < kept_from(connection, run.source).findings_s:
+                raise _expired(run)
+            query = _findings_of(run, key).where(*wanted.conditions(connection, table))
+            if wanted.verdict is not None:
+                query = query.where(table.c.verdict == wanted.verdict.word)
+            found = rows(connection, query.limit(most).offset(offset))
+            return StoredPage(tuple(map(row.finding_of_row, found)), _number_of(connection, query))
+
+    def skipped(self, run: CheckRun) -> Iterator[Finding]:
+        """Yield the findings of a run about what could not be judged; a part of the judgement is read at a time."""
+        with reading(self._engine) as connection:
+            key = _row_of(connection, run, schema.runs.c.id)
+            for part in _parts(connection, run, key) if key is not None else ():
+                yield from (one for one in part.findings if one.verdict is Verdict.SKIPPED)
+
+    def silenced(self, run: CheckRun) -> Mapping[str, int]:
+        """Return how many findings of a run each silence silences, by its ID."""
+        table = schema.findings
+        with reading(self._engine) as connection:
+            key = _row_of(connection, run, schema.runs.c.id)
+            is_of_run = and_(table.c.run == key, table.c.taken_s == run.taken_s, table.c.silenced != "")
+            query = select(table.c.silenced, func.count().label("number")).where(is_of_run)
+            found = rows(connection, query.group_by(table.c.silenced))
+            return {one["silenced"]: one["number"] for one in found}
 
     def readings(self, source: Source, device: str, before_s: float) -> Sequence[Measured]:
         """Return the measurements of a device's modules before a time, earliest first."""
@@ -192,28 +222,56 @@ class Store:
             found = rows(connection, select(table).where(schema.is_of(table, source)))
             return {one["device"]: row.earlier_of_row(one) for one in found}
 
-    def latest_states(self, source: Source) -> tuple[state.CheckState, ...]:
-        """Return the state of each check at each place where it ever found something, by name."""
-        with reading(self._engine) as connection:
-            found = self._states(connection, source)
-        return tuple(found[key] for key in sorted(found))
+    def states(
+        self,
+        source: Source,
+        wanted: PlaceFilter | None = None,
+        *,
+        since_s: float | None = None,
+        most: int = ALL,
+        offset: int = 0,
+    ) -> StoredPage[state.CheckState]:
+        """Return the states of checks at places, the worst first; without a filter, of all that ever found something.
 
-    def open_now(self, source: Source) -> OpenNow:
-        """Return everything that is not healthy, by cause."""
+        With `since_s`, only those that began then.
+        """
+        table = schema.states
+        with reading(self._engine) as connection:
+            query = select(table).where(schema.is_of(table, source))
+            if wanted is not None:
+                is_asked = table.c.verdict != int(Verdict.PASS)
+                if wanted.verdict is not None:
+                    is_asked = table.c.verdict == int(wanted.verdict)
+                query = query.where(is_asked, *wanted.conditions(connection, table))
+            if since_s is not None:
+                query = query.where(table.c.since_s == since_s)
+            found = rows(connection, query.order_by(*_worst_first(table)).limit(most).offset(offset))
+            return StoredPage(tuple(map(row.state_of_row, found)), _number_of(connection, query))
+
+    def open_now(self, source: Source, most: int = ALL) -> OpenNow:
+        """Return what is not healthy, by cause: the worst places and as many unreached devices."""
         table = schema.runs
         with reading(self._engine) as connection:
-            states = self._states(connection, source)
-            seen_s = {one.seen_s for one in states.values() if one.verdict is not Verdict.PASS}
+            states, left_out = self._bad_states(connection, source, most)
+            seen_s = {one.seen_s for one in states}
             latest = sorted(seen_s, reverse=True)[:MOST_JOINED]
             query = self._runs(connection, source).where(table.c.taken_s.in_(latest))
             found = [(one["id"], row.run_of_row(one)) for one in rows(connection, query)]
             kept = kept_from(connection, source)
-            runs = (
-                (run, _judgement(connection, run, key, is_bad_only=True) or Judgement((), ()))
-                for key, run in found
-                if run.taken_s >= kept.findings_s
-            )
-            return open_now(states.values(), runs)
+            runs = (_found_by(connection, run, key, most) for key, run in found if run.taken_s >= kept.findings_s)
+            return open_now(states, runs, left_out)
+
+    def _bad_states(self, connection: Connection, source: Source, most: int) -> tuple[list[state.CheckState], int]:
+        """Return the worst states, apart from these the unreached devices, and how many more there are."""
+        table = schema.states
+        is_bad = schema.is_of(table, source) & (table.c.verdict > int(Verdict.SKIPPED))
+        found, left_out = list[state.CheckState](), 0
+        for is_asked in (table.c.check_name != REACHED, table.c.check_name == REACHED):
+            query = select(table).where(is_bad, is_asked)
+            read = rows(connection, query.order_by(*_worst_first(table)).limit(most))
+            found += map(row.state_of_row, read)
+            left_out += _number_of(connection, query) - len(read) if len(read) == most else 0
+        return found, left_out
 
     def silences(self, source: Source) -> Mapping[str, KnownSilence]:
         """Return the silences and acknowledgements of the last run, by name."""
@@ -305,15 +363,55 @@ def _follows(connection: Connection, run: CheckRun) -> ColumnElement[bool]:
     return (table.c.taken_s <= run.taken_s) & ((table.c.taken_s < run.taken_s) | (table.c.id < number))
 
 
-def _judgement(connection: Connection, run: CheckRun, key: int, *, is_bad_only: bool = False) -> Judgement | None:
-    """Join the parts of a judgement, or of those with bad findings the results that have some."""
+def _expired(run: CheckRun) -> StoreError:
+    return StoreError(
+        Problem(f"what the run {run.name} found is no longer stored", "netkit history --checks lists the runs")
+    )
+
+
+def _judgement(connection: Connection, run: CheckRun, key: int) -> Judgement | None:
+    found = tuple(_parts(connection, run, key))
+    return joined(found) if found else None
+
+
+def _parts(connection: Connection, run: CheckRun, key: int, *, is_bad_only: bool = False) -> Iterator[Judgement]:
+    """Yield the parts of a judgement, or those with bad findings; one is in memory at a time."""
     table = schema.judgements
-    query = select(table.c.data).where(table.c.run == key, table.c.taken_s == run.taken_s).order_by(table.c.part)
-    found = rows(connection, query.where(table.c.bad > 0) if is_bad_only else query)
-    parts = (judgement_of(one["data"], f"run {run.name}") for one in found)
-    if is_bad_only:
-        parts = (replace(one, results=tuple(each for each in one.results if each.findings)) for one in parts)
-    return joined(parts) if found else None
+    is_of_run = and_(table.c.run == key, table.c.taken_s == run.taken_s)
+    numbers = select(table.c.part).where(is_of_run).order_by(table.c.part)
+    for one in rows(connection, numbers.where(table.c.bad > 0) if is_bad_only else numbers):
+        (found,) = rows(connection, select(table.c.data).where(is_of_run, table.c.part == one["part"]))
+        yield judgement_of(found["data"], f"run {run.name}")
+
+
+def _findings_of(run: CheckRun, key: int) -> Select[Any]:
+    """Return the query for the findings of a run, the worst first."""
+    table = schema.findings
+    severity = case({one.word: int(one) for one in Verdict}, value=table.c.verdict)
+    is_of_run = and_(table.c.run == key, table.c.taken_s == run.taken_s)
+    return select(table).where(is_of_run).order_by(severity.desc(), table.c.number)
+
+
+def _found_by(connection: Connection, run: CheckRun, key: int, most: int) -> FoundByRun:
+    """Return the worst findings of a run, and the unreached devices for which that is silenced."""
+    found = rows(connection, _findings_of(run, key).limit(most))
+    if any(one["data"] is None for one in found):  # stored by an earlier netkit
+        parts = tuple(_parts(connection, run, key, is_bad_only=True))
+        findings = [one for part in parts for one in part.findings if one.verdict > Verdict.SKIPPED]
+        return FoundByRun(run, findings[:most], [one for part in parts for one in part.excused])
+    parts_read = _parts(connection, run, key, is_bad_only=True) if run.counts.silenced else ()
+    excused = [one for part in parts_read for one in part.excused]
+    return FoundByRun(run, [row.finding_of_row(one) for one in found], excused)
+
+
+def _worst_first(table: Table) -> tuple[ColumnElement[Any], ...]:
+    return table.c.verdict.desc(), table.c.check_name, table.c.device, table.c.place
+
+
+def _number_of(connection: Connection, query: Select[Any]) -> int:
+    """Return how many rows a query has."""
+    counted = select(func.count()).select_from(query.order_by(None).limit(None).offset(None).subquery())
+    return connection.scalar(counted) or 0
 
 
 def open_store(where: str, *, is_new_allowed: bool = True) -> Store:

@@ -34,7 +34,7 @@ def fabric(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def state(fabric: Path, check_name: str = "mine.cables") -> tuple[str, str]:
     """Return how the check stands on leaf01, and why."""
     with open_store(str(fabric.parent / "state" / "store.db")) as store:
-        found = {one.key.check: one for one in store.latest_states(Source("small")) if one.key.device == "leaf01"}
+        found = {one.key.check: one for one in store.states(Source("small")).items if one.key.device == "leaf01"}
     return found[check_name].verdict.word, found[check_name].text
 
 

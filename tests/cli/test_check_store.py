@@ -128,7 +128,7 @@ def test_a_run_on_some_devices_says_nothing_of_the_others(fabric: Path) -> None:
     assert run("check", "load.errors", "--fabric", fabric, "--from", file, "--store").returncode == 4
     check(fabric, seen(BEGAN_S + 60, 5), "load.errors", "--store")
     with open_store(str(fabric.parent / "state" / "store.db")) as store:
-        states = {one.key.device: (one.verdict, one.seen_s) for one in store.latest_states(Source("small"))}
+        states = {one.key.device: (one.verdict, one.seen_s) for one in store.states(Source("small")).items}
     missed = [name for name in BUILT.names if name != "leaf01"]
     assert states == dict.fromkeys(missed, (Verdict.FAIL, BEGAN_S))
 
@@ -176,7 +176,7 @@ def test_history_says_what_it_does_not_find(fabric: Path) -> None:
     assert_refused(run("history", "--checks", "never", "--fabric", fabric), "no stored run 'never'")
     assert_refused(run("history", "--checks", "2025", "--fabric", fabric), "2 runs begin with '2025'")
     lab = run("history", "--checks", "--fabric", fabric, "--lab")
-    assert (lab.returncode, lab.stdout) == (0, "no stored run of checks on small\n")
+    assert (lab.returncode, lab.stdout) == (0, "no stored run of checks on small (lab small)\n")
 
 
 def test_a_store_of_a_newer_netkit_is_refused(fabric: Path) -> None:

@@ -64,8 +64,8 @@ INSERT INTO netkit_judgements (run, part, taken_s, bad, data)
 SELECT r.id, j.part, r.taken_s, j.bad, j.data FROM netkit_runs r, netkit_judgements j
 WHERE j.run = (SELECT min(id) FROM netkit_runs) AND r.taken_s < :now"""
 FINDINGS = """
-INSERT INTO netkit_findings (run, number, taken_s, check_name, device, place, verdict, text)
-SELECT r.id, f.number, r.taken_s, f.check_name, f.device, f.place, f.verdict, f.text
+INSERT INTO netkit_findings (run, number, taken_s, check_name, device, place, verdict, text, silenced, data)
+SELECT r.id, f.number, r.taken_s, f.check_name, f.device, f.place, f.verdict, f.text, f.silenced, f.data
 FROM netkit_runs r, netkit_findings f
 WHERE f.run = (SELECT min(id) FROM netkit_runs) AND r.taken_s < :now AND f.number < 10"""
 READINGS = """

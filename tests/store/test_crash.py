@@ -56,7 +56,7 @@ def check_whole(where: str, source: str, log: Path) -> None:
         stored, begun = lines(log, "stored"), lines(log, "begins")
         assert names in (stored, begun)
         newest = str(len(names) - 1)
-        states = store.latest_states(Source(source))
+        states = store.states(Source(source)).items
         assert {state.text for state in states} == {newest}
         assert {finding.text for finding in store.judgement(found[0]).findings} == {newest}
     joined = schema.findings.join(schema.runs, schema.findings.c.run == schema.runs.c.id)

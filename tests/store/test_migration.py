@@ -18,9 +18,11 @@ from netkit.errors import StoreError
 from netkit.facts import Sample
 from netkit.judge import Verdict, fail
 from netkit.judge.delta import Earlier
-from netkit.store import CheckRun, row, schema
+from netkit.store import CheckRun, Counts, row, schema
 from netkit.store.database import MIGRATIONS, connectable, reading, revision_of, upgrade, url_of, writing
 from netkit.store.outbox import Memory, NotifyDecision
+from netkit.store.partition import PARTITIONED, attach
+from netkit.store.place_filter import PlaceFilter, StoredPage
 from netkit.store.record import judgement_data, packed
 from netkit.store.silence import KnownSilence, silence_data
 from netkit.store.state import Key
@@ -31,7 +33,7 @@ from tests.store.postgres import Server
 from tests.store.runs import BEGAN_S, DAY_S, SOURCE, judgement, lit, measured, result, run, save, snapshot
 
 REVISIONS = [one.revision for one in reversed(list(ScriptDirectory(str(MIGRATIONS)).walk_revisions()))]
-SAID = judgement(result("leaf01", fail("swp1", "down")))
+SAID = judgement(result("leaf01", fail("swp1", "down", "plug it in")))
 SEEN = snapshot(leaf01=lit("leaf01", -1.0))
 
 
@@ -45,9 +47,14 @@ def engine(where: str) -> Iterator[Engine]:
 OWN = {"fabric": SOURCE.fabric, "lab": SOURCE.lab}
 AT = {"check_name": "links.up", "device": "leaf01", "place": "swp1"}
 DOWN = KnownSilence("silence", ("links.up",), ("leaf01",), "ann")
+BAD = Counts(examined=3, failures=1)
 ROWS: dict[str, dict[str, Any]] = {
     "netkit_runs": {
-        **{name: value for name, value in row.run_row(run()).items() if name not in {"name", "site"}},
+        **{
+            name: value
+            for name, value in row.run_row(replace(run(), counts=BAD)).items()
+            if name not in {"name", "site"}
+        },
         "judgement": judgement_data(SAID),
     },
     "netkit_findings": {**AT, "run": 1, "number": 0, "taken_s": BEGAN_S, "verdict": "fail", "text": "down"},
@@ -81,6 +88,9 @@ def filled(connection: Connection, saved: CheckRun) -> None:
     """Put a row into each table that is there, without columns that are not."""
     found = MetaData()
     found.reflect(connection, only=lambda name, _: name in ROWS)
+    if connection.dialect.name == "postgresql" and revision_of(connection) >= "0006":
+        for name in PARTITIONED:
+            attach(connection, name, BEGAN_S)
     for table in found.sorted_tables:
         given = {**ROWS[table.name], "site": "", **({"name": saved.name} if "name" in table.c else {})}
         connection.execute(insert(table).values({name: value for name, value in given.items() if name in table.c}))
@@ -88,7 +98,7 @@ def filled(connection: Connection, saved: CheckRun) -> None:
 
 @pytest.mark.parametrize("revision", REVISIONS[:-1])
 def test_a_store_of_an_earlier_netkit_is_upgraded_with_what_is_in_it(where: str, engine: Engine, revision: str) -> None:
-    saved = run()
+    saved = replace(run(), counts=BAD)
     with writing(engine) as connection:
         upgrade(connection, revision)
         assert revision_of(connection) == revision
@@ -96,11 +106,16 @@ def test_a_store_of_an_earlier_netkit_is_upgraded_with_what_is_in_it(where: str,
     with open_store(where) as store:
         assert store.runs(SOURCE) == (saved,)
         assert store.judgement(saved) == SAID
+        plain = fail("swp1", "down", device="leaf01")._replace(check="links.up")
+        assert store.findings(saved, PlaceFilter()) == StoredPage((plain,), 1), "without what had no column"
+        if revision >= "0004":
+            (cause,) = store.open_now(SOURCE).causes
+            assert (cause.trouble.head.remedy, cause.run) == ("plug it in", saved.name), "from the judgement"
         assert store.readings(SOURCE, "leaf01", 1e12) == [measured(BEGAN_S, -1.0)]
         assert store.runs(replace(SOURCE, site="tokyo")) == ()
         if revision >= "0004":
             assert store.counters(SOURCE) == {"leaf01": Earlier(Sample(1.0, {}), "b")}
-            assert [(one.key.id, one.verdict, one.text) for one in store.latest_states(SOURCE)] == [
+            assert [(one.key.id, one.verdict, one.text) for one in store.states(SOURCE).items] == [
                 ("links.up[leaf01] swp1", Verdict.FAIL, "down")
             ]
             assert store.silences(SOURCE) == {"s1": DOWN}

@@ -11,7 +11,7 @@ from netkit.judge import Finding, Verdict, fail, warn
 from netkit.judge.run import FABRIC, Judgement
 from netkit.judge.silence import REACHED
 from netkit.store import schema
-from netkit.store.open_cause import OpenNow, open_now
+from netkit.store.open_cause import FoundByRun, OpenNow, open_now
 from netkit.store.state import CheckState, Key, after
 from netkit.store.store import Store, open_store
 from tests.lanes import examples
@@ -105,7 +105,7 @@ def test_whatever_stands_bad_is_in_a_cause_or_not_reached(said: list[Judgement])
     kept = []
     for number, one in enumerate(said):
         states |= after(states, one, ("leaf01", "leaf02"), float(number))
-        kept.append((runs.run(float(number)), one))
+        kept.append(FoundByRun(runs.run(float(number)), one.findings, one.excused))
     found = open_now(states.values(), reversed(kept))
     keys = {key for one in found.causes for key in one.keys} | {one.key for one in found.unreached}
     assert keys == {one.key for one in states.values() if one.verdict > Verdict.SKIPPED}

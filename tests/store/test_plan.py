@@ -111,7 +111,7 @@ def test_no_page_and_no_answer_scans_a_table(watched: Watched, served: ServedFab
     }
     assert scanned == set()
     read = {name.rpartition("_")[0] for plan in plans for one in walked(plan) if (name := one.get("Relation Name", ""))}
-    assert {"netkit_runs", "netkit_judgements", "netkit_readings", "netkit_readings_hourly"} <= read
+    assert {"netkit_runs", "netkit_findings", "netkit_readings", "netkit_readings_hourly"} <= read
 
 
 def test_only_partitions_of_the_asked_time_are_looked_at(watched: Watched) -> None:
@@ -124,7 +124,7 @@ def test_only_partitions_of_the_asked_time_are_looked_at(watched: Watched) -> No
         assert month < all_weeks
         assert len(watched.relations(lambda: store.judgement(middle), "netkit_judgements")) == 1
         assert len(watched.relations(lambda: store.judgement(middle), "netkit_runs")) == 1
-        assert len(watched.relations(lambda: store.open_now(FABRICS[3]), "netkit_judgements")) == 1
+        assert len(watched.relations(lambda: store.open_now(FABRICS[3]), "netkit_findings")) == 1
         before = watched.relations(lambda: store.readings(FABRICS[3], "leaf007", middle.taken_s), "netkit_readings")
         every = watched.relations(lambda: store.readings(FABRICS[3], "leaf007", watched.now_s), "netkit_readings")
         assert before < every

@@ -77,7 +77,7 @@ def test_what_a_fabric_owns_at_one_site_is_apart_from_another(store: Store) -> N
         saved.append(one)
     for number, owner in enumerate(owners):
         assert store.runs(owner) == (saved[number],)
-        assert [one.text for one in store.latest_states(owner)] == [owner.site]
+        assert [one.text for one in store.states(owner).items] == [owner.site]
         assert [one.trouble.head.text for one in store.open_now(owner).causes] == [owner.site]
         assert store.counters(owner)["leaf01"].sample.counters == {"rx_errors": {"swp1": number}}
         assert store.readings(owner, "leaf01", 1e12) == [measured(BEGAN_S + number, -number)]
@@ -120,10 +120,10 @@ def test_what_is_too_old_is_dropped_and_nothing_of_others(store: Store) -> None:
     store.save(newest, judgement(), snapshot(newest.taken_s), keep=Retention.of_all(10 * DAY_S))
     assert store.runs(SOURCE) == (newest,)
     assert store.counters(SOURCE) == {}
-    assert store.latest_states(SOURCE) == ()
+    assert store.states(SOURCE).items == ()
     assert store.readings(SOURCE, "leaf02", 1e12) == []
     assert store.runs(other.source) == (other,)
-    assert len(store.latest_states(other.source)) == 1
+    assert len(store.states(other.source).items) == 1
     assert len(store.readings(other.source, "leaf01", 1e12)) == 1
 
 
@@ -165,7 +165,7 @@ def test_states_tell_what_changed_and_since_when(store: Store) -> None:
         taken_s = BEGAN_S + number
         changed = store.save(run(taken_s), said, snapshot(taken_s, leaf01=lit("leaf01", 0.0))).changes
         assert {state.key.place: state.verdict for state in changed} == expected, number
-    first, second = store.latest_states(SOURCE)
+    second, first = store.states(SOURCE).items
     assert (first.key.id, first.verdict, first.since_s - BEGAN_S) == ("links.up[leaf01] swp1", Verdict.PASS, 3)
     assert (second.text, second.since_s - BEGAN_S, second.seen_s - BEGAN_S) == ("swp2 is dim", 0, 3)
 
@@ -173,7 +173,7 @@ def test_states_tell_what_changed_and_since_when(store: Store) -> None:
 def test_an_older_run_changes_no_state(store: Store) -> None:
     save(store, BEGAN_S, result("leaf01", fail("swp1", "down")))
     assert store.save(run(BEGAN_S - 60), judgement(result("leaf01")), snapshot(BEGAN_S - 60)).changes == ()
-    assert [state.verdict for state in store.latest_states(SOURCE)] == [Verdict.FAIL]
+    assert [state.verdict for state in store.states(SOURCE).items] == [Verdict.FAIL]
 
 
 def test_a_run_from_the_future_freezes_and_wipes_nothing(store: Store) -> None:
@@ -197,7 +197,7 @@ def test_text_that_a_database_does_not_take_is_kept_all_the_same(store: Store) -
     saved = run()
     store.save(saved, said, snapshot(leaf01=lit("leaf01", 0.0)))
     assert store.judgement(saved) == said
-    (state,) = store.latest_states(SOURCE)
+    (state,) = store.states(SOURCE).items
     assert state.key.place == "\ufffd\ufffd" + "x" * 253
 
 

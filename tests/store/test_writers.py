@@ -78,9 +78,9 @@ def test_a_run_in_parts_is_the_run_as_a_whole(store: Store) -> None:
         assert in_parts == store.save(two, whole, snapshot(taken_s, **devices)).changes
         assert in_parts
         assert store.judgement(one) == store.judgement(two) == whole
-    assert store.latest_states(SOURCE) == store.latest_states(other)
+    assert store.states(SOURCE).items == store.states(other).items
     assert store.open_now(SOURCE).counts == store.open_now(other).counts
-    assert {one.verdict for one in store.latest_states(SOURCE)} == {Verdict.FAIL, Verdict.PASS}
+    assert {one.verdict for one in store.states(SOURCE).items} == {Verdict.FAIL, Verdict.PASS}
     assert store.readings(SOURCE, "leaf08", 1e12) == store.readings(other, "leaf08", 1e12) != []
 
 
@@ -152,7 +152,7 @@ def test_many_writers_whose_server_breaks_them_off_lose_and_double_nothing(engin
             stored = [one for log in logs for one in lines(log, "stored")]
             assert sorted(one.name for one in store.runs(Source(name))) == sorted(stored)
             assert len(stored) == RUNS * names.count(name)
-            assert len(store.latest_states(Source(name))) == PORTS
+            assert len(store.states(Source(name)).items) == PORTS
         assert rows(store)["findings"] == RUNS * len(names) * PORTS
     for number, name in enumerate(names[2:], 2):
         check_whole(place(engine), name, tmp_path / f"log{number}")
