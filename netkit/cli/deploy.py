@@ -30,8 +30,9 @@ def run(request: DeployRequest) -> int:
         what = "--resume takes no plan, no --limit, no --approved, no --approval and no --dry-run"
         raise UsageError(Problem(what, remedy))
     project = open_project(request.folder, request.lab)
-    files = {"plan_file": file, "approval_file": request.approval, "key": request.key}
-    deploying = Deploying.of(project, request.reason, request.skip_hook, **files)
+    deploying = Deploying.of(
+        project, request.reason, request.skip_hook, plan_file=file, approval_file=request.approval, key=request.key
+    )
     if request.resume:
         return _resume(request, deploying, request.resume)
     warn(project)

@@ -1,22 +1,55 @@
 """Opening, reopening and closing connections to a device."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import wraps
+from typing import Any
 
 from netkit.deploy.job import Job
+from netkit.deploy.journal import Lease, unlimited
 from netkit.errors import AccessError
 from netkit.platforms.driver import Driver, Foresight
+
+WRITES = (
+    "load_candidate",
+    "commit_config",
+    "commit_in_step",
+    "confirm_commit",
+    "discard_config",
+    "rollback",
+    "drain",
+    "undrain",
+)
+"""The methods of drivers that change a device."""
 
 
 def opened(job: Job, name: str) -> Driver:
     """Connect to a device."""
     driver = job.connect(name)
+    if job.journal.lease is not unlimited:
+        _put_under_lease(driver, job.journal.lease)
     try:
         driver.open()
     except BaseException:
         close(driver)
         raise
     return driver
+
+
+def _put_under_lease(driver: Driver, lease: Lease) -> None:
+    """Have a driver ask for the lease before each write."""
+
+    def asking(write: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(write)
+        def asks(*arguments: Any, **options: Any) -> Any:
+            lease()
+            return write(*arguments, **options)
+
+        return asks
+
+    for name in WRITES:
+        if hasattr(driver, name):
+            setattr(driver, name, asking(getattr(driver, name)))
 
 
 def reopened(job: Job, name: str, until_s: float) -> Driver:

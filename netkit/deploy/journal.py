@@ -10,7 +10,7 @@ import shutil
 import threading
 import time
 from calendar import timegm
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, fields
 from functools import cache
@@ -45,6 +45,18 @@ class JournalError(DeployError):
     """The journal cannot be written, so the step it would have announced must not happen."""
 
     exit_code = FAILED
+
+
+class LeaseLostError(JournalError):
+    """Another machine may change this fabric by now, so nothing may be written to a device or to the journal."""
+
+
+Lease = Callable[[], None]
+"""Returns while this process may change the fabric, and raises LeaseLostError from then on."""
+
+
+def unlimited() -> None:
+    """Return: the lease of a deploy on one machine, where a lock is enough."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +106,8 @@ class Journal:
 
     def __init__(self, folder: Path, clock: DeployClock = CLOCK) -> None:
         self.folder, self.run, self._clock = folder, folder.name, clock
+        self.lease: Lease = unlimited
+        """Asked before each entry, and before each write to a device."""
         self._ledger: Ledger | None = None
         self._broken: Problem | None = None
         self._opening = threading.Lock()
@@ -315,6 +329,7 @@ class Journal:
         """Report a file that cannot be written inside the block; after that nothing more is written."""
         if self._broken is not None:
             raise JournalError(self._broken)
+        self.lease()
         try:
             yield
         except OSError as error:

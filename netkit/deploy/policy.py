@@ -98,6 +98,9 @@ class DeployPolicy(AccessModel):
     reason: Literal["optional", "required"] = Field(
         "optional", description="whether deploys and rollbacks take --reason"
     )
+    fleet: Literal["optional", "required"] = Field(
+        "optional", description="whether devices are changed only by the workers of their sites, with --fleet"
+    )
     on_lab: bool = Field(False, description="whether all this holds for labs too")
 
 

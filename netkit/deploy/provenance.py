@@ -46,10 +46,15 @@ class Provenance:
     signer: str = ""
     """The principal the deployer proved to be with a key of their own."""
     signature: str = ""
+    job: str = ""
+    """The job of a fleet that started the run at its site."""
+    asked_by: str = ""
+    """Who gave that job, as the coordinator says."""
 
     @property
     def who(self) -> str:
-        return f"{self.sudo_user} as {self.user}@{self.host}" if self.sudo_user else f"{self.user}@{self.host}"
+        account = f"{self.sudo_user} as {self.user}@{self.host}" if self.sudo_user else f"{self.user}@{self.host}"
+        return f"{self.asked_by} through {account}" if self.asked_by else account
 
     @property
     def what(self) -> str:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from netkit.deploy.connection import closing, opened
 from netkit.deploy.job import Job, code_of, text_of
+from netkit.deploy.journal import LeaseLostError
 from netkit.deploy.model import FAILED, ConfigState, Phase
 from netkit.deploy.preflight import Preflight, Task, differences, read_device
 from netkit.errors import NetkitError
@@ -53,6 +54,8 @@ class Recovery:
             is_last = self._job.clock.steady_s() >= self._give_up_s
             try:
                 ending = self._try(is_last=is_last)
+            except LeaseLostError as error:
+                return RecoveryOutcome(ConfigState.UNKNOWN, text_of(error), FAILED)
             except Exception as error:
                 ending = RecoveryOutcome(ConfigState.UNKNOWN, text_of(error), code_of(error))
             if ending.state is not ConfigState.UNKNOWN or is_last:

@@ -7,6 +7,7 @@ import socket
 import time
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from netkit.access import settings as access
 from netkit.access.secrets import SecretStore
@@ -27,6 +28,20 @@ DIGEST = re.compile(r"[0-9a-f]{32}")
 
 
 @dataclass(frozen=True, slots=True)
+class Requester:
+    """The person who gave the job that a worker of a fleet carries out, as the coordinator says."""
+
+    job: str
+    """Identifies the job."""
+    who: str
+    """Account and host, as people read it."""
+    names: tuple[str, ...]
+    """Login names and address."""
+    approval: str | None = None
+    """What `netkit approve` wrote."""
+
+
+@dataclass(frozen=True, slots=True)
 class Control:
     """The rules of deploy.yaml, applied to one command."""
 
@@ -38,15 +53,20 @@ class Control:
     plan_file: Path | None = None
     approval_file: Path | None = None
     key: Path | None = None
+    requester: Requester | None = None
+    """None: the person who runs this process."""
 
     @classmethod
-    def of(cls, project: Project, reason: str = "", skip_hook: str | None = None, **files: Path | None) -> "Control":
+    def of(cls, project: Project, reason: str = "", skip_hook: str | None = None, **options: Any) -> "Control":
         """Read deploy.yaml; it applies to a lab only if it says so."""
         found = policy.load(project.folder)
-        return cls(project, found if found.on_lab or not project.lab else DeployPolicy(), reason, skip_hook, **files)
+        return cls(project, found if found.on_lab or not project.lab else DeployPolicy(), reason, skip_hook, **options)
 
     def begun(self, verb: Verb, plan: Plan, undone: str = "") -> Provenance:
         """Record who starts a run, from which commit, why, and who approved it; refuse what deploy.yaml forbids."""
+        if self.policy.fleet == "required" and self.requester is None:
+            remedy = f"netkit {verb} --fleet DIR"
+            raise UsageError(Problem("deploy.yaml has devices changed only by the workers of their sites", remedy))
         if self.policy.reason == "required" and verb != "resume" and not self.reason:
             raise UsageError(
                 Problem("deploy.yaml requires a reason", "say why, or name the ticket, with --reason TEXT")
@@ -69,36 +89,39 @@ class Control:
             is_dirty=is_dirty,
             reason=self.reason,
             undone=undone,
+            job=self.requester.job if self.requester else "",
+            asked_by=self.requester.who if self.requester else "",
         )
         return self._approved(found, plan) if verb == "deploy" else found
 
     def _approved(self, begun: Provenance, plan: Plan) -> Provenance:
         """Add the approval of the plan; raise PlanError if one is required and missing."""
         settings = self.policy.approval or ApprovalSettings(required="never")
-        beside_plan = self.plan_file and self.plan_file.with_name(self.plan_file.name + SUFFIX)
-        file = self.approval_file or (beside_plan if beside_plan and beside_plan.exists() else None)
-        if file is None and settings.is_required(plan):
+        text = self.requester.approval if self.requester else given_approval(self.plan_file, self.approval_file)
+        if text is None and settings.is_required(plan):
             what = f"deploy.yaml requires a second person's approval of plan {digest_of(plan)}, risk {plan.risk.word}"
             remedy = "keep it with netkit plan -o PLAN, have it approved with netkit approve PLAN, deploy PLAN"
             raise PlanError(Problem(what, remedy))
-        if file is not None and self.key is None and settings.deployer == "key":
-            raise UsageError(Problem("deploy.yaml wants the deployer's own key", "sign as yourself with --key FILE"))
+        if text is not None and self.key is None and settings.deployer == "key":
+            remedy = "with --fleet, use deployer: login" if self.requester else "sign as yourself with --key FILE"
+            raise UsageError(Problem("deploy.yaml wants the deployer's own key", remedy))
         signers = signers_file(self.project, settings)
         signer: Signer | None = None
         if self.key is not None:
-            text = f"{begun.verb} {plan.fabric} {self.project.lab} {digest_of(plan)} {begun.at_s:.0f}\n"
-            signature = approval.sign(text, self.key, DEPLOYER_NAMESPACE)
+            signed = f"{begun.verb} {plan.fabric} {self.project.lab} {digest_of(plan)} {begun.at_s:.0f}\n"
+            signature = approval.sign(signed, self.key, DEPLOYER_NAMESPACE)
             name = approval.principal_of(self.key, signers)
-            signer = approval.signer_of(text, signature, signers, name, DEPLOYER_NAMESPACE, f"--key {self.key}")
-            begun = replace(begun, signature=text + signature, signer=signer.principals[0])
-        if file is None:
+            signer = approval.signer_of(signed, signature, signers, name, DEPLOYER_NAMESPACE, f"--key {self.key}")
+            begun = replace(begun, signature=signed + signature, signer=signer.principals[0])
+        if text is None:
             return begun
-        accounts = [name for name in (begun.user, begun.sudo_user) if name]
+        asking = self.requester.names if self.requester else ()
+        accounts = [name for name in (begun.user, begun.sudo_user, *asking) if name]
         aliases = [alias for name in accounts for alias in settings.logins.get(name, ())]
         email = configured(self.project.folder, "user.email")
         deployer = Deployer(frozenset({*accounts, *aliases, email} - {""}), signer)
         given = approval.verified(
-            approval.read(file),
+            text,
             plan,
             self.project.lab,
             settings=settings,
@@ -129,6 +152,13 @@ class Control:
         return replace(begun, hook="allowed", hook_reason=reason)
 
 
+def given_approval(plan_file: Path | None, approval_file: Path | None) -> str | None:
+    """Return the text of an approval: of the given file, or of the one beside the plan if there is one."""
+    beside_plan = plan_file and plan_file.with_name(plan_file.name + SUFFIX)
+    file = approval_file or (beside_plan if beside_plan and beside_plan.exists() else None)
+    return None if file is None else approval.read(file)
+
+
 def signers_file(project: Project, settings: ApprovalSettings) -> Path:
     """Return the allowed_signers file whose keys may approve."""
     return project.folder / Path(settings.allowed_signers).expanduser()
@@ -145,6 +175,11 @@ def login() -> str:
 def who() -> str:
     """Format this user as the history of deploys shows them."""
     return Provenance("", time.time(), login(), os.getuid(), socket.gethostname(), sudo_user=_sudo_user()).who
+
+
+def names_of_user(project: Project) -> tuple[str, ...]:
+    """Return the names of this user that an approval may be by: nobody approves their own deploy."""
+    return tuple(name for name in (login(), _sudo_user(), configured(project.folder, "user.email")) if name)
 
 
 def _sudo_user() -> str:

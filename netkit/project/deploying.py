@@ -8,6 +8,7 @@ from pathlib import Path
 from netkit import deploy
 from netkit.deploy import Journal, Options, Outcome, Provenance, refusal
 from netkit.deploy.apply import RollbackPlan, ignore_event, never
+from netkit.deploy.journal import Lease, unlimited
 from netkit.deploy.lock import lock_shared_folder
 from netkit.deploy.model import EventHandler
 from netkit.deploy.preflight import stages_of
@@ -17,7 +18,7 @@ from netkit.errors import AccessError, Problem, UsageError
 from netkit.plan import Plan
 from netkit.platforms.config import Files
 from netkit.project.connections import Connections
-from netkit.project.control import Control
+from netkit.project.control import Control, Requester
 from netkit.project.gate import gate_of, reader_of
 from netkit.project.planning import Planned
 from netkit.project.project import Project
@@ -34,6 +35,7 @@ class Deploying:
     project: Project
     devices: Connections
     control: Control
+    lease: Lease = unlimited
 
     @classmethod
     def of(
@@ -45,10 +47,13 @@ class Deploying:
         plan_file: Path | None = None,
         approval_file: Path | None = None,
         key: Path | None = None,
+        requester: Requester | None = None,
+        lease: Lease = unlimited,
     ) -> "Deploying":
         """Read access.yaml and deploy.yaml of a project."""
-        control = Control.of(project, reason, skip_hook, plan_file=plan_file, approval_file=approval_file, key=key)
-        return cls(project, Connections.of(project), control)
+        files = {"plan_file": plan_file, "approval_file": approval_file, "key": key}
+        control = Control.of(project, reason, skip_hook, **files, requester=requester)
+        return cls(project, Connections.of(project), control, lease)
 
     @property
     def runs(self) -> Path:
@@ -159,6 +164,7 @@ class Deploying:
         on_event: EventHandler,
         is_stopping: Stopping,
     ) -> Outcome:
+        journal.lease = self.lease
         return deploy.apply(
             planned.plan,
             self.project.fabric,
@@ -179,6 +185,7 @@ class Deploying:
         failed = journal.outcome() if journal.is_to_be_undone() else None
         if failed is not None:
             return failed
+        journal.lease = self.lease
         return deploy.resume(
             self.project.fabric,
             connect=self.devices.connect,
@@ -208,6 +215,7 @@ class Deploying:
         is_stopping: Stopping,
     ) -> Outcome:
         """Roll back a run."""
+        journal.lease = self.lease
         return deploy.undo(
             undone,
             self.project.fabric,
@@ -227,6 +235,7 @@ class Deploying:
 
     def end(self, undone: Journal, provenance: Provenance) -> Outcome:
         """End an unfinished run: changes that wait for confirmation are reverted."""
+        undone.lease = self.lease
         return deploy.end(
             self.project.fabric,
             connect=self.devices.connect,

@@ -33,7 +33,7 @@ def write(folder: Path, text: str) -> Path:
 
 
 def test_without_the_file_nobody_is_asked(tmp_path: Path) -> None:
-    assert load(tmp_path) == DeployPolicy(hook=None, approval=None, reason="optional", on_lab=False)
+    assert load(tmp_path) == DeployPolicy(hook=None, approval=None, reason="optional", fleet="optional", on_lab=False)
 
 
 def test_the_whole_file_is_read(tmp_path: Path) -> None:
@@ -53,7 +53,7 @@ def test_the_whole_file_is_read(tmp_path: Path) -> None:
     ("text", "said"),
     [
         ("words\n", ":1: holds no settings"),
-        ("hok: {}\n", ":1: hok: unknown key 'hok'; known keys here: approval, hook, on_lab, reason"),
+        ("hok: {}\n", ":1: hok: unknown key 'hok'; known keys here: approval, fleet, hook, on_lab, reason"),
         ("hook:\n  comand: [x]\n", ":2: hook.comand: unknown key 'comand'; known keys here: ca_file, command"),
         ("approval:\n  signers: x\n", ":2: approval.signers: unknown key 'signers'; known keys here: allowed_signers"),
         ("hook: {}\n", "needs exactly one of command and url"),
