@@ -1,13 +1,14 @@
 """`netkit deploy`."""
 
 import sys
+from dataclasses import replace
 
 from netkit import deploy
 from netkit.cli.fabric import open_project, warn
 from netkit.cli.requests import DeployRequest
 from netkit.cli.rollout import DECLINED, UNREACHED, agreed, changing, options_of, report_outcome, show, watched
 from netkit.deploy import Journal, Options, Outcome, Phase
-from netkit.deploy.model import EventHandler
+from netkit.deploy.model import EventHandler, weightiest
 from netkit.errors import PlanError, Problem, UsageError
 from netkit.plan import Plan
 from netkit.project.control import finished, given_digest, refuse_unapproved
@@ -22,6 +23,25 @@ NEWEST = "."
 
 
 def run(request: DeployRequest) -> int:
+    """Deploy one fabric, and those that follow it as long as no more fail than may."""
+    if request.then and (request.file or request.resume or request.approved is not None or request.approval):
+        what = "a plan, --resume, --approved and --approval are of one fabric"
+        raise UsageError(Problem(what, "drop them, or --then"))
+    codes: list[int] = []
+    for folder in (request.folder, *request.then):
+        if sum(map(bool, codes)) > request.max_failed_fabrics:
+            say(
+                sys.stderr,
+                f"{folder}: not begun, since {len(codes)} fabrics were deployed and {sum(map(bool, codes))} failed\n",
+            )
+            break
+        if request.then:
+            say(sys.stderr, f"{folder}:\n")
+        codes.append(_run(replace(request, folder=folder)))
+    return weightiest(*codes)
+
+
+def _run(request: DeployRequest) -> int:
     """Deploy a plan from a file or one made now, or finish an interrupted run."""
     digest = None if request.approved is None else given_digest(request.approved)
     options, file = options_of(request), request.file
@@ -29,6 +49,10 @@ def run(request: DeployRequest) -> int:
         remedy = "the run continues with its own plan, devices and options"
         what = "--resume takes no plan, no --limit, no --approved, no --approval and no --dry-run"
         raise UsageError(Problem(what, remedy))
+    if request.fleet is not None:
+        from netkit.cli.fleet_rollout import roll_out  # noqa: PLC0415 (an extra)
+
+        return roll_out(request, request.fleet)
     project = open_project(request.folder, request.lab)
     deploying = Deploying.of(
         project, request.reason, request.skip_hook, plan_file=file, approval_file=request.approval, key=request.key

@@ -14,9 +14,16 @@ from netkit.report.history_text import entry, run_document, run_text, table
 from netkit.terminal.text import check_format, write_json
 
 
-def run(folder: Path, name: str, *, limit: str, lab: str, output: str) -> None:
+def run(folder: Path, name: str, *, limit: str, lab: str, output: str, fleet: Path | None) -> None:
     """List the runs on a fabric, or print one of them."""
     check_format(output)
+    if fleet is not None:
+        from netkit.cli.fleet_rollout import show_history  # noqa: PLC0415 (an extra)
+
+        if limit:
+            raise UsageError(Problem("--limit does not work with --fleet", "drop --limit"))
+        show_history(folder, lab, fleet, name, output)
+        return
     if limit and not name:
         raise UsageError(Problem("--limit selects diffs of one run", "name the run, or last"))
     project = open_project(folder, lab)

@@ -37,6 +37,9 @@ def run(request: PlanRequest) -> int:
         raise UsageError(Problem(f"unknown format {request.output!r}", f"use one of {', '.join(FORMATS)}"))
     if request.lab and request.running is not None:
         raise UsageError(Problem("--lab and --running exclude each other", "drop one of the options"))
+    if request.fleet is not None and (request.running or request.cluster or request.against not in {"", RUNNING}):
+        what = "--fleet reads devices; --running, --cluster and a revision do not"
+        raise UsageError(Problem(what, "drop one of the options"))
     if request.has_proof and not (request.against.startswith(REVISION) and not request.limit):
         what = "--prove tests a whole change against a revision"
         raise UsageError(Problem(what, "use it with --against git:REVISION, without --limit"))
@@ -46,7 +49,7 @@ def run(request: PlanRequest) -> int:
         return _cluster(request, request.cluster)
     project = open_project(request.folder, request.lab, request.processes)
     warn(project)
-    found = _live(project, request.limit, request.running)
+    found = _live(project, request.limit, request.running, request.fleet)
     if request.out is not None:
         write_named(request.out, planning.write(found))
     sys.stdout.write(FORMATS[request.output](found))
@@ -82,7 +85,7 @@ def _against(request: PlanRequest) -> int:
     project, aside = open_project(request.folder, request.lab, request.processes), NO_PROOF
     if request.against == RUNNING:
         warn(project)
-        shift = of_running(_live(project, request.limit, request.running))
+        shift = of_running(_live(project, request.limit, request.running, request.fleet))
     else:
         with at_revision(project, request.against.removeprefix(REVISION)) as (base, shown):
             shift = between(base, project, request.limit, shown)
@@ -105,9 +108,14 @@ def _proven(base: Project, project: Project, shift: IntentDiff, request: PlanReq
     )
 
 
-def _live(project: Project, limit: str, running: Path | None) -> Plan:
+def _live(project: Project, limit: str, running: Path | None, fleet: Path | None) -> Plan:
     if running is not None:
         return from_files(project, limit, running)
+    if fleet is not None:
+        from netkit.fleet.deploying import FleetDeploying  # noqa: PLC0415 (an extra)
+
+        sites = FleetDeploying.of(fleet, project)
+        return sites.whole(sites.plans(limit))
     from netkit.project.connections import Connections  # noqa: PLC0415 (slow to import, and files do not need it)
 
     return from_devices(project, limit, Connections.of(project)).plan

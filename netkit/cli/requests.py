@@ -108,6 +108,8 @@ class PlanRequest:
     most_devices: int = 40
     within_s: float = 900.0
     processes: int = 0
+    fleet: Path | None = None
+    """The folder of a fleet whose sites read the devices."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,11 +134,16 @@ class RolloutRequest:
     revert_s: int = 120
     watch_s: int = 10
     on_failure: str = "stop"
+    fleet: Path | None = None
+    """The folder of a fleet whose workers change the devices."""
+    on_disconnect: str = "stop"
+    """With a fleet, when this process ends: `stop` the run, or `continue`."""
 
     def again(self, verb: str) -> str:
         """Return a command line on the same fabric or lab, for the user to type."""
         lab = "" if not self.lab else " --lab" if self.lab == "." else f" --lab={self.lab}"
-        return f"netkit {verb} --fabric {shlex.quote(str(self.folder))}{lab}"
+        fleet = "" if self.fleet is None else f" --fleet {shlex.quote(str(self.fleet))}"
+        return f"netkit {verb} --fabric {shlex.quote(str(self.folder))}{lab}{fleet}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,6 +156,9 @@ class DeployRequest(RolloutRequest):
     approved: str | None = None
     approval: Path | None = None
     key: Path | None = None
+    then: tuple[Path, ...] = ()
+    """Fabrics to deploy after this one."""
+    max_failed_fabrics: int = 0
 
 
 @dataclass(frozen=True, slots=True)

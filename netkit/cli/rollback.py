@@ -16,6 +16,10 @@ from netkit.terminal.text import is_agreed, say
 
 def run(request: RollbackRequest) -> int:
     """Undo what a run changed, with the same care; one that was cut off is ended first."""
+    if request.fleet is not None:
+        from netkit.cli.fleet_rollout import roll_back  # noqa: PLC0415 (an extra)
+
+        return roll_back(request, request.fleet)
     options = options_of(request)
     deploying = Deploying.of(open_project(request.folder, request.lab), request.reason, request.skip_hook)
     undone = found_run(deploying.runs, request.run)

@@ -30,6 +30,8 @@ def options_of(request: RolloutRequest) -> Options:
     check_format(request.output)
     if request.on_failure not in ("stop", "rollback"):
         raise UsageError(Problem(f"--on-failure {request.on_failure!r} is unknown", "use stop or rollback"))
+    if request.on_disconnect not in ("stop", "continue"):
+        raise UsageError(Problem(f"--on-disconnect {request.on_disconnect!r} is unknown", "use stop or continue"))
     if request.skip_hook is not None and not request.skip_hook.strip():
         raise UsageError(Problem("--skip-hook is empty", "give the reason: it is kept with the run"))
     return Options(

@@ -20,7 +20,7 @@ def run(site: str, folder: Path, *, access: Path | None, state: Path | None, lab
     credentials = Credentials.load(folder, settings.broker)
     credentials.expect(keys, f"the site {site}")
     place = (state or state_folder() / "worker" / site).absolute()
-    execute = SiteExecutor(settings, site, place, (access or folder / "access").absolute(), lab)
+    execute = SiteExecutor(settings, site, place, (access or folder / "access").absolute(), credentials, lab)
     with NonceJournal(place / "jobs.sqlite", time.time()) as journal:
         worker = Worker(settings, site, credentials, journal, execute, report=_report)
         stop_on_signals(worker)

@@ -169,13 +169,13 @@ def _adapter() -> TypeAdapter[Outcome]:
 
 
 def write(outcome: Outcome) -> str:
-    return json.dumps(_plain(outcome), indent=1) + "\n"
+    return json.dumps(plain(outcome), indent=1) + "\n"
 
 
-def _plain(outcome: Outcome) -> dict[str, Any]:
+def plain(outcome: Outcome) -> dict[str, Any]:
     found = {**asdict(outcome), "exit_code": outcome.exit_code}
     del found["rollback"]
-    return found if outcome.rollback is None else {**found, "rollback": _plain(outcome.rollback)}
+    return found if outcome.rollback is None else {**found, "rollback": plain(outcome.rollback)}
 
 
 def read(text: str, file: str = "") -> Outcome:

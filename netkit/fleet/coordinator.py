@@ -11,9 +11,17 @@ from typing import Self
 from netkit.errors import Problem
 from netkit.fleet.answer import JobAnswer, JobEvent, LostJob, PendingJob, open_answer
 from netkit.fleet.credentials import Credentials
-from netkit.fleet.job import MessageError, SiteJob, sign_job
+from netkit.fleet.job import MessageError, SiteJob, StopWork, new_job, sign_job
 from netkit.fleet.link import BrokerLink, LinkError, RoundEndingError, RoundTakenError, UnroutableError
-from netkit.fleet.rabbitmq import DISPATCH, ENDED_LIMITS, JOBS
+from netkit.fleet.rabbitmq import (
+    CONTROL_LIMITS,
+    DISPATCH,
+    ENDED_LIMITS,
+    JOBS,
+    LEASE,
+    control_queue,
+    fabric_queue,
+)
 from netkit.fleet.settings import COORDINATOR, FleetError, FleetSettings
 from netkit.fleet.status import SiteStatus, WorkerStatus, open_status
 
@@ -41,6 +49,8 @@ class _SiteChannel:
     failure: str = ""
     unsent: deque[SiteJob] = field(default_factory=deque)
     held: int = 0
+    has_control: bool = False
+    """Whether a queue for what is said about running jobs was declared."""
     retry_s: float = FIRST_RETRY_S
     next_s: float = float("-inf")
 
@@ -68,6 +78,8 @@ class Coordinator:
         for site in self._sites.values():
             if site.link is not None:
                 try:
+                    if site.has_control and not any(one.job.site == site.name for one in self._pending.values()):
+                        site.link.delete(control_queue(self._run))
                     site.link.delete_answers(self._run)
                     if self._round:
                         is_over = all(one.job.site != site.name for one in self._pending.values())
@@ -109,16 +121,32 @@ class Coordinator:
             else:
                 return
 
-    def run(self, jobs: Iterable[SiteJob]) -> Iterator[JobEvent]:
+    def run(self, jobs: Iterable[SiteJob], between: Callable[[], None] = lambda: None) -> Iterator[JobEvent]:
         """Give jobs to their sites, and yield answers as they arrive, until each job is answered or lost.
 
-        The parts of an answer come one after another, and only when all of them have arrived.
+        The parts of an answer come one after another, and only when all of them have arrived. `between` is called
+        about twice a second.
         """
         for job in jobs:
             self._accept(job)
             yield from self._step(0)
         while self._pending:
             yield from self._step(POLL_S)
+            between()
+
+    def stop(self) -> None:
+        """Have the jobs that change devices end at the next safe place; they answer as usual."""
+        for pending in list(self._pending.values()):
+            job, site = pending.job, self._sites[pending.job.site]
+            if job.is_read_only or site.link is None:
+                continue
+            within_s = max(1, job.deadline_s - int(time.time()))
+            wish = new_job(job.site, job.fabric, job.commit, StopWork(job=job.nonce), within_s=within_s)
+            queue = control_queue(self._run)
+            try:
+                site.link.publish(DISPATCH, queue, sign_job(wish, self._credentials.signing))
+            except (LinkError, UnroutableError) as error:
+                self._report(f"{site.name}: {error}")
 
     def _accept(self, job: SiteJob) -> None:
         if job.fabric not in self._settings.site(job.site).fabrics:
@@ -154,6 +182,10 @@ class Coordinator:
             job = site.unsent[0]
             lasts_s = job.deadline_s - time.time()
             if lasts_s > 0 and job.nonce in self._pending:
+                if not job.is_read_only:
+                    site.has_control = True
+                    link.declare(control_queue(self._run), DISPATCH, **CONTROL_LIMITS)
+                    link.declare(fabric_queue(LEASE, job.fabric))
                 message = sign_job(job, self._credentials.signing)
                 try:
                     link.publish(DISPATCH, JOBS, message, lasts_s=lasts_s, until_s=job.deadline_s)

@@ -91,15 +91,22 @@ class Dispatch:
         work: BackupWork | CheckWork | SnapshotWork,
         left_s: float,
     ) -> Iterator[SiteJob]:
-        kept_beside = [*project.template_folders, *beside(project.folder, CHECKS)]
-        commit, fabric = committed(project.folder, kept_beside)
+        commit, fabric = self.committed(project)
         longest_s = LONGEST_S + (0 if isinstance(work, BackupWork) else int(work.window_s))
         within_s = int(max(1.0, min(longest_s, left_s - GRACE_S)))
-        for site, names in self._placed(fabric, devices).items():
+        for site, names in self.placed(fabric, devices).items():
             for some in batched(names, SHARD):
                 yield new_job(site, fabric, commit, work, within_s=within_s, devices=tuple(some))
 
-    def _placed(self, fabric: str, devices: Sequence[Device]) -> Mapping[str, list[str]]:
+    def committed(self, project: Project) -> tuple[str, str]:
+        """Return the commit that sites check out, and the folder of the fabric in the repository."""
+        return committed(project.folder, [*project.template_folders, *beside(project.folder, CHECKS)])
+
+    def names_at(self, project: Project, site: str) -> Sequence[str]:
+        """Return the devices of a fabric that a site is responsible for."""
+        return self.placed(self.committed(project)[1], project.devices()).get(site, ())
+
+    def placed(self, fabric: str, devices: Sequence[Device]) -> Mapping[str, list[str]]:
         """Return the devices of each site; those of no unit are at the first one that has the fabric."""
         having = {name: site.fabrics for name, site in self.settings.sites.items() if fabric in site.fabrics}
         sites = {name: fabrics[fabric].units for name, fabrics in having.items()}

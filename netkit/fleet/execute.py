@@ -1,24 +1,28 @@
 """What a worker of a site can do: a function for each verb, on the fabric at the commit that the job names.
 
-A handler gets the opened fabric and the devices of the shard. It yields the parts of the result, each at most
-`answer.MOST_PART_BYTES`, and notes for people.
+A handler gets the opened fabric, the devices of the shard and the job. It yields the parts of the result, each at most
+`answer.MOST_PART_BYTES`, and notes for people. Verbs that change devices are in netkit/fleet/site_deploy.py.
 """
 
 import json
 import shutil
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from netkit.design.select import Device
 from netkit.errors import Problem
 from netkit.facts import serial
+from netkit.fleet import site_deploy
 from netkit.fleet.checking import answered
 from netkit.fleet.checkout import Checkouts
+from netkit.fleet.credentials import Credentials
 from netkit.fleet.execution import Note
 from netkit.fleet.job import CheckWork, SiteJob, SnapshotWork
+from netkit.fleet.link import BrokerLink
 from netkit.fleet.settings import FleetError, FleetSettings, SiteFabric
+from netkit.fleet.site_deploy import SiteRequest
 from netkit.project.backups import backed_up
 from netkit.project.deadline import Deadline
 from netkit.project.project import Project
@@ -27,36 +31,37 @@ ACCESS_FILES = ("access.yaml", "known_hosts", "known_certificates")
 """How devices are reached: the site's own files, in place of those in the repository."""
 READING = 0.7
 """The share of the time of a job for reading devices; judging them gets what is left."""
-Handler = Callable[[Project, Sequence[Device], SiteJob], Iterator[bytes | Note]]
+Handler = Callable[[SiteRequest], Iterator[bytes | Note]]
 
 
-def backup(project: Project, devices: Sequence[Device], _: SiteJob) -> Iterator[bytes | Note]:
+def backup(asked: SiteRequest) -> Iterator[bytes | Note]:
     """Yield for each device its text without secrets, or the reason why there is none."""
-    texts, missed = backed_up(project, devices)
+    texts, missed = backed_up(asked.project, asked.devices)
     for name, text in texts.items():
         yield json.dumps({"device": name, "text": text}).encode()
     for name, reason in missed.items():
         yield json.dumps({"device": name, "reason": reason}).encode()
 
 
-def snapshot(project: Project, devices: Sequence[Device], job: SiteJob) -> Iterator[bytes | Note]:
+def snapshot(asked: SiteRequest) -> Iterator[bytes | Note]:
     """Yield snapshots of one device each; the first also has the differences of the configurations."""
-    if not isinstance(job.work, SnapshotWork):
-        raise TypeError(job.work)
-    limit = ",".join(device.name for device in devices)
-    work = job.work
-    found = project.snapshot(limit, window_s=work.window_s, is_light=work.is_light, source=work.source or "")
+    work = asked.job.work
+    if not isinstance(work, SnapshotWork):
+        raise TypeError(work)
+    source = work.source or ""
+    found = asked.project.snapshot(asked.limit, window_s=work.window_s, is_light=work.is_light, source=source)
     plan = found.plan
     for name, one in found.devices.items():
         yield serial.dump(replace(found, devices={name: one}, plan=plan))
         plan = ""
 
 
-def check(project: Project, devices: Sequence[Device], job: SiteJob) -> Iterator[bytes | Note]:
+def check(asked: SiteRequest) -> Iterator[bytes | Note]:
     """Yield the verdicts on single devices, and the facts that checks of several devices need."""
-    if not isinstance(job.work, CheckWork):
-        raise TypeError(job.work)
-    yield from answered(project, devices, job.work, _deadline(job.work, job.deadline_s - time.time()))
+    work = asked.job.work
+    if not isinstance(work, CheckWork):
+        raise TypeError(work)
+    yield from answered(asked.project, asked.devices, work, _deadline(work, asked.job.deadline_s - time.time()))
 
 
 def _deadline(work: CheckWork, left_s: float) -> Deadline:
@@ -68,7 +73,16 @@ def _deadline(work: CheckWork, left_s: float) -> Deadline:
     return Deadline(f"{reading_s}s", work.window_s)
 
 
-HANDLERS: Mapping[str, Handler] = {"backup": backup, "check": check, "snapshot": snapshot}
+HANDLERS: Mapping[str, Handler] = {
+    "backup": backup,
+    "check": check,
+    "deploy": site_deploy.deploy_plan,
+    "history": site_deploy.history,
+    "plan": site_deploy.plan,
+    "resume": site_deploy.resume,
+    "rollback": site_deploy.rollback,
+    "snapshot": snapshot,
+}
 """Verb → what carries it out."""
 
 
@@ -82,6 +96,7 @@ class SiteExecutor:
     """The worker's folder: its copy of the repository."""
     access: Path
     """Folder with the site's access files, below it a folder for each fabric, named as in the repository."""
+    credentials: Credentials = field(repr=False)
     lab: str = ""
     """The lab to use instead of the devices; empty: the devices."""
 
@@ -101,7 +116,12 @@ class SiteExecutor:
         project = Project.open(folder, lab=self.lab, workplace=tree)
         devices = project.devices(job.limit)
         _refuse_elsewhere(devices, part, self.site)
-        yield from handler(project, devices, job)
+        here = frozenset(device.name for device in project.devices() if _is_at(device, part))
+        yield from handler(SiteRequest(project, devices, job, here, self._link))
+
+    def _link(self, patience_s: float) -> BrokerLink:
+        vhost, user = self.settings.virtual_host(self.site), self.settings.user(self.site)
+        return BrokerLink(self.settings.broker, vhost, user, self.credentials, patience_s=patience_s)
 
     def _lay_access(self, folder: Path, fabric: str) -> None:
         """Put the site's access files into the checkout, and remove those of the repository."""
@@ -126,8 +146,13 @@ def _inside(tree: Path, job: SiteJob) -> Path:
 
 
 def _refuse_elsewhere(devices: Sequence[Device], part: SiteFabric, site: str) -> None:
-    """FleetError if one of the devices is in a unit of another site; spines and cores are in none."""
-    foreign = [device.name for device in devices if part.units and device.unit and device.unit not in part.units]
+    """FleetError if one of the devices is in a unit of another site."""
+    foreign = [device.name for device in devices if not _is_at(device, part)]
     if foreign:
         what = f"{foreign[0]} is not at the site {site}"
         raise FleetError(Problem(what, "check the units of the fabric in fleet.yaml, at the site and the coordinator"))
+
+
+def _is_at(device: Device, part: SiteFabric) -> bool:
+    """Whether a device may be at a site; spines and cores are in no unit, and may be at each."""
+    return not (part.units and device.unit and device.unit not in part.units)

@@ -20,6 +20,8 @@ from netkit.fleet.job import SiteJob
 PR_SET_PDEATHSIG = 1
 ENDING_S = 2.0
 """How long a process may take to end before it is killed."""
+SAFE_ENDING_S = 900.0
+"""The same for one that changes devices: it ends where no device is left half done."""
 PART, PROGRESS, DONE, FAILED = b"+", b"~", b".", b"!"
 
 
@@ -45,6 +47,7 @@ class Execution:
         self._receiver, sender = processes.Pipe(duplex=False)
         self._deadline_s = time.monotonic() + max(0.0, job.deadline_s - time.time())
         arguments = execute, job, sender, self._receiver, detach, os.getpid()
+        self._is_read_only = job.is_read_only
         # No daemon, so that it may have processes of its own.
         self._process = processes.Process(target=_carry_out, args=arguments, daemon=False)
         self._process.start()
@@ -53,14 +56,31 @@ class Execution:
     def __enter__(self) -> Self:
         return self
 
+    def stop(self) -> None:
+        """Ask the process to end: one that changes devices does at the next safe place."""
+        with suppress(ProcessLookupError):
+            os.kill(self._process.pid or 0, signal.SIGTERM)
+
     def __exit__(self, *_: object) -> None:
         """End the process and those that it started."""
+        if not self._is_read_only:
+            self.stop()
+            self._drain(SAFE_ENDING_S)
         for number in (signal.SIGTERM, signal.SIGKILL):
             with suppress(ProcessLookupError, PermissionError):
                 os.killpg(self._process.pid or 0, number)
             self._process.join(ENDING_S)
         self._receiver.close()
         self._process.close()
+
+    def _drain(self, within_s: float) -> None:
+        """Wait for the end of the process, and drop what it still has to say: a full pipe would block it."""
+        deadline_s = time.monotonic() + within_s
+        with suppress(EOFError):
+            while (left_s := deadline_s - time.monotonic()) > 0:
+                if self._receiver.poll(left_s):
+                    self._receiver.recv_bytes()
+        self._process.join(ENDING_S)
 
     def output(self, wait: Callable[[int], None]) -> Iterator[bytes | Note]:
         """Yield what the job yields; `wait` sleeps for a while, or until the given file can be read.

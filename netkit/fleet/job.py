@@ -13,6 +13,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from netkit.access.settings import FactSource
+from netkit.deploy.model import Options
 from netkit.fleet import signing
 from netkit.fleet.settings import FabricPath, PublicKeys, SiteName, verifiers
 
@@ -23,6 +24,8 @@ LONGEST_S = 24 * 3600
 PURPOSE = "job"
 Name = Annotated[str, Field(min_length=1, max_length=100, pattern=r"^[A-Za-z0-9_.*?\[\]-]+$")]
 Hex128 = Annotated[str, Field(pattern=r"^[0-9a-f]{32}$")]
+Run = Annotated[str, Field(min_length=1, max_length=64, pattern=r"^[A-Za-z0-9-]+$")]
+Text = Annotated[str, Field(min_length=1, max_length=200)]
 
 
 class _Message(BaseModel):
@@ -49,9 +52,11 @@ class SnapshotWork(_Message):
 
 
 class PlanWork(_Message):
-    """Compare what devices run with what is intended."""
+    """Compare what devices run with what is intended, or with what they ran before a run."""
 
     verb: Literal["plan"] = "plan"
+    undone: Run | None = None
+    """The run to plan the rollback of."""
 
 
 class BackupWork(_Message):
@@ -69,18 +74,74 @@ class WatchWork(_Message):
     source: FactSource | None = None
 
 
-class DeployWork(_Message):
+class HistoryWork(_Message):
+    """List the runs on the fabric."""
+
+    verb: Literal["history"] = "history"
+    run: Run | None = None
+    """Everything about this one."""
+
+
+class _ChangingWork(_Message):
+    """Who changes devices, and how."""
+
+    asked_by: Text
+    """Account and host, as people read it."""
+    names: tuple[Text, ...] = Field((), max_length=10)
+    """Names of that person, who may not approve their own deploy."""
+    reason: str = Field("", max_length=2000)
+    skip_hook: str | None = Field(None, max_length=2000)
+    approval: str | None = Field(None, max_length=65_536)
+    """What `netkit approve` wrote."""
+    options: Options = Options()
+    goes_on: bool = False
+    """Whether the run goes on when the coordinator is gone; otherwise it ends at the next safe place."""
+
+
+class DeployWork(_ChangingWork):
     """Run a rollout that was approved by the digest of its plan."""
 
     verb: Literal["deploy"] = "deploy"
     plan: Hex128
 
 
+class ResumeWork(_ChangingWork):
+    """Continue an interrupted run: the newest, or the named one."""
+
+    verb: Literal["resume"] = "resume"
+    run: Run | None = None
+
+
+class RollbackWork(_ChangingWork):
+    """Undo a run by the plan that was approved by its digest."""
+
+    verb: Literal["rollback"] = "rollback"
+    run: Run
+    plan: Hex128
+
+
+class StopWork(_Message):
+    """End a job that changes devices at the next safe place. It is sent past the queue of jobs."""
+
+    verb: Literal["stop"] = "stop"
+    job: Hex128
+
+
 JobWork = Annotated[
-    CheckWork | SnapshotWork | PlanWork | BackupWork | WatchWork | DeployWork, Field(discriminator="verb")
+    CheckWork
+    | SnapshotWork
+    | PlanWork
+    | BackupWork
+    | WatchWork
+    | HistoryWork
+    | DeployWork
+    | ResumeWork
+    | RollbackWork
+    | StopWork,
+    Field(discriminator="verb"),
 ]
 VERBS: tuple[str, ...] = tuple(model.model_fields["verb"].default for model in get_args(get_args(JobWork)[0]))
-WRITING = frozenset({"deploy"})
+WRITING = frozenset({"deploy", "resume", "rollback"})
 """Verbs that change devices; all others only read, and may be repeated."""
 
 ROUNDS = frozenset({"check", "snapshot", "backup"})
@@ -119,6 +180,11 @@ class SiteJob(_Message):
     @property
     def is_read_only(self) -> bool:
         return self.verb not in WRITING
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether it goes on when the coordinator is gone."""
+        return isinstance(self.work, _ChangingWork) and self.work.goes_on
 
     @property
     def limit(self) -> str:

@@ -32,7 +32,7 @@ from netkit.fleet.settings import BrokerSettings, FleetError
 
 try:
     import amqp
-    from amqp.exceptions import AccessRefused, AMQPError, PreconditionFailed
+    from amqp.exceptions import AccessRefused, AMQPError, NotFound, PreconditionFailed
 except ImportError:
     raise FleetError(
         Problem("the library of the broker is not installed", "pip install 'netkit-fabric[fleet]'")
@@ -57,6 +57,10 @@ class RoundTakenError(LinkError):
 
 class RoundEndingError(LinkError):
     """Workers may still carry out a round that its coordinator has given up."""
+
+
+class InUseError(LinkError):
+    """Another connection is the only one that may consume a queue."""
 
 
 class UnroutableError(Exception):
@@ -84,7 +88,16 @@ class _Sent:
 class BrokerLink:
     """An open connection."""
 
-    def __init__(self, broker: BrokerSettings, vhost: str, user: str, credentials: Credentials) -> None:
+    def __init__(
+        self,
+        broker: BrokerSettings,
+        vhost: str,
+        user: str,
+        credentials: Credentials,
+        *,
+        patience_s: float | None = None,
+    ) -> None:
+        """Connect; `patience_s` is how long the broker may take to answer, by default CONFIRM_S."""
         self._received: deque[Received] = deque()
         self._consumers: dict[str, Any] = {}
         """Queue → the tag of its consumer."""
@@ -114,7 +127,7 @@ class BrokerLink:
         )
         self._guarded(self._connection.connect)
         # The library waits for answers without a limit; a broker that hangs is as good as none.
-        self._connection.sock.settimeout(CONFIRM_S)
+        self._connection.sock.settimeout(patience_s or CONFIRM_S)
         self._channel = self._guarded(self._connection.channel)
         self._channel.events["basic_return"].add(self._on_return)
         self._channel.events["basic_ack"].add(self._on_confirmed)
@@ -186,6 +199,38 @@ class BrokerLink:
     def _consume(self, queue: str, **options: Any) -> None:
         self._consumers[queue] = self._guarded(lambda: self._channel.basic_consume(queue, **options))
 
+    def cancel(self, queue: str) -> None:
+        """End what `consume` began."""
+        if tag := self._consumers.pop(queue, None):
+            self._guarded(lambda: self._channel.basic_cancel(tag))
+
+    def occupy(self, queue: str) -> None:
+        """Become the only consumer of a queue until this link closes; InUseError if there is another one."""
+        self._consume(queue, exclusive=True)
+
+    def consumers(self, queue: str) -> int:
+        """Ask the broker how many consumers a queue has; this also proves that the link is alive."""
+        return int(self._guarded(lambda: self._channel.queue_declare(queue, passive=True)).consumer_count)
+
+    def has_consumer(self, queue: str) -> bool:
+        """Whether a queue exists and somebody consumes it; asked on a channel of its own, which the answer may end."""
+        channel = self._guarded(self._connection.channel)
+        try:
+            return bool(channel.queue_declare(queue, passive=True).consumer_count)
+        except NotFound:
+            return False
+        except (AMQPError, OSError) as error:
+            raise LinkError(str(error) or type(error).__name__) from None
+        finally:
+            with suppress(Exception):
+                channel.close()
+
+    def declare(self, name: str, bound_to: str = "", **arguments: Any) -> None:
+        """Declare a queue that lasts, bound to an exchange by its name where one is given."""
+        self._guarded(lambda: self._channel.queue_declare(name, durable=True, auto_delete=False, arguments=arguments))
+        if bound_to:
+            self._guarded(lambda: self._channel.queue_bind(name, bound_to, name))
+
     def _on_message(self, message: Any) -> None:
         body = message.body.encode() if isinstance(message.body, str) else bytes(message.body)
         self._received.append(Received(body, message.delivery_tag, message.delivery_info["redelivered"]))
@@ -224,12 +269,11 @@ class BrokerLink:
         return name
 
     def delete_answers(self, run: str) -> None:
-        self._delete(answer_queue(run))
+        self.delete(answer_queue(run))
 
-    def _delete(self, queue: str) -> None:
+    def delete(self, queue: str) -> None:
         """Delete a queue; its consumer is ended before, since the library takes its end for an error."""
-        if tag := self._consumers.pop(queue, None):
-            self._guarded(lambda: self._channel.basic_cancel(tag))
+        self.cancel(queue)
         self._guarded(lambda: self._channel.queue_delete(queue))
 
     def hold_round(self, name: str, run: str) -> None:
@@ -240,7 +284,7 @@ class BrokerLink:
         """
         if not self._is_declared(ended_round_queue(name), run, ENDED_LIMITS):
             raise RoundEndingError("jobs of a round that was given up may still run")
-        self._delete(ended_round_queue(name))
+        self.delete(ended_round_queue(name))
         if not self._is_declared(round_queue(name), run, ROUND_LIMITS):
             raise RoundTakenError(name)
         self._consume(round_queue(name), no_ack=True)
@@ -249,7 +293,7 @@ class BrokerLink:
         """Let others begin the round: now, or if its jobs may still run, when workers have noticed that it is over."""
         if not is_over:
             self._is_declared(ended_round_queue(name), run, ENDED_LIMITS)
-        self._delete(round_queue(name))
+        self.delete(round_queue(name))
 
     def _is_declared(self, queue: str, run: str, limits: Mapping[str, int]) -> bool:
         """Declare a queue of a run; false if another run has declared it, and then the link is of no further use."""
@@ -289,7 +333,11 @@ class BrokerLink:
         try:
             return action()
         except AccessRefused as error:
+            if "exclusive" in error.reply_text:
+                raise InUseError(error.reply_text) from None
             raise LinkError(f"the broker refuses: {error.reply_text}") from None
+        except LinkError:
+            raise
         except AMQPError as error:
             raise LinkError(getattr(error, "reply_text", "") or str(error) or type(error).__name__) from None
         except OSError as error:

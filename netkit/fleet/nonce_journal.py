@@ -6,9 +6,10 @@ delivery from a replay by looking at it, so the journal decides by what this wor
 | state | a delivery with this nonce |
 | --- | --- |
 | none | the job is begun |
-| begun, reads only | the job is begun again, at most five times in all: a replay gains nothing but that |
-| begun, changes devices | refused: what was half done is finished by resuming the run, not by doing it again |
+| begun | the job is begun again, at most five times in all: a replay gains nothing but that |
 | answered | dropped: the broker confirmed every answer before this was written |
+
+A job that changes devices and is begun again continues its own run: see netkit/fleet/site_deploy.py.
 
 Entries are kept for a day after the deadline of their job, so that a clock that is set back does not revive one.
 """
@@ -41,8 +42,10 @@ class DeliveryState(Enum):
     BEGIN = "begin"
     ANSWERED = "answered before"
     GIVEN_UP = f"it was begun {MOST_ATTEMPTS} times, and this worker never came to its end"
-    HALF_DONE = "it was begun before and may have changed devices; resume the run"
-    OLDER = "it changes devices and is older than this worker's journal, which could not have noted it"
+    OLDER = (
+        "it changes devices and is older than this worker's journal, which could not have noted it; "
+        "if it has begun a run, `netkit deploy --resume --fleet DIR` continues that"
+    )
     FULL = f"this worker's journal holds {MOST_ENTRIES:,} jobs"
 
 
@@ -86,7 +89,7 @@ class NonceJournal:
     def _begin(self, job: SiteJob, now_s: float) -> DeliveryState:
         self._base.execute("DELETE FROM job WHERE deadline_s < ?", (int(now_s) - KEPT_S,))
         row = self._base.execute("SELECT attempts, is_answered FROM job WHERE nonce = ?", (job.nonce,)).fetchone()
-        delivery = self._of_new(job) if row is None else _of_known(job, *row)
+        delivery = self._of_new(job) if row is None else _of_known(*row)
         if delivery is DeliveryState.BEGIN:
             change = "INSERT INTO job VALUES (?, ?, 1, 0) ON CONFLICT DO UPDATE SET attempts = attempts + 1"
             self._base.execute(change, (job.nonce, job.deadline_s))
@@ -111,9 +114,7 @@ class NonceJournal:
         return FleetError(Problem(what, remedy, file=str(self._file)))
 
 
-def _of_known(job: SiteJob, attempts: int, is_answered: int) -> DeliveryState:
+def _of_known(attempts: int, is_answered: int) -> DeliveryState:
     if is_answered:
         return DeliveryState.ANSWERED
-    if not job.is_read_only:
-        return DeliveryState.HALF_DONE
     return DeliveryState.GIVEN_UP if attempts >= MOST_ATTEMPTS else DeliveryState.BEGIN

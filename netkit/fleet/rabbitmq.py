@@ -40,6 +40,11 @@ which is until half a minute after its queue of answers has expired."""
 ENDED_LIMITS = {"x-expires": 40_000}
 """Of the queue that stands for a round that was given up: as long as workers may take to notice."""
 STATUS_LIMITS = {"x-max-length": 256, "x-message-ttl": 60_000}
+CONTROL, LEASE, TURN = "control", "lease", "turn"
+"""Queues that the coordinator declares: for each of its runs that changes devices, and two for each fabric.
+
+What they hold is of no interest for LEASE and TURN: the only consumer of the queue is who may change the fabric."""
+CONTROL_LIMITS = {"x-expires": LONGEST_S * 1000, "x-max-length": 16}
 
 
 def answer_queue(run: str) -> str:
@@ -54,20 +59,31 @@ def ended_round_queue(name: str) -> str:
     return round_queue(f"ended {name}")
 
 
+def control_queue(run: str) -> str:
+    """Return the queue of what the coordinator has to say about a job that runs."""
+    return f"{CONTROL}.{run}"
+
+
+def fabric_queue(kind: str, fabric: str) -> str:
+    """Return the queue whose only consumer may change a fabric at a site (LEASE), or have its sites do it (TURN)."""
+    return f"{kind}.{hashlib.sha256(fabric.encode()).hexdigest()[:32]}"
+
+
 def site_permissions(user: str, vhost: str) -> dict[str, str]:
-    """Allow to read jobs and to write answers."""
-    return {"user": user, "vhost": vhost, "configure": "^$", "write": f"^{ANSWERS}$", "read": f"^{JOBS}$"}
+    """Allow to read jobs and what is said about them, to hold leases, and to write answers."""
+    read = rf"^({JOBS}|({CONTROL}|{LEASE})\.{RUN})$"
+    return {"user": user, "vhost": vhost, "configure": "^$", "write": f"^{ANSWERS}$", "read": read}
 
 
 def coordinator_permissions(user: str, vhost: str) -> dict[str, str]:
-    """Allow to write jobs, to read answers through queues of its own, to lock rounds, and to read the status."""
-    own = rf"({ANSWERS}|{ROUNDS})\.{RUN}"
+    """Allow to write jobs, to read answers and status, and to hold rounds and turns."""
+    own = rf"({ANSWERS}|{CONTROL}|{LEASE}|{ROUNDS}|{TURN})\.{RUN}"
     return {
         "user": user,
         "vhost": vhost,
         "configure": f"^{own}$",
         "write": f"^({DISPATCH}|{own})$",
-        "read": f"^({ANSWERS}|{own}|{STATUS})$",
+        "read": f"^({DISPATCH}|{ANSWERS}|{own}|{STATUS})$",
     }
 
 

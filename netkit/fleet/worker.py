@@ -10,8 +10,8 @@ import select
 import signal
 import socket
 import time
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,10 +20,10 @@ from netkit.fleet import answer
 from netkit.fleet.answer import Envelope, Kind, sign_answer
 from netkit.fleet.credentials import Credentials
 from netkit.fleet.execution import Execute, Execution, JobFailedError, Note
-from netkit.fleet.job import MessageError, SiteJob, open_job
+from netkit.fleet.job import MessageError, SiteJob, StopWork, open_job
 from netkit.fleet.link import BrokerLink, LinkError, Received
 from netkit.fleet.nonce_journal import DeliveryState, NonceJournal
-from netkit.fleet.rabbitmq import ANSWERS, JOBS, STATUS
+from netkit.fleet.rabbitmq import ANSWERS, JOBS, STATUS, answer_queue, control_queue
 from netkit.fleet.settings import FleetSettings
 from netkit.fleet.status import WorkerStatus, sign_status
 
@@ -34,6 +34,9 @@ WINDOW = 16
 PULSE_S = 30.0
 """After so long without a message about its job, a worker asks whether somebody still waits for it."""
 FIRST_RETRY_S, LAST_RETRY_S = 1.0, 10.0
+ABANDONED_S = 45.0
+"""A job that changes devices counts as abandoned after so long without its coordinator."""
+LOOK_S = 5.0
 GRACE_S = 60.0
 """How long after the deadline of a job its last answer may still be sent."""
 
@@ -136,8 +139,11 @@ class Worker:
         """Carry a job out and answer it; return how it ended."""
         try:
             answering.send("begun", b"")
-            with Execution(self.execute, answering.job, link.detach) as execution:
-                for part in execution.output(lambda file: self._wait(link, answering, file)):
+            with (
+                Execution(self.execute, answering.job, link.detach) as execution,
+                self._controlled(link, answering.job, execution) as look,
+            ):
+                for part in execution.output(lambda file: self._wait(link, answering, file, look)):
                     if isinstance(part, Note):
                         answering.send("progress", part.text.encode())
                     else:
@@ -152,7 +158,48 @@ class Worker:
             return f"failed ({error})"
         return "answered"
 
-    def _wait(self, link: BrokerLink, answering: "_Answering", file: int) -> None:
+    @contextmanager
+    def _controlled(self, link: BrokerLink, job: SiteJob, execution: Execution) -> Iterator[Callable[[], None]]:
+        """Yield what looks whether a job that changes devices is to end, and asks it to."""
+        if job.is_read_only:
+            yield lambda: None
+            return
+        control = control_queue(job.reply)
+        link.consume(control, prefetch=16)
+        heard: list[Received] = []
+        seen_s = looked_s = time.monotonic()
+
+        def look() -> None:
+            nonlocal seen_s, looked_s
+            now_s = time.monotonic()
+            if now_s > looked_s + LOOK_S:
+                looked_s = now_s
+                seen_s = now_s if link.has_consumer(answer_queue(job.reply)) else seen_s
+            is_over = now_s > seen_s + ABANDONED_S and not job.goes_on
+            while (received := link.received(0)) is not None:
+                heard.append(received)  # acknowledged at the end: the next worker has to hear it if this one dies
+                is_over = is_over or self._is_stop_of(job, received.body)
+            if is_over:
+                execution.stop()
+
+        try:
+            yield look
+        finally:
+            if not self._is_stopped:
+                with suppress(LinkError):  # the job is delivered again then, and the messages too
+                    link.cancel(control)
+                    for received in heard:
+                        link.acknowledge(received)
+
+    def _is_stop_of(self, job: SiteJob, message: bytes) -> bool:
+        try:
+            work = open_job(message, self.settings.coordinator.keys, self.site, time.time()).work
+        except MessageError as error:
+            self.report(f"refused a message: {error}")
+            return False
+        return isinstance(work, StopWork) and work.job == job.nonce
+
+    def _wait(self, link: BrokerLink, answering: "_Answering", file: int, look: Callable[[], None]) -> None:
         """Keep the connection alive until a file can be read; now and then ask whether somebody still waits."""
         if self._is_stopped:
             raise JobFailedError("the worker is stopped")
@@ -163,6 +210,7 @@ class Worker:
         if file not in readable:
             link.wait(0)
             answering.settle(most=WINDOW)
+        look()
 
     def _hurry_status(self) -> None:
         """Report the status soon, but not for each of many short jobs."""

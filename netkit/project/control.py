@@ -213,6 +213,11 @@ def refuse_unapproved(plan: Plan, approved: str) -> None:
     if plan.unreachable:
         missed = listed([one.name for one in plan.unreachable])
         raise AccessError(Problem(f"{missed}: could not be read, so this is not the approved plan", "try again"))
+    refuse_other_plan(plan, approved)
+
+
+def refuse_other_plan(plan: Plan, approved: str) -> None:
+    """Raise PlanError if a plan has another digest than the approved one."""
     found = digest_of(plan)
     if found != approved:
         what = f"the approved plan is {approved}, the plan now is {found}"

@@ -18,7 +18,7 @@ from netkit.errors import AccessError, Problem, UsageError
 from netkit.plan import Plan
 from netkit.platforms.config import Files
 from netkit.project.connections import Connections
-from netkit.project.control import Control, Requester
+from netkit.project.control import Control, Requester, refuse_other_plan
 from netkit.project.gate import gate_of, reader_of
 from netkit.project.planning import Planned
 from netkit.project.project import Project
@@ -99,8 +99,9 @@ class Deploying:
         limit: str = "",
         on_event: EventHandler | None = None,
         is_stopping: Stopping | None = None,
+        approved: str | None = None,
     ) -> Outcome:
-        """Roll back a run; one that was cut off is ended first."""
+        """Roll back a run; one that was cut off is ended first. `approved` is the digest that the plan must have."""
         undone = found_run(self.runs, run)
         if undone.outcome() is None:
             orders = undone.orders()
@@ -109,6 +110,8 @@ class Deploying:
             with self.locked(undone):
                 self.end(undone, provenance)
         back, options = self.plan_rollback(undone, options or Options(), limit)
+        if approved is not None:
+            refuse_other_plan(back[0], approved)
         self.refuse(back[0], back[1], options)
         begun = self.control.begun("rollback", back[0], undone.run)
         journal = Journal.new(self.runs)

@@ -1,7 +1,7 @@
 """The plan of `netkit plan` and `netkit deploy`: renders, reads, and skips pairs already compared equal."""
 
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -61,15 +61,22 @@ def from_files(project: Project, limit: str, folder: Path) -> Plan:
     return _made(project, tuple(devices), sides)
 
 
-def from_devices(project: Project, limit: str, devices: "Connections") -> Planned:
-    """Plan from what the devices run now."""
+def from_devices(
+    project: Project, limit: str, devices: "Connections", *, here: Collection[str] | None = None
+) -> Planned:
+    """Plan from what the devices run now.
+
+    `here` are the devices that can be reached from here, by default all. The order takes the others as they are
+    intended.
+    """
     from netkit.project.reading import read  # noqa: PLC0415 (drivers and SSH are slow to import, and files need neither)
 
     files = intended(project, select(project.fabric, limit))
     found = read(devices, tuple(files), project.feedback, project.processes)
+    reachable = [one for one in select(project.fabric, "") if here is None or one.name in here]
 
     def others() -> Plan:
-        rest = intended(project, [one for one in select(project.fabric, "") if one.name not in files])
+        rest = intended(project, [one for one in reachable if one.name not in files])
         return compared(project, read(devices, tuple(rest), project.feedback, project.processes), rest, is_part=True)
 
     return Planned(compared(project, found, files, others=others if limit else None), files)

@@ -4,7 +4,7 @@ import os
 import re
 from pathlib import Path
 
-from netkit.deploy import Journal, history
+from netkit.deploy import Journal, RunSummary, history
 from netkit.errors import Problem, UsageError
 from netkit.private import keep_private
 
@@ -45,8 +45,12 @@ def found_run(folder: Path, name: str) -> Journal:
 
 def unfinished_run(folder: Path) -> Journal:
     """Return the journal of the newest run that can be resumed, or that failed and is not rolled back yet."""
-    runs = history(folder)
-    left = [one for one in runs if one.outcome is None or Journal(folder / one.run).is_to_be_undone()]
+    left = [one for one in history(folder) if is_unfinished(folder, one)]
     if not left:
         raise UsageError(Problem("no run is left to resume", "netkit history lists the runs"))
     return Journal(folder / left[0].run)
+
+
+def is_unfinished(folder: Path, run: RunSummary) -> bool:
+    """Whether a run can be resumed, or failed and is not rolled back yet."""
+    return run.outcome is None or Journal(folder / run.run).is_to_be_undone()

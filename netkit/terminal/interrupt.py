@@ -21,8 +21,10 @@ SHOW_CURSOR = "\x1b[?25h"
 class Interrupt:
     """Whether the user wants a deploy to stop; the deploy asks between its steps."""
 
-    def __init__(self, go_on: str, within_s: int) -> None:
-        self._go_on, self._within_s = go_on, within_s
+    def __init__(self, go_on: str, within_s: int, left: str = "") -> None:
+        """`left` says what becomes of devices when the user leaves at once."""
+        self._go_on = go_on
+        self._left = left or f"devices revert by themselves what is not confirmed within {within_s} s"
         self._is_asked = False
         self._before = {number: signal.getsignal(number) for number in SIGNALS}
 
@@ -49,7 +51,7 @@ class Interrupt:
             return
         if sys.stderr.isatty():
             _write(SHOW_CURSOR)
-        _write(f"left: devices revert by themselves what is not confirmed within {self._within_s} s")
+        _write(f"left: {self._left}")
         _write(f"to continue: {self._go_on}")
         os._exit(INTERRUPTED)
 

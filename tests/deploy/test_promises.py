@@ -10,7 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from netkit.deploy import ConfigState, DeviceResult, Journal
-from netkit.errors import DeployError
+from netkit.deploy.connection import WRITES
+from netkit.deploy.journal import LeaseLostError
+from netkit.errors import DeployError, Problem
 from tests.deploy import promise
 from tests.deploy.fake import KINDS, Fault, Killed
 from tests.deploy.scene import Scene, scene
@@ -181,6 +183,48 @@ def test_nothing_goes_on_that_cannot_be_written_down(change: str, line: int, fau
             promise.check(found, resumed)
             if not faults:
                 assert {one.result for one in resumed.devices} <= {DeviceResult.DONE, DeviceResult.UNCHANGED}, resumed
+
+
+@SETTINGS
+@given(
+    change=CHANGE,
+    asked=st.integers(0, 160),
+    faults=st.one_of(st.just({}), BROKEN),
+    later_s=st.sampled_from((0.0, 1.0, 30.0, 119.0, 121.0, 1000.0)),
+)
+def test_nothing_is_written_without_the_lease(
+    change: str, asked: int, faults: dict[str, list[Fault]], later_s: float
+) -> None:
+    left = FILES_OF_A_RUN + asked
+    written_without: list[str] = []
+
+    def lease() -> None:
+        nonlocal left
+        left -= 1
+        if left < 0:
+            raise LeaseLostError(Problem("the lease is lost"))
+
+    def strike(device: str, operation: str) -> None:
+        if left < 0 and operation in WRITES:
+            written_without.append(f"{operation} {device}")
+
+    with scene(change) as found:
+        broken(found, faults)
+        found.strike = strike
+        journal = found.journal()
+        journal.lease = lease
+        outcome = found.apply(journal, max_fail=6)
+        assert written_without == []
+        if left < 0:
+            left = 1000
+            assert (journal.outcome(), outcome.exit_code != 0) == (None, True)
+            assert "the lease is lost" in outcome.stopped
+            journal.close()
+            found.wait(later_s)
+            outcome = found.resume(Journal(journal.folder, found.time.clock))
+        promise.check(found, outcome)
+        if not faults:
+            assert {one.result for one in outcome.devices} <= {DeviceResult.DONE, DeviceResult.UNCHANGED}, outcome
 
 
 @SETTINGS

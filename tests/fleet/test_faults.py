@@ -17,7 +17,7 @@ from netkit.fleet import coordinator as coordinating
 from netkit.fleet import link as linking
 from netkit.fleet.answer import JobAnswer, JobEvent, JobProgress, LostJob
 from netkit.fleet.coordinator import Coordinator
-from netkit.fleet.job import MOST_BYTES, CheckWork, DeployWork, SiteJob, canonical, sign_job
+from netkit.fleet.job import MOST_BYTES, CheckWork, SiteJob, canonical, sign_job
 from netkit.fleet.link import BrokerLink
 from netkit.fleet.rabbitmq import DISPATCH, JOBS, STATUS
 from netkit.fleet.signing import signed
@@ -294,18 +294,6 @@ def test_a_coordinator_whose_clock_is_off_is_told_at_once(fleet_bed: Bed, monkey
         assert found.endswith("by this machine's clock")
         monkeypatch.setattr(time, "time", real)
     assert time.monotonic() - began_s < 20
-
-
-def test_a_deploy_that_was_begun_is_not_begun_again(fleet_bed: Bed, tmp_path: Path) -> None:
-    worker = fleet_bed.worker("tokyo", "deployer", "slow", GATE=str(tmp_path / "gate"))
-    with fleet_bed.coordinator() as fleet:
-        events = fleet.run([job(work=DeployWork(plan="ab" * 16).model_dump())])
-        next(events)
-        worker.kill()
-        worker = fleet_bed.worker("tokyo", "deployer", "slow", GATE=str(tmp_path / "gate"))
-        (reason,) = lost(list(events))
-    assert reason == (f"refused by {_name(worker)}: it was begun before and may have changed devices; resume the run")
-    assert begun_by(worker) == 0
 
 
 def test_answers_that_nobody_waits_for_end_their_job(fleet_bed: Bed, tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from hypothesis import given
 from hypothesis import strategies as st
 
+from netkit.deploy import Options
 from netkit.fleet.job import (
     LONGEST_S,
     MOST_BYTES,
@@ -17,11 +18,15 @@ from netkit.fleet.job import (
     BackupWork,
     CheckWork,
     DeployWork,
+    HistoryWork,
     JobWork,
     MessageError,
     PlanWork,
+    ResumeWork,
+    RollbackWork,
     SiteJob,
     SnapshotWork,
+    StopWork,
     WatchWork,
     canonical,
     open_job,
@@ -38,7 +43,11 @@ WORKS: list[JobWork] = [
     PlanWork(),
     BackupWork(),
     WatchWork(length_s=3600),
-    DeployWork(plan="ab" * 16),
+    HistoryWork(run="20261127T055337-d717"),
+    DeployWork(plan="ab" * 16, asked_by="anna@mgmt01", options=Options(limit=("leaf01",), max_fail=2)),
+    ResumeWork(asked_by="anna@mgmt01", goes_on=True),
+    RollbackWork(run="20261127T055337-d717", plan="ab" * 16, asked_by="anna@mgmt01", reason="CHG-1"),
+    StopWork(job="cd" * 16),
 ]
 
 
@@ -59,7 +68,7 @@ def test_a_signed_job_arrives_as_it_was(work: Any) -> None:
     job = a_job(work=work)
     assert open_job(sign_job(job, COORDINATOR), KEYS, "tokyo", job.issued_s) == job
     assert job.verb == work.verb
-    assert job.is_read_only is (work.verb != "deploy")
+    assert job.is_read_only is (work.verb not in {"deploy", "resume", "rollback"})
 
 
 def test_every_verb_is_tried() -> None:
@@ -157,7 +166,10 @@ def test_a_job_in_time_is_accepted(late_s: float) -> None:
         ({"work": {"verb": "backup", "hook": "x"}}, "work.backup.hook: Extra inputs are not permitted"),
         ({"work": {"verb": "check", "window_s": 1e9}}, "work.check.window_s: Input should be less than or equal to 3"),
         ({"work": {"verb": "check", "names": ["a;b"]}}, "work.check.names.0: String should match pattern"),
-        ({"work": {"verb": "deploy", "plan": "last"}}, "work.deploy.plan: String should match pattern"),
+        (
+            {"work": {"verb": "deploy", "asked_by": "a", "plan": "last"}},
+            "work.deploy.plan: String should match pattern",
+        ),
         ({"commit": "main"}, "commit: String should match pattern"),
         ({"commit": "a" * 40 + "\n"}, "commit: String should match pattern"),
         ({"commit": "-" * 40}, "commit: String should match pattern"),

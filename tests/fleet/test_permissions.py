@@ -13,7 +13,18 @@ from amqp.exceptions import AccessRefused, AMQPError, NotAllowed
 from netkit.fleet import certificates
 from netkit.fleet.credentials import Credentials
 from netkit.fleet.job import MessageError, open_job, sign_job
-from netkit.fleet.rabbitmq import ANSWERS, DISPATCH, JOBS, STATUS, answer_queue, round_queue
+from netkit.fleet.rabbitmq import (
+    ANSWERS,
+    DISPATCH,
+    JOBS,
+    LEASE,
+    STATUS,
+    TURN,
+    answer_queue,
+    control_queue,
+    fabric_queue,
+    round_queue,
+)
 from tests.fleet.bed import Bed, job
 from tests.fleet.rabbitmq_server import needs_rabbitmq
 
@@ -22,6 +33,7 @@ RUN = "ab" * 16
 SITES = ("tokyo", "osaka")
 THEIRS = answer_queue(RUN)
 ROUND = round_queue("check of inventory/tokyo")
+THEIR_LEASE = fabric_queue(LEASE, "inventory/tokyo")
 
 
 def opened(bed: Bed, user: str, vhost: str, credentials: Credentials, **changes: Any) -> Any:
@@ -61,7 +73,8 @@ def traffic(running_fleet: Bed) -> Iterator[None]:
         for one, site in zip(sites, SITES, strict=True):
             one.queue_declare(THEIRS, durable=True, auto_delete=False)
             one.queue_bind(THEIRS, ANSWERS, RUN)
-            one.queue_declare(ROUND, durable=True, auto_delete=False)
+            for name in (ROUND, THEIR_LEASE, fabric_queue(TURN, "inventory/tokyo"), control_queue(RUN)):
+                one.queue_declare(name, durable=True, auto_delete=False)
             one.basic_publish_confirm(amqp.Message(b"job"), exchange=DISPATCH, routing_key=JOBS)
             worker = opened(running_fleet, f"netkit.{site}", f"netkit.{site}", running_fleet.credentials(site))
             for key in (RUN, STATUS):
@@ -110,6 +123,17 @@ FORBIDDEN: dict[str, Callable[[Any], Any]] = {
     "consume the status": lambda one: one.basic_consume(STATUS),
     "purge the status": lambda one: one.queue_purge(STATUS),
     "delete the status": lambda one: one.queue_delete(STATUS),
+    "delete a lease": lambda one: one.queue_delete(THEIR_LEASE),
+    "bind a lease": lambda one: one.queue_bind(THEIR_LEASE, ANSWERS, RUN),
+    "publish to a lease": lambda one: one.basic_publish_confirm(
+        amqp.Message(b"x"), exchange="", routing_key=THEIR_LEASE
+    ),
+    "take a turn": lambda one: one.basic_consume(fabric_queue(TURN, "inventory/tokyo"), exclusive=True),
+    "declare a lease": lambda one: one.queue_declare(fabric_queue(LEASE, "inventory/new"), durable=True),
+    "end a job": lambda one: one.basic_publish_confirm(
+        amqp.Message(b"x"), exchange=DISPATCH, routing_key=control_queue(RUN)
+    ),
+    "delete what is said about jobs": lambda one: one.queue_delete(control_queue(RUN)),
     "delete the queue of jobs": lambda one: one.queue_delete(JOBS),
     "delete the exchange of jobs": lambda one: one.exchange_delete(DISPATCH),
     "delete the exchange of answers": lambda one: one.exchange_delete(ANSWERS),

@@ -14,6 +14,7 @@ from netkit.cli.verbs.options import (
     ConfirmWithin,
     Disruptive,
     Fabric,
+    Fleet,
     Format,
     Key,
     Lab,
@@ -21,6 +22,7 @@ from netkit.cli.verbs.options import (
     MaxFail,
     NoCanary,
     NoDrain,
+    OnDisconnect,
     Parallel,
     PlanFormat,
     Processes,
@@ -61,6 +63,7 @@ def plan(
         float, typer.Option("--prove-within", help="End the proof after this, as failed.", metavar="S", min=1)
     ] = 900,
     processes: Processes = 0,
+    fleet: Fleet = None,
 ) -> None:
     """Show what would change on the devices, what it risks and what it touches; change nothing."""
     asked = PlanRequest(
@@ -77,6 +80,7 @@ def plan(
         most_devices=prove_devices,
         within_s=prove_within,
         processes=processes,
+        fleet=fleet,
     )
     _run("plan", asked)
 
@@ -120,6 +124,14 @@ def deploy(
         str,
         typer.Option("--on-failure", help="stop, or rollback: roll back the whole run automatically.", metavar="WHAT"),
     ] = "stop",
+    fleet: Fleet = None,
+    on_disconnect: OnDisconnect = "stop",
+    then: Annotated[
+        list[Path] | None, typer.Option("--then", help="Deploy this fabric next; repeats.", metavar="FABRIC")
+    ] = None,
+    max_failed_fabrics: Annotated[
+        int, typer.Option("--max-failed-fabrics", help="With --then: go on while no more fail.", metavar="N", min=0)
+    ] = 0,
     output: Format = "text",
 ) -> None:
     """Bring devices to what is intended: a canary, then waves; what is not confirmed reverts by itself."""
@@ -147,6 +159,10 @@ def deploy(
         approved=approved,
         approval=approval,
         key=key,
+        fleet=fleet,
+        on_disconnect=on_disconnect,
+        then=tuple(then or ()),
+        max_failed_fabrics=max_failed_fabrics,
     )
     _run("deploy", asked)
 
@@ -173,6 +189,8 @@ def rollback(
     parallel: Parallel = 20,
     together: Together = False,
     watch: Watch = 10,
+    fleet: Fleet = None,
+    on_disconnect: OnDisconnect = "stop",
     output: Format = "text",
 ) -> None:
     """Take back what a run changed, with the same care."""
@@ -194,6 +212,8 @@ def rollback(
         revert_s=confirm_within,
         watch_s=watch,
         run=run,
+        fleet=fleet,
+        on_disconnect=on_disconnect,
     )
     _run("rollback", asked)
 
@@ -247,6 +267,7 @@ def history(
     checks: Annotated[bool, typer.Option("--checks", help="Runs of checks instead of deploys.")] = False,
     store: Annotated[str, typer.Option("--store", help="Where they are: a file or a URL.", metavar="[=URL|FILE]")] = "",
     site: Site = "",
+    fleet: Fleet = None,
     output: Annotated[
         str, typer.Option("--format", help="text or json; of one run of checks as in netkit check.", metavar="FORMAT")
     ] = "text",
@@ -255,7 +276,7 @@ def history(
     if checks or store:
         _run("check_history", fabric, run, lab=lab, store=store, site=site, output=output)
         return
-    _run("history", fabric, run, limit=limit, lab=lab, output=output)
+    _run("history", fabric, run, limit=limit, lab=lab, output=output, fleet=fleet)
 
 
 def trust(

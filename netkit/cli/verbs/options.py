@@ -41,6 +41,16 @@ FleetFolder = Annotated[
     typer.Option("--fleet", help="Have the sites of a fleet read devices: folder of fleet.yaml.", metavar="DIR"),
 ]
 Site = Annotated[str, typer.Option("--site", help="The site of a fleet where stored runs are from.", metavar="NAME")]
+Fleet = Annotated[
+    Path | None,
+    typer.Option("--fleet", help="Have the workers of a fleet do it: folder of fleet.yaml.", metavar="DIR"),
+]
+OnDisconnect = Annotated[
+    str,
+    typer.Option(
+        "--on-disconnect", help="With --fleet, when this ends: stop the run safely, or continue.", metavar="WHAT"
+    ),
+]
 Processes = Annotated[
     int,
     typer.Option(

@@ -1,0 +1,146 @@
+"""`netkit deploy`, `rollback` and `history` with `--fleet`: the workers of the sites change the devices."""
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from netkit.cli.fabric import open_project, warn
+from netkit.cli.requests import DeployRequest, RollbackRequest, RolloutRequest
+from netkit.cli.rollout import DECLINED, UNREACHED, agreed, changing, options_of, show
+from netkit.deploy import Options, model
+from netkit.deploy.model import EventHandler
+from netkit.errors import Problem, UsageError
+from netkit.fleet.deploying import FleetDeploying, LeftRunningError, RollOut, SitePart, Stopping
+from netkit.fleet.job import DeployWork, ResumeWork, RollbackWork
+from netkit.plan import Plan
+from netkit.plan.intent_diff import approval as digest_of
+from netkit.project.control import given_approval, given_digest, names_of_user, refuse_unapproved, who
+from netkit.project.planning import plan_of_file
+from netkit.project.project import Project
+from netkit.report.outcome_text import outcome_text
+from netkit.terminal.ctrl_c import INTERRUPTED
+from netkit.terminal.display import display
+from netkit.terminal.interrupt import Interrupt
+from netkit.terminal.text import say, write_json
+
+NEWEST = "."
+
+
+def roll_out(request: DeployRequest, folder: Path) -> int:
+    """Deploy a plan through the sites of a fabric, or continue a run there."""
+    if request.is_dry or request.key is not None:
+        option = "--dry-run" if request.is_dry else "--key"
+        raise UsageError(Problem(f"{option} does not work with --fleet", f"drop {option}, or --fleet"))
+    digest = None if request.approved is None else given_digest(request.approved)
+    options = options_of(request)
+    project = open_project(request.folder, request.lab)
+    fleet = FleetDeploying.of(folder, project)
+    if request.resume:
+        name = "" if request.resume == NEWEST else request.resume
+        site, run = fleet.located(name) if name else (fleet.unfinished(), None)
+        return _run(request, fleet, [SitePart(site, (), ResumeWork(run=run, **_about(request, project, options)), 0)])
+    with fleet.turn():  # say at once that another run is in the way: its site would plan only after it
+        warn(project)
+    if request.file is not None:
+        plans = fleet.divided(plan_of_file(project, request.file).plan, request.limit)
+    else:
+        plans = fleet.plans(request.limit)
+    whole = fleet.whole(plans)
+    if digest:
+        refuse_unapproved(whole, digest)
+    show(request, project.fabric, whole, options)
+    if not whole.changed:
+        return 0 if whole.is_complete else UNREACHED
+    if not agreed(request, whole, options, "Deploy to"):
+        return DECLINED
+    approval = given_approval(request.file, request.approval)
+    about = _about(request, project, options, approval)
+
+    def part(site: str, plan: Plan) -> SitePart:
+        work = DeployWork(plan=digest_of(plan), **about)
+        return SitePart(site, fleet.names(request.limit, site), work, changing(plan, options))
+
+    return _run(request, fleet, [part(site, plan) for site, plan in plans.items() if plan.changed])
+
+
+def roll_back(request: RollbackRequest, folder: Path) -> int:
+    """Undo a run at its site."""
+    options = options_of(request)
+    project = open_project(request.folder, request.lab)
+    fleet = FleetDeploying.of(folder, project)
+    site, run = fleet.located(request.run)
+    plan = fleet.plans(request.limit, undone=run, site=site)[site]
+    show(request, project.fabric, plan, options)
+    if not agreed(request, plan, options, f"Roll back run {run} on"):
+        return DECLINED
+    work = RollbackWork(run=run, plan=digest_of(plan), **_about(request, project, options))
+    names = fleet.names(request.limit, site) if request.limit else ()
+    return _run(request, fleet, [SitePart(site, names, work, changing(plan, options))])
+
+
+def show_history(folder: Path, lab: str, fleet: Path, run: str, output: str) -> None:
+    """Print the runs at the sites of a fabric, or one of them."""
+    known = FleetDeploying.of(fleet, open_project(folder, lab))
+    if run:
+        site, name = known.located(run)
+        found = known.history(name, site)
+    else:
+        found = known.history()
+    if output == "json":
+        write_json({site: one["document"] for site, one in found.items()})
+        return
+    for site, one in found.items():
+        sys.stdout.write(f"{site}:\n{one['text'] or 'no run yet' + chr(10)}")
+
+
+def _about(request: RolloutRequest, project: Project, options: Options, approval: str | None = None) -> dict[str, Any]:
+    """Return who changes devices, and how, as jobs say it."""
+    return {
+        "asked_by": who(),
+        "names": names_of_user(project),
+        "reason": request.reason,
+        "skip_hook": request.skip_hook,
+        "approval": approval,
+        "options": options,
+        "goes_on": request.on_disconnect == "continue",
+    }
+
+
+def _run(request: RolloutRequest, fleet: FleetDeploying, parts: list[SitePart]) -> int:
+    go_on = request.again("deploy --resume")
+
+    left = f"the run at the site ends at the next safe place; how it ends: {request.again('history')}"
+
+    @contextmanager
+    def watching(part: SitePart) -> Iterator[tuple[EventHandler, Stopping]]:
+        say(sys.stderr, f"at {part.site}:\n")
+        with Interrupt(go_on, request.revert_s, left) as is_stopping, display(part.total, is_stopping) as on_event:
+            yield on_event, is_stopping
+
+    try:
+        found = fleet.roll_out(parts, watching)
+    except LeftRunningError:
+        say(sys.stderr, f"the run goes on at its site; how it ends: {request.again('history')}\n")
+        return INTERRUPTED
+    _report(request, found)
+    if not all(one.is_finished for one in found.sites):
+        say(sys.stderr, f"to continue: {go_on}\n")
+    for one in found.sites:
+        if one.outcome.run:
+            say(sys.stderr, f"to roll back: {request.again(f'rollback {one.outcome.run}')}\n")
+    return found.exit_code
+
+
+def _report(request: RolloutRequest, found: RollOut) -> None:
+    if request.output == "json":
+        documents = [{"site": one.site, "outcome": model.plain(one.outcome)} for one in found.sites]
+        write_json({"sites": documents, "stopped": found.stopped})
+        return
+    for one in found.sites:
+        say(sys.stdout, f"{one.site}: run {one.outcome.run}\n{outcome_text(one.outcome)}")
+        if one.outcome.rollback is not None:
+            say(sys.stdout, f"run {one.outcome.rollback.run} rolled it back:\n{outcome_text(one.outcome.rollback)}")
+    if found.stopped:
+        say(sys.stdout, f"stopped: {found.stopped}\n")

@@ -1,0 +1,205 @@
+"""Plans and changes at a site: the whole run of a fabric's part is on one worker, which holds the lease.
+
+A job that is delivered again, because a worker died or was stopped, continues the run that it began: the runs of a
+fabric are in a folder that all workers of the site share, and each names its job.
+"""
+
+import json
+import queue
+import signal
+from collections.abc import Callable, Generator, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from threading import Event
+from typing import Any
+
+from netkit import deploy
+from netkit import plan as planning
+from netkit.deploy import DeployEvent, Journal, Outcome
+from netkit.deploy.journal import known_provenance
+from netkit.deploy.model import EventHandler
+from netkit.design.select import Device
+from netkit.errors import DeployError, Problem
+from netkit.fleet.execution import Note
+from netkit.fleet.job import DeployWork, HistoryWork, PlanWork, ResumeWork, RollbackWork, SiteJob
+from netkit.fleet.lease import Connect, FabricLease
+from netkit.fleet.rabbitmq import LEASE, fabric_queue
+from netkit.project.control import Requester, refuse_other_plan
+from netkit.project.deploying import Deploying
+from netkit.project.planning import from_devices
+from netkit.project.project import Project
+from netkit.project.runs import found_run, is_unfinished, runs_folder
+from netkit.report.history_text import entry, run_document, run_text, table
+
+WAIT_S = 30.0
+TAKEOVER_S = 600.0
+"""How long to wait for the lease of a run that this job has begun: its worker may still be ending it safely."""
+CHUNK_BYTES = 8 * 1024 * 1024
+EVENTS_S = 0.5
+"""Events of a run are collected for so long, and sent together."""
+Answer = Iterator[bytes | Note]
+Run = Callable[[EventHandler, Callable[[], bool]], Outcome]
+Begin = Callable[[Deploying], Run]
+Changing = DeployWork | ResumeWork | RollbackWork
+
+
+@dataclass(frozen=True, slots=True)
+class SiteRequest:
+    """A job at its site."""
+
+    project: Project
+    devices: Sequence[Device]
+    """The shard."""
+    job: SiteJob
+    here: frozenset[str]
+    """All devices of the fabric that may be at this site."""
+    connect: Connect
+
+    @property
+    def limit(self) -> str:
+        return ",".join(device.name for device in self.devices)
+
+    @property
+    def runs(self) -> Path:
+        return runs_folder(self.project.fabric.name, self.project.lab)
+
+
+def plan(asked: SiteRequest) -> Answer:
+    """Yield a plan as `netkit plan` writes it to a file, in chunks."""
+    work = asked.job.work
+    if not isinstance(work, PlanWork):
+        raise TypeError(work)
+    deploying = Deploying.of(asked.project)
+    if work.undone is None:
+        found = from_devices(asked.project, asked.job.limit, deploying.devices, here=asked.here).plan
+    else:
+        undone = _finished(asked.runs, work.undone)
+        (found, _, _), _ = deploying.plan_rollback(undone, deploy.Options(), asked.job.limit)
+    text = planning.write(found).encode()
+    for start in range(0, len(text), CHUNK_BYTES):
+        yield text[start : start + CHUNK_BYTES]
+
+
+def history(asked: SiteRequest) -> Answer:
+    """Yield the runs on the fabric, or one of them, as text and as a document, and the one that is left to resume."""
+    work = asked.job.work
+    if not isinstance(work, HistoryWork):
+        raise TypeError(work)
+    shown: dict[str, Any]
+    if work.run is None:
+        found = deploy.history(asked.runs)
+        left = next((one.run for one in found if is_unfinished(asked.runs, one)), "")
+        shown = {"text": table(found) if found else "", "document": [entry(one) for one in found], "unfinished": left}
+    else:
+        journal = found_run(asked.runs, work.run)
+        shown = {"text": run_text(journal), "document": run_document(journal)}
+    yield json.dumps(shown, default=asdict).encode()
+
+
+def deploy_plan(asked: SiteRequest) -> Answer:
+    """Deploy the plan that was approved: it is made again from the devices, and must be the same."""
+    work = asked.job.work
+    if not isinstance(work, DeployWork):
+        raise TypeError(work)
+
+    def begin(deploying: Deploying) -> Run:
+        found = from_devices(asked.project, asked.job.limit, deploying.devices, here=asked.here)
+        refuse_other_plan(found.plan, work.plan)
+        return lambda on_event, is_stopping: deploying.run(found, work.options, on_event, is_stopping)
+
+    yield from _changed(asked, work, begin)
+
+
+def resume(asked: SiteRequest) -> Answer:
+    """Continue an interrupted run."""
+    work = asked.job.work
+    if not isinstance(work, ResumeWork):
+        raise TypeError(work)
+
+    def begin(deploying: Deploying) -> Run:
+        return lambda on_event, is_stopping: deploying.finish(work.run or "", on_event, is_stopping)
+
+    yield from _changed(asked, work, begin)
+
+
+def rollback(asked: SiteRequest) -> Answer:
+    """Undo a run by the plan that was approved."""
+    work = asked.job.work
+    if not isinstance(work, RollbackWork):
+        raise TypeError(work)
+
+    def begin(deploying: Deploying) -> Run:
+        undone = _finished(asked.runs, work.run).run
+        limit, plan = asked.job.limit, work.plan
+        return lambda on_event, is_stopping: deploying.take_back(
+            undone, work.options, limit, on_event, is_stopping, approved=plan
+        )
+
+    yield from _changed(asked, work, begin)
+
+
+def _changed(asked: SiteRequest, work: Changing, begin: Begin) -> Answer:
+    """Begin or continue the run of a job under the lease; yield its events, and then its outcome."""
+    stopping = Event()
+    signal.signal(signal.SIGTERM, lambda *_: stopping.set())
+    job = asked.job
+    wait_s = TAKEOVER_S if _run_of(job, asked.runs) else WAIT_S
+    queue_name = fabric_queue(LEASE, job.fabric)
+    with FabricLease(asked.connect, queue_name, job.fabric, wait_s=wait_s, runs=asked.runs) as lease:
+        requester = Requester(job.nonce, work.asked_by, work.names, work.approval)
+        deploying = Deploying.of(asked.project, work.reason, work.skip_hook, requester=requester, lease=lease.check)
+        begun = _run_of(job, asked.runs)
+        run = begin(deploying) if begun is None else _going_on(deploying, begun)
+        outcome = yield from _streamed(lambda on_event: run(on_event, stopping.is_set))
+    is_finished = not outcome.run or Journal(asked.runs / outcome.run).outcome() is not None
+    document = {"is_finished": is_finished, "outcome": json.loads(deploy.model.write(outcome))}
+    yield json.dumps(document).encode()
+
+
+def _going_on(deploying: Deploying, begun: Journal) -> Run:
+    """Return what finishes the run of this job, and the rollback that follows if it failed."""
+    outcome = begun.outcome()
+    if outcome is None or begun.is_to_be_undone():
+        return lambda on_event, is_stopping: deploying.finish(begun.run, on_event, is_stopping)
+    back = next((one for one in _newest_first(begun.folder.parent) if one.is_undoing(begun.run)), None)
+    undone = back.outcome() if back else None
+    if back is None or undone is not None:
+        return lambda _, __: replace(outcome, rollback=undone)
+    return lambda on_event, is_stopping: replace(outcome, rollback=deploying.finish(back.run, on_event, is_stopping))
+
+
+def _run_of(job: SiteJob, runs: Path) -> Journal | None:
+    """Return the run that an earlier delivery of this job has begun."""
+    return next(
+        (one for one in _newest_first(runs) if any(start.job == job.nonce for start in known_provenance(one))), None
+    )
+
+
+def _newest_first(runs: Path) -> Iterator[Journal]:
+    return map(Journal, sorted(runs.glob("*-*/"), reverse=True))
+
+
+def _finished(runs: Path, name: str) -> Journal:
+    journal = found_run(runs, name)
+    if journal.outcome() is None:
+        remedy = f"netkit deploy --resume {journal.run} --fleet DIR"
+        raise DeployError(Problem(f"run {journal.run} has not finished", remedy))
+    return journal
+
+
+def _streamed(run: Callable[[EventHandler], Outcome]) -> Generator[Note, None, Outcome]:
+    """Yield the events of a run as notes, and return its outcome."""
+    events: queue.SimpleQueue[DeployEvent] = queue.SimpleQueue()
+    with ThreadPoolExecutor(1) as pool:
+        running = pool.submit(run, events.put)
+        while not running.done() or not events.empty():
+            found: list[DeployEvent] = []
+            with suppress(queue.Empty):
+                found.append(events.get(timeout=EVENTS_S))
+                while True:
+                    found.append(events.get_nowait())
+            if found:
+                yield Note(json.dumps([asdict(one) for one in found]))
+    return running.result()

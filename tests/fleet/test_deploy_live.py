@@ -1,0 +1,212 @@
+"""Deploys through the workers of a site: one run, one worker at a time, whatever ends on the way."""
+
+import json
+import signal
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from netkit.deploy import Journal, Phase
+from tests.fleet.bed import eventually
+from tests.fleet.rabbitmq_server import needs_rabbitmq
+from tests.fleet.site import SiteScene, site_scene
+from tests.lab.running import needs_lab
+
+pytestmark = [needs_rabbitmq, needs_lab]
+SWITCHES = ("leaf01", "leaf02", "spine01", "spine02")
+FIRST, SECOND = "127.0.0.8", "127.0.0.9"
+
+
+@pytest.fixture(scope="module")
+def running_scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SiteScene]:
+    with site_scene(tmp_path_factory.mktemp("site")) as found:
+        yield found
+
+
+@pytest.fixture
+def scene(running_scene: SiteScene) -> Iterator[SiteScene]:
+    """The site, all of whose devices have to be changed, without workers."""
+    server = SECOND if f"- {FIRST}" in (running_scene.fabric / "fabric.yaml").read_text(encoding="utf-8") else FIRST
+    running_scene.change(services={"ntp": [server]})
+    yield running_scene
+    running_scene.end_workers()
+
+
+def newest(scene: SiteScene) -> Journal:
+    return Journal(max(scene.runs.glob("*-*/")))
+
+
+def expect_all_done(scene: SiteScene, starts: int, again: str = "") -> None:
+    """Expect that the newest run ended well, that each device was committed once, and that nothing is left to do.
+
+    Only the device at work when a process was killed may have been committed again.
+    """
+    journal = newest(scene)
+    outcome = journal.outcome()
+    assert outcome is not None
+    assert {one.device: one.result.value for one in outcome.devices if one.device in SWITCHES} == dict.fromkeys(
+        SWITCHES, "done"
+    )
+    commits = [entry.device for entry in journal.entries() if entry.step == Phase.COMMIT]
+    if commits.count(again) > 1:
+        commits.remove(again)
+    assert sorted(commits) == list(SWITCHES)
+    assert len(journal.provenance()) == starts
+    done = scene.netkit("plan", "--detailed-exitcode")
+    assert done.returncode == 0, done.stdout
+
+
+def reached(scene: SiteScene, device: str, step: str, before: set[Path]) -> Journal:
+    """Wait until a new run has come to a step of a device."""
+
+    def found() -> Journal | None:
+        for folder in set(scene.folder.glob("shared/*/labs/*/runs/*-*/")) - before:
+            journal = Journal(folder)
+            if any((entry.device, entry.step) == (device, step) for entry in journal.entries()):
+                return journal
+        return None
+
+    journal: Journal = eventually(found, within_s=60)
+    return journal
+
+
+def known_runs(scene: SiteScene) -> set[Path]:
+    return set(scene.folder.glob("shared/*/labs/*/runs/*-*/"))
+
+
+def test_a_deploy_and_its_rollback_run_at_the_site(scene: SiteScene) -> None:
+    scene.worker("first")
+    plan = scene.netkit("plan", "--format", "json")
+    assert [device["name"] for device in json.loads(plan.stdout)["devices"] if device["changes"]] == list(SWITCHES)
+    done = scene.netkit("deploy", "--yes", "--reason", "another server", "--format", "json")
+    assert done.returncode == 0, done.stderr
+    (found,) = json.loads(done.stdout)["sites"]
+    assert found["site"] == "tokyo"
+    assert {one["device"]: one["result"] for one in found["outcome"]["devices"]} == {
+        **dict.fromkeys(SWITCHES, "done"),
+        **dict.fromkeys(("gpu01", "gpu02"), "unchanged"),
+    }
+    expect_all_done(scene, starts=1)
+    history = json.loads(scene.netkit("history", "--format", "json").stdout)["tokyo"]
+    assert (history[0]["run"], history[0]["provenance"][0]["reason"]) == (found["outcome"]["run"], "another server")
+    assert "4 done, 2 unchanged" in scene.netkit("history").stdout
+    back = scene.netkit("rollback", "last", "--yes", "--format", "json")
+    assert back.returncode == 0, back.stderr
+    again = scene.netkit("plan", "--format", "json")
+    assert json.loads(again.stdout)["devices"] == json.loads(plan.stdout)["devices"]
+
+
+def test_another_worker_takes_up_the_run_of_a_killed_one(scene: SiteScene) -> None:
+    both, known = [scene.worker("one"), scene.worker("other")], known_runs(scene)
+    deploying = scene.begun("deploy", "--yes")
+    reached(scene, "leaf02", Phase.LOAD, known)
+    (busy,) = [one for one in both if any(line.startswith("begins deploy") for line in one.lines())]
+    busy.end(signal.SIGKILL)
+    out, err = deploying.communicate(timeout=300)
+    assert deploying.returncode == 0, out + err
+    expect_all_done(scene, starts=2, again="leaf02")
+
+
+def test_a_worker_that_is_restarted_goes_on(scene: SiteScene) -> None:
+    first, known = scene.worker("restarted"), known_runs(scene)
+    deploying = scene.begun("deploy", "--yes")
+    reached(scene, "leaf01", Phase.COMMIT, known)
+    assert first.end() == 0
+    (run,) = known_runs(scene) - known
+    ended = {entry.device for entry in Journal(run).entries() if entry.step == Phase.END}
+    begun = {entry.device for entry in Journal(run).entries() if entry.step == Phase.COMMIT}
+    assert begun == ended, "it ended where no device is half done"
+    scene.worker("restarted")
+    out, err = deploying.communicate(timeout=300)
+    assert deploying.returncode == 0, out + err
+    expect_all_done(scene, starts=2)
+
+
+def test_an_interrupted_deploy_stops_safely_and_is_resumed(scene: SiteScene) -> None:
+    scene.worker("stopped")
+    known = known_runs(scene)
+    deploying = scene.begun("deploy", "--yes")
+    journal = reached(scene, "leaf01", Phase.COMMIT, known)
+    deploying.send_signal(signal.SIGINT)
+    out, err = deploying.communicate(timeout=300)
+    assert deploying.returncode == 1, out + err
+    assert "to continue: netkit deploy --resume --fabric" in err
+    assert journal.outcome() is None
+    done = scene.netkit("deploy", "--resume")
+    assert done.returncode == 0, done.stderr
+    expect_all_done(scene, starts=2)
+
+
+def test_a_deploy_that_is_to_continue_does_without_its_coordinator(scene: SiteScene) -> None:
+    scene.worker("lonely")
+    known = known_runs(scene)
+    deploying = scene.begun("deploy", "--yes", "--on-disconnect", "continue")
+    journal = reached(scene, "leaf01", Phase.COMMIT, known)
+    deploying.kill()
+    deploying.communicate(timeout=60)
+    second = scene.netkit("deploy", "--yes")
+    assert (second.returncode, second.stdout) == (3, second.stdout)
+    assert "is being changed at tokyo, by a run that an earlier coordinator began" in second.stderr
+    eventually(journal.outcome, within_s=120)
+    expect_all_done(scene, starts=1)
+
+
+def test_a_deploy_without_its_coordinator_stops(scene: SiteScene) -> None:
+    worker, known = scene.worker("abandoned", ABANDONED_S=1, LOOK_S=1), known_runs(scene)
+    deploying = scene.begun("deploy", "--yes")
+    journal = reached(scene, "leaf01", Phase.COMMIT, known)
+    deploying.kill()
+    deploying.communicate(timeout=60)
+    eventually(lambda: any(line.startswith("answered deploy") for line in worker.lines()), within_s=120)
+    assert journal.outcome() is None
+    done = scene.netkit("deploy", "--resume")
+    assert done.returncode == 0, done.stderr
+    expect_all_done(scene, starts=2)
+
+
+def test_a_second_coordinator_is_refused(scene: SiteScene) -> None:
+    scene.worker("shared")
+    known = known_runs(scene)
+    deploying = scene.begun("deploy", "--yes")
+    reached(scene, "leaf01", Phase.COMMIT, known)
+    second = scene.netkit("deploy", "--yes")
+    assert second.returncode == 3
+    assert "inventory/tokyo is being changed by another worker or coordinator" in second.stderr
+    out, err = deploying.communicate(timeout=300)
+    assert deploying.returncode == 0, out + err
+    expect_all_done(scene, starts=1)
+
+
+def test_a_lost_lease_stops_the_run_before_the_next_write(scene: SiteScene) -> None:
+    scene.worker("losing")
+    known = known_runs(scene)
+    deploying = scene.begun("deploy", "--yes")
+    journal = reached(scene, "leaf02", Phase.LOAD, known)
+    queues = scene.bed.server.control("list_queues", "-p", "netkit.tokyo", "--silent", "name").split()
+    (lease,) = [name for name in queues if name.startswith("lease.")]
+    scene.bed.server.control("delete_queue", "-p", "netkit.tokyo", lease)
+    lost_s = time.time()
+    out, err = deploying.communicate(timeout=300)
+    assert deploying.returncode != 0, out + err
+    assert "the lease of inventory/tokyo is lost, so nothing more was written" in out
+    assert journal.outcome() is None
+    assert [entry.step for entry in journal.entries() if entry.at_s > lost_s + 1] == []
+    done = scene.netkit("deploy", "--resume")
+    assert done.returncode == 0, done.stderr
+    outcome = journal.outcome()
+    assert outcome is not None
+    assert outcome.exit_code == 0
+
+
+def test_another_plan_than_the_approved_one_is_refused(scene: SiteScene, tmp_path: Path) -> None:
+    scene.worker("careful")
+    file = tmp_path / "plan.json"
+    assert scene.netkit("plan", "-o", file).returncode == 0
+    scene.change(services={"ntp": ["127.0.0.10"]})
+    known = known_runs(scene)
+    done = scene.netkit("deploy", file, "--yes")
+    assert done.returncode == 3, done.stdout
+    assert "the approved plan is" in done.stderr
+    assert known_runs(scene) == known
