@@ -20,7 +20,7 @@ from netkit.judge import (
     skip,
     warn,
 )
-from netkit.judge.context import CableEnd
+from netkit.judge.context import CableEnd, NoHistory
 from netkit.judge.firmware import FirmwarePart, approved_of, unapproved
 from netkit.judge.optical_power import (
     DARK_DBM,
@@ -41,6 +41,7 @@ UPDATE = "update it to approved firmware with its link drained, or approve this 
 AGED = "swap the module: its laser grows old"
 ARTICLES = {"optic": "an optic", "aoc": "an aoc", "copper": "a copper"}
 FEWEST_READINGS = 3
+NO_EARLIER = "no earlier runs to compare with"
 DAY_S = 86_400.0
 FEW = 4
 """The fewest cables of a kind among which one can be an outlier."""
@@ -218,6 +219,9 @@ def trend(context: CheckContext, device: DeviceContext) -> Iterator[Finding]:
         for number, lane in sorted(module.lanes.items()):
             if lane.rx_dbm is None or lane.rx_dbm <= DARK_DBM:
                 continue
+            if isinstance(context.history, NoHistory):
+                yield skip("", NO_EARLIER)
+                return
             readings = context.history.readings(device.name, place(port, number), "rx_dbm")
             earlier = [(at_s, value) for at_s, value in readings if value > DARK_DBM]
             yield _trend(
@@ -230,7 +234,7 @@ def _trend(end: CableEnd, number: int, readings: Readings, context: CheckContext
     port, now_dbm = end.port, readings[-1][1]
     limit_db = context.limits.light_trend_db
     if len(readings) < FEWEST_READINGS:
-        return skip(port, "no earlier runs to compare with")
+        return skip(port, NO_EARLIER)
     usual_dbm = median(value for _, value in readings[:-1])
     if usual_dbm - now_dbm > limit_db:
         text = f"lane {number} receives {usual_dbm - now_dbm:.1f} dB less than in earlier runs"

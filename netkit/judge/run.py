@@ -180,16 +180,18 @@ def results_of(
         return
     for name in subjects(check, (device.device for device in context.devices.values())):
         found = known.get((check.name, name))
-        if found is not None:
-            yield found
-            continue
-        device = context.devices[name]
-        reason = _why_not(check, device)
-        if reason:
-            skipped = skip("", reason)
-            yield _result(context, check, device.name, partial(tuple, [skipped]), deadline)
-        elif check.of_device is not None:
-            yield _result(context, check, device.name, partial(check.of_device, given or context, device), deadline)
+        yield result_on(context, check, name, deadline, given) if found is None else found
+
+
+def result_on(
+    context: CheckContext, check: Check, name: str, deadline: CheckDeadline, given: CheckContext | None = None
+) -> CheckResult:
+    """Run a check of a device on one; `given` is the context it sees, by default the whole one."""
+    device = context.devices[name]
+    reason = _why_not(check, device)
+    if reason or check.of_device is None:
+        return _result(context, check, name, partial(tuple, [skip("", reason)]), deadline)
+    return _result(context, check, name, partial(check.of_device, given or context, device), deadline)
 
 
 def _why_not(check: Check, device: DeviceContext) -> str:

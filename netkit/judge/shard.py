@@ -1,11 +1,16 @@
 """Judge a fabric in shards, with the same findings as in one piece.
 
-A shard runs the local checks on its devices, and reduces their facts to what the other checks read. Whether the
-counters of a port are stuck shows only beside those of the other end of its cable. Where that end is in another shard
-and the port may be stuck, the device is handed on with all of its facts, and judged again where both ends are known.
+A shard runs the local checks on its devices, and reduces their facts to what the other checks read. Those of these that
+judge a device are tried too: where one does not look at other devices after all, as on most healthy ones, its result
+stands.
+
+Whether the counters of a port are stuck shows only beside those of the other end of its cable. Where that end is in
+another shard and the port may be stuck, the device is handed on with all of its facts, and judged again where both ends
+are known.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, NoReturn, Self
 
@@ -14,7 +19,7 @@ from netkit.facts.device import KINDS
 from netkit.judge.check import Check
 from netkit.judge.context import CROSSED, CheckContext, DeviceContext
 from netkit.judge.delta import is_of_port
-from netkit.judge.run import CheckDeadline, CheckResult, ShardResult, results_of
+from netkit.judge.run import CheckDeadline, CheckResult, ShardResult, result_on, results_of, subjects
 
 BYTES = frozenset(name for pair in CROSSED for name in pair)
 ELSEWHERE = Absent("is judged where the device is read")
@@ -125,9 +130,18 @@ def judge_shard(
                     results += list(results_of(context, check, until, given=alone))  # all of them or none
                 except ReadsOthersError:
                     deferred.add(check.name)
+            elif check.of_device is not None:
+                results += _tried(context, check, until, alone)
     observations = {name: _handed_on(context, device, reads) for name, device in context.devices.items()}
     still = {name: frozenset(device.still) for name, device in context.devices.items() if device.still}
     return ShardResult(observations, tuple(results), still, frozenset(deferred))
+
+
+def _tried(context: CheckContext, check: Check, until: CheckDeadline, alone: CheckContext) -> Iterator[CheckResult]:
+    """Run a check of a device that may look at others; yield its result on those where it does not."""
+    for name in subjects(check, (device.device for device in context.devices.values())):
+        with suppress(ReadsOthersError):
+            yield result_on(context, check, name, until, alone)
 
 
 def _handed_on(context: CheckContext, device: DeviceContext, reads: Reads) -> Observation:
