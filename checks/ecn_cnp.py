@@ -26,7 +26,7 @@ from netkit.judge.delta import Delta
 from netkit.judge.parity import HALF, RailSum, is_read, rail_sum, skew_s
 from netkit.judge.pauses import PAUSE_COUNTERS, congestion, received_at, sent_at
 
-MARKS = ("queue_ecn_marked", "ecn_marked")
+MARKS = ("queue_ecn_marked/roce", "ecn_marked")
 LOCATE = "compare the CNP queues of the hops and the settings of the NICs: netkit check qos"
 NOT_MARKED = "packets are lost, and NICs answer losses with CNPs: netkit check load host.repeats; or a counter is wrong"
 MOST_IGNORED_PERCENT = 1.0
@@ -236,7 +236,7 @@ def _marks_at(context: CheckContext, device: DeviceContext, port: str) -> Delta:
     on="switch",
     window=True,
     follows=["qos.ecn", "watchdog.storms"],
-    reads=[*MARKS, *PAUSE_COUNTERS, "buffers", "queue_tx_packets"],
+    reads=[*MARKS, *PAUSE_COUNTERS, "buffers", "queue_tx_packets/roce"],
 )
 def unmarked(context: CheckContext, device: DeviceContext) -> Iterator[Finding]:
     """A congested switch marks packets.

@@ -231,7 +231,7 @@ class Origin:
     needs=["counters"],
     window=True,
     follows=["watchdog.storms", "pfc.storms", "host.pcie", "host.acs", "links.speed"],
-    reads=[*PAUSE_COUNTERS, "buffers", "ecn_marked", "queue_ecn_marked", "tx_bytes"],
+    reads=[*PAUSE_COUNTERS, "buffers", "ecn_marked", "queue_ecn_marked/lossless", "tx_bytes"],
 )
 def origin(context: CheckContext) -> Iterator[Finding]:
     """No port causes congestion that spreads.

@@ -16,6 +16,8 @@ Of = Literal["switch", "host", "device"]
 Layer = Literal["reach", "physical", "link", "routing", "qos", "congestion", "host", "application"]
 LAYERS: tuple[Layer, ...] = ("physical", "link", "routing", "host", "qos", "reach", "congestion", "application")
 """In the order of repair: faults further left are repaired first, and cause those further right."""
+TRAFFIC = ("roce", "cnp", "lossless")
+"""Whose priorities a check may read of a counter of priorities or queues: `queue_drops/cnp`."""
 CABLE_FAULTS = ("links.up", "links.flaps", "links.cabling", "optics.fec", "load.errors")
 """The checks that find a cable without link or with loss: faults of the traffic over it may follow."""
 OfDevice = Callable[[CheckContext, DeviceContext], Iterable[Finding]]
@@ -42,8 +44,8 @@ class Check:
     """The checks, as names, files or globs, whose findings at the same place its own may follow from; by default all of
     the layers before its own, on the same cable."""
     reads: tuple[str, ...] | None = None
-    """What it reads of any device: kinds of facts, and names of counters. None: of a check of a device, only that
-    device's facts; of a check of the fabric, all facts."""
+    """What it reads of any device: kinds of facts, and names of counters, perhaps with a class of traffic. None: of a
+    check of a device, only that device's facts; of a check of the fabric, all facts."""
 
     @property
     def is_local(self) -> bool:
@@ -131,7 +133,9 @@ def _readable(name: str, needs: Sequence[str], reads: Sequence[str] | None) -> t
     if isinstance(reads, str):
         raise CheckError(Problem(f"the check {name} has reads={reads!r}, a text", f"write reads=[{reads!r}]"))
     for one in reads:
-        if one not in KINDS and one not in COUNTERS:
+        counter, _, traffic = one.partition("/")
+        is_numbered = traffic in TRAFFIC and counter in COUNTERS and COUNTERS[counter].scope in {"priority", "queue"}
+        if one not in KINDS and one not in COUNTERS and not is_numbered:
             remedy = "use kinds of facts and names of counters, as docs/fact-catalogue.md lists them"
             raise CheckError(Problem(f"the check {name} reads {one!r}", remedy))
     return tuple(dict.fromkeys((*(kind for kind in needs if kind != "counters"), *reads)))

@@ -13,8 +13,8 @@ from netkit.judge.parity import HALF, skew_s
 
 HEARD = ("cnp_handled", "cnp_ignored")
 CNP_READS = (
-    *("interfaces", "qos", "cnp_sent", *HEARD, "ecn_received", "priority_rx_packets", "priority_tx_packets"),
-    *("queue_tx_packets", "queue_drops", "rx_packets", "tx_packets", "carrier_changes", "link_downs"),
+    *("interfaces", "qos", "cnp_sent", *HEARD, "ecn_received", "priority_rx_packets/cnp", "priority_tx_packets/cnp"),
+    *("queue_tx_packets/cnp", "queue_drops/cnp", "rx_packets", "tx_packets", "carrier_changes", "link_downs"),
 )
 """The facts and counters that the functions of this module read, and the sums of `parity`."""
 ASKED_APART_S = 0.5

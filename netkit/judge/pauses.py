@@ -7,7 +7,10 @@ from netkit.judge.context import CheckContext, DeviceContext
 from netkit.judge.delta import CounterState, Delta
 from netkit.judge.finding import Verdict
 
-PAUSE_COUNTERS = ("rx_pause", "tx_pause", "rx_pause_us", "tx_pause_us", "port_rx_pause", "port_tx_pause")
+PAUSE_COUNTERS = (
+    *("rx_pause/lossless", "tx_pause/lossless", "rx_pause_us/lossless", "tx_pause_us/lossless"),
+    *("port_rx_pause", "port_tx_pause"),
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, NoReturn, Self
 
+from netkit.design import Fabric
 from netkit.facts import Absent, Counters, Facts, Observation, Sample
 from netkit.facts.device import KINDS
 from netkit.judge.check import Check
@@ -50,13 +51,23 @@ class _OtherRuns:
         raise ReadsOthersError
 
 
+Numbers = Mapping[str, frozenset[str]]
+"""Class of traffic → its priorities, as places have them."""
+
+
+def numbers_of(fabric: Fabric) -> Numbers:
+    lossless = fabric.lossless
+    found = {"roce": [lossless.roce.priority], "cnp": [lossless.cnp.priority], "lossless": lossless.lossless_priorities}
+    return {name: frozenset(map(str, numbers)) for name, numbers in found.items()}
+
+
 @dataclass(frozen=True, slots=True)
 class Reads:
     """The facts and counters that checks of several devices read."""
 
     kinds: frozenset[str] = frozenset(KINDS)
-    counters: frozenset[str] | None = None
-    """None: all of them."""
+    counters: Mapping[str, frozenset[str]] | None = None
+    """Name → the classes of traffic it is read of, or none for all places; None: all counters."""
 
     @classmethod
     def of(cls, checks: Iterable[Check], further: Iterable[str] = ()) -> Self:
@@ -65,20 +76,28 @@ class Reads:
         if any(check.reads is None for check in shared):
             return cls()
         names = {*further, *(name for check in shared for name in check.reads or ())}
-        return cls(frozenset(names & {*KINDS}), BYTES | (names - {*KINDS}))
+        counters: dict[str, set[str]] = {}
+        for name in names - {*KINDS}:
+            counter, _, traffic = name.partition("/")
+            counters.setdefault(counter, set()).add(traffic)
+        whole = {name for name, classes in counters.items() if "" in classes} | BYTES
+        read = {name: frozenset[str]() if name in whole else frozenset(counters[name]) for name in {*counters, *BYTES}}
+        return cls(frozenset(names & {*KINDS}), read)
 
-    def reduced(self, one: Observation) -> Observation:
+    def reduced(self, one: Observation, numbers: Numbers) -> Observation:
         """Return an observation without what is not read; what is missing keeps its reason."""
         if self.counters is None:
             return one
         samples = (one.samples[0], one.samples[-1]) if len(one.samples) > 1 else one.samples
-        kept = _Kept(self.counters, samples)
-        has_buffers = False
-        facts: dict[str, Any] = {kind: self._fact(kind, getattr(one.facts, kind), kept) for kind in KINDS}
-        counted = (
-            replace(sample, counters=kept.of(sample.counters), buffers=sample.buffers if has_buffers else {})
-            for sample in samples
+        kept = _Kept(
+            {
+                name: frozenset[str]().union(*(numbers[traffic] for traffic in classes))
+                for name, classes in self.counters.items()
+            },
+            samples,
         )
+        facts: dict[str, Any] = {kind: self._fact(kind, getattr(one.facts, kind), kept) for kind in KINDS}
+        counted = (replace(sample, counters=kept.of(sample.counters), buffers={}) for sample in samples)
         return replace(one, facts=Facts(**facts), samples=tuple(counted))
 
     def _fact(self, kind: str, fact: Any, kept: "_Kept") -> object:
@@ -90,19 +109,25 @@ class Reads:
 class _Kept:
     """The counters to keep: the named ones, and all of a port where one fell, since those beside it explain why."""
 
-    def __init__(self, names: frozenset[str], samples: Sequence[Sample]) -> None:
+    def __init__(self, names: Mapping[str, frozenset[str]], samples: Sequence[Sample]) -> None:
         self._names = names
         self._fallen = set(_fallen(samples[0].counters, samples[-1].counters)) if len(samples) > 1 else set[str]()
 
     def of(self, counters: Counters) -> Counters:
-        found: dict[str, Mapping[str, int]] = {name: counters[name] for name in counters if name in self._names}
-        if not self._fallen:
-            return found
-        for name in counters.keys() - self._names:
-            beside = {at: count for at, count in counters[name].items() if _port(name, at) in self._fallen}
-            if beside:
-                found[name] = beside
-        return found
+        found = {name: self._places(name, counts) for name, counts in counters.items()}
+        return {name: counts for name, counts in found.items() if counts}
+
+    def _places(self, name: str, counts: Mapping[str, int]) -> Mapping[str, int]:
+        numbers = self._names.get(name)
+        if numbers is not None and not numbers:
+            return counts
+        if numbers is None and not self._fallen:
+            return {}
+        return {
+            at: count
+            for at, count in counts.items()
+            if (numbers and at.rpartition("/")[2] in numbers) or (self._fallen and _port(name, at) in self._fallen)
+        }
 
 
 def _fallen(earlier: Counters, later: Counters) -> Iterator[str]:
@@ -132,7 +157,8 @@ def judge_shard(
                     deferred.add(check.name)
             elif check.of_device is not None:
                 results += _tried(context, check, until, alone)
-    observations = {name: _handed_on(context, device, reads) for name, device in context.devices.items()}
+    numbers = numbers_of(context.fabric)
+    observations = {name: _handed_on(context, device, reads, numbers) for name, device in context.devices.items()}
     still = {name: frozenset(device.still) for name, device in context.devices.items() if device.still}
     return ShardResult(observations, tuple(results), still, frozenset(deferred))
 
@@ -144,10 +170,10 @@ def _tried(context: CheckContext, check: Check, until: CheckDeadline, alone: Che
             yield result_on(context, check, name, until, alone)
 
 
-def _handed_on(context: CheckContext, device: DeviceContext, reads: Reads) -> Observation:
+def _handed_on(context: CheckContext, device: DeviceContext, reads: Reads, numbers: Numbers) -> Observation:
     if device.name not in context.snapshot.devices:
         return device.observation
-    return device.observation if _may_stand_still(context, device) else reads.reduced(device.observation)
+    return device.observation if _may_stand_still(context, device) else reads.reduced(device.observation, numbers)
 
 
 def _may_stand_still(context: CheckContext, device: DeviceContext) -> bool:

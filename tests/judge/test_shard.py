@@ -23,6 +23,9 @@ CHECKS = tuple(catalog.load().values())
 PLACES = {switch.name: [port.name for port in switch.ports] for switch in BUILT.switches}
 PLACES |= {host.name: [nic.interface for nic in host.nics] for host in BUILT.hosts}
 COUNTED = ("rx_bytes", "tx_bytes", "rx_pause", "tx_pause", "cnp_sent", "rx_packets", "rx_errors", "buffer_drops")
+NUMBERED = ("queue_tx_packets", "queue_drops", "queue_ecn_marked", "priority_rx_packets")
+QUEUES = (0, 3, 6)
+"""Of nothing special, of RoCE and of CNPs."""
 MOVES = [(0, 0), (7, 7), (0, 50_000), (5_000, 9_000_000), (900, 2), (2**64 - 5, 12), (2**32 - 9, 400)]
 """Standing still, counting, reset, and beyond the end of 64 and 32 bits."""
 
@@ -36,6 +39,10 @@ def scenes(draw: st.DrawFn) -> CheckContext:
         for counter in COUNTED:
             at = [place(port, 3) if COUNTERS[counter].scope != "port" else port for port in ports]
             moves[counter] = {one: draw(st.sampled_from(MOVES)) for one in at if draw(st.integers(0, 4))}
+        for counter in NUMBERED:
+            first = draw(st.integers(0, len(MOVES)))
+            at = [place(port, queue) for port in ports for queue in QUEUES]
+            moves[counter] = {one: MOVES[(first + number) % len(MOVES)] for number, one in enumerate(at[first:])}
         is_up = {port: Interface(is_up=draw(st.booleans())) for port in ports}
         if draw(st.integers(0, 5)):
             seen.append(observation(name, Facts(interfaces=is_up), **moves))
@@ -83,6 +90,23 @@ def test_what_no_other_check_reads_stays_in_the_shard() -> None:
     assert kept.facts.watchdogs is ELSEWHERE
     missing = [kind for kind in KINDS if kind not in {"counters", "watchdogs"}]
     assert all(isinstance(getattr(kept.facts, kind), Absent) for kind in missing)
+
+
+def test_of_counters_by_priority_only_the_priorities_that_are_read_leave_the_shard() -> None:
+    at = {place(port, queue): (0, 9_000) for port in PLACES["leaf01"] for queue in QUEUES}
+    moving = dict.fromkeys(PLACES["leaf01"], (0, 9_000_000))
+    seen = observation("leaf01", rx_bytes=moving, queue_drops=at, queue_ecn_marked=at, rx_pause=at, queue_tx_bytes=at)
+    checks = [check for check in CHECKS if check.name in {"ecn-cnp.queue", "ecn-cnp.unmarked", "pfc.symmetry"}]
+    kept = judge_shard(part(scene(BUILT, seen), "leaf01"), checks, Reads.of(checks)).observations["leaf01"]
+    last = kept.samples[-1].counters
+    assert {
+        name: {one.rpartition("/")[2] for one in counts} for name, counts in last.items() if name != "rx_bytes"
+    } == {
+        "queue_drops": {"6"},
+        "queue_ecn_marked": {"3"},
+        "rx_pause": {"3"},
+    }
+    assert kept.facts.counters == last
 
 
 @device_check(layer="link")
