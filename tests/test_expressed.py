@@ -137,6 +137,14 @@ def cable(**given: Any) -> Changes:
     return {"tables": {"cables": [{key: value for key, value in row.items() if value is not None}]}}
 
 
+def rail(**given: Any) -> Changes:
+    return {"tables": {"rails": [{"rail": 0, **given}]}}
+
+
+def nic(**given: Any) -> Changes:
+    return {"tables": {"nics": [{"host": "gpu01", "rail": 0, **given}]}}
+
+
 def uplink(**given: Any) -> Changes:
     return cable(device="leaf01", port=OTHER, peer_port=None, **given)
 
@@ -267,6 +275,8 @@ TABLE: dict[str, tuple[Changes, Changes]] = {
     "pools.hosts": ({}, {"pools": {"hosts": "10.129.0.0/16"}}),
     "pools.asn_base": ({}, {"pools": {"asn_base": 4_210_000_000}}),
     "pools.first_vlan": (VLAN, {"pools": {"first_vlan": 200}}),
+    "pools.leaf_length": ({}, {"pools": {"leaf_length": 27}}),
+    "pools.link_length": ({}, {"pools": {"link_length": 30}}),
     "management.pool": ({}, {"management": {"pool": "198.51.100.0/24", "gateway": "198.51.100.1"}}),
     "management.gateway": ({}, {"management": {"gateway": "192.0.2.254"}}),
     "management.first_offset": ({}, {"management": {"first_offset": 50}}),
@@ -301,6 +311,20 @@ TABLE: dict[str, tuple[Changes, Changes]] = {
     "tables.devices.management_gateway": ({}, row(management_gateway="192.0.2.254")),
     "tables.devices.loopback": ({}, row(loopback="10.255.0.120")),
     "tables.devices.asn": ({}, row(asn=4_200_099_999)),
+    "tables.devices.prefix": ({}, row(prefix="10.128.0.16/29")),
+    "tables.devices.vlan": (VLAN, row(vlan=300)),
+    "tables.devices.vlan_gateway": (VLAN, row(vlan_gateway="10.128.0.6")),
+    "tables.rails.rail": ({**VLAN, **rail(vlan=300)}, rail(rail=1, vlan=300)),
+    "tables.rails.prefix": ({}, rail(prefix="10.128.64.0/24")),
+    "tables.rails.vlan": (VLAN, rail(vlan=300)),
+    "tables.nics.host": (nic(address="10.128.0.7"), nic(host="gpu02", address="10.128.0.7")),
+    "tables.nics.rail": (nic(address="10.128.0.7"), nic(rail=1, address="10.128.128.7")),
+    "tables.nics.address": ({}, nic(address="10.128.0.7")),
+    "tables.nics.gateway": (
+        {"pools": {"link_length": 29}, **nic(address="10.128.0.2")},
+        nic(address="10.128.0.2", gateway="10.128.0.5"),
+    ),
+    "tables.nics.mac": ({}, nic(mac="02:00:00:00:00:07")),
     "tables.cables.device": (cable(), cable(device="gpu02")),
     "tables.cables.port": (cable(), cable(port="rail1", peer="leaf02")),
     "tables.cables.peer": (uplink(peer="spine01"), uplink(peer="spine02")),
@@ -353,6 +377,7 @@ HOSTS = {
     "host_routes",
     "cross_rail",
     "overrides.macs",
+    "tables.nics.mac",
     *(f"hosts.{name}" for name in ("model", "pci", "mtu_bytes", "backend", "management_interface", "table_base")),
 }
 # Fields that no device is given, and what they are for.

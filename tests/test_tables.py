@@ -3,9 +3,10 @@
 import csv
 import io
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from ipaddress import IPv4Network
+from ipaddress import IPv4Address, IPv4Network
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -18,10 +19,12 @@ from netkit import design
 from netkit.access import ansible_inventory
 from netkit.access import settings as access
 from netkit.access.endpoints import endpoints
-from netkit.design import Fabric, Host, Switch
+from netkit.design import Fabric, Host, Nic, Switch
 from netkit.design.entries import position_of
 from netkit.design.hardware_lookup import look_up
+from netkit.design.hosts import RoutePlan
 from netkit.design.layout import front_panel
+from netkit.design.policy import prefix_lists
 from netkit.design.select import select
 from netkit.design.tables import TABLES
 from netkit.errors import IntentError
@@ -42,6 +45,7 @@ MANY = settings(
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.function_scoped_fixture],
 )
 Rows = list[dict[str, str]]
+Given = Mapping[str, Sequence[Mapping[str, object]]]
 
 
 def build(values: Values) -> Fabric:
@@ -58,7 +62,7 @@ def exported(fabric: Fabric, folder: Path) -> dict[str, Rows]:
     return found
 
 
-def with_tables(values: Values, tables: Mapping[str, Rows], folder: Path) -> Fabric:
+def with_tables(values: Values, tables: Given, folder: Path) -> Fabric:
     """Return the fabric of an intent with tables, read from files."""
     for name, rows in tables.items():
         csv_table.write(folder / f"{name}.csv", Tables.columns()[name], rows)
@@ -76,6 +80,8 @@ def test_the_tables_of_a_fabric_design_the_same_fabric(tmp_path: Path, values: V
     assert {name: len(rows) for name, rows in tables.items()} == {
         "devices": len(fabric.switches) + len(fabric.hosts),
         "cables": len(list(fabric.links())),
+        "rails": len(fabric.rails),
+        "nics": sum(len(host.nics) for host in fabric.hosts),
     }
     again = with_tables(values, tables, tmp_path)
     assert again == fabric
@@ -122,8 +128,8 @@ def test_a_changed_cell_changes_nothing_else(tmp_path: Path, values: Values, dat
         row |= {key: new[key] for key in data.draw(st.sets(st.sampled_from(sorted(new)), min_size=1))}
         if not row["rack"]:
             row["rack_unit"] = ""
-        for cable in tables["cables"]:
-            cable |= {end: row["name"] for end in ("device", "peer") if cable[end] == was}
+        for other in (*tables["cables"], *tables["nics"]):
+            other |= {end: row["name"] for end in ("device", "peer", "host") if other.get(end) == was}
     again = with_tables(values, tables, tmp_path)
     assert exported(again, tmp_path) == tables
     assert shape(again) == shape(fabric)
@@ -172,6 +178,75 @@ def test_a_moved_cable_moves_nothing_else(tmp_path: Path, values: Values, data: 
     assert [[replace(nic, leaf_port="") for nic in host.nics] for host in again.hosts] == [
         [replace(nic, leaf_port="") for nic in host.nics] for host in fabric.hosts
     ]
+
+
+@MANY
+@given(random_intents(), st.data())
+def test_an_address_of_ones_own_moves_no_other(tmp_path: Path, values: Values, data: st.DataObject) -> None:
+    fabric = build(values)
+    leaf = data.draw(st.sampled_from(fabric.tier("leaf")))
+    rail, old = IPv4Network(fabric.rails[leaf.rail].prefix), IPv4Network(leaf.leaf_prefix)
+    taken = {other.leaf_prefix for other in fabric.tier("leaf") if other != leaf}
+    free = [str(one) for one in islice(rail.subnets(new_prefix=old.prefixlen), 40) if str(one) not in taken]
+    row: dict[str, Any] = {
+        "role": "leaf",
+        "pod": "",
+        "unit": leaf.unit,
+        "rail": leaf.rail,
+        "prefix": data.draw(st.sampled_from(free)),
+    }
+    row["pod"] = leaf.pod if fabric.topology == "three-tier" else ""
+    prefix = IPv4Network(row["prefix"])
+    host, nic = data.draw(
+        st.sampled_from([(host, nic) for host in fabric.hosts for nic in host.nics if nic.leaf == leaf.name])
+    )
+    own: dict[str, Any] = {"host": host.name, "rail": nic.rail, "mac": "02:00:00:00:00:07"}
+    if leaf.vlan:
+        used = {prefix[int(IPv4Address(one.address)) - int(old.network_address)] for one in nics_of(fabric, leaf)}
+        unused = [one for one in list(prefix.hosts())[:200] if one not in used]
+        row |= {"vlan": 999, "vlan_gateway": unused.pop(data.draw(st.integers(0, len(unused) - 1)))}
+        own["address"] = data.draw(st.sampled_from(unused)) if unused else ""
+    elif nic.prefix_length == 31:  # the host first, the leaf second
+        own["address"] = prefix[(host.slot - 1) * 2]
+    again = with_tables(values, {"devices": [row], "nics": [own]}, tmp_path)
+    after = again.switch(leaf.name)
+    assert (after.leaf_prefix, after.vlan and after.vlan.number) == (row["prefix"], row.get("vlan"))
+    mine = next(one for one in nics_of(again, leaf) if one.mac)
+    assert mine.address == str(own.get("address") or mine.address)
+    assert IPv4Address(mine.gateway) in prefix
+    assert RoutePlan(again).connected(mine) in (
+        {row["prefix"]} if leaf.vlan else {str(one) for one in prefix.subnets(new_prefix=mine.prefix_length)}
+    )
+    shift = int(prefix.network_address) - int(old.network_address)
+    for before, now in zip(nics_of(fabric, leaf), nics_of(again, leaf), strict=True):
+        if now is not mine:
+            assert int(IPv4Address(now.address)) - int(IPv4Address(before.address)) == shift
+    assert [one for one in again.switches if one.name != leaf.name] == [
+        one for one in fabric.switches if one.name != leaf.name
+    ]
+    assert [one for host in again.hosts for one in host.nics if one.leaf != leaf.name] == [
+        one for host in fabric.hosts for one in host.nics if one.leaf != leaf.name
+    ]
+    assert with_tables(values, exported(again, tmp_path), tmp_path) == again
+
+
+def nics_of(fabric: Fabric, leaf: Switch) -> list[Nic]:
+    return [nic for host in fabric.hosts for nic in host.nics if nic.leaf == leaf.name]
+
+
+def test_rails_have_prefixes_and_vlans_of_their_own() -> None:
+    rows = [{"rail": 0, "prefix": "10.128.64.0/20"}, {"rail": 1, "prefix": "10.128.16.0/20", "vlan": 300}]
+    changes = {"attachment": "vlan", "pools": {"leaf_length": 26}, "tables": {"rails": rows}}
+    fabric = intents.fabric(intents.values(changes))
+    assert [rail.prefix for rail in fabric.rails] == ["10.128.64.0/20", "10.128.16.0/20"]
+    assert [(leaf.leaf_prefix, leaf.vlan and leaf.vlan.number) for leaf in fabric.tier("leaf")] == [
+        ("10.128.64.0/26", 100),
+        ("10.128.16.0/26", 300),
+        ("10.128.64.64/26", 100),
+        ("10.128.16.64/26", 300),
+    ]
+    (rules,) = (found.rules for found in prefix_lists(fabric, fabric.switch("spine01")) if found.name == "FABRIC")
+    assert [(rule.prefix, rule.length) for rule in rules] == [("10.255.0.0/24", 32), ("10.128.0.0/16", 26)]
 
 
 SMALL = "role,unit,rail,slot,name,rack\nleaf,1,0,,ls-1,R 1\nhost,1,,2,dgx-b,\n".replace("R 1", "r1")
@@ -281,10 +356,11 @@ def test_the_command_writes_tables_that_it_reads(tmp_path: Path) -> None:
     (tmp_path / "fabric.yaml").write_text(yaml.safe_dump(intents.values({"tables": {"devices": ROWS}})))
     done = run("design", "--fabric", tmp_path, "--tables", tmp_path / "own")
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout == f"{tmp_path}/own/devices.csv: 10 rows\n{tmp_path}/own/cables.csv: 16 rows\n"
+    counts = {"devices": 10, "cables": 16, "rails": 2, "nics": 8}
+    assert done.stdout == "".join(f"{tmp_path}/own/{name}.csv: {count} rows\n" for name, count in counts.items())
     text = (tmp_path / "own" / "devices.csv").read_text(encoding="utf-8")
     rows = list(csv.DictReader(io.StringIO(text)))
-    assert rows[0] | {"asn": "", "loopback": "", "management_gateway": ""} == {
+    assert rows[0] | {"asn": "", "loopback": "", "management_gateway": "", "prefix": ""} == {
         **dict.fromkeys(DeviceEntry.model_fields, ""),
         **{key: str(value) for key, value in ROWS[0].items()},
         "management": "192.0.2.10/24",

@@ -12,6 +12,7 @@ from netkit.design.entries import AS_OVERRIDES, DeviceEntries
 from netkit.design.fabric import Cable, Cage, PortProfile, PortRole
 from netkit.design.hardware_lookup import HardwareLookup, cable_of
 from netkit.design.layout import Layout, Position, front_panel
+from netkit.design.nic_entries import NicEntries
 from netkit.design.numbering import Numbering
 from netkit.errors import Problem
 from netkit.hardware import Split
@@ -68,7 +69,7 @@ class Blueprint:
         }
         self._matched: set[str] = set()
         self._entries = DeviceEntries(self.intent)
-        self.cables = CableEntries(self.intent)
+        self.cables, self._nics = CableEntries(self.intent), NicEntries(self.intent)
         self._panels: dict[tuple[str, str], dict[str, Position]] = {}
         self._entry_of: dict[str, DeviceEntry] = {}
         self.renamed: dict[str, str] = {}
@@ -142,6 +143,34 @@ class Blueprint:
             names = tuple(naming(model, split, number, port) for port in range(split.ports))
             self._cages[key] = Cage(number, split, names)
         return self._cages[key]
+
+    def leaf_base(self, place: InstalledUnit, rail: int) -> int:
+        """Return the first address of a leaf's prefix, as an integer."""
+        entry = self.entry(self.leaf_name(place.pod, place.unit, rail))
+        if entry and entry.prefix:
+            return int(entry.prefix.network_address)
+        return self.numbering.leaf_base(place.pod, place.unit, rail)
+
+    def vlan_gateway(self, place: InstalledUnit, rail: int) -> int:
+        """Return the gateway of a leaf's subnet, as an integer."""
+        entry = self.entry(self.leaf_name(place.pod, place.unit, rail))
+        return int(entry.vlan_gateway) if entry and entry.vlan_gateway else self.leaf_base(place, rail) + 1
+
+    def host_address(self, place: InstalledUnit, rail: int, slot: int, host: str) -> tuple[int, int]:
+        """Return the gateway and the address of a NIC, as integers."""
+        gateway, address = self.numbering.host_address(self.leaf_base(place, rail), slot)
+        own = self._nics.at(host, rail)
+        if self.intent.attachment == "vlan":
+            return self.vlan_gateway(place, rail), int(own.address) if own and own.address else address
+        if own is None or own.address is None:
+            return gateway, address
+        address, length = int(own.address), self.numbering.link_length
+        link = address & ~((1 << (32 - length)) - 1)
+        return int(own.gateway) if own.gateway else address ^ 1 if length == 31 else link + 1, address
+
+    def mac(self, host: str, rail: int) -> str:
+        own = self._nics.at(host, rail)
+        return (own and own.mac) or self.override(host).macs.get(rail, "")
 
     def port_at(self, role: str, side: str, designed: Position, name: str) -> Position:
         """Return the port of a given name; the designed one without a name, or for one that is refused later."""

@@ -2,12 +2,12 @@
 
 from dataclasses import replace
 
-from netkit.design import clusters, hosts, layout, lossless, switches, verify
+from netkit.design import clusters, hosts, layout, lossless, pools, switches, verify
 from netkit.design.blueprint import Blueprint
 from netkit.design.fabric import Bfd, Fabric, Login, Rail, RoutingPolicy, Services, Snmp, SyslogServer
 from netkit.design.hardware_lookup import look_up
 from netkit.design.notes import notes
-from netkit.design.numbering import Numbering, dotted_quad
+from netkit.design.numbering import Numbering
 from netkit.errors import DesignError, NetkitError
 from netkit.hardware import Catalog
 from netkit.intent.model import Intent
@@ -16,7 +16,7 @@ from netkit.intent.model import Intent
 def build(intent: Intent, catalog: Catalog) -> Fabric:
     """Design the fabric, or raise DesignError with every problem."""
     numbers = list(lossless.problems(intent))
-    problems = [*verify.ceilings(intent), *verify.pools(intent, Numbering(intent))]
+    problems = [*verify.ceilings(intent), *pools.problems(intent, Numbering(intent))]
     try:
         hardware = look_up(intent, catalog)
     except NetkitError as error:
@@ -49,10 +49,7 @@ def _assemble(blueprint: Blueprint) -> Fabric:
         attachment=intent.attachment,
         host_routes=intent.host_routes,
         cross_rail=intent.cross_rail,
-        rails=tuple(
-            Rail(rail, f"{dotted_quad(numbering.rail_base(rail))}/{numbering.rail_length}")
-            for rail in range(intent.rails)
-        ),
+        rails=tuple(Rail(rail, numbering.rail_prefix(rail)) for rail in range(intent.rails)),
         loopback_pool=str(intent.pools.loopbacks),
         host_pool=str(intent.pools.hosts),
         lossless=lossless.profile(intent),

@@ -2,9 +2,11 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from ipaddress import IPv4Network
 
 from netkit.design import overrides
 from netkit.design.fabric import Fabric, Host, Switch
+from netkit.design.numbering import Numbering
 from netkit.errors import Path, Problem
 from netkit.intent.model import DeviceEntry, Intent
 
@@ -19,6 +21,7 @@ KEYS: Mapping[str, tuple[str, ...]] = {
 WORDS = {"core": "core switch"}
 DEFAULTS = {"pod": 1, "plane": 0}
 OF_SWITCHES = ("management_gateway", "loopback", "asn")
+OF_LEAVES = ("prefix", "vlan", "vlan_gateway")
 AS_OVERRIDES = ("management", "loopback", "asn", "rack")
 """Columns that are keys of overrides too."""
 
@@ -163,11 +166,15 @@ def _of_device(
     fabric: Fabric, device: Switch | Host, entry: DeviceEntry, intent: Intent, path: Path
 ) -> Iterator[Problem]:
     """Yield values that this device cannot have, or that are given elsewhere too."""
-    if isinstance(device, Host):
-        for key in OF_SWITCHES:
-            if getattr(entry, key) is not None:
-                yield Problem(f"{key} belongs to switches, {device.name} is a host", "clear it", (*path, key))
-    else:
+    role, foreign = (device.role, OF_LEAVES) if isinstance(device, Switch) else ("host", (*OF_SWITCHES, *OF_LEAVES))
+    for key in foreign if role != "leaf" else ():
+        if getattr(entry, key) is not None:
+            owner = "leaves" if key in OF_LEAVES else "switches"
+            message = f"{key} belongs to {owner}, {device.name} is a {WORDS.get(role, role)}"
+            yield Problem(message, "clear it", (*path, key))
+    if isinstance(device, Switch):
+        if role == "leaf":
+            yield from _of_leaf(fabric, device, entry, intent, path)
         given = {key for key in (*OF_SWITCHES, "management") if getattr(entry, key) is not None}
         yield from overrides.addresses(fabric, device, given, path)
     own = intent.overrides.get(device.name)
@@ -176,6 +183,31 @@ def _of_device(
             yield Problem(f"overrides has {key} of {device.name} too", "give it in one place", (*path, key))
     if entry.rack_unit and not device.rack:
         yield Problem(f"the rack of {device.name} is not known", "name the rack too", (*path, "rack_unit"))
+
+
+def _of_leaf(fabric: Fabric, leaf: Switch, entry: DeviceEntry, intent: Intent, path: Path) -> Iterator[Problem]:
+    """Yield a prefix that routes or filters would not carry, and a gateway or VLAN that the leaf cannot have."""
+    prefix, length = entry.prefix, Numbering(intent).leaf_length
+    rail = IPv4Network(fabric.rails[leaf.rail].prefix)
+    # With a route to each leaf, the prefixes of a rail need not lie together, except for the pools of pods.
+    needs_rail = intent.host_routes == "supernet" or intent.clusters.kubernetes is not None
+    within = rail if needs_rail else intent.pools.hosts
+    if prefix and prefix.prefixlen != length:
+        remedy = f"write a /{length}, or set pools.leaf_length for all"
+        yield Problem(f"{prefix} is not a /{length}, as all prefixes of leaves", remedy, (*path, "prefix"))
+    elif prefix and not prefix.subnet_of(within):
+        what = f"{within}, the prefix of rail {leaf.rail}" if needs_rail else f"{within}, pools.hosts"
+        remedy = "choose it within; tables.rails gives the rail another prefix" if needs_rail else "choose it within"
+        yield Problem(f"{prefix} is outside {what}", remedy, (*path, "prefix"))
+    if leaf.vlan is None:
+        for key in ("vlan", "vlan_gateway"):
+            if getattr(entry, key) is not None:
+                yield Problem("p2p attachment has no VLANs", "clear it, or set attachment: vlan", (*path, key))
+    elif entry.vlan_gateway:
+        subnet = IPv4Network(leaf.vlan.subnet)
+        if not subnet.network_address < entry.vlan_gateway < subnet.broadcast_address:
+            message = f"{entry.vlan_gateway} is not an address for a gateway of {subnet}"
+            yield Problem(message, f"use one of {subnet[1]} to {subnet[-2]}", (*path, "vlan_gateway"))
 
 
 def _shared(rows: Iterable[tuple[Switch | Host, DeviceEntry, Path]]) -> Iterator[Problem]:

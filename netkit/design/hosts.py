@@ -52,11 +52,10 @@ def hosts(blueprint: Blueprint) -> Iterator[Host]:
 
 def _nics(blueprint: Blueprint, place: InstalledUnit, slot: int, name: str) -> Iterator[Nic]:
     numbering, intent = blueprint.numbering, blueprint.intent
-    macs = blueprint.override(name).macs
     position = blueprint.layouts["leaf"].down[slot - 1]
     is_routed = intent.attachment == "p2p"
     for rail in place.rails:
-        gateway, address = numbering.host_address(numbering.leaf_base(place.pod, place.unit, rail), slot)
+        gateway, address = blueprint.host_address(place, rail, slot, name)
         known, interface = blueprint.hardware.rail_nics[rail], f"rail{rail}"
         at = blueprint.port_at("leaf", "down", position, blueprint.cables.nic(name, interface).peer_port)
         yield Nic(
@@ -64,7 +63,7 @@ def _nics(blueprint: Blueprint, place: InstalledUnit, slot: int, name: str) -> I
             interface=interface,
             pci=known.pci,
             rdma=known.rdma,
-            mac=macs.get(rail, ""),
+            mac=blueprint.mac(name, rail),
             address=dotted_quad(address),
             prefix_length=numbering.link_length if is_routed else numbering.leaf_length,
             gateway=dotted_quad(gateway),
@@ -112,7 +111,7 @@ class RoutePlan:
     def connected(self, nic: Nic) -> str:
         """Return the on-link prefix of a NIC."""
         if nic.prefix_length == 31:
-            return f"{nic.gateway}/31"
+            return f"{nic.gateway if int(nic.gateway.rpartition('.')[2]) % 2 == 0 else nic.address}/31"
         if self.fabric.attachment == "vlan":
             return self.fabric.switch(nic.leaf).leaf_prefix
         return str(IPv4Interface(f"{nic.address}/{nic.prefix_length}").network)

@@ -78,17 +78,38 @@ class Numbering:
 
     @cached_property
     def rail_length(self) -> int:
+        """The prefix length of a rail that has none of its own."""
         return self.intent.pools.hosts.prefixlen + bits_for(self.intent.rails)
 
     @cached_property
+    def own_rails(self) -> dict[int, IPv4Network]:
+        """The prefixes that a table gives rails."""
+        return {entry.rail: entry.prefix for entry in self.intent.tables.rails if entry.prefix}
+
+    @cached_property
+    def vlans(self) -> dict[int, int]:
+        """The VLANs that a table gives rails."""
+        return {entry.rail: entry.vlan for entry in self.intent.tables.rails if entry.vlan}
+
+    @cached_property
     def link_length(self) -> int:
-        """The prefix length of a routed link to a host NIC: a /31, or room for gateway, host, pods and broadcast."""
+        """The prefix length of a routed link to a host NIC."""
+        return self.intent.pools.link_length or self.longest_link
+
+    @cached_property
+    def longest_link(self) -> int:
+        """The prefix length that just suffices: a /31, or room for gateway, host, pods and broadcast."""
         addresses = self.intent.ceilings.addresses_per_nic
         return 31 if addresses == 1 else 32 - bits_for(addresses + 3)
 
     @cached_property
     def leaf_length(self) -> int:
-        """The prefix length of a leaf: a routed link for each host, or one subnet with gateway and broadcast."""
+        """The prefix length of a leaf."""
+        return self.intent.pools.leaf_length or self.longest_leaf
+
+    @cached_property
+    def longest_leaf(self) -> int:
+        """The prefix length that just suffices: a link for each host, or one subnet with gateway and broadcast."""
         hosts, addresses = self.intent.ceilings.hosts_per_unit, self.intent.ceilings.addresses_per_nic
         if self.intent.attachment == "p2p":
             return self.link_length - bits_for(hosts)
@@ -106,13 +127,14 @@ class Numbering:
         gateway = link if self.link_length == 31 else link + 1
         return gateway, gateway + 1
 
-    @cached_property
-    def units_per_rail(self) -> int:
-        """The number of leaf prefixes in a rail prefix."""
-        return 1 << max(self.leaf_length - self.rail_length, 0)
+    def rail_prefix(self, rail: int) -> str:
+        own = self.own_rails.get(rail)
+        return str(own) if own else f"{dotted_quad(self.rail_base(rail))}/{self.rail_length}"
 
     def rail_base(self, rail: int) -> int:
         """Return the first address of a rail, as an integer."""
+        if own := self.own_rails.get(rail):
+            return int(own.network_address)
         return int(self.intent.pools.hosts.network_address) + (rail << (32 - self.rail_length))
 
     def leaf_base(self, pod: int, unit: int, rail: int) -> int:

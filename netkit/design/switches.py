@@ -33,21 +33,21 @@ def switches(blueprint: Blueprint) -> Iterator[Switch]:
 
 def _leaf(blueprint: Blueprint, place: InstalledUnit, rail: int) -> Switch:
     numbering, intent = blueprint.numbering, blueprint.intent
-    base = numbering.leaf_base(place.pod, place.unit, rail)
-    prefix = f"{dotted_quad(base)}/{numbering.leaf_length}"
-    vlan = None
-    if intent.attachment == "vlan":
-        vlan = Vlan(
-            intent.pools.first_vlan + rail, f"rail{rail}", prefix, f"{dotted_quad(base + 1)}/{numbering.leaf_length}"
-        )
-    ports = (*_host_ports(blueprint, place, rail, base), *_leaf_uplinks(blueprint, place, rail))
     number = numbering.leaf_number(place.pod, place.unit, rail)
     name = blueprint.leaf_name(place.pod, place.unit, rail)
+    prefix = f"{dotted_quad(blueprint.leaf_base(place, rail))}/{numbering.leaf_length}"
+    vlan = None
+    if intent.attachment == "vlan":
+        entry = blueprint.entry(name)
+        own = (entry and entry.vlan) or numbering.vlans.get(rail) or intent.pools.first_vlan + rail
+        gateway = f"{dotted_quad(blueprint.vlan_gateway(place, rail))}/{numbering.leaf_length}"
+        vlan = Vlan(own, f"rail{rail}", prefix, gateway)
+    ports = (*_host_ports(blueprint, place, rail), *_leaf_uplinks(blueprint, place, rail))
     numbers = (place.pod, place.unit, rail, 0, plane_of_rail(blueprint.hardware, rail))
     return _switch(blueprint, "leaf", name, number, numbers, ports, prefix, vlan)
 
 
-def _host_ports(blueprint: Blueprint, place: InstalledUnit, rail: int, base: int) -> Iterator[Port]:
+def _host_ports(blueprint: Blueprint, place: InstalledUnit, rail: int) -> Iterator[Port]:
     positions = blueprint.layouts["leaf"].down
     is_routed, interface = blueprint.intent.attachment == "p2p", f"rail{rail}"
     for slot in place.entry.hosts:
@@ -55,7 +55,7 @@ def _host_ports(blueprint: Blueprint, place: InstalledUnit, rail: int, base: int
         given = blueprint.cables.nic(host, interface)
         at = blueprint.port_at("leaf", "down", positions[slot - 1], given.peer_port)
         profile = blueprint.profile("leaf", "host", place.entry.host_cable_m, given)
-        gateway, _ = blueprint.numbering.host_address(base, slot)
+        gateway, _ = blueprint.host_address(place, rail, slot, host)
         address = f"{dotted_quad(gateway)}/{blueprint.numbering.link_length}" if is_routed else ""
         yield Port(at.name, at.cage, at.port, host, interface, 0, address, profile, given.label)
 

@@ -1,6 +1,6 @@
 """The fabric as the tables of an intent: with them, an intent designs the same fabric again."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping
 
 from netkit.design.entries import keys_of
@@ -12,6 +12,7 @@ TableRow = Mapping[str, object]
 
 def devices(fabric: Fabric) -> Iterator[TableRow]:
     """Yield a row for each device."""
+    vlans = _vlans(fabric)
     for switch in fabric.switches:
         management = switch.management
         yield {
@@ -20,6 +21,9 @@ def devices(fabric: Fabric) -> Iterator[TableRow]:
             "management_gateway": management.gateway if management else "",
             "loopback": switch.loopback,
             "asn": switch.asn,
+            "prefix": switch.leaf_prefix,
+            "vlan": switch.vlan.number if switch.vlan and switch.vlan.number != vlans[switch.rail] else "",
+            "vlan_gateway": switch.vlan.gateway.partition("/")[0] if switch.vlan else "",
         }
     for host in fabric.hosts:
         yield {**_place(fabric, host), "management": host.management}
@@ -54,4 +58,33 @@ def cables(fabric: Fabric) -> Iterator[TableRow]:
         }
 
 
-TABLES: Mapping[str, Callable[[Fabric], Iterator[TableRow]]] = {"devices": devices, "cables": cables}
+def rails(fabric: Fabric) -> Iterator[TableRow]:
+    """Yield a row for each rail."""
+    vlans = _vlans(fabric)
+    for rail in fabric.rails:
+        yield {"rail": rail.number, "prefix": rail.prefix, "vlan": vlans.get(rail.number)}
+
+
+def _vlans(fabric: Fabric) -> Mapping[int, int]:
+    """Return the VLAN that most leaves of each rail have."""
+    found: dict[int, list[int]] = defaultdict(list)
+    for leaf in fabric.tier("leaf"):
+        if leaf.vlan:
+            found[leaf.rail].append(leaf.vlan.number)
+    return {rail: Counter(numbers).most_common(1)[0][0] for rail, numbers in found.items()}
+
+
+def nics(fabric: Fabric) -> Iterator[TableRow]:
+    """Yield a row for each rail NIC."""
+    for host in fabric.hosts:
+        for nic in host.nics:
+            gateway = nic.gateway if fabric.attachment == "p2p" else ""
+            yield {"host": host.name, "rail": nic.rail, "address": nic.address, "gateway": gateway, "mac": nic.mac}
+
+
+TABLES: Mapping[str, Callable[[Fabric], Iterator[TableRow]]] = {
+    "devices": devices,
+    "cables": cables,
+    "rails": rails,
+    "nics": nics,
+}

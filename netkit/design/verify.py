@@ -1,13 +1,12 @@
-"""Reasons to refuse a design: ceilings, pools, duplicates, headroom, adaptive routing, valleys."""
+"""Reasons to refuse a design: ceilings, duplicates, headroom, adaptive routing, valleys."""
 
 import fnmatch
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
-from netkit.design import cable_entries, clusters, entries, headroom, overrides
+from netkit.design import cable_entries, clusters, entries, headroom, nic_entries, overrides
 from netkit.design.entries import EntryPlaces
 from netkit.design.fabric import Fabric, Host, PortProfile, Switch
 from netkit.design.hardware_lookup import HardwareLookup, cable_of
-from netkit.design.numbering import LEAF_ASN_OFFSET, Numbering
 from netkit.design.valley import valleys
 from netkit.errors import Path, Problem
 from netkit.intent.model import Intent
@@ -15,12 +14,12 @@ from netkit.platforms import PLATFORMS
 
 EXAMPLES = 3
 ROCE_PACKET_BYTES = 4096  # the largest RDMA MTU; headers come on top
-LAST_ASN = 4_294_967_294
 _REMEDIES = {
     "name": "put enough fields such as {number:02} into the pattern, or give the device another name",
     "loopback": "give each switch its own",
     "management address": "give each switch its own",
     "AS number": "give each leaf, each pod's spines and the core their own",
+    "leaf prefix": "give each leaf its own",
     "MAC address": "give each port its own",
 }
 
@@ -75,62 +74,6 @@ def _host_names(names: Iterable[int], slots: tuple[int, ...], units: int, path: 
             yield Problem(message, "give the unit an entry of its own", (*path, slot))
 
 
-def pools(intent: Intent, numbering: Numbering) -> Iterator[Problem]:
-    """Yield every pool that is too small or overlaps another."""
-    named = {"pools.loopbacks": intent.pools.loopbacks, "pools.hosts": intent.pools.hosts}
-    if intent.management:
-        named["management.pool"] = intent.management.pool
-        if intent.management.gateway not in intent.management.pool:
-            yield Problem(
-                f"the gateway {intent.management.gateway} is outside {intent.management.pool}",
-                "name an address of the pool",
-                ("management", "gateway"),
-            )
-    for name, pool in named.items():
-        if pool.is_multicast or pool.is_loopback or pool.is_link_local or pool.network_address.is_unspecified:
-            yield Problem(
-                f"{pool} cannot number devices", "use unicast addresses, such as 10.128.0.0/16", tuple(name.split("."))
-            )
-    names = list(named)
-    for index, name in enumerate(names):
-        for other in names[index + 1 :]:
-            if named[name].overlaps(named[other]):
-                message = f"{named[other]} overlaps {name} {named[name]}"
-                yield Problem(message, "choose pools that do not overlap", tuple(other.split(".")))
-    for needs, path, name in (
-        (numbering.pool_needs(), ("pools", "loopbacks"), "loopbacks"),
-        (numbering.management_needs(), ("management", "pool"), "management"),
-    ):
-        for role, (needed, there) in needs.items():
-            if needed > there:
-                share = {"leaf": "lower half", "spine": "third quarter", "core": "last quarter"}[role]
-                message = (
-                    f"the {share} of the {name} pool has {there} addresses for {role} switches,"
-                    f" the ceilings need {needed}"
-                )
-                yield Problem(message, "use a larger pool or lower the ceilings", path)
-    yield from _as_numbers(intent, numbering)
-    units = intent.ceilings.pods * intent.ceilings.units
-    if numbering.leaf_length < numbering.rail_length or units > numbering.units_per_rail or numbering.rail_length > 30:
-        room = numbering.units_per_rail if numbering.leaf_length >= numbering.rail_length else 0
-        prefixes = f"{room} leaf prefixes of /{numbering.leaf_length} on each rail"
-        message = f"{intent.pools.hosts} holds {prefixes}, the ceilings need {units}"
-        yield Problem(message, "use a larger pool or lower the ceilings", ("pools", "hosts"))
-
-
-def _as_numbers(intent: Intent, numbering: Numbering) -> Iterator[Problem]:
-    base, counts = intent.pools.asn_base, numbering.counts
-    upper = counts["spine"] if intent.routing.spine_asn == "unique" else intent.ceilings.pods
-    if upper >= LEAF_ASN_OFFSET:
-        room = LEAF_ASN_OFFSET - 1
-        message = f"the ceilings allow {upper} AS numbers for spines, there is room for {room} below the leaves'"
-        yield Problem(message, "lower the ceilings, or set routing.spine_asn: shared", ("ceilings",))
-    last = base + LEAF_ASN_OFFSET + counts["leaf"] - 1
-    if last > LAST_ASN:
-        message = f"the last leaf would get AS number {last}, the largest there is is {LAST_ASN}"
-        yield Problem(message, f"use {LAST_ASN - last + base} or less", ("pools", "asn_base"))
-
-
 def fabric(designed: Fabric, hardware: HardwareLookup, renamed: Mapping[str, str]) -> Iterator[Problem]:
     """Yield the problems that only show on the whole fabric."""
     yield from _duplicates(designed, hardware, renamed)
@@ -169,6 +112,7 @@ def _duplicates(designed: Fabric, hardware: HardwareLookup, renamed: Mapping[str
         return  # the numbers of a device are found by its name
     yield from entries.problems(designed, intent)
     yield from cable_entries.problems(designed, hardware, renamed)
+    yield from nic_entries.problems(designed, intent, renamed)
     by_loopback = _owners(intent, rows, "loopback", ("pools", "loopbacks"))
     yield from _twice("loopback", ((switch.loopback, switch.name) for switch in designed.switches), by_loopback)
     managed = [(switch.management.address, switch.name) for switch in designed.switches if switch.management]
@@ -182,6 +126,8 @@ def _duplicates(designed: Fabric, hardware: HardwareLookup, renamed: Mapping[str
     cores = {(str(core.asn), "the core") for core in designed.tier("core")}
     numbers = (*leaves, *sorted(spines | cores))
     yield from _twice("AS number", numbers, _owners(intent, rows, "asn", ("pools", "asn_base")))
+    prefixes = ((leaf.leaf_prefix, leaf.name) for leaf in designed.tier("leaf"))
+    yield from _twice("leaf prefix", prefixes, _owners(intent, rows, "prefix", ("pools", "hosts")))
     macs = [(nic.mac, f"{host.name} {nic.interface}") for host in designed.hosts for nic in host.nics if nic.mac]
     macs += [(switch.system_mac, switch.name) for switch in designed.switches if switch.system_mac]
     yield from _twice("MAC address", macs, lambda holder, _: _mac_path(intent, holder))
@@ -235,6 +181,9 @@ def _owners(intent: Intent, rows: EntryPlaces, key: str, default: Path) -> Calla
 
 def _mac_path(intent: Intent, holder: str) -> Path:
     name, _, interface = holder.partition(" ")
+    for index, entry in enumerate(intent.tables.nics):
+        if entry.mac and (entry.host, f"rail{entry.rail}") == (name, interface):
+            return ("tables", "nics", index, "mac")
     own = next((glob for glob in intent.overrides if glob == name or fnmatch.fnmatchcase(name, glob)), name)
     return ("overrides", own, *(("macs", int(interface.removeprefix("rail"))) if interface else ("system_mac",)))
 
@@ -338,14 +287,21 @@ def _ecn(designed: Fabric, intent: Intent) -> Iterator[Problem]:
 
 def _vlans(designed: Fabric, intent: Intent) -> Iterator[Problem]:
     """Yield the first host VLAN in a range that its switch reserves."""
+    rows = EntryPlaces.of(designed, intent)
+    of_rails: dict[int, Path] = {
+        entry.rail: ("tables", "rails", index, "vlan") for index, entry in enumerate(intent.tables.rails) if entry.vlan
+    }
     for switch in designed.switches:
         reserved = PLATFORMS[switch.platform].reserved_vlans
         if switch.vlan and switch.vlan.number in reserved:
+            given = rows.path(switch.name, "vlan") or of_rails.get(switch.rail)
             yield Problem(
                 f"{switch.name} would have VLAN {switch.vlan.number}:"
                 f" {PLATFORMS[switch.platform].title} keeps {reserved[0]} to {reserved[-1]} for itself",
-                f"{intent.rails} rails take the numbers from first_vlan on: choose one that keeps clear",
-                ("pools", "first_vlan"),
+                "choose one that keeps clear"
+                if given
+                else f"{intent.rails} rails take the numbers from first_vlan on: choose one that keeps clear",
+                given or ("pools", "first_vlan"),
             )
             return
 

@@ -33,6 +33,7 @@ from netkit.intent.scalars import (
     Text,
     Timezone,
     Version,
+    VlanNumber,
     name_pattern,
 )
 from netkit.intent.slots import Count, Numbers
@@ -255,6 +256,12 @@ class Pools(Strict):
     hosts: Network = Field(description="split evenly into one prefix per rail")
     asn_base: Asn = Field(4_200_000_000, description="core = base, spines = base + pod, leaves from base + 10000")
     first_vlan: int = Field(100, ge=2, le=4000, description="VLAN of rail 0 with vlan attachment")
+    leaf_length: int | None = Field(
+        None, ge=8, le=31, description="prefix length of a leaf's hosts; default: just large enough for the ceilings"
+    )
+    link_length: int | None = Field(
+        None, ge=24, le=31, description="p2p only: of the link to a NIC; default: just large enough"
+    )
 
 
 class Roce(Strict):
@@ -441,6 +448,29 @@ class DeviceEntry(Strict):
     management_gateway: Address | None = Field(None, description="switches: instead of management.gateway")
     loopback: Address | None = Field(None, description="switches: within pools.loopbacks")
     asn: Asn | None = Field(None, description="switches: AS number")
+    prefix: Network | None = Field(None, description="leaves: of its hosts, of the length that all leaves have")
+    vlan: VlanNumber | None = Field(None, description="leaves, with vlan attachment: instead of that of the rail")
+    vlan_gateway: Address | None = Field(
+        None, description="leaves, with vlan attachment; default: the first address of the prefix"
+    )
+
+
+class RailEntry(Strict):
+    """A row of the table of rails."""
+
+    rail: int = Field(ge=0, description="counted from 0")
+    prefix: Network | None = Field(None, description="within pools.hosts; leaves take theirs from it")
+    vlan: VlanNumber | None = Field(None, description="with vlan attachment: instead of first_vlan + rail")
+
+
+class NicEntry(Strict):
+    """A row of the table of NICs: a rail NIC of a host, and the addresses of its own."""
+
+    host: Name = Field(description="the name it has now")
+    rail: int = Field(ge=0, description="counted from 0")
+    address: Address | None = Field(None, description="of the NIC, within the prefix of its leaf")
+    gateway: Address | None = Field(None, description="p2p only: of the leaf's port; default: the other end")
+    mac: Mac | None = Field(None, description="MAC address of the NIC")
 
 
 class CableEntry(Strict):
@@ -465,11 +495,13 @@ class Tables(Strict):
     cables: Annotated[tuple[CableEntry, ...], FromFile()] = Field(
         (), description="ports, lengths, media and labels of cables"
     )
+    rails: Annotated[tuple[RailEntry, ...], FromFile()] = Field((), description="prefixes and VLANs of rails")
+    nics: Annotated[tuple[NicEntry, ...], FromFile()] = Field((), description="addresses of the rail NICs of hosts")
 
     @classmethod
     def columns(cls) -> Mapping[str, type[BaseModel]]:
         """Return the model of a row of each table."""
-        return {"devices": DeviceEntry, "cables": CableEntry}
+        return {"devices": DeviceEntry, "cables": CableEntry, "rails": RailEntry, "nics": NicEntry}
 
 
 class Firmware(Strict):

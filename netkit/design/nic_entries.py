@@ -1,0 +1,134 @@
+"""The rows of the table of NICs: addresses of hosts, and of the links to them, checked against the design."""
+
+import difflib
+from collections.abc import Collection, Iterator, Mapping
+from ipaddress import IPv4Address, IPv4Network
+
+from netkit.design.entries import EntryPlaces
+from netkit.design.fabric import Fabric, Host, Nic
+from netkit.design.numbering import Numbering
+from netkit.errors import Path, Problem
+from netkit.intent.model import Intent, NicEntry
+
+
+class NicEntries:
+    """The rows of the table of NICs by host and rail."""
+
+    def __init__(self, intent: Intent) -> None:
+        self._rows: dict[tuple[str, int], NicEntry] = {}
+        for entry in intent.tables.nics:
+            self._rows.setdefault((entry.host, entry.rail), entry)
+
+    def at(self, host: str, rail: int) -> NicEntry | None:
+        return self._rows.get((host, rail)) if self._rows else None
+
+
+def problems(fabric: Fabric, intent: Intent, renamed: Mapping[str, str]) -> Iterator[Problem]:
+    """Yield every row that does not fit the design, and every address that contradicts another."""
+    seen: dict[tuple[str, int], int] = {}
+    refused: set[tuple[str, int]] = set()
+    for index, entry in enumerate(intent.tables.nics):
+        path: Path = ("tables", "nics", index)
+        host = fabric.device(entry.host)
+        if not isinstance(host, Host):
+            known = [one.name for one in fabric.hosts]
+            close = [renamed[entry.host]] if entry.host in renamed else difflib.get_close_matches(entry.host, known, 1)
+            remedy = f"did you mean {close[0]}?" if close else "`netkit design --addresses` lists the names"
+            yield Problem(f"no host is called {entry.host}", remedy, (*path, "host"))
+            continue
+        nic = next((one for one in host.nics if one.rail == entry.rail), None)
+        if nic is None:
+            rails = ", ".join(str(one.rail) for one in host.nics)
+            yield Problem(f"{host.name} has no NIC on rail {entry.rail}", f"use one of {rails}", (*path, "rail"))
+        elif (host.name, nic.rail) in seen:
+            yield Problem(f"{host.name} has a row of rail {nic.rail} already", "keep one", path)
+        else:
+            seen[(host.name, nic.rail)] = index
+            wrong = tuple(_of_nic(fabric, nic, entry, path))
+            yield from wrong
+            if wrong:
+                refused.add((host.name, nic.rail))
+            own = intent.overrides.get(host.name)
+            if own and entry.mac and nic.rail in own.macs:
+                yield Problem(f"overrides has this MAC address of {host.name} too", "give it once", (*path, "mac"))
+    if intent.tables.nics or any(entry.prefix or entry.vlan_gateway for entry in intent.tables.devices):
+        yield from _shared(fabric, intent, seen, refused)
+        if intent.clusters.kubernetes and intent.ceilings.addresses_per_nic > 1:
+            yield from _pods(fabric, intent, seen)
+
+
+def _of_nic(fabric: Fabric, nic: Nic, entry: NicEntry, path: Path) -> Iterator[Problem]:
+    """Yield an address outside the prefix of the leaf or the link, or one that no device can have there."""
+    leaf = IPv4Network(fabric.switch(nic.leaf).leaf_prefix)
+    if entry.gateway and fabric.attachment == "vlan":
+        yield Problem("the gateway is one for all hosts of a leaf", "give vlan_gateway of the leaf", (*path, "gateway"))
+        return
+    if entry.address is None:
+        if entry.gateway:
+            yield Problem("a gateway without the address of the host", "give address too", (*path, "gateway"))
+        return
+    if entry.address not in leaf:
+        message = f"{entry.address} is outside {leaf}, the prefix of {nic.leaf}"
+        yield Problem(message, "use an address within it, or give the leaf another prefix", (*path, "address"))
+        return
+    network = IPv4Network((int(entry.address), nic.prefix_length), strict=False)
+    ends = {network.network_address, network.broadcast_address} if network.prefixlen < 31 else set()
+    gateway = IPv4Address(nic.gateway)
+    key = "gateway" if entry.gateway else "address"
+    if gateway not in network:
+        yield Problem(f"{gateway} is not on the link {network}", "use its other address", (*path, "gateway"))
+    elif gateway == entry.address:
+        yield Problem(f"{gateway} would be gateway and host", "give each its own", (*path, key))
+    for end in sorted(ends & {entry.address, gateway}):
+        column = "address" if end == entry.address else key
+        message = f"{end} is the first or last address of {network}, which no device can have"
+        yield Problem(message, "use one between them", (*path, column))
+
+
+def _shared(
+    fabric: Fabric, intent: Intent, rows: Mapping[tuple[str, int], int], refused: Collection[tuple[str, int]]
+) -> Iterator[Problem]:
+    """Yield addresses, and links, that two NICs or a NIC and a leaf have."""
+    is_routed, gateways = fabric.attachment == "p2p", EntryPlaces.of(fabric, intent)
+    leaves = ((leaf.name, leaf.vlan) for leaf in fabric.tier("leaf"))
+    holders: dict[str, tuple[str, int]] = {vlan.gateway.partition("/")[0]: (name, -1) for name, vlan in leaves if vlan}
+    for host in fabric.hosts:
+        for nic in host.nics:
+            own = (host.name, nic.rail)
+            if own in refused:
+                continue
+            value = str(IPv4Network((nic.address, nic.prefix_length), strict=False)) if is_routed else nic.address
+            other = holders.setdefault(value, own)
+            index = rows.get(own, rows.get(other))
+            path: Path = ("tables", "nics", index, "address") if index is not None else ()
+            path = path or gateways.path(other[0], "vlan_gateway")
+            if other != own and path:  # without either, two leaves have one prefix
+                ends = [name if rail < 0 else f"{name} rail{rail}" for name, rail in (own, other)]
+                yield Problem(
+                    f"{value} would belong to {' and to '.join(ends)}", "give the other one its own too", path
+                )
+
+
+def _pods(fabric: Fabric, intent: Intent, rows: Mapping[tuple[str, int], int]) -> Iterator[Problem]:
+    """Yield addresses with which those of pods cannot be counted: all links and blocks are cut in one way."""
+    numbering = Numbering(intent)
+    for host in fabric.hosts:
+        for nic in host.nics:
+            leaf = int(IPv4Network(fabric.switch(nic.leaf).leaf_prefix).network_address)
+            address, gateway = int(IPv4Address(nic.address)), int(IPv4Address(nic.gateway))
+            if fabric.attachment == "p2p":
+                link = address & ~((1 << (32 - nic.prefix_length)) - 1)
+                is_fitting = (gateway - link, address - link) == (1, 2)
+                where = "the gateway is the first address of a link, and the host the second"
+            else:
+                block = intent.ceilings.addresses_per_nic
+                is_fitting = gateway == leaf + 1 and (address - leaf - 1) % block == 0
+                last = leaf + (1 << (32 - numbering.leaf_length)) - 1
+                is_fitting = is_fitting and address + block <= last
+                where = f"the gateway is the first address of the prefix, and each host the first of a block of {block}"
+            if not is_fitting:
+                index = rows.get((host.name, nic.rail))
+                path: Path = ("tables", "nics", index, "address") if index is not None else ("tables", "devices")
+                message = f"{host.name} rail {nic.rail} has no place for pods: {where}"
+                yield Problem(message, "number it so, or leave it to the design", path)
+                return

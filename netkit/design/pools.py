@@ -1,0 +1,124 @@
+"""Reasons to refuse the pools of an intent: too small, overlapping, or cut in a way that does not fit."""
+
+from collections.abc import Iterator
+from ipaddress import IPv4Network
+
+from netkit.design.numbering import LEAF_ASN_OFFSET, Numbering
+from netkit.errors import Path, Problem
+from netkit.intent.model import Intent
+
+LAST_ASN = 4_294_967_294
+
+
+def problems(intent: Intent, numbering: Numbering) -> Iterator[Problem]:
+    """Yield every pool that is too small or overlaps another."""
+    named = {"pools.loopbacks": intent.pools.loopbacks, "pools.hosts": intent.pools.hosts}
+    if intent.management:
+        named["management.pool"] = intent.management.pool
+        if intent.management.gateway not in intent.management.pool:
+            yield Problem(
+                f"the gateway {intent.management.gateway} is outside {intent.management.pool}",
+                "name an address of the pool",
+                ("management", "gateway"),
+            )
+    for name, pool in named.items():
+        if pool.is_multicast or pool.is_loopback or pool.is_link_local or pool.network_address.is_unspecified:
+            yield Problem(
+                f"{pool} cannot number devices", "use unicast addresses, such as 10.128.0.0/16", tuple(name.split("."))
+            )
+    names = list(named)
+    for index, name in enumerate(names):
+        for other in names[index + 1 :]:
+            if named[name].overlaps(named[other]):
+                message = f"{named[other]} overlaps {name} {named[name]}"
+                yield Problem(message, "choose pools that do not overlap", tuple(other.split(".")))
+    for needs, path, name in (
+        (numbering.pool_needs(), ("pools", "loopbacks"), "loopbacks"),
+        (numbering.management_needs(), ("management", "pool"), "management"),
+    ):
+        for role, (needed, there) in needs.items():
+            if needed > there:
+                share = {"leaf": "lower half", "spine": "third quarter", "core": "last quarter"}[role]
+                message = (
+                    f"the {share} of the {name} pool has {there} addresses for {role} switches,"
+                    f" the ceilings need {needed}"
+                )
+                yield Problem(message, "use a larger pool or lower the ceilings", path)
+    yield from _as_numbers(intent, numbering)
+    yield from _lengths(intent, numbering)
+    yield from _rails(intent, numbering)
+
+
+def _lengths(intent: Intent, numbering: Numbering) -> Iterator[Problem]:
+    """Yield given prefix lengths that leave too few addresses."""
+    for key, given, longest, what in (
+        ("link_length", intent.pools.link_length, numbering.longest_link, "addresses_per_nic"),
+        ("leaf_length", intent.pools.leaf_length, numbering.longest_leaf, "hosts_per_unit"),
+    ):
+        if given and given > longest:
+            message = f"a /{given} has no room for what ceilings.{what} allows"
+            yield Problem(message, f"use {longest} or less", ("pools", key))
+    if intent.pools.link_length and intent.attachment == "vlan":
+        yield Problem("there are no links with vlan attachment", "remove it", ("pools", "link_length"))
+
+
+def _rails(intent: Intent, numbering: Numbering) -> Iterator[Problem]:
+    """Yield rails whose prefixes hold too few leaves, lie outside the pool or overlap, and rows that do not fit."""
+    units, pool = intent.ceilings.pods * intent.ceilings.units, intent.pools.hosts
+    derived = set(range(intent.rails)) - numbering.own_rails.keys()
+    if derived and (_room(numbering.rail_length, numbering.leaf_length) < units or numbering.rail_length > 30):
+        room = _room(numbering.rail_length, numbering.leaf_length)
+        prefixes = f"{room} leaf prefixes of /{numbering.leaf_length} on each rail"
+        message = f"{pool} holds {prefixes}, the ceilings need {units}"
+        yield Problem(message, "use a larger pool or lower the ceilings", ("pools", "hosts"))
+        return
+    seen: set[int] = set()
+    for index, entry in enumerate(intent.tables.rails):
+        path: Path = ("tables", "rails", index)
+        own, length = entry.prefix, numbering.leaf_length
+        if entry.rail >= intent.rails:
+            remedy = f"use 0 to {intent.rails - 1}, or raise rails"
+            yield Problem(f"there is no rail {entry.rail}", remedy, (*path, "rail"))
+        elif entry.rail in seen:
+            yield Problem(f"rail {entry.rail} has a row already", "keep one", path)
+        elif own and not own.subnet_of(pool):
+            remedy = "choose it within pools.hosts, or enlarge that"
+            yield Problem(f"{own} is outside {pool}", remedy, (*path, "prefix"))
+        elif own and (room := _room(own.prefixlen, length)) < units:
+            message = f"{own} holds {room} leaf prefixes of /{length}, the ceilings need {units}"
+            yield Problem(message, "use a larger prefix or lower the ceilings", (*path, "prefix"))
+        elif own:
+            yield from _overlaps(intent, numbering, entry.rail, own, (*path, "prefix"))
+        if entry.vlan and intent.attachment == "p2p":
+            yield Problem("p2p attachment has no VLANs", "clear it, or set attachment: vlan", (*path, "vlan"))
+        seen.add(entry.rail)
+
+
+def _room(rail_length: int, leaf_length: int) -> int:
+    """Return how many prefixes of leaves fit into one of a rail."""
+    return 1 << leaf_length - rail_length if leaf_length >= rail_length else 0
+
+
+def _overlaps(intent: Intent, numbering: Numbering, rail: int, own: IPv4Network, path: Path) -> Iterator[Problem]:
+    """Yield the first other rail that the prefix of a rail overlaps; of two given ones, the later is reported."""
+    for other in range(intent.rails):
+        if other == rail or (other in numbering.own_rails and other > rail):
+            continue
+        prefix = IPv4Network(numbering.rail_prefix(other))
+        if own.overlaps(prefix):
+            message = f"{own} overlaps {prefix} of rail {other}"
+            yield Problem(message, "choose prefixes that do not overlap; the other rail can have a row too", path)
+            return
+
+
+def _as_numbers(intent: Intent, numbering: Numbering) -> Iterator[Problem]:
+    base, counts = intent.pools.asn_base, numbering.counts
+    upper = counts["spine"] if intent.routing.spine_asn == "unique" else intent.ceilings.pods
+    if upper >= LEAF_ASN_OFFSET:
+        room = LEAF_ASN_OFFSET - 1
+        message = f"the ceilings allow {upper} AS numbers for spines, there is room for {room} below the leaves'"
+        yield Problem(message, "lower the ceilings, or set routing.spine_asn: shared", ("ceilings",))
+    last = base + LEAF_ASN_OFFSET + counts["leaf"] - 1
+    if last > LAST_ASN:
+        message = f"the last leaf would get AS number {last}, the largest there is is {LAST_ASN}"
+        yield Problem(message, f"use {LAST_ASN - last + base} or less", ("pools", "asn_base"))
