@@ -26,11 +26,15 @@ ADAPTER = TypeAdapter(Snapshot)
 
 def dump(snapshot: Snapshot) -> bytes:
     document = {"netkit_snapshot": FORMAT, **ADAPTER.dump_python(snapshot, mode="json", exclude_defaults=True)}
+    return to_json(document).encode() + b"\n"
+
+
+def to_json(document: object) -> str:
+    """Write plain values; a float that is not finite is dropped, and everything else kept."""
     try:
-        text = _to_json(document)
-    except ValueError:  # a float that is not finite: drop it and keep everything else
-        text = _to_json(_without_infinite(document))
-    return text.encode() + b"\n"
+        return _to_json(document)
+    except ValueError:
+        return _to_json(_without_infinite(document))
 
 
 def _to_json(document: object) -> str:
@@ -77,7 +81,12 @@ def load(data: bytes, file: str) -> Snapshot:
 
 @cache
 def _validator() -> SchemaValidator:
-    return SchemaValidator(_finite(ADAPTER.core_schema))
+    return validator(ADAPTER)
+
+
+def validator(adapter: TypeAdapter[Any]) -> SchemaValidator:
+    """Return what validates plain values, without numbers that are not finite."""
+    return SchemaValidator(_finite(adapter.core_schema))
 
 
 def _finite(schema: Any) -> Any:

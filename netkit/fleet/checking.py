@@ -9,7 +9,8 @@ from netkit import __version__
 from netkit import plan as planning
 from netkit.design.select import Device
 from netkit.errors import NetkitError, Problem
-from netkit.facts import Observation, Snapshot, serial
+from netkit.facts import Observation, Snapshot
+from netkit.fleet import compact
 from netkit.fleet.dispatch import Dispatch
 from netkit.fleet.job import CheckWork
 from netkit.fleet.settings import FleetError
@@ -53,8 +54,7 @@ def _packed(part: Part, checks: Sequence[Check], devices: Mapping[str, Device]) 
     for results in batched([*shard.results, *refused], AT_ONCE * len(checks)):
         yield RESULTS + judgement_data(Judgement(tuple(results), ()))
     for names in batched(found.devices, AT_ONCE):
-        some = {name: found.devices[name] for name in names}
-        yield FACTS + serial.dump(replace(found, devices=some, plan=""))
+        yield FACTS + compact.packed(found.devices[name] for name in names)
 
 
 def _refused(checks: Iterable[Check], devices: Sequence[Device]) -> Iterator[CheckResult]:
@@ -97,7 +97,7 @@ class _Unpacking:
             self._expect(one.device for one in results)
             shard = replace(shard, results=(*shard.results, *results))
         elif kind == FACTS:
-            devices = serial.load(content, "its answer").devices
+            devices = {one.device: one for one in compact.unpacked(content)}
             self._expect(devices)
             snapshot = replace(snapshot, devices={**snapshot.devices, **devices})
         else:
