@@ -50,7 +50,7 @@ REPORTS = (".html", ".json")
 
 def run(request: CheckRequest) -> int:
     """Judge the fabric; return 4 if a device could not be reached, 1 if a check failed or nothing was judged."""
-    storing = Storing.of(request.store, request.since, request.keep)
+    storing = replace(Storing.of(request.store, request.since, request.keep), has_counters=request.fleet is None)
     if request.has_changes_only:
         QUIET.set()
     _refuse(request, storing)
@@ -164,10 +164,9 @@ def _refuse(request: CheckRequest, storing: Storing) -> None:
 
 
 def _refuse_beside_fleet(request: CheckRequest) -> None:
-    """Refuse what needs this machine to read devices, or counters that stay at the sites."""
+    """Refuse what needs this machine to read devices."""
     given = {
         "--from": request.snapshot is not None,
-        "--since": bool(request.since),
         "--rdma": request.has_rdma,
         "--site": bool(request.site),
     }

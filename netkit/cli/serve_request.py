@@ -75,9 +75,7 @@ class ServeRequest:
             raise UsageError(Problem(f"there is no folder {self.backup.parent} for --backup", "create it first"))
 
     def check(self, metrics: Path, report: Path) -> list[str]:
-        words = [*_netkit("check"), *self._of_fabric(), *self._by_fleet(), "--store", "--changes"]
-        if self.fleet is None:  # sites keep no counters
-            words.append("--since=last")
+        words = [*_netkit("check"), *self._of_fabric(), *self._by_fleet(), "--store", "--since=last", "--changes"]
         words += [f"--metrics={metrics}", f"--report={report}"]
         words += [f"--window={self.window_s}", f"--profile={self.profile}"]
         if self.source:

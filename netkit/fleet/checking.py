@@ -20,6 +20,7 @@ from netkit.judge.shard import Reads
 from netkit.project.checking import ACCEPTANCE, CLUSTER, NO_PAST, Checking, Part
 from netkit.project.connections import chosen_source
 from netkit.project.deadline import NEVER, Deadline
+from netkit.project.past import Past
 from netkit.project.project import Project
 from netkit.store.record import batched, judgement_data, judgement_of
 
@@ -32,7 +33,7 @@ HEAD, RESULTS, FACTS = b"H", b"R", b"F"
 
 
 def answered(
-    project: Project, devices: Sequence[Device], work: CheckWork, deadline: Deadline = NEVER
+    project: Project, devices: Sequence[Device], work: CheckWork, deadline: Deadline = NEVER, past: Past = NO_PAST
 ) -> Iterator[bytes]:
     """Read and judge devices at their site; yield the parts of the answer: each process has a head and what follows."""
     checks = catalog.select(project.checks(), work.names)
@@ -41,7 +42,7 @@ def answered(
         devices=devices,
         deadline=deadline,
     )
-    for part in checking.collect(checks, NO_PAST, Reads.of(checks, BESIDE)):
+    for part in checking.collect(checks, past, Reads.of(checks, BESIDE)):
         yield from _packed(part, checks, {device.name: device for device in devices})
 
 
@@ -133,14 +134,15 @@ class FleetCollector:
 
     dispatch: Dispatch
 
-    def __call__(self, checking: Checking, checks: Sequence[Check]) -> Sequence[Part]:
+    def __call__(self, checking: Checking, checks: Sequence[Check], past: Past) -> Sequence[Part]:
         """Give the devices to their sites; a shard without an answer leaves its devices unread, with the reason."""
         names = tuple(check.name for check in checks if not check.name.startswith((ACCEPTANCE, CLUSTER)))
         source = chosen_source(checking.source)
         work = CheckWork(names=names, window_s=checking.window_s, is_light=checking.is_light, source=source)
         project, platforms = checking.project, {device.name: device.platform for device in checking.devices}
         parts: list[Part] = []
-        for answer in self.dispatch.answers(project, checking.devices, work, checking.deadline.left_s):
+        left_s, counted_s = checking.deadline.left_s, past.counted_s
+        for answer in self.dispatch.answers(project, checking.devices, work, left_s, counted_s):
             unpacking = _Unpacking(project.fabric.name, frozenset(answer.job.devices), failure=answer.failure)
             for payload in answer.parts:
                 unpacking.take(payload)

@@ -63,11 +63,15 @@ class Dispatch:
         devices: Sequence[Device],
         work: BackupWork | CheckWork | SnapshotWork,
         left_s: float = float("inf"),
+        counted_s: Mapping[str, float] | None = None,
     ) -> Iterator[ShardAnswer]:
-        """Yield the answer about each shard as it arrives, or that there is none in time."""
+        """Yield the answer about each shard as it arrives, or that there is none in time.
+
+        With `counted_s`, a check judges the counters of each device since that time.
+        """
         if project.lab:
             raise UsageError(Problem("--lab does not work with --fleet", "drop --lab, or --fleet"))
-        jobs = list(self._jobs(project, devices, work, left_s))
+        jobs = list(self._jobs(project, devices, work, left_s, counted_s))
         parts: dict[str, list[bytes]] = {job.nonce: [] for job in jobs}
         with (
             Coordinator(self.settings, self.credentials, project.feedback.note) as fleet,
@@ -90,13 +94,16 @@ class Dispatch:
         devices: Sequence[Device],
         work: BackupWork | CheckWork | SnapshotWork,
         left_s: float,
+        counted_s: Mapping[str, float] | None,
     ) -> Iterator[SiteJob]:
         commit, fabric = self.committed(project)
         longest_s = LONGEST_S + (0 if isinstance(work, BackupWork) else int(work.window_s))
         within_s = int(max(1.0, min(longest_s, left_s - GRACE_S)))
         for site, names in self.placed(fabric, devices).items():
             for some in batched(names, SHARD):
-                yield new_job(site, fabric, commit, work, within_s=within_s, devices=tuple(some))
+                times = None if counted_s is None else tuple(counted_s.get(name, 0.0) for name in some)
+                own = work if times is None else work.model_copy(update={"since_s": times})
+                yield new_job(site, fabric, commit, own, within_s=within_s, devices=tuple(some))
 
     def committed(self, project: Project) -> tuple[str, str]:
         """Return the commit that sites check out, and the folder of the fabric in the repository."""

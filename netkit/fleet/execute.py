@@ -20,6 +20,7 @@ from netkit.fleet.checkout import Checkouts
 from netkit.fleet.credentials import Credentials
 from netkit.fleet.execution import Note
 from netkit.fleet.job import CheckWork, SiteJob, SnapshotWork
+from netkit.fleet.kept_counters import past_of
 from netkit.fleet.link import BrokerLink
 from netkit.fleet.settings import FleetError, FleetSettings, SiteFabric
 from netkit.fleet.site_deploy import SiteRequest
@@ -61,7 +62,8 @@ def check(asked: SiteRequest) -> Iterator[bytes | Note]:
     work = asked.job.work
     if not isinstance(work, CheckWork):
         raise TypeError(work)
-    yield from answered(asked.project, asked.devices, work, _deadline(work, asked.job.deadline_s - time.time()))
+    deadline = _deadline(work, asked.job.deadline_s - time.time())
+    yield from answered(asked.project, asked.devices, work, deadline, past_of(asked.project, asked.job))
 
 
 def _deadline(work: CheckWork, left_s: float) -> Deadline:

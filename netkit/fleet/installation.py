@@ -163,6 +163,7 @@ After=network-online.target
 
 [Service]
 User=netkit
+Environment=NETKIT_STATE_DIR=/var/lib/netkit-worker/state
 EnvironmentFile={SITE_FOLDER}/environment
 EnvironmentFile=-/etc/netkit/environment
 StateDirectory=netkit-worker

@@ -40,6 +40,8 @@ class CheckWork(_Message):
     window_s: float = Field(10.0, ge=0, le=3600)
     source: FactSource | None = None
     is_light: bool = False
+    since_s: tuple[Annotated[float, Field(ge=0, le=2**40)], ...] | None = Field(None, max_length=10_000)
+    """The time of the counters of each device that were used last, 0 for none: the site judges those since then."""
 
 
 class SnapshotWork(_Message):
@@ -171,6 +173,9 @@ class SiteJob(_Message):
             raise ValueError("its deadline is not within 24 h of its issue")
         if self.devices and self.units:
             raise ValueError("its shard is devices or units, not both")
+        since_s = getattr(self.work, "since_s", None)
+        if since_s is not None and len(since_s) != len(self.devices):
+            raise ValueError("its times are not those of its devices")
         return self
 
     @property

@@ -57,7 +57,7 @@ class Checking:
     """Ask the pods of the cluster for their routes."""
     cluster: str = ""
     """A kubeconfig, what kubectl or scontrol printed, or `slurm`; empty: none is read."""
-    collector: "Callable[[Checking, Sequence[Check]], Sequence[Part]] | None" = None
+    collector: "Callable[[Checking, Sequence[Check], Past], Sequence[Part]] | None" = None
     """What reads the devices; by default this machine."""
 
     @classmethod
@@ -129,7 +129,7 @@ class Checking:
         With `reads`, all devices are judged, and only what these are is handed on.
         """
         if self.collector is not None:
-            return self.collector(self, checks or ())
+            return self.collector(self, checks or (), past)
         has_drift = checks is None or any(check.name.startswith(f"{DRIFT}.") for check in checks)
         has_window = checks is None or any(check.has_window for check in checks)
         window_s = past.window_s(self.devices, self.window_s) if has_window else 0.0

@@ -5,7 +5,7 @@ import json
 import os
 import re
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -52,6 +52,8 @@ class Storing:
     """The file or URL of the store; empty: none."""
     has_since: bool = False
     keep: Retention = USUAL_RETENTION
+    has_counters: bool = True
+    """Whether the store has the counters of earlier runs; false if they stay at sites."""
 
     @classmethod
     def of(cls, store: str, since: str, keep: str = KEPT) -> "Storing":
@@ -110,6 +112,8 @@ class Past:
 
     kept: "tuple[Store, CheckRun] | None" = None
     """The saved run, and its store."""
+    counted_s: Mapping[str, float] | None = None
+    """When the counters of each device were read that were used last; None if only those of this run are judged."""
 
     def window_s(self, devices: Sequence[Device], wanted_s: float) -> float:
         del devices
@@ -146,7 +150,11 @@ class StoredPast(Past):
     def __init__(self, store: "Store", project: Project, storing: Storing) -> None:
         self._store, self._source, self._storing = store, source_of(project), storing
         self._feedback = project.feedback
-        self._earlier: dict[str, Earlier] = dict(store.counters(self._source)) if storing.has_since else {}
+        self._earlier: dict[str, Earlier] = {}
+        if storing.has_since and storing.has_counters:
+            self._earlier = dict(store.counters(self._source))
+        elif storing.has_since:
+            self.counted_s = store.counted_s(self._source)
 
     def window_s(self, devices: Sequence[Device], wanted_s: float) -> float:
         """Return how long to watch counters: 0 if an earlier run has those of each device."""

@@ -222,6 +222,13 @@ class Store:
             found = rows(connection, select(table).where(schema.is_of(table, source)))
             return {one["device"]: row.earlier_of_row(one) for one in found}
 
+    def counted_s(self, source: Source) -> Mapping[str, float]:
+        """Return when the last counters of each device were read."""
+        table = schema.counters
+        with reading(self._engine) as connection:
+            found = rows(connection, select(table.c.device, table.c.at_s).where(schema.is_of(table, source)))
+            return {one["device"]: one["at_s"] for one in found}
+
     def states(
         self,
         source: Source,

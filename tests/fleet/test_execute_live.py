@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -60,6 +61,7 @@ def site(origin: FabricRepository, lab: RunningLab, tmp_path_factory: pytest.Tem
         folder = found.home / "sites" / "tokyo"
         words = ["worker", "--site", "tokyo", "--fleet", folder, "--state", state, f"--lab={lab.name}"]
         changes = {"NETKIT_LAB_DIR": str(lab.home), "NETKIT_SECRET_BROKER": password(folder), **SECRETS}
+        changes["NETKIT_STATE_DIR"] = str(state)
         with (state / "log").open("wb") as log:
             worker = subprocess.Popen(
                 [*NETKIT, *map(str, words)], cwd=ROOT, env=environment(**changes), stdout=log, stderr=log
@@ -117,6 +119,23 @@ def test_a_check_at_the_site_finds_what_one_machine_finds(site: Bed, origin: Fab
         lab.run("leaf01", "ip", "link", "set", PORT, "up")
     assert (there.returncode, here.returncode) == (1, 1), there.stderr
     assert results_in(there.stdout) == results_in(here.stdout)
+
+
+def test_counters_are_judged_since_the_check_before(site: Bed, origin: FabricRepository, tmp_path: Path) -> None:
+    fabric, store = origin.folder / FABRIC["tokyo"], f"--store={tmp_path / 'store.db'}"
+    words = ("check", "load.errors", "counters", "--window", "3", "--format", "json", "--fabric", fabric)
+    times, windows = [], []
+    for _ in range(3):
+        done = run(
+            *words, store, "--since=last", "--fleet", site.home, timeout_s=300, NETKIT_SECRET_BROKER=password(site.home)
+        )
+        found = json.loads(done.stdout)
+        assert (done.returncode, found["unreached"]) == (0, []), done.stdout + done.stderr
+        times.append(found["taken_s"])
+        windows.append(found["window_s"])
+    assert 3 <= windows[0] < 6
+    between = [later - earlier for earlier, later in pairwise(times)]
+    assert windows[1:] == pytest.approx(between, abs=3)
 
 
 def results_in(text: str) -> list[tuple[str, str, int, list[str]]]:
