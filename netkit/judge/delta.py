@@ -73,12 +73,14 @@ def deltas(name: str, samples: tuple[Sample, ...]) -> Mapping[str, Delta]:
     earlier = first.counters.get(name, {})
     gone = dict.fromkeys(earlier.keys() - later.keys(), Delta(CounterState.FAILED, seconds=seconds))
     found = dict(gone)
+    same: dict[int, Delta] = {}
     for at, count in later.items():
         before = earlier.get(at)
         if before is None:
             found[at] = Delta(CounterState.BASELINE, seconds=seconds)
         elif count >= before:
-            found[at] = Delta(CounterState.DELTA, count - before, seconds)
+            added = count - before
+            found[at] = same.get(added) or same.setdefault(added, Delta(CounterState.DELTA, added, seconds))
         else:
             found[at] = _fallen(name, at, samples, seconds)
     return found

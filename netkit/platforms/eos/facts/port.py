@@ -197,9 +197,9 @@ def queues(shown: str, in_use: Ports) -> Facts:
     """Parse queue counters, summed over drop precedences; classes that modular switches count together are skipped."""
     found = []
     for port, one in named(parsed(shown), "egressQueueCounters", "interfaces"):
-        for name, classes in named(one, "ucastQueues", "trafficClasses") if is_port(port, in_use) else ():
+        for name, classes in table(one, "ucastQueues", "trafficClasses").items() if is_port(port, in_use) else ():
             queue = name.removeprefix("TC")
-            precedences = [one for _, one in named(classes, "dropPrecedences")]
+            precedences = [one for one in table(classes, "dropPrecedences").values() if isinstance(one, dict)]
             if not (precedences and queue.isascii() and queue.isdecimal()):
                 continue
             at = place(port, queue)
@@ -211,6 +211,8 @@ def queues(shown: str, in_use: Ports) -> Facts:
 
 def _sum(counts: Sequence[int | None]) -> int | None:
     """Add up counts; None if one is missing."""
+    if len(counts) == 1:
+        return counts[0]
     known = [count for count in counts if count is not None]
     return sum(known) if len(known) == len(counts) else None
 

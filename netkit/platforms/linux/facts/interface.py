@@ -17,7 +17,6 @@ from netkit.platforms.linux.facts.reading import (
     member,
     members,
     number,
-    pairs,
     plain,
     sections,
     whole,
@@ -284,10 +283,11 @@ def counters(tree: Tree, cards: Sequence[Card], statistics: str, fec: str) -> Co
 def counts(text: str) -> dict[str, int]:
     """Parse rows of `name: count`; the total comes first where there are counts by lane."""
     found: dict[str, int] = {}
-    for name, value in pairs(text):
+    for line in plain(text).splitlines():
+        name, _, value = line.partition(":")
         count = whole(value)
-        if count is not None:
-            found.setdefault(name, count)
+        if count is not None and (key := name.strip()) and key not in found:
+            found[key] = count
     return found
 
 
@@ -305,7 +305,7 @@ def _driver(table: CounterTable, interface: str, rows: Rows, kernel: Rows) -> No
     if not any(name.endswith("_phy") for name in rows):
         table.rows(kernel, KERNEL, interface)
     for name, count in rows.items():
-        match = OF_PRIORITY.match(name)
+        match = OF_PRIORITY.match(name) if "_prio" in name else None
         known = PRIORITY.get(f"{match[1]}_{match[3]}") if match else None
         if match and known:
             table.write(known, place(interface, match[2]), count)
