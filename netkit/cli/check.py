@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from netkit.cli.fabric import open_project, warn
@@ -27,7 +28,7 @@ from netkit.store.open_cause import OpenNow, cause_changes
 from netkit.store.silence import SilenceEnd
 from netkit.terminal.ctrl_c import interrupt_on_sigterm
 from netkit.terminal.progress import QUIET
-from netkit.terminal.text import write_json
+from netkit.terminal.text import say, write_json
 from netkit.terminal.whole_file import write_whole
 
 if TYPE_CHECKING:
@@ -83,12 +84,21 @@ def run(request: CheckRequest) -> int:
         if notifying is not None:
             earlier.deliver(notifying)
         if request.report_file is not None:
-            from netkit.cli.report import judged_report  # noqa: PLC0415 (most runs write no report)
-
-            write_whole(request.report_file, judged_report(request.report_file, scene, judged, earlier))
+            _write_report(request.report_file, scene, judged, earlier)
         if failure is not None:
             raise failure
     return judged.exit_code or int(not is_steered)
+
+
+def _write_report(file: Path, scene: CheckContext, judged: Judged, earlier: Past) -> None:
+    from netkit.cli.report import judged_report  # noqa: PLC0415 (most runs write no report)
+    from netkit.report.page import MOST_DEVICES  # noqa: PLC0415
+
+    if len(scene.devices) > MOST_DEVICES:
+        what = f"{len(scene.devices):,} devices are too many for one; the most are {MOST_DEVICES:,}"
+        say(sys.stderr, f"no report: {what}\n")
+        return
+    write_whole(file, judged_report(file, scene, judged, earlier))
 
 
 def _steer(request: CheckRequest, project: Project, judged: Judged) -> bool:

@@ -17,7 +17,7 @@ from netkit.project.checking import NO_PAST, Checking
 from netkit.project.judging import judged_of, silencing
 from netkit.project.past import LAST, Past, StoredPast, Storing, digest, place_of, source_of
 from netkit.report.judgement_view import Judged, headline
-from netkit.report.page import NO_TRENDS, Reported, Tally, Trends, page, page_json, trend
+from netkit.report.page import MOST_DEVICES, NO_TRENDS, Reported, Tally, Trends, page, page_json, trend
 from netkit.report.page.frame import asset
 from netkit.store import CheckRun
 from netkit.store.measurement import StoredHistory
@@ -90,6 +90,7 @@ def _judge(request: ReportRequest, store: "Store | None") -> Reported:
         is_light=request.profile == "light",
         source=request.source,
     )
+    _refuse_large(len(checking.devices), "select some with --limit")
     known = checking.project.checks()
     checks = catalog.select(known, request.names)
     past = NO_PAST if store is None else StoredPast(store, checking.project, Storing(has_since=bool(request.since)))
@@ -108,10 +109,17 @@ def _stored(request: ReportRequest, store: "Store") -> Reported:
     project = open_project(request.folder, request.lab, site=request.site)
     runs = store.runs(source_of(project))
     one = chosen(runs, request.run)
+    _refuse_large(one.devices, "netkit history --checks prints what the run found")
     judged = judged_again(one, store.judgement(one))
     notes = () if one.intent == digest(project.intent) else (CHANGED,)
     trends = trends_of(store, one, judged.judgement)
     return Reported(judged, project.fabric, None, one.counts.absent, one.name, trends, notes)
+
+
+def _refuse_large(devices: int, remedy: str) -> None:
+    if devices > MOST_DEVICES:
+        what = f"a report on {devices:,} devices would be too large to open; the most are {MOST_DEVICES:,}"
+        raise UsageError(Problem(what, remedy))
 
 
 MOST_RUNS = 200

@@ -26,6 +26,7 @@ from netkit.project.past import VARIABLE as STORE
 from netkit.project.past import place_of, usual_file
 from netkit.project.project import OF_THE_FABRIC
 from netkit.project.runs import UNSAFE, runs_folder, state_folder
+from netkit.report.page import MOST_DEVICES
 from netkit.serve import child
 from netkit.serve.app import app
 from netkit.serve.child import take_lock
@@ -94,7 +95,8 @@ class Children:
             newest = next(iter(await asyncio.to_thread(self.records.recent)), None)
             if newest is None or newest.name == self._before or not one.is_work_done:
                 return one
-            if not await asyncio.to_thread(self.records.adopt, newest, self.draft):
+            is_made = newest.devices > MOST_DEVICES or await asyncio.to_thread(self.records.adopt, newest, self.draft)
+            if not is_made:
                 await self._report(newest, held, stop)
             await asyncio.to_thread(self.records.prune)
         except (NetkitError, OSError) as error:

@@ -16,7 +16,7 @@ from starlette.routing import Mount, Route, Router
 from starlette.types import ASGIApp
 
 from netkit.errors import NetkitError, UsageError
-from netkit.report.page import frame
+from netkit.report.page import MOST_DEVICES, frame
 from netkit.serve import api, page
 from netkit.serve.fabrics import Fabrics, described
 from netkit.serve.fleet_state import FleetState
@@ -274,6 +274,9 @@ class _Paths:
         served = await served_by(self.fabrics, request)
         own = api.own_checks(served)
         one = await run_in_threadpool(api.chosen, served, wanted)
+        if one.devices > MOST_DEVICES:
+            where = f"{served.api}/findings?run={one.name}"
+            raise api.MissingError(f"a run of {one.devices:,} devices has no report: {where} lists what it found")
         if not served.records.file(one).exists():
             await own.make(one)
         return served.records, one

@@ -1,8 +1,8 @@
 """One self-contained HTML file of a judged run, and the same data as JSON."""
 
-from netkit.report.page.document import document, page_json
+from netkit.report.page.document import MOST_DEVICES, document, page_json
 from netkit.report.page.frame import page
 from netkit.report.page.trend import NO_TRENDS, Series, Tally, Trends
 from netkit.report.page.view import Reported
 
-__all__ = ["NO_TRENDS", "Reported", "Series", "Tally", "Trends", "document", "page", "page_json"]
+__all__ = ["MOST_DEVICES", "NO_TRENDS", "Reported", "Series", "Tally", "Trends", "document", "page", "page_json"]

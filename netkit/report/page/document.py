@@ -17,6 +17,8 @@ from netkit.report.page.view import OF_VERDICT, HealthState, Reported
 
 FORMAT = 1
 """Incremented when the meaning of existing data changes, not for additions."""
+MOST_DEVICES = 10_000
+"""A report on more would be too large to open."""
 MOST_REASONS = 100
 MOST_NOTES = 10
 
