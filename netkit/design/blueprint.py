@@ -68,6 +68,7 @@ class Blueprint:
             name: over for name, over in self.intent.overrides.items() if any(mark in name for mark in "*?[")
         }
         self._matched: set[str] = set()
+        self._overrides: dict[str, Override] = {}
         self._entries = DeviceEntries(self.intent)
         self.cables, self._nics = CableEntries(self.intent), NicEntries(self.intent)
         self._panels: dict[tuple[str, str], dict[str, Position]] = {}
@@ -181,18 +182,22 @@ class Blueprint:
         return self._panels[(role, side)].get(name, designed)
 
     def override(self, name: str) -> Override:
+        """Return the override of a device, as one shared object; call this once the device has its name."""
+        if name not in self._overrides:
+            self._overrides[name] = self._merged(name)
+        return self._overrides[name]
+
+    def _merged(self, name: str) -> Override:
         """Merge the overrides of a device; its own entry, and what a table has of it, wins over globs."""
         own, entry = self.intent.overrides.get(name), self.entry(name)
         globs = [(glob, over) for glob, over in self._globs.items() if fnmatch.fnmatchcase(name, glob)]
-        if own is None and not globs and entry is None:
-            return NO_OVERRIDE
         self._matched.update([name] if own else [], (glob for glob, _ in globs))
         merged: dict[str, object] = {}
         for over in (*(over for _, over in globs), *([own] if own else [])):
             merged.update((key, getattr(over, key)) for key in over.model_fields_set)
         if entry:
             merged.update((key, getattr(entry, key)) for key in AS_OVERRIDES if getattr(entry, key) is not None)
-        return Override.model_construct(**merged)  # type: ignore[arg-type]  # every value was validated above
+        return NO_OVERRIDE.model_copy(update=merged) if merged else NO_OVERRIDE
 
     def unmatched(self, names: Collection[str]) -> Iterator[Problem]:
         """Yield the overrides that matched no device; call this with all names once everything is built."""

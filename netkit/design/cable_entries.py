@@ -6,10 +6,9 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from netkit.design.fabric import Fabric, Host, Link, Port, Switch
+from netkit.design.fabric import Fabric, Host, Port, Switch
 from netkit.design.hardware_lookup import HardwareLookup, cable_of
 from netkit.design.layout import front_panel
-from netkit.design.plugs import Socket, sockets
 from netkit.errors import Path, Problem
 from netkit.intent.model import CableEntry, Intent
 
@@ -105,7 +104,7 @@ def problems(fabric: Fabric, hardware: HardwareLookup, renamed: Mapping[str, str
         written[(ends.lower.name, ends.port)] = ends.port_path
         written[(ends.upper.name, ends.peer_port)] = ends.peer_port_path
     yield from _collisions(fabric, written)
-    yield from _modules(fabric, hardware, seen)
+    yield from _modules(fabric, seen)
 
 
 def _unknown(fabric: Fabric, renamed: Mapping[str, str], entry: CableEntry, path: Path) -> Iterator[Problem]:
@@ -231,22 +230,30 @@ def _first(switch: Switch, written: dict[tuple[str, str], Path]) -> Path:
     return next(found, ("tables", "cables"))
 
 
-def _modules(
-    fabric: Fabric, hardware: HardwareLookup, rows: Mapping[tuple[str, str, int | str], Path]
-) -> Iterator[Problem]:
+def _modules(fabric: Fabric, rows: Mapping[tuple[str, str, int | str], Path]) -> Iterator[Problem]:
     """Yield cages whose ports have different media: one module serves all of them."""
-    if not any(entry.media for entry in hardware.intent.tables.cables):
-        return
-    at = sockets(fabric)
-    known: dict[Socket, tuple[Link, Path | None]] = {}
-    links: Counter[tuple[str, str]] = Counter()
-    for link in fabric.links():
-        links[(link.device, link.peer)] += 1
-        number = link.port if link.kind == "host" else links[(link.device, link.peer)]
-        path = rows.get((link.device, link.peer, number))
-        for end in ((link.device, link.port), (link.peer, link.peer_port)):
-            other, other_path = known.setdefault(at[end], (link, path))
-            if other.cable.media != link.cable.media:
-                cage = f"cage {at[end].cage} of {end[0]}"
-                message = f"{link.cable.media} and {other.cable.media} would share {cage}, which takes one module"
-                yield Problem(message, "give both cables the same media", path or other_path or ("tables", "cables"))
+    media: dict[tuple[str, str], tuple[str, Path]] = {}
+    for switch in fabric.switches:
+        links: Counter[str] = Counter()
+        used: dict[int, tuple[str, Path]] = {}
+        for port in switch.ports:
+            links[port.peer] += 1
+            number = port.peer_port if port.role == "host" else links[port.peer]
+            path = rows.get((switch.name, port.peer, number)) or rows.get((port.peer, switch.name, number)) or ()
+            one = (port.profile.cable.media, path)
+            yield from _two_media(f"cage {port.cage} of {switch.name}", one, used.setdefault(port.cage, one))
+            if port.role == "host":
+                media[(port.peer, port.peer_port)] = one
+    for host in fabric.hosts:
+        cages = {nic.pci: nic.cage for nic in host.model.rails if nic.cage}
+        of_host: dict[str, tuple[str, Path]] = {}
+        for nic in host.nics:
+            one, cage = media[(host.name, nic.interface)], cages.get(nic.pci)
+            if cage:
+                yield from _two_media(f"cage {cage} of {host.name}", one, of_host.setdefault(cage, one))
+
+
+def _two_media(cage: str, one: tuple[str, Path], other: tuple[str, Path]) -> Iterator[Problem]:
+    if one[0] != other[0]:
+        message = f"{one[0]} and {other[0]} would share {cage}, which takes one module"
+        yield Problem(message, "give both cables the same media", one[1] or other[1] or ("tables", "cables"))

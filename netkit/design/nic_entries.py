@@ -6,7 +6,7 @@ from ipaddress import IPv4Address, IPv4Network
 
 from netkit.design.entries import EntryPlaces
 from netkit.design.fabric import Fabric, Host, Nic
-from netkit.design.numbering import Numbering
+from netkit.design.numbering import Numbering, dotted_quad
 from netkit.errors import Path, Problem
 from netkit.intent.model import Intent, NicEntry
 
@@ -27,6 +27,7 @@ def problems(fabric: Fabric, intent: Intent, renamed: Mapping[str, str]) -> Iter
     """Yield every row that does not fit the design, and every address that contradicts another."""
     seen: dict[tuple[str, int], int] = {}
     refused: set[tuple[str, int]] = set()
+    prefixes = {leaf.name: IPv4Network(leaf.leaf_prefix) for leaf in fabric.tier("leaf")} if intent.tables.nics else {}
     for index, entry in enumerate(intent.tables.nics):
         path: Path = ("tables", "nics", index)
         host = fabric.device(entry.host)
@@ -44,7 +45,7 @@ def problems(fabric: Fabric, intent: Intent, renamed: Mapping[str, str]) -> Iter
             yield Problem(f"{host.name} has a row of rail {nic.rail} already", "keep one", path)
         else:
             seen[(host.name, nic.rail)] = index
-            wrong = tuple(_of_nic(fabric, nic, entry, path))
+            wrong = tuple(_of_nic(fabric, nic, prefixes[nic.leaf], entry, path))
             yield from wrong
             if wrong:
                 refused.add((host.name, nic.rail))
@@ -57,9 +58,8 @@ def problems(fabric: Fabric, intent: Intent, renamed: Mapping[str, str]) -> Iter
             yield from _pods(fabric, intent, seen)
 
 
-def _of_nic(fabric: Fabric, nic: Nic, entry: NicEntry, path: Path) -> Iterator[Problem]:
+def _of_nic(fabric: Fabric, nic: Nic, leaf: IPv4Network, entry: NicEntry, path: Path) -> Iterator[Problem]:
     """Yield an address outside the prefix of the leaf or the link, or one that no device can have there."""
-    leaf = IPv4Network(fabric.switch(nic.leaf).leaf_prefix)
     if entry.gateway and fabric.attachment == "vlan":
         yield Problem("the gateway is one for all hosts of a leaf", "give vlan_gateway of the leaf", (*path, "gateway"))
         return
@@ -71,42 +71,47 @@ def _of_nic(fabric: Fabric, nic: Nic, entry: NicEntry, path: Path) -> Iterator[P
         message = f"{entry.address} is outside {leaf}, the prefix of {nic.leaf}"
         yield Problem(message, "use an address within it, or give the leaf another prefix", (*path, "address"))
         return
-    network = IPv4Network((int(entry.address), nic.prefix_length), strict=False)
-    ends = {network.network_address, network.broadcast_address} if network.prefixlen < 31 else set()
-    gateway = IPv4Address(nic.gateway)
+    address, gateway = int(entry.address), int(entry.gateway or IPv4Address(nic.gateway))
+    mask = (1 << (32 - nic.prefix_length)) - 1
+    network = f"{dotted_quad(address & ~mask)}/{nic.prefix_length}"
     key = "gateway" if entry.gateway else "address"
-    if gateway not in network:
-        yield Problem(f"{gateway} is not on the link {network}", "use its other address", (*path, "gateway"))
-    elif gateway == entry.address:
-        yield Problem(f"{gateway} would be gateway and host", "give each its own", (*path, key))
-    for end in sorted(ends & {entry.address, gateway}):
-        column = "address" if end == entry.address else key
-        message = f"{end} is the first or last address of {network}, which no device can have"
-        yield Problem(message, "use one between them", (*path, column))
+    if gateway & ~mask != address & ~mask:
+        message = f"{dotted_quad(gateway)} is not on the link {network}"
+        yield Problem(message, "use its other address", (*path, "gateway"))
+    elif gateway == address:
+        yield Problem(f"{dotted_quad(gateway)} would be gateway and host", "give each its own", (*path, key))
+    for column, value in (("address", address), *((("gateway", gateway),) if entry.gateway else ())):
+        if nic.prefix_length < 31 and value & mask in {0, mask}:
+            message = f"{dotted_quad(value)} is the first or last address of {network}, which no device can have"
+            yield Problem(message, "use one between them", (*path, column))
 
 
 def _shared(
     fabric: Fabric, intent: Intent, rows: Mapping[tuple[str, int], int], refused: Collection[tuple[str, int]]
 ) -> Iterator[Problem]:
     """Yield addresses, and links, that two NICs or a NIC and a leaf have."""
-    is_routed, gateways = fabric.attachment == "p2p", EntryPlaces.of(fabric, intent)
+    length, gateways = fabric.link_length if fabric.attachment == "p2p" else 32, EntryPlaces.of(fabric, intent)
     leaves = ((leaf.name, leaf.vlan) for leaf in fabric.tier("leaf"))
-    holders: dict[str, tuple[str, int]] = {vlan.gateway.partition("/")[0]: (name, -1) for name, vlan in leaves if vlan}
+    holders: dict[int, tuple[str, int]] = {
+        int(IPv4Address(vlan.gateway.partition("/")[0])): (name, -1) for name, vlan in leaves if vlan
+    }
     for host in fabric.hosts:
         for nic in host.nics:
             own = (host.name, nic.rail)
             if own in refused:
                 continue
-            value = str(IPv4Network((nic.address, nic.prefix_length), strict=False)) if is_routed else nic.address
+            value = int(IPv4Address(nic.address)) >> (32 - length) << (32 - length)
             other = holders.setdefault(value, own)
+            if other == own:
+                continue
             index = rows.get(own, rows.get(other))
             path: Path = ("tables", "nics", index, "address") if index is not None else ()
             path = path or gateways.path(other[0], "vlan_gateway")
-            if other != own and path:  # without either, two leaves have one prefix
+            if path:  # without a row of either, two leaves have one prefix, which is reported there
+                shown = dotted_quad(value) + ("" if length == 32 else f"/{length}")
                 ends = [name if rail < 0 else f"{name} rail{rail}" for name, rail in (own, other)]
-                yield Problem(
-                    f"{value} would belong to {' and to '.join(ends)}", "give the other one its own too", path
-                )
+                message = f"{shown} would belong to {' and to '.join(ends)}"
+                yield Problem(message, "give the other one its own too", path)
 
 
 def _pods(fabric: Fabric, intent: Intent, rows: Mapping[tuple[str, int], int]) -> Iterator[Problem]:

@@ -15,7 +15,7 @@ from netkit.intent.document import Value
 
 LARGEST_BYTES = 64 * 1024 * 1024
 DELIMITERS = ",;\t"
-FORMULA = ("=", "+", "@")
+FORMULA = "=+@"
 UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 
 
@@ -113,14 +113,15 @@ def _add(table: CsvTable, names: Sequence[str], cells: Sequence[str], line: int)
         table.refuse(what, "look for a comma too many or too few, or one that needs quotes", line)
         return
     row: dict[str | int, Value] = {}
-    for name, cell in zip(names, map(str.strip, cells), strict=True):
+    for name, raw in zip(names, cells, strict=True):
+        cell = raw.strip()
         if not cell:
             continue
         if not name:
             table.refuse(f"{_shown(cell)} is in a column without a name", "give the column a name, or clear it", line)
         elif not cell.isprintable():
             table.refuse("goes over several lines", "write it on one; look for a quote that does not close", line, name)
-        elif cell.startswith(FORMULA):
+        elif cell[0] in FORMULA:
             table.refuse(f"{_shown(cell)} is a formula", "save the value in its place", line, name)
         else:
             row[name] = cell

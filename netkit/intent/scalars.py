@@ -74,9 +74,10 @@ UNNAMED_SECRET = (
 
 def _matching(pattern: str, message: str) -> AfterValidator:
     """Return a validator of text that must match a pattern as a whole."""
+    compiled = re.compile(pattern)
 
     def check(value: str) -> str:
-        if not re.fullmatch(pattern, value):
+        if not compiled.fullmatch(value):
             raise ValueError(message)
         return value
 
