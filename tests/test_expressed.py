@@ -160,6 +160,13 @@ PLANES: Changes = {
     "switches": {"spine": {"planes": 2}},
     "names": {"spine": "spine{number:02}"},
 }
+WHOLE_CAGES: Changes = {  # a breakout that every model has
+    "switches": {
+        "leaf": dict.fromkeys(("host_breakout", "uplink_breakout"), "1x400G"),
+        "spine": {"breakout": "1x400G"},
+    },
+    "cables": {"host": {"media": "400G-DR4"}, "spine": {"media": "400G-DR4"}},
+}
 OF_ONE_CAGE = [
     {"device": host, "port": f"rail{rail}", "peer": f"leaf0{rail + 1}"}
     for host in ("gpu01", "gpu02")
@@ -304,6 +311,7 @@ TABLE: dict[str, tuple[Changes, Changes]] = {
     "tables.devices.plane": ({**PLANES, **spine_row(plane=0, slot=1)}, spine_row(plane=1, slot=1)),
     "tables.devices.slot": (spine_row(slot=1), spine_row(slot=2)),
     "tables.devices.name": ({}, row(name="own")),
+    "tables.devices.model": (WHOLE_CAGES, row(model=OTHER)),
     "tables.devices.serial": ({}, row(serial="MT1")),
     "tables.devices.rack": ({}, row(rack="a1")),
     "tables.devices.rack_unit": (row(rack="a1"), row(rack="a1", rack_unit=4)),
@@ -425,8 +433,7 @@ def on(target: Target, change: Changes) -> Changes:
     for part in (change.get("overrides", {}).get("leaf01", {}), *(change.get("switches") or {}).values()):
         if part and part.get("version") == OTHER:
             part["version"] = target.other_version
-    for given in change.get("tables", {}).get("cables", ()):
-        give_ports(target, given)
+    fill_tables(target, change.get("tables", {}))
     for role, tier in (change.get("switches") or {}).items():
         if not tier:
             continue
@@ -445,12 +452,16 @@ def on(target: Target, change: Changes) -> Changes:
     return change
 
 
-def give_ports(target: Target, given: Changes) -> None:
-    """Put ports of a leaf that the design does not use into a row of the table of cables."""
-    hardware = look_up(Intent.model_validate(target.values()), Catalog())
-    for key, side, spare in (("port", "up", -1), ("peer_port", "down", 20)):
-        if given.get(key) == OTHER:
-            given[key] = list(front_panel(hardware, "leaf", side))[spare]
+def fill_tables(target: Target, tables: Changes) -> None:
+    """Put another model of the NOS, and ports of a leaf that the design does not use, into rows of tables."""
+    for given in tables.get("devices", ()):
+        if given.get("model") == OTHER:
+            given["model"] = target.other_model["model"]
+    hardware = look_up(Intent.model_validate(target.values()), Catalog()) if "cables" in tables else None
+    for given in tables.get("cables", ()):
+        for key, side, spare in (("port", "up", -1), ("peer_port", "down", 20)):
+            if hardware and given.get(key) == OTHER:
+                given[key] = list(front_panel(hardware, "leaf", side))[spare]
 
 
 @dataclass(frozen=True)

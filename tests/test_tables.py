@@ -19,7 +19,7 @@ from netkit import design
 from netkit.access import ansible_inventory
 from netkit.access import settings as access
 from netkit.access.endpoints import endpoints
-from netkit.design import Fabric, Host, Nic, Switch
+from netkit.design import Fabric, Host, Nic, Switch, capacity
 from netkit.design.entries import position_of
 from netkit.design.hardware_lookup import look_up
 from netkit.design.hosts import RoutePlan
@@ -234,6 +234,33 @@ def nics_of(fabric: Fabric, leaf: Switch) -> list[Nic]:
     return [nic for host in fabric.hosts for nic in host.nics if nic.leaf == leaf.name]
 
 
+def test_a_switch_has_a_model_of_its_own() -> None:
+    changes: Values = {
+        "switches": {
+            "leaf": dict.fromkeys(("host_breakout", "uplink_breakout"), "1x400G"),
+            "spine": {"breakout": "1x400G"},
+        },
+        "cables": {"host": {"media": "400G-DR4"}, "spine": {"media": "400G-DR4"}},
+    }
+    plain = intents.fabric(intents.values(changes))
+    row = {"role": "leaf", "unit": 1, "rail": 0, "model": "SN4700"}
+    cables = [{"device": "gpu01", "port": "rail0", "peer": "leaf01", "peer_port": "swp16"}]
+    fabric = intents.fabric(intents.values({**changes, "tables": {"devices": [row], "cables": cables}}))
+    leaf, other = fabric.switch("leaf01"), fabric.switch("leaf02")
+    assert [leaf.model.name, other.model.name, other] == ["SN4700", "SN5600", plain.switch("leaf02")]
+    # The upper half of an SN4700 begins at cage 17, that of an SN5600 at cage 33.
+    assert [port.name for port in leaf.ports] == ["swp2", "swp16", "swp17", "swp18"]
+    assert [port.name for port in other.ports] == ["swp1", "swp2", "swp33", "swp34"]
+    assert {port.peer_port for spine in fabric.tier("spine") for port in spine.ports} == {
+        "swp17",
+        "swp18",
+        "swp33",
+        "swp34",
+    }
+    assert {nic.leaf: nic.leaf_port for nic in fabric.hosts[0].nics} == {"leaf01": "swp16", "leaf02": "swp1"}
+    assert capacity.summarize(fabric, CATALOG.media()).tiers[0].model == "SN4700, SN5600"
+
+
 def test_rails_have_prefixes_and_vlans_of_their_own() -> None:
     rows = [{"rail": 0, "prefix": "10.128.64.0/20"}, {"rail": 1, "prefix": "10.128.16.0/20", "vlan": 300}]
     changes = {"attachment": "vlan", "pools": {"leaf_length": 26}, "tables": {"rails": rows}}
@@ -360,7 +387,7 @@ def test_the_command_writes_tables_that_it_reads(tmp_path: Path) -> None:
     assert done.stdout == "".join(f"{tmp_path}/own/{name}.csv: {count} rows\n" for name, count in counts.items())
     text = (tmp_path / "own" / "devices.csv").read_text(encoding="utf-8")
     rows = list(csv.DictReader(io.StringIO(text)))
-    assert rows[0] | {"asn": "", "loopback": "", "management_gateway": "", "prefix": ""} == {
+    assert rows[0] | dict.fromkeys(("asn", "loopback", "management_gateway", "prefix", "model"), "") == {
         **dict.fromkeys(DeviceEntry.model_fields, ""),
         **{key: str(value) for key, value in ROWS[0].items()},
         "management": "192.0.2.10/24",

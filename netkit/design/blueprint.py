@@ -11,7 +11,7 @@ from netkit.design.cable_entries import NOTHING_GIVEN, CableEntries, GivenCable
 from netkit.design.entries import AS_OVERRIDES, DeviceEntries
 from netkit.design.fabric import Cable, Cage, PortProfile, PortRole
 from netkit.design.hardware_lookup import HardwareLookup, cable_of
-from netkit.design.layout import Layout, Position, front_panel
+from netkit.design.layout import Layout, Layouts, Position, front_panel
 from netkit.design.nic_entries import NicEntries
 from netkit.design.numbering import Numbering
 from netkit.errors import Problem
@@ -51,7 +51,7 @@ class InstalledUnit:
 class Blueprint:
     """The shared state of a design in progress."""
 
-    def __init__(self, hardware: HardwareLookup, layouts: dict[str, Layout]) -> None:
+    def __init__(self, hardware: HardwareLookup, layouts: Layouts) -> None:
         self.hardware = hardware
         self.intent: Intent = hardware.intent
         self.layouts = layouts
@@ -60,10 +60,10 @@ class Blueprint:
             role: getattr(self.intent.names, role) or pattern
             for role, pattern in PATTERNS[self.intent.topology].items()
         }
-        self._profiles: dict[tuple[str, PortRole, float, str], PortProfile] = {}
+        self._profiles: dict[tuple[str, str, PortRole, float, str], PortProfile] = {}
         self._names: dict[tuple[str, int], str] = {}
         self._asns: dict[str, int] = {}
-        self._cages: dict[tuple[str, int, str, int], Cage] = {}
+        self._cages: dict[tuple[str, str, int, str, int], Cage] = {}
         self._globs = {
             name: over for name, over in self.intent.overrides.items() if any(mark in name for mark in "*?[")
         }
@@ -71,7 +71,7 @@ class Blueprint:
         self._overrides: dict[str, Override] = {}
         self._entries = DeviceEntries(self.intent)
         self.cables, self._nics = CableEntries(self.intent), NicEntries(self.intent)
-        self._panels: dict[tuple[str, str], dict[str, Position]] = {}
+        self._panels: dict[tuple[str, str, str], dict[str, Position]] = {}
         self._entry_of: dict[str, DeviceEntry] = {}
         self.renamed: dict[str, str] = {}
         """Name by the pattern → the given one."""
@@ -136,11 +136,23 @@ class Blueprint:
             asn = self._asns[name] = own if own is not None else self.numbering.asn(role, pod, number)
         return asn
 
-    def cage(self, role: str, number: int, split: Split) -> Cage:
-        """Return a cage of a tier's switches, as one shared object."""
-        key = (role, number, split.mode, split.lanes_per_port)
+    def hardware_of(self, role: str, name: str) -> HardwareLookup:
+        """Return the hardware with the model of a switch in its tier."""
+        entry = self.entry(name)
+        return self.hardware.variant(role, entry.model) if entry and entry.model else self.hardware
+
+    def layout(self, role: str, name: str) -> Layout:
+        """Return which ports of a switch serve what."""
+        return self.layouts[(role, self.hardware_of(role, name).models[role].name)]
+
+    def cage(self, role: str, name: str, number: int, split: Split) -> Cage:
+        """Return a cage of a switch, as one object that switches of one model share."""
+        naming, model = (
+            PLATFORMS[self.hardware.tier(role).platform].port_name,
+            self.hardware_of(role, name).models[role],
+        )
+        key = (role, model.name, number, split.mode, split.lanes_per_port)
         if key not in self._cages:
-            naming, model = PLATFORMS[self.hardware.tier(role).platform].port_name, self.hardware.models[role]
             names = tuple(naming(model, split, number, port) for port in range(split.ports))
             self._cages[key] = Cage(number, split, names)
         return self._cages[key]
@@ -173,13 +185,15 @@ class Blueprint:
         own = self._nics.at(host, rail)
         return (own and own.mac) or self.override(host).macs.get(rail, "")
 
-    def port_at(self, role: str, side: str, designed: Position, name: str) -> Position:
-        """Return the port of a given name; the designed one without a name, or for one that is refused later."""
-        if not name:
+    def port_at(self, role: str, name: str, side: str, designed: Position, port: str) -> Position:
+        """Return a given port of a switch; the designed one where none is given, or one that is refused later."""
+        if not port:
             return designed
-        if (role, side) not in self._panels:
-            self._panels[(role, side)] = front_panel(self.hardware, role, side)
-        return self._panels[(role, side)].get(name, designed)
+        hardware = self.hardware_of(role, name)
+        key = (role, hardware.models[role].name, side)
+        if key not in self._panels:
+            self._panels[key] = front_panel(hardware, role, side)
+        return self._panels[key].get(port, designed)
 
     def override(self, name: str) -> Override:
         """Return the override of a device, as one shared object; call this once the device has its name."""
@@ -210,9 +224,9 @@ class Blueprint:
                 )
 
     def profile(
-        self, tier: str, role: PortRole, length_m: float | None, own: GivenCable = NOTHING_GIVEN
+        self, tier: str, name: str, role: PortRole, length_m: float | None, own: GivenCable = NOTHING_GIVEN
     ) -> PortProfile:
-        """Return the profile of a tier's ports of one kind, as one shared object."""
+        """Return the profile of a switch's ports of one kind, as one object that switches of its model share."""
         kind = {
             "host": "host",
             "up": "spine" if tier == "leaf" else "core",
@@ -221,10 +235,13 @@ class Blueprint:
         cable = cable_of(self.intent, kind)
         lengths = (one for one in (own.length_m, length_m) if one is not None)
         length = next(lengths, cable.length_m)
-        media = own.media if own.media and own.media in self.hardware.media else cable.media
-        key = (tier, role, length, media)
+        hardware = self.hardware_of(tier, name)
+        media = own.media if own.media and own.media in hardware.media else cable.media
+        key = (tier, hardware.models[tier].name, role, length, media)
         if key not in self._profiles:
-            hardware, split = self.hardware, self.split(tier, role)
+            split = hardware.up_split(tier) if role == "up" else hardware.down_split(tier)
+            if split is None:
+                raise ValueError(f"the {tier} tier has no {role} ports")
             designed = Cable(media, hardware.media[media].kind, length)
             given = self.intent.lossless.headroom.get(split.speed_gbps)
             given_bytes = given.xoff_bytes if given else None
@@ -234,10 +251,3 @@ class Blueprint:
                 role, split, hardware.mtu_bytes, FEC[split.speed_gbps], designed, thresholds, room
             )
         return self._profiles[key]
-
-    def split(self, tier: str, role: PortRole) -> Split:
-        """Return the breakout of the cages behind a tier's ports of one kind."""
-        split = self.hardware.up_split(tier) if role == "up" else self.hardware.down_split(tier)
-        if split is None:
-            raise ValueError(f"the {tier} tier has no {role} ports")
-        return split

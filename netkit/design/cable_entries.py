@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from netkit.design.fabric import Fabric, Host, Port, Switch
 from netkit.design.hardware_lookup import HardwareLookup, cable_of
-from netkit.design.layout import front_panel
+from netkit.design.layout import Position, front_panel
 from netkit.errors import Path, Problem
 from netkit.intent.model import CableEntry, Intent
 
@@ -79,7 +79,7 @@ def problems(fabric: Fabric, hardware: HardwareLookup, renamed: Mapping[str, str
     if not hardware.intent.tables.cables:
         return
     parallel = Counter((link.device, link.peer) for link in fabric.links())
-    known = {role: _names_of_ports(hardware, role) for role in hardware.models}
+    panels: Panels = {}
     seen: dict[tuple[str, str, int | str], Path] = {}
     written: dict[tuple[str, str], Path] = {}
     for index, entry in enumerate(hardware.intent.tables.cables):
@@ -98,7 +98,7 @@ def problems(fabric: Fabric, hardware: HardwareLookup, renamed: Mapping[str, str
                 Problem(f"this link of {ends.lower.name} and {ends.upper.name} has a row already", remedy, path)
             )
         seen.setdefault(key, path)
-        found += _of_ports(hardware, known, ends)
+        found += _of_ports(hardware, panels, ends)
         found += _of_media(hardware, ends.kind, entry, path)
         yield from found
         written[(ends.lower.name, ends.port)] = ends.port_path
@@ -147,22 +147,27 @@ def _of_link(ends: _Ends, entry: CableEntry, count: int, path: Path) -> Iterator
         yield Problem(message, f"use {count} or less, or raise {key}", (*path, "link"))
 
 
-def _names_of_ports(hardware: HardwareLookup, role: str) -> dict[str, frozenset[str]]:
-    """Return the ports that a switch of a tier could have, by the side they are on."""
-    return {side: frozenset(front_panel(hardware, role, side)) for side in ("down", "up")}
+Panels = dict[tuple[str, str, str], tuple[dict[str, Position], str]]
+"""Tier, model and side → the ports there by name, and how their cages are split."""
 
 
-def _of_ports(hardware: HardwareLookup, known: dict[str, dict[str, frozenset[str]]], ends: _Ends) -> Iterator[Problem]:
+def _of_ports(hardware: HardwareLookup, panels: Panels, ends: _Ends) -> Iterator[Problem]:
     """Yield the ports that the model of a switch does not have at the speed of the link."""
     for device, side, port, path in (
         (ends.lower, "up", ends.port, ends.port_path),
         (ends.upper, "down", ends.peer_port, ends.peer_port_path),
     ):
-        if isinstance(device, Switch) and port and port not in known[device.role][side]:
-            split = hardware.up_split(device.role) if side == "up" else hardware.down_split(device.role)
-            mode, names = split.mode if split else "", [*front_panel(hardware, device.role, side)]
+        if not isinstance(device, Switch) or not port:
+            continue
+        key = (device.role, device.model.name, side)
+        if key not in panels:
+            own = hardware.variant(device.role, device.model.name)
+            split = own.up_split(device.role) if side == "up" else own.down_split(device.role)
+            panels[key] = front_panel(own, device.role, side), split.mode if split else ""
+        names, mode = panels[key]
+        if port not in names:
             message = f"{device.model.name} split as {mode} has no port {port}"
-            yield Problem(message, f"use one of {names[0]} to {names[-1]}", path)
+            yield Problem(message, f"use one of {next(iter(names))} to {next(reversed(names))}", path)
 
 
 def _of_media(hardware: HardwareLookup, kind: str, entry: CableEntry, path: Path) -> Iterator[Problem]:

@@ -85,7 +85,7 @@ def _tiers(fabric: Fabric) -> Iterator[Tier]:
         ports = [port for switch in switches for port in switch.ports]
         yield Tier(
             role=role,
-            model=first.model.name,
+            model=", ".join(dict.fromkeys(switch.model.name for switch in switches)),
             platform=first.platform,
             version=", ".join(sorted({switch.version for switch in switches})),
             switches=len(switches),

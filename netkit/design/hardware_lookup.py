@@ -3,7 +3,7 @@
 import difflib
 import itertools
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from netkit.errors import DesignError, HardwareError, Path, Problem
 from netkit.hardware import Catalog, HostModel, Media, RailNic, Split, SwitchModel
@@ -25,6 +25,14 @@ class HardwareLookup:
     splits: Mapping[tuple[str, str], Split]
     media: Mapping[str, Media]
     mtu_bytes: int
+    variants: Mapping[tuple[str, str], "HardwareLookup"] = field(default_factory=dict)
+    """Tier and model → the same with another model in this tier, for switches that a table gives one."""
+    written: Path = ()
+    """Where the other model is written."""
+
+    def variant(self, role: str, model: str | None) -> "HardwareLookup":
+        """Return the lookup in which a tier has a model."""
+        return self.variants.get((role, model), self) if model else self
 
     def tier(self, role: str) -> LeafTier | SpineTier | CoreTier:
         """Return the intent of a tier that the topology has."""
@@ -63,7 +71,38 @@ def look_up(intent: Intent, catalog: Catalog) -> HardwareLookup:
     if problems:
         raise DesignError(problems)
     mtu = min(_max_mtu(intent, role, model) for role, model in models.items())
-    return HardwareLookup(intent, models, host_model, nics, splits, media, mtu)
+    found = HardwareLookup(intent, models, host_model, nics, splits, media, mtu)
+    variants, problems = _variants(found, catalog)
+    if problems:
+        raise DesignError(problems)
+    mtu = min([mtu, *(_max_mtu(intent, role, one.models[role]) for (role, _), one in variants.items())])
+    variants = {key: replace(one, mtu_bytes=mtu) for key, one in variants.items()}
+    return replace(found, mtu_bytes=mtu, variants=variants)
+
+
+def _variants(base: HardwareLookup, catalog: Catalog) -> tuple[dict[tuple[str, str], HardwareLookup], list[Problem]]:
+    """Look up the models that the table of devices gives single switches."""
+    intent, found, problems = base.intent, dict[tuple[str, str], HardwareLookup](), list[Problem]()
+    for index, entry in enumerate(intent.tables.devices):
+        role, path = entry.role, ("tables", "devices", index, "model")
+        if not entry.model or (role, entry.model) in found:
+            continue
+        if role == "host":
+            if entry.model != intent.hosts.model:
+                message = f"all hosts are of the model {intent.hosts.model}"
+                problems.append(Problem(message, "clear it, or change hosts.model for all", path))
+        elif role in base.models and entry.model != base.tier(role).model:
+            models, splits = dict(base.models), dict(base.splits)
+            tier = base.tier(role).model_copy(update={"model": entry.model})
+            with_model = intent.model_copy(update={"switches": intent.switches.model_copy(update={role: tier})})
+            wrong = [*_look_up_tier(with_model, role, catalog, models, splits)]
+            wrong += [] if wrong else _mtu(intent, models)
+            problems += (problem if problem.file else replace(problem, path=path) for problem in wrong)
+            if not wrong and (models[role].name != entry.model or models[role].name == base.models[role].name):
+                message = f"the file of {entry.model} describes a model called {models[role].name}"
+                problems.append(Problem(message, "give both one name", path))
+            found[(role, entry.model)] = replace(base, models=models, splits=splits, written=path)
+    return found, problems
 
 
 def _tiers(intent: Intent) -> Iterator[Problem]:

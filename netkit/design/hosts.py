@@ -52,12 +52,13 @@ def hosts(blueprint: Blueprint) -> Iterator[Host]:
 
 def _nics(blueprint: Blueprint, place: InstalledUnit, slot: int, name: str) -> Iterator[Nic]:
     numbering, intent = blueprint.numbering, blueprint.intent
-    position = blueprint.layouts["leaf"].down[slot - 1]
     is_routed = intent.attachment == "p2p"
     for rail in place.rails:
         gateway, address = blueprint.host_address(place, rail, slot, name)
         known, interface = blueprint.hardware.rail_nics[rail], f"rail{rail}"
-        at = blueprint.port_at("leaf", "down", position, blueprint.cables.nic(name, interface).peer_port)
+        leaf = blueprint.leaf_name(place.pod, place.unit, rail)
+        position, own = blueprint.layout("leaf", leaf).down[slot - 1], blueprint.cables.nic(name, interface)
+        at = blueprint.port_at("leaf", leaf, "down", position, own.peer_port)
         yield Nic(
             rail=rail,
             interface=interface,
@@ -68,7 +69,7 @@ def _nics(blueprint: Blueprint, place: InstalledUnit, slot: int, name: str) -> I
             prefix_length=numbering.link_length if is_routed else numbering.leaf_length,
             gateway=dotted_quad(gateway),
             table=intent.hosts.table_base + rail,
-            leaf=blueprint.leaf_name(place.pod, place.unit, rail),
+            leaf=leaf,
             leaf_port=at.name,
         )
 

@@ -4,7 +4,7 @@ Positions follow slots and ceilings, so nothing moves when a device comes or goe
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from netkit.design.hardware_lookup import TOPOLOGY_TIERS, HardwareLookup
 from netkit.errors import Path, Problem
@@ -31,15 +31,23 @@ class Layout:
     up: tuple[Position, ...]
 
 
-def arrange(hardware: HardwareLookup) -> tuple[dict[str, Layout], list[Problem]]:
-    """Lay out every tier, and report where its ports do not suffice for the ceilings."""
-    layouts: dict[str, Layout] = {}
+Layouts = dict[tuple[str, str], Layout]
+"""Tier and model → its layout."""
+
+
+def arrange(hardware: HardwareLookup) -> tuple[Layouts, list[Problem]]:
+    """Lay out every model of every tier, and report where its ports do not suffice for the ceilings."""
+    layouts: Layouts = {}
     problems: list[Problem] = []
     needs = _needs(hardware)
     for role in TOPOLOGY_TIERS[hardware.intent.topology]:
         down, up = needs[role]
-        layouts[role], found = _arrange_tier(hardware, role, down, up)
+        layouts[(role, hardware.models[role].name)], found = _arrange_tier(hardware, role, down, up)
         problems += found
+        for (tier, model), variant in hardware.variants.items():
+            if tier == role:
+                layouts[(role, model)], found = _arrange_tier(variant, role, down, up)
+                problems += (replace(problem, path=variant.written) for problem in found)
     return layouts, problems
 
 

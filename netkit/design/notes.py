@@ -56,14 +56,14 @@ def _secrets(intent: Intent) -> Iterator[Problem]:
 
 
 def _headroom(fabric: Fabric) -> Iterator[Problem]:
-    for role in ROLES:
-        switch = next(iter(fabric.tier(role)), None)  # type: ignore[arg-type]  # the names of ROLES are roles
-        pool = switch.model.headroom_pool_bytes if switch else None
-        if switch and pool and (total := headroom_total(switch)) > pool:
+    first = {(switch.role, switch.model.name): switch for switch in reversed(fabric.switches)}
+    for switch in reversed(first.values()):
+        pool = switch.model.headroom_pool_bytes
+        if pool and (total := headroom_total(switch)) > pool:
             yield Problem(
                 f"the headroom of {switch.name} adds up to {total:,} bytes, its shared pool holds {pool:,}",
                 f"it lasts while at most {pool / total:.0%} of the ports are paused at once",
-                ("switches", role, "model"),
+                ("switches", switch.role, "model"),
                 severity="note",
             )
 

@@ -48,13 +48,14 @@ def _leaf(blueprint: Blueprint, place: InstalledUnit, rail: int) -> Switch:
 
 
 def _host_ports(blueprint: Blueprint, place: InstalledUnit, rail: int) -> Iterator[Port]:
-    positions = blueprint.layouts["leaf"].down
+    leaf = blueprint.leaf_name(place.pod, place.unit, rail)
+    positions = blueprint.layout("leaf", leaf).down
     is_routed, interface = blueprint.intent.attachment == "p2p", f"rail{rail}"
     for slot in place.entry.hosts:
         host = blueprint.host_name(place, slot)
         given = blueprint.cables.nic(host, interface)
-        at = blueprint.port_at("leaf", "down", positions[slot - 1], given.peer_port)
-        profile = blueprint.profile("leaf", "host", place.entry.host_cable_m, given)
+        at = blueprint.port_at("leaf", leaf, "down", positions[slot - 1], given.peer_port)
+        profile = blueprint.profile("leaf", leaf, "host", place.entry.host_cable_m, given)
         gateway, _ = blueprint.host_address(place, rail, slot, host)
         address = f"{dotted_quad(gateway)}/{blueprint.numbering.link_length}" if is_routed else ""
         yield Port(at.name, at.cage, at.port, host, interface, 0, address, profile, given.label)
@@ -146,18 +147,20 @@ def _ports(
     blueprint: Blueprint, links: _Links, side: Literal["up", "down"], peer_asn: int, length_m: float | None
 ) -> Iterator[Port]:
     """Yield the ports at one side of parallel links: `up` are those of the lower switch."""
-    ups, downs = blueprint.layouts[links.lower_role].up, blueprint.layouts[links.upper_role].down
+    ups = blueprint.layout(links.lower_role, links.lower).up
+    downs = blueprint.layout(links.upper_role, links.upper).down
     count = parallel_links(blueprint.hardware, links.lower_role)
     for number in range(count):
         given = blueprint.cables.link(links.lower, links.upper, number + 1)
         lower_at, upper_at = ups[(links.slot - 1) * count + number], downs[links.place * count + number]
-        lower_at = blueprint.port_at(links.lower_role, "up", lower_at, given.port)
-        upper_at = blueprint.port_at(links.upper_role, "down", upper_at, given.peer_port)
+        lower_at = blueprint.port_at(links.lower_role, links.lower, "up", lower_at, given.port)
+        upper_at = blueprint.port_at(links.upper_role, links.upper, "down", upper_at, given.peer_port)
         if side == "up":
-            at, peer, peer_at, role = lower_at, links.upper, upper_at, links.lower_role
+            at, peer, peer_at = lower_at, links.upper, upper_at
+            profile = blueprint.profile(links.lower_role, links.lower, side, length_m, given)
         else:
-            at, peer, peer_at, role = upper_at, links.lower, lower_at, links.upper_role
-        profile = blueprint.profile(role, side, length_m, given)
+            at, peer, peer_at = upper_at, links.lower, lower_at
+            profile = blueprint.profile(links.upper_role, links.upper, side, length_m, given)
         yield Port(at.name, at.cage, at.port, peer, peer_at.name, peer_asn, "", profile, given.label)
 
 
@@ -186,7 +189,7 @@ def _switch(
         rail=rail,
         slot=slot,
         plane=plane,
-        model=hardware.models[role],
+        model=blueprint.hardware_of(role, name).models[role],
         platform=tier.platform,
         version=override.version or tier.version,
         routing_mode=tier.routing_mode,
@@ -205,7 +208,7 @@ def _switch(
         drain=override.drain,
         drain_neighbors=override.drain_neighbors,
         ports=ordered,
-        cages=tuple(blueprint.cage(role, number, split) for number, split in splits.items()),
+        cages=tuple(blueprint.cage(role, name, number, split) for number, split in splits.items()),
     )
 
 

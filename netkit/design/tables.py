@@ -17,6 +17,7 @@ def devices(fabric: Fabric) -> Iterator[TableRow]:
         management = switch.management
         yield {
             **_place(fabric, switch),
+            "model": switch.model.name,
             "management": f"{management.address}/{management.prefix_length}" if management else "",
             "management_gateway": management.gateway if management else "",
             "loopback": switch.loopback,

@@ -207,17 +207,18 @@ def _twice(what: str, pairs: Iterable[tuple[str, str]], place: Callable[[str, st
 
 
 def _headroom(designed: Fabric, intent: Intent) -> Iterator[Problem]:
-    full: set[str] = set()
-    missing: set[tuple[str, str]] = set()
+    full: set[tuple[str, str]] = set()
+    missing: set[tuple[str, str, str]] = set()
+    rows = EntryPlaces.of(designed, intent)
     for switch in designed.switches:
         for port in switch.ports:
             kind = {"host": "host", "up": "spine" if switch.role == "leaf" else "core"}.get(port.role, "spine")
             if (
                 port.profile.headroom is None
-                and (switch.role, kind) not in missing
+                and (switch.role, switch.model.name, kind) not in missing
                 and designed.purpose == "production"
             ):
-                missing.add((switch.role, kind))
+                missing.add((switch.role, switch.model.name, kind))
                 yield Problem(
                     f"priority {designed.lossless.roce.priority} is lossless, but no source states the headroom of"
                     f" {switch.model.name} at {port.speed_gbps}G and {port.profile.cable.length_m:g} m",
@@ -226,13 +227,13 @@ def _headroom(designed: Fabric, intent: Intent) -> Iterator[Problem]:
                 )
         total = headroom_total(switch)
         limit = headroom_limit(switch, designed.lossless.pool_percent)
-        if limit is not None and total > limit and switch.role not in full:
-            full.add(switch.role)
+        if limit is not None and total > limit and (switch.role, switch.model.name) not in full:
+            full.add((switch.role, switch.model.name))
             yield Problem(
                 f"{switch.name} needs {total:,} bytes of headroom,"
                 f" {switch.model.name} has {limit:,} for the lossless class",
                 "shorten the cables, use fewer ports, or lower lossless.headroom",
-                ("switches", switch.role, "model"),
+                rows.path(switch.name, "model") or ("switches", switch.role, "model"),
             )
 
 
@@ -341,7 +342,8 @@ def _adaptive_routing(designed: Fabric, intent: Intent) -> Iterator[Problem]:
         )
         return
     for role in ("leaf", "spine", "core"):
-        for switch in designed.tier(role)[:1] if wanting else ():
+        models = {switch.model.name: switch for switch in designed.tier(role)} if wanting else {}
+        for switch in models.values():
             yield from _adaptive_model(switch, purpose=designed.purpose)
 
 

@@ -439,6 +439,9 @@ class DeviceEntry(Strict):
     plane: int | None = Field(None, ge=0, description="of a two-tier spine or a core switch, from 0; default: 0")
     slot: int | None = Field(None, ge=1, description="of a spine, core switch or host")
     name: Name | None = Field(None, description="instead of the pattern's")
+    model: CatalogName | None = Field(
+        None, description="switches: instead of that of the tier; it runs the tier's NOS, and splits cages in its way"
+    )
     serial: Serial | None = Field(None, description="serial number of the chassis")
     rack: Name | None = Field(None, description="rack it stands in")
     rack_unit: int | None = Field(None, ge=1, le=100, description="the lowest unit of the rack that it fills")
