@@ -88,6 +88,8 @@ class WatchRequest:
     is_once: bool = False
     length: str = ""
     output: str = "text"
+    fleet: Path | None = None
+    """The folder of a fleet whose sites watch the devices."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,13 +1,11 @@
 """`netkit watch`."""
 
 import gc
-import importlib
 import json
 import os
 import re
 import shutil
 import sys
-import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
@@ -16,35 +14,28 @@ from typing import Any
 
 from netkit.cli.fabric import open_project, warn
 from netkit.cli.requests import WatchRequest
-from netkit.design import Fabric
-from netkit.design.select import Device, select
+from netkit.design.select import select
 from netkit.errors import Problem, UsageError
-from netkit.facts import Sample
-from netkit.observe import subject
-from netkit.platforms.view import ViewSubject
-from netkit.project.connections import Connections
-from netkit.project.observing import OnlyViewing, looked_at
+from netkit.project.connections import chosen_source
+from netkit.project.watching import LONGEST_ONCE_S, feeds_of, is_settled, outline_of
 from netkit.terminal import screen
+from netkit.terminal.ctrl_c import interrupt_on_sigterm
 from netkit.watch.board import Board, Health, Outline, Row
-from netkit.watch.feed import Feed, Poll, PortReading, ReconnectingFeed, StreamFeed
+from netkit.watch.feed import Feed, PortReading
 from netkit.watch.frame import unbounded
-from netkit.watch.port_severity import WORDS, PauseLimits, wires
+from netkit.watch.port_severity import WORDS
 from netkit.watch.record import Record, read
-from netkit.watch.session import Desk, Replay, running
+from netkit.watch.session import Desk, Replay, running, take
 from netkit.watch.span import glyphs_for, plain
 from netkit.watch.view_state import ViewState, shown
 
-STREAMS = "gnmi"
-"""The source of facts that streams counters."""
-Listen = Callable[[ViewSubject, float, Callable[[Sample], None], threading.Event], None]
+MOST_SAMPLES = 60
+"""Of a device, which a site sends back at once."""
 UNREACHED = 4
 FORMATS = ("text", "json")
 LENGTH = re.compile(r"(?P<number>[1-9]\d{0,5})(?P<unit>[smh]?)")
 UNITS = {"": 1, "s": 1, "m": 60, "h": 3600}
 FOR_EVER_S = float("inf")
-SETTLED_SAMPLES = 2
-"""Samples that the first rates need."""
-LONGEST_ONCE_S = 20.0
 NAP_S = 0.1
 WIDTH = 120
 """Columns where there is no terminal."""
@@ -64,7 +55,7 @@ def run(request: WatchRequest) -> int:
     gc.enable()  # this runs for hours, and failures leave reference cycles
     if request.replay is not None:
         return _replayed(request, request.replay)
-    return _live(request)
+    return _live(request) if request.fleet is None else _at_sites(request, request.fleet)
 
 
 def _refuse(request: WatchRequest) -> None:
@@ -73,11 +64,16 @@ def _refuse(request: WatchRequest) -> None:
     if request.replay is not None and (request.record is not None or request.limit or request.lab or request.source):
         what = "--replay shows a whole record: --record, --limit, --lab and --source do not apply"
         raise UsageError(Problem(what, "drop them; press / to filter"))
+    if request.fleet is not None and (request.lab or request.replay is not None):
+        option = "--lab" if request.lab else "--replay"
+        raise UsageError(Problem(f"{option} does not work with --fleet", f"drop {option}, or --fleet"))
     if request.replay is None and request.folder is None:
         raise UsageError(Problem("no fabric is given", "give --fabric, or a record with --replay"))
     is_short = request.is_once or length_of(request) < FOR_EVER_S
     if request.output == "json" and not is_short:
         raise UsageError(Problem("--format json needs a watch that ends", "give --for 10s or --once"))
+    if request.fleet is not None and not is_short:
+        raise UsageError(Problem("sites report a watch when it has ended", "give --for 10s or --once"))
     if not is_short and not screen.is_possible():
         raise UsageError(Problem("the output is not a terminal", "give --for 10s or --once"))
 
@@ -102,43 +98,40 @@ def _of_fabric(request: WatchRequest) -> tuple[Outline, Sequence[Feed]]:
     """Return the ports to watch, and the feeds of their devices."""
     project = open_project(request.folder or Path(), request.lab)
     warn(project)
-    fabric, limits = project.fabric, project.intent.thresholds
-    reached = Connections.of(project, source=request.source)
-    devices = select(fabric, request.limit)
-    outline = Outline(
-        fabric.name,
-        wires(fabric, devices),
-        tuple(fabric.lossless.lossless_priorities),
-        PauseLimits(
-            *(limits.pause_fraction_warn, limits.pause_fraction_fail, limits.pause_rate_warn, limits.pause_rate_fail),
-            limits.headroom_warn_percent,
-        ),
-        request.interval_s,
-        reached.lab,
-    )
-
-    return outline, [_feed(fabric, device, reached, request.interval_s) for device in devices]
+    devices = select(project.fabric, request.limit)
+    feeds = feeds_of(project, devices, request.source, request.interval_s)
+    return outline_of(project, devices, request.interval_s), feeds
 
 
-def _feed(fabric: Fabric, device: Device, reached: Connections, interval_s: float) -> Feed:
-    """Return the feed of a device: a stream if its source has one, else polling."""
-    source = reached.origin(device.platform).source
-    if source == STREAMS:
-        importlib.import_module("netkit.platforms.gnmi.driver").require_library(device.name)
-        return ReconnectingFeed(
-            StreamFeed(subject(fabric, device), interval_s), lambda: OnlyStreaming(reached.viewer(device.name))
-        )
-    views = looked_at(fabric, device, has_probes=False, source=source).views
-    return ReconnectingFeed(Poll(device.name, views, interval_s), lambda: OnlyViewing(reached.viewer(device.name)))
+def _at_sites(request: WatchRequest, fleet: Path) -> int:
+    """Print what the sites of a fleet have watched, once all have ended."""
+    from netkit.fleet.job import WatchWork  # noqa: PLC0415 (an extra)
+    from netkit.fleet.watching import watched_at  # noqa: PLC0415
 
-
-class OnlyStreaming:
-    """A connection reduced to streaming."""
-
-    def __init__(self, viewer: Any) -> None:
-        self.open: Callable[[], None] = viewer.open
-        self.close: Callable[[], None] = viewer.close
-        self.stream: Listen = viewer.stream
+    length_s = LONGEST_ONCE_S if request.is_once else length_of(request)
+    if length_s > MOST_SAMPLES * request.interval_s:
+        what = f"{length_s:g} s are more than {MOST_SAMPLES} samples at intervals of {request.interval_s:g} s"
+        raise UsageError(Problem(what, "watch shorter with --fleet, or give a longer --interval"))
+    project = open_project(request.folder or Path())
+    warn(project)
+    devices = select(project.fabric, request.limit)
+    source = chosen_source(request.source)
+    work = WatchWork(interval_s=request.interval_s, length_s=length_s, is_once=request.is_once, source=source)
+    outline = outline_of(project, devices, request.interval_s)
+    board = Board(outline)
+    interrupt_on_sigterm()
+    with watched_at(fleet, project, devices, work) as events:
+        record = Record(request.record, outline) if request.record is not None else None
+        try:
+            for event in events:
+                take(board, event)
+                if record is not None:
+                    record.add(event)
+        finally:
+            if record is not None:
+                record.close()
+    _print(request, board, time.time())
+    return exit_code(board)
 
 
 def _has_ended(request: WatchRequest, board: Board, desk: Desk) -> bool:
@@ -147,8 +140,7 @@ def _has_ended(request: WatchRequest, board: Board, desk: Desk) -> bool:
         return True
     if not request.is_once:
         return False
-    health = board.health(time.time()).values()
-    return all(one.samples >= SETTLED_SAMPLES or one.condition.state == "gone" for one in health)
+    return is_settled(board, time.time())
 
 
 def _replayed(request: WatchRequest, path: Path) -> int:

@@ -10,7 +10,7 @@ from netkit.fleet import settings as fleet_settings
 from netkit.fleet.answer import JobAnswer, LostJob
 from netkit.fleet.coordinator import GRACE_S, Coordinator
 from netkit.fleet.credentials import Credentials
-from netkit.fleet.job import ROUNDS, BackupWork, CheckWork, SiteJob, SnapshotWork, new_job
+from netkit.fleet.job import ROUNDS, BackupWork, CheckWork, SiteJob, SnapshotWork, WatchWork, new_job
 from netkit.fleet.settings import FleetSettings
 from netkit.project.observing import LOOKING
 from netkit.project.project import CHECKS, Project, beside
@@ -21,6 +21,7 @@ SHARD = 256
 """Devices per job."""
 LONGEST_S = 900
 """How long a shard may take, beside the window."""
+ReadingWork = BackupWork | CheckWork | SnapshotWork | WatchWork
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +62,7 @@ class Dispatch:
         self,
         project: Project,
         devices: Sequence[Device],
-        work: BackupWork | CheckWork | SnapshotWork,
+        work: ReadingWork,
         left_s: float = float("inf"),
         counted_s: Mapping[str, float] | None = None,
     ) -> Iterator[ShardAnswer]:
@@ -92,12 +93,12 @@ class Dispatch:
         self,
         project: Project,
         devices: Sequence[Device],
-        work: BackupWork | CheckWork | SnapshotWork,
+        work: ReadingWork,
         left_s: float,
         counted_s: Mapping[str, float] | None,
     ) -> Iterator[SiteJob]:
         commit, fabric = self.committed(project)
-        longest_s = LONGEST_S + (0 if isinstance(work, BackupWork) else int(work.window_s))
+        longest_s = LONGEST_S + int(getattr(work, "window_s", 0) or getattr(work, "length_s", 0))
         within_s = int(max(1.0, min(longest_s, left_s - GRACE_S)))
         for site, names in self.placed(fabric, devices).items():
             for some in batched(names, SHARD):

@@ -19,11 +19,12 @@ from netkit.fleet.checking import answered
 from netkit.fleet.checkout import Checkouts
 from netkit.fleet.credentials import Credentials
 from netkit.fleet.execution import Note
-from netkit.fleet.job import CheckWork, SiteJob, SnapshotWork
+from netkit.fleet.job import CheckWork, SiteJob, SnapshotWork, WatchWork
 from netkit.fleet.kept_counters import past_of
 from netkit.fleet.link import BrokerLink
 from netkit.fleet.settings import FleetError, FleetSettings, SiteFabric
 from netkit.fleet.site_deploy import SiteRequest
+from netkit.fleet.watching import watched
 from netkit.project.backups import backed_up
 from netkit.project.deadline import Deadline
 from netkit.project.project import Project
@@ -75,6 +76,14 @@ def _deadline(work: CheckWork, left_s: float) -> Deadline:
     return Deadline(f"{reading_s}s", work.window_s)
 
 
+def watch(asked: SiteRequest) -> Iterator[bytes | Note]:
+    """Yield the record of a watch, in chunks."""
+    work = asked.job.work
+    if not isinstance(work, WatchWork):
+        raise TypeError(work)
+    yield from watched(asked.project, asked.devices, work)
+
+
 HANDLERS: Mapping[str, Handler] = {
     "backup": backup,
     "check": check,
@@ -84,6 +93,7 @@ HANDLERS: Mapping[str, Handler] = {
     "resume": site_deploy.resume,
     "rollback": site_deploy.rollback,
     "snapshot": snapshot,
+    "watch": watch,
 }
 """Verb → what carries it out."""
 

@@ -73,6 +73,8 @@ class WatchWork(_Message):
     verb: Literal["watch"] = "watch"
     interval_s: float = Field(1.0, ge=0.1, le=3600)
     length_s: float = Field(60.0, gt=0, le=LONGEST_S)
+    is_once: bool = False
+    """End as soon as the first rates of all devices are known."""
     source: FactSource | None = None
 
 

@@ -63,8 +63,8 @@ def reason(found: SiteExecutor, wanted: SiteJob) -> str:
 
 
 def test_every_verb_is_carried_out() -> None:
-    """A wish to stop is for a running job, and samples are not taken at a site yet."""
-    assert {*HANDLERS} == {*VERBS} - {"stop", "watch"}
+    """A wish to stop is for a running job."""
+    assert {*HANDLERS} == {*VERBS} - {"stop"}
 
 
 def test_a_verb_that_is_not_known_is_refused(tokyo: SiteExecutor, repository: FabricRepository) -> None:

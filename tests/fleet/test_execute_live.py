@@ -138,6 +138,29 @@ def test_counters_are_judged_since_the_check_before(site: Bed, origin: FabricRep
     assert windows[1:] == pytest.approx(between, abs=3)
 
 
+def test_rates_come_from_the_site(site: Bed, origin: FabricRepository, lab: RunningLab, tmp_path: Path) -> None:
+    about = ("--fabric", origin.folder / FABRIC["tokyo"], "--limit", "leaf01,gpu01", "--format", "json")
+    record = tmp_path / "record.gz"
+    words = ("--for", "6s", "--record", record, "--fleet", site.home)
+    there = run("watch", *about, *words, timeout_s=300, NETKIT_SECRET_BROKER=password(site.home))
+    here = run("watch", *about, "--once", f"--lab={lab.name}", timeout_s=300, NETKIT_LAB_DIR=str(lab.home), **SECRETS)
+    once = run("watch", *about, "--once", "--fleet", site.home, timeout_s=300, NETKIT_SECRET_BROKER=password(site.home))
+    assert (there.returncode, here.returncode, once.returncode) == (0, 0, 0), there.stderr + here.stderr + once.stderr
+    found, expected, first = (json.loads(one.stdout) for one in (there, here, once))
+    for one in (found, first):
+        assert ports_in(one) == ports_in(expected)
+        assert {device["device"]: device["state"] for device in one["devices"]} == {"leaf01": "live", "gpu01": "live"}
+    assert min(device["samples"] for device in found["devices"]) >= 3
+    for one in (found, first):
+        assert all(port["last"]["rx_bps"] is not None for port in one["ports"] if port["device"] == "leaf01")
+    replayed = run("watch", "--replay", record, "--once", "--format", "json")
+    assert ports_in(json.loads(replayed.stdout)) == ports_in(expected)
+
+
+def ports_in(found: Any) -> list[tuple[str, str]]:
+    return sorted((one["device"], one["port"]) for one in found["ports"])
+
+
 def results_in(text: str) -> list[tuple[str, str, int, list[str]]]:
     """Return what a check found, without the numbers that change from reading to reading."""
     return [

@@ -262,6 +262,7 @@ def watch(
     once: Annotated[bool, typer.Option("--once", help="Print one screen as text, and end.")] = False,
     length: Annotated[str, typer.Option("--for", help="Watch for so long: 10s, 5m or 1h.", metavar="TIME")] = "",
     output: Annotated[str, typer.Option("--format", help="text, or json of what was seen.", metavar="FORMAT")] = "text",
+    fleet: FleetFolder = None,
 ) -> None:
     """Show traffic, pauses, ECN marks and losses of every port live, what is wrong first."""
     asked = WatchRequest(
@@ -276,5 +277,6 @@ def watch(
         is_once=once,
         length=length,
         output=output,
+        fleet=fleet,
     )
     _run("watch", asked)
