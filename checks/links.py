@@ -281,6 +281,9 @@ def _end(context: CheckContext, neighbor: Neighbor, owners: Mapping[str, CableEn
     if owner is not None:
         return owner
     system = neighbor.system if context.fabric.device(neighbor.system) else neighbor.system.partition(".")[0]
+    seen = context.devices.get(system)
+    if seen is not None and (neighbor.port in seen.ports or neighbor.port in seen.nics):
+        return CableEnd(system, neighbor.port)
     known = context.fabric.device(system)
     names = {port.name: port.name for port in known.ports} if isinstance(known, Switch) else {}
     names |= {nic.interface: nic.interface for nic in known.nics} if isinstance(known, Host) else {}

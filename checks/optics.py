@@ -276,10 +276,11 @@ def parts(context: CheckContext) -> Iterator[Finding]:
         for port, module in _modules(device)
         if module.part and module.kind != "copper"
     ]
-    usual = {
-        part: Counter(module.firmware for _, _, module in found if module.part == part and module.firmware)
-        for part in {module.part for _, _, module in found}
-    }
+    counted: dict[str, Counter[str]] = {}
+    for _, _, module in found:
+        if module.firmware:
+            counted.setdefault(module.part, Counter())[module.firmware] += 1
+    usual = {part: firmwares.most_common(1)[0][0] for part, firmwares in counted.items()}
     places = _places(found)
     for device, port, module in found:
         others = _copies(context, CableEnd(device.name, port), places.get((module.part, module.serial), {}))
@@ -291,8 +292,8 @@ def parts(context: CheckContext) -> Iterator[Finding]:
             continue
         if not module.firmware:
             yield skip(port, f"{_kind(module)} does not report its firmware", device=device.name)
-        elif module.firmware != usual[module.part].most_common(1)[0][0]:
-            text = f"firmware {module.firmware}, most {module.part} have {usual[module.part].most_common(1)[0][0]}"
+        elif module.firmware != usual[module.part]:
+            text = f"firmware {module.firmware}, most {module.part} have {usual[module.part]}"
             cause = f"firmware of {_module_of(device, port, module)}"
             yield warn(port, text, "update it like the others", device=device.name, cause=cause, serial=module.serial)
         else:
@@ -361,6 +362,8 @@ def _places(
 
 def _copies(context: CheckContext, end: CableEnd, places: Mapping[CableEnd, tuple[str, str]]) -> Sequence[CableEnd]:
     """Return where else a serial number is; ports of one cage share a module, and all ends of a cable may be one."""
+    if len({*places.values()}) < 2:
+        return ()
     cages = {places[end]} if end in places else set()
     for _ in range(2):  # a cable that is split has more than one far end
         far = [context.far(one.device, one.port) for one, cage in places.items() if cage in cages]

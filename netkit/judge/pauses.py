@@ -63,18 +63,20 @@ def sent(device: DeviceContext, port: str, priority: int) -> Pauses:
 
 def received_at(context: CheckContext, device: DeviceContext, port: str, priority: int) -> Pauses:
     """Return the pauses a port receives; if the device does not count them, those the other end sends."""
-    pauses, far = received(device, port, priority), context.far(device.name, port)
+    pauses = received(device, port, priority)
+    far = None if pauses.is_known else context.far(device.name, port)
     sender = context.devices.get(far.device) if far else None
     other = sent(sender, far.port, priority) if sender and far else pauses
-    return other if other.is_known and not pauses.is_known else pauses
+    return other if other.is_known else pauses
 
 
 def sent_at(context: CheckContext, device: DeviceContext, port: str, priority: int) -> Pauses:
     """Return the pauses a port sends; if the device does not count them, those that arrive at the other end."""
-    pauses, far = sent(device, port, priority), context.far(device.name, port)
+    pauses = sent(device, port, priority)
+    far = None if pauses.is_known else context.far(device.name, port)
     receiver = context.devices.get(far.device) if far else None
     other = received(receiver, far.port, priority) if receiver and far else pauses
-    return other if other.is_known and not pauses.is_known else pauses
+    return other if other.is_known else pauses
 
 
 def _pauses(device: DeviceContext, direction: str, port: str, priority: int) -> Pauses:
