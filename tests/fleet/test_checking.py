@@ -99,9 +99,11 @@ def checks() -> tuple[Check, ...]:
     return tuple(one for one in catalog.load().values() if not one.name.startswith(BESIDE))
 
 
-def test_sites_find_what_one_machine_finds(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("size", [1, 7, 16, 256])
+def test_sites_find_what_one_machine_finds(project: Project, monkeypatch: pytest.MonkeyPatch, size: int) -> None:
     here = Checking.of(project, window_s=10.0)
     there = replace(here, collector=collector(monkeypatch, Workers(project)))
+    monkeypatch.setattr(dispatch, "SHARD", size)
     assert judged_of(there.context(checks()), checks()) == judged_of(here.context(checks()), checks())
 
 
