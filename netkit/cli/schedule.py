@@ -26,7 +26,16 @@ PASSED = (0, 1, 4, 5)
 """Exit codes of a check that worked: it reported failures or unreached devices, or another check was running."""
 
 
-def run(folder: Path, action: str, *, every: str, backup: Path | None, units: Path, is_notifying: bool) -> None:
+def run(
+    folder: Path,
+    action: str,
+    *,
+    every: str,
+    backup: Path | None,
+    units: Path,
+    is_notifying: bool,
+    fleet: Path | None,
+) -> None:
     """Print the units, or install those that are missing or changed."""
     if action not in ACTIONS:
         raise UsageError(Problem(f"unknown action {action!r}", f"use one of {', '.join(ACTIONS)}"))
@@ -38,7 +47,8 @@ def run(folder: Path, action: str, *, every: str, backup: Path | None, units: Pa
     project = open_project(folder)
     options = ("--notify",) if is_notifying else ()
     place = project.folder.resolve()
-    made = dict(_units(project.fabric.name, place, every_s, options, backup and backup.resolve()))
+    sites = () if fleet is None else ("--fleet", str(fleet.resolve()))
+    made = dict(_units(project.fabric.name, place, every_s, (*options, *sites), backup and backup.resolve(), sites))
     if action == "show":
         sys.stdout.write("\n".join(f"# {units / name}\n{text}" for name, text in made.items()))
         return
@@ -68,7 +78,7 @@ def _folder_of(unit: Path) -> str:
 
 
 def _units(
-    fabric: str, folder: Path, every_s: int, options: tuple[str, ...], backup: Path | None
+    fabric: str, folder: Path, every_s: int, options: tuple[str, ...], backup: Path | None, sites: tuple[str, ...]
 ) -> Iterator[tuple[str, str]]:
     deadline_s = max(every_s, LEAST_S)
     often = ("--store", "--since", "last", "--changes", *options, "--deadline", f"{deadline_s}s")
@@ -77,7 +87,7 @@ def _units(
     yield f"netkit-check-{fabric}.service", _service(about, check, folder, 2 * deadline_s)
     yield f"netkit-check-{fabric}.timer", _timer(about, f"OnActiveSec=1min\nOnUnitActiveSec={every_s}s")
     if backup is not None:
-        save = ("backup", "--fabric", str(folder), "--out", str(backup))
+        save = ("backup", "--fabric", str(folder), "--out", str(backup), *sites)
         about = f"netkit backup of {fabric}"
         yield f"netkit-backup-{fabric}.service", _service(about, save, folder, 3600)
         yield f"netkit-backup-{fabric}.timer", _timer(about, f"OnCalendar={NIGHTLY}\nPersistent=true")

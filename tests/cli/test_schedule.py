@@ -85,6 +85,12 @@ def test_with_receivers_the_unit_tells_them(fabric: Path) -> None:
     assert start.endswith(" --store --since last --changes --notify --deadline 900s")
 
 
+def test_with_a_fleet_its_sites_read_the_devices(fabric: Path, tmp_path: Path) -> None:
+    words = ("schedule", "--fabric", fabric, "--backup", tmp_path / "saved", "--fleet", tmp_path / "fleet")
+    starts = [line for line in run(*words).stdout.splitlines() if line.startswith("ExecStart=")]
+    assert [line.count(f" --fleet {tmp_path / 'fleet'}") for line in starts] == [1, 1]
+
+
 @pytest.mark.parametrize("every", ["", "15", "0m", "1w", "-5m", "15 m"])
 def test_a_time_that_is_none_is_refused(fabric: Path, every: str) -> None:
     assert_refused(run("schedule", "--fabric", fabric, f"--every={every}"), "use minutes, hours or days")

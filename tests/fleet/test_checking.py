@@ -16,7 +16,7 @@ from netkit.fleet import dispatch
 from netkit.fleet.answer import MOST_PART_BYTES, JobAnswer, JobEvent, LostJob
 from netkit.fleet.checking import FleetCollector, answered
 from netkit.fleet.job import CheckWork, SiteJob
-from netkit.fleet.settings import FleetSettings
+from netkit.fleet.settings import FleetSettings, SiteSettings
 from netkit.judge import CheckContext, DeviceContext, Finding, Verdict, catalog, device_check, passed
 from netkit.judge.check import Check
 from netkit.project import checking
@@ -186,3 +186,13 @@ def test_a_lab_is_read_here_and_not_at_sites(project: Project, monkeypatch: pyte
     there = Checking.of(replace(project, lab="small"))
     with pytest.raises(UsageError, match="--lab does not work with --fleet; drop --lab, or --fleet"):
         replace(there, collector=collector(monkeypatch, Workers(project))).context(checks())
+
+
+@pytest.mark.parametrize(
+    ("others", "site"), [({"inventory/other": {}}, "tokyo"), ({"inventory/reference": {"units": "2"}}, "")]
+)
+def test_a_fabric_at_one_site_is_stored_under_it(others: Any, site: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = collector(monkeypatch, Workers(Project.open(REFERENCE)), {"inventory/reference": {"units": "1"}}).dispatch
+    osaka = SiteSettings.model_validate({"keys": [KEY], "fabrics": others})
+    both = found.settings.model_copy(update={"sites": {**found.settings.sites, "osaka": osaka}})
+    assert replace(found, settings=both).site_of(REFERENCE) == site

@@ -224,9 +224,10 @@ def schedule(
     units: Annotated[Path, typer.Option("--units", help="Folder of the units.", metavar="DIR")] = Path(
         "/etc/systemd/system"
     ),
+    fleet: FleetFolder = None,
 ) -> None:
     """Have systemd check the fabric regularly, and report changes."""
-    _run("schedule", fabric, action, every=every, backup=backup, units=units, is_notifying=notifies)
+    _run("schedule", fabric, action, every=every, backup=backup, units=units, is_notifying=notifies, fleet=fleet)
 
 
 def notify(
