@@ -7,6 +7,7 @@ fabric are in a folder that all workers of the site share, and each names its jo
 import json
 import queue
 import signal
+import time
 from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -17,7 +18,7 @@ from typing import Any
 
 from netkit import deploy
 from netkit import plan as planning
-from netkit.deploy import DeployEvent, Journal, Outcome
+from netkit.deploy import DeployEvent, Journal, LockedError, Outcome
 from netkit.deploy.journal import known_provenance
 from netkit.deploy.model import EventHandler
 from netkit.design.select import Device
@@ -152,10 +153,28 @@ def _changed(asked: SiteRequest, work: Changing, begin: Begin) -> Answer:
         deploying = Deploying.of(asked.project, work.reason, work.skip_hook, requester=requester, lease=lease.check)
         begun = _run_of(job, asked.runs)
         run = begin(deploying) if begun is None else _going_on(deploying, begun)
+        if begun is not None or isinstance(work, ResumeWork):
+            run = _after_last_holder(run)
         outcome = yield from _streamed(lambda on_event: run(on_event, stopping.is_set))
     is_finished = not outcome.run or Journal(asked.runs / outcome.run).outcome() is not None
     document = {"is_finished": is_finished, "outcome": json.loads(deploy.model.write(outcome))}
     yield json.dumps(document).encode()
+
+
+def _after_last_holder(run: Run) -> Run:
+    """Return what waits for the process that lost the lease: it writes nothing any more, but has not ended yet."""
+
+    def patient(on_event: EventHandler, is_stopping: Callable[[], bool]) -> Outcome:
+        until_s = time.monotonic() + TAKEOVER_S
+        while True:
+            try:
+                return run(on_event, is_stopping)
+            except LockedError:
+                if is_stopping() or time.monotonic() > until_s:
+                    raise
+                time.sleep(1)
+
+    return patient
 
 
 def _going_on(deploying: Deploying, begun: Journal) -> Run:
