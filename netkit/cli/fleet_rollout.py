@@ -40,7 +40,11 @@ def roll_out(request: DeployRequest, folder: Path) -> int:
     if request.resume:
         name = "" if request.resume == NEWEST else request.resume
         site, run = fleet.located(name) if name else (fleet.unfinished(), None)
-        return _run(request, fleet, [SitePart(site, (), ResumeWork(run=run, **_about(request, project, options)), 0)])
+        return _run(
+            request,
+            fleet,
+            [SitePart(site, fleet.names("", site), ResumeWork(run=run, **_about(request, project, options)), 0)],
+        )
     with fleet.turn():  # say at once that another run is in the way: its site would plan only after it
         warn(project)
     if request.file is not None:
@@ -76,8 +80,8 @@ def roll_back(request: RollbackRequest, folder: Path) -> int:
     if not agreed(request, plan, options, f"Roll back run {run} on"):
         return DECLINED
     work = RollbackWork(run=run, plan=digest_of(plan), **_about(request, project, options))
-    names = fleet.names(request.limit, site) if request.limit else ()
-    return _run(request, fleet, [SitePart(site, names, work, changing(plan, options))])
+    part = SitePart(site, fleet.names(request.limit, site), work, changing(plan, options))
+    return _run(request, fleet, [part])
 
 
 def show_history(folder: Path, lab: str, fleet: Path, run: str, output: str) -> None:

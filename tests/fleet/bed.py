@@ -142,9 +142,16 @@ def job(site: str = "tokyo", *, within_s: int = 60, device: str = "leaf01", **ch
 
 @contextmanager
 def bed(
-    *, repository: str = "/nowhere", host: str = "localhost", prefixes: Mapping[str, Sequence[str]] | None = None
+    *,
+    repository: str = "/nowhere",
+    host: str = "localhost",
+    prefixes: Mapping[str, Sequence[str]] | None = None,
+    fabrics: Mapping[str, Mapping[str, tuple[int, ...]]] | None = None,
 ) -> Iterator[Bed]:
-    """Run a broker with two sites for the length of a block; `prefixes` are put before the commands of workers."""
+    """Run a broker with two sites for the length of a block; `prefixes` are put before the commands of workers.
+
+    `fabrics` are the units of fabrics at each site; without, each site has a fabric of its own.
+    """
     address = "127.0.0.1" if host == "localhost" else host
 
     with rabbit_folder() as folder:
@@ -152,7 +159,7 @@ def bed(
         wanted = NewFleet(
             host,
             repository,
-            {name: {path: ()} for name, path in FABRIC.items()},
+            fabrics or {name: {path: ()} for name, path in FABRIC.items()},
             port=port,
             listener=f"{address}:{port}",
         )

@@ -4,7 +4,7 @@ import json
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -53,29 +53,29 @@ class SiteScene:
     origin: FabricRepository
     lab: RunningLab
     folder: Path
+    values: dict[str, Any] = field(default_factory=dict)
+    """What its intent has beside that of a small lab."""
     workers: list[SiteWorker] = field(default_factory=list)
 
     @property
     def fabric(self) -> Path:
         return self.origin.folder / FABRIC["tokyo"]
 
-    @property
-    def runs(self) -> Path:
-        """The runs of the fabric in the lab, as the workers share them."""
-        (found,) = (self.folder / "shared").glob("*/labs/*/runs")
-        return found
+    def runs(self, site: str = "tokyo") -> set[Path]:
+        """Return the runs at a site, as its workers share them."""
+        return set(self.folder.glob(f"shared/{site}/*/labs/*/runs/*-*/"))
 
     @property
     def secrets(self) -> dict[str, Any]:
         return {"NETKIT_SECRET_BROKER": password(self.bed.home)}
 
-    def worker(self, name: str, **constants: float) -> SiteWorker:
+    def worker(self, name: str, site: str = "tokyo", **constants: float) -> SiteWorker:
         """Start a worker, and wait until it is connected; `constants` of netkit/fleet/worker.py are changed."""
-        folder = self.bed.home / "sites" / "tokyo"
+        folder = self.bed.home / "sites" / site
         words = (
             "worker",
             "--site",
-            "tokyo",
+            site,
             "--fleet",
             folder,
             "--state",
@@ -86,7 +86,7 @@ class SiteScene:
         variables = {
             "NETKIT_LAB_DIR": str(self.lab.home),
             "NETKIT_SECRET_BROKER": password(folder),
-            "NETKIT_STATE_DIR": str(self.folder / "shared"),
+            "NETKIT_STATE_DIR": str(self.folder / "shared" / site),
             **SECRETS,
         }
         begins_at = log.stat().st_size if log.exists() else 0
@@ -119,7 +119,7 @@ class SiteScene:
 
     def change(self, **values: Any) -> None:
         """Commit another intent."""
-        write_fabric(self.fabric, intent(**values))
+        write_fabric(self.fabric, intent(**{**self.values, **values}))
         self.origin.commit("change")
 
     def end_workers(self) -> None:
@@ -130,13 +130,15 @@ class SiteScene:
 
 
 @contextmanager
-def site_scene(folder: Path) -> Iterator[SiteScene]:
-    """Run a site without workers for the length of a block."""
+def site_scene(
+    folder: Path, fabrics: Mapping[str, Mapping[str, tuple[int, ...]]] | None = None, **values: Any
+) -> Iterator[SiteScene]:
+    """Run a site without workers for the length of a block; `fabrics` as for a bed."""
     origin = fabric_repository(folder / "origin", FABRIC["tokyo"])
-    write_fabric(origin.folder / FABRIC["tokyo"], intent())
+    write_fabric(origin.folder / FABRIC["tokyo"], intent(**values))
     origin.commit("a fabric for a lab")
-    with running(origin.folder / FABRIC["tokyo"]) as lab, bed(repository=str(origin.folder)) as found:
-        scene = SiteScene(found, origin, lab, folder)
+    with running(origin.folder / FABRIC["tokyo"]) as lab, bed(repository=str(origin.folder), fabrics=fabrics) as found:
+        scene = SiteScene(found, origin, lab, folder, values)
         try:
             yield scene
         finally:

@@ -35,7 +35,7 @@ def scene(running_scene: SiteScene) -> Iterator[SiteScene]:
 
 
 def newest(scene: SiteScene) -> Journal:
-    return Journal(max(scene.runs.glob("*-*/")))
+    return Journal(max(scene.runs()))
 
 
 def expect_all_done(scene: SiteScene, starts: int, again: str = "") -> None:
@@ -62,7 +62,7 @@ def reached(scene: SiteScene, device: str, step: str, before: set[Path]) -> Jour
     """Wait until a new run has come to a step of a device."""
 
     def found() -> Journal | None:
-        for folder in set(scene.folder.glob("shared/*/labs/*/runs/*-*/")) - before:
+        for folder in scene.runs() - before:
             journal = Journal(folder)
             if any((entry.device, entry.step) == (device, step) for entry in journal.entries()):
                 return journal
@@ -70,10 +70,6 @@ def reached(scene: SiteScene, device: str, step: str, before: set[Path]) -> Jour
 
     journal: Journal = eventually(found, within_s=60)
     return journal
-
-
-def known_runs(scene: SiteScene) -> set[Path]:
-    return set(scene.folder.glob("shared/*/labs/*/runs/*-*/"))
 
 
 def test_a_deploy_and_its_rollback_run_at_the_site(scene: SiteScene) -> None:
@@ -99,7 +95,7 @@ def test_a_deploy_and_its_rollback_run_at_the_site(scene: SiteScene) -> None:
 
 
 def test_another_worker_takes_up_the_run_of_a_killed_one(scene: SiteScene) -> None:
-    both, known = [scene.worker("one"), scene.worker("other")], known_runs(scene)
+    both, known = [scene.worker("one"), scene.worker("other")], scene.runs()
     deploying = scene.begun("deploy", "--yes")
     reached(scene, "leaf02", Phase.LOAD, known)
     (busy,) = [one for one in both if any(line.startswith("begins deploy") for line in one.lines())]
@@ -109,12 +105,13 @@ def test_another_worker_takes_up_the_run_of_a_killed_one(scene: SiteScene) -> No
     expect_all_done(scene, starts=2, again="leaf02")
 
 
+@pytest.mark.whole
 def test_a_worker_that_is_restarted_goes_on(scene: SiteScene) -> None:
-    first, known = scene.worker("restarted"), known_runs(scene)
+    first, known = scene.worker("restarted"), scene.runs()
     deploying = scene.begun("deploy", "--yes")
     reached(scene, "leaf01", Phase.COMMIT, known)
     assert first.end() == 0
-    (run,) = known_runs(scene) - known
+    (run,) = scene.runs() - known
     ended = {entry.device for entry in Journal(run).entries() if entry.step == Phase.END}
     begun = {entry.device for entry in Journal(run).entries() if entry.step == Phase.COMMIT}
     assert begun == ended, "it ended where no device is half done"
@@ -124,9 +121,10 @@ def test_a_worker_that_is_restarted_goes_on(scene: SiteScene) -> None:
     expect_all_done(scene, starts=2)
 
 
+@pytest.mark.whole
 def test_an_interrupted_deploy_stops_safely_and_is_resumed(scene: SiteScene) -> None:
     scene.worker("stopped")
-    known = known_runs(scene)
+    known = scene.runs()
     deploying = scene.begun("deploy", "--yes")
     journal = reached(scene, "leaf01", Phase.COMMIT, known)
     deploying.send_signal(signal.SIGINT)
@@ -139,9 +137,10 @@ def test_an_interrupted_deploy_stops_safely_and_is_resumed(scene: SiteScene) -> 
     expect_all_done(scene, starts=2)
 
 
+@pytest.mark.whole
 def test_a_deploy_that_is_to_continue_does_without_its_coordinator(scene: SiteScene) -> None:
     scene.worker("lonely")
-    known = known_runs(scene)
+    known = scene.runs()
     deploying = scene.begun("deploy", "--yes", "--on-disconnect", "continue")
     journal = reached(scene, "leaf01", Phase.COMMIT, known)
     deploying.kill()
@@ -153,8 +152,9 @@ def test_a_deploy_that_is_to_continue_does_without_its_coordinator(scene: SiteSc
     expect_all_done(scene, starts=1)
 
 
+@pytest.mark.whole
 def test_a_deploy_without_its_coordinator_stops(scene: SiteScene) -> None:
-    worker, known = scene.worker("abandoned", ABANDONED_S=1, LOOK_S=1), known_runs(scene)
+    worker, known = scene.worker("abandoned", ABANDONED_S=1, LOOK_S=1), scene.runs()
     deploying = scene.begun("deploy", "--yes")
     journal = reached(scene, "leaf01", Phase.COMMIT, known)
     deploying.kill()
@@ -166,9 +166,10 @@ def test_a_deploy_without_its_coordinator_stops(scene: SiteScene) -> None:
     expect_all_done(scene, starts=2)
 
 
+@pytest.mark.whole
 def test_a_second_coordinator_is_refused(scene: SiteScene) -> None:
     scene.worker("shared")
-    known = known_runs(scene)
+    known = scene.runs()
     deploying = scene.begun("deploy", "--yes")
     reached(scene, "leaf01", Phase.COMMIT, known)
     second = scene.netkit("deploy", "--yes")
@@ -181,7 +182,7 @@ def test_a_second_coordinator_is_refused(scene: SiteScene) -> None:
 
 def test_a_lost_lease_stops_the_run_before_the_next_write(scene: SiteScene) -> None:
     scene.worker("losing")
-    known = known_runs(scene)
+    known = scene.runs()
     deploying = scene.begun("deploy", "--yes")
     journal = reached(scene, "leaf02", Phase.LOAD, known)
     queues = scene.bed.server.control("list_queues", "-p", "netkit.tokyo", "--silent", "name").split()
@@ -200,13 +201,14 @@ def test_a_lost_lease_stops_the_run_before_the_next_write(scene: SiteScene) -> N
     assert outcome.exit_code == 0
 
 
+@pytest.mark.whole
 def test_another_plan_than_the_approved_one_is_refused(scene: SiteScene, tmp_path: Path) -> None:
     scene.worker("careful")
     file = tmp_path / "plan.json"
     assert scene.netkit("plan", "-o", file).returncode == 0
     scene.change(services={"ntp": ["127.0.0.10"]})
-    known = known_runs(scene)
+    known = scene.runs()
     done = scene.netkit("deploy", file, "--yes")
     assert done.returncode == 3, done.stdout
     assert "the approved plan is" in done.stderr
-    assert known_runs(scene) == known
+    assert scene.runs() == known

@@ -38,13 +38,9 @@ def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SiteScene]:
         yield found
 
 
-def runs(scene: SiteScene) -> set[Path]:
-    return set(scene.folder.glob("shared/*/labs/*/runs/*-*/"))
-
-
 def is_begun(scene: SiteScene, known: set[Path]) -> Journal | None:
     """Return a run that has begun since."""
-    return next((Journal(folder) for folder in runs(scene) - known if (folder / "journal.jsonl").exists()), None)
+    return next((Journal(folder) for folder in scene.runs() - known if (folder / "journal.jsonl").exists()), None)
 
 
 class _Faults:
@@ -145,7 +141,7 @@ def test_each_deploy_ends_well_whatever_dies(scene: SiteScene) -> None:
     chance.shuffle(kinds)
     for number in range(FAULTS):
         scene.change(services={"ntp": [f"127.0.1.{number + 1}"]})
-        known = runs(scene)
+        known = scene.runs()
         goes_on = chance.choice(("stop", "continue"))
         deploying = scene.begun("deploy", "--yes", "--on-disconnect", goes_on)
         journal = eventually(partial(is_begun, scene, known), within_s=60)
