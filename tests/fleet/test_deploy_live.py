@@ -2,6 +2,7 @@
 
 import json
 import signal
+import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from netkit.deploy import Journal, Phase
+from tests.command import run
 from tests.fleet.bed import eventually
 from tests.fleet.rabbitmq_server import needs_rabbitmq
 from tests.fleet.site import SiteScene, site_scene
@@ -212,3 +214,38 @@ def test_another_plan_than_the_approved_one_is_refused(scene: SiteScene, tmp_pat
     assert done.returncode == 3, done.stdout
     assert "the approved plan is" in done.stderr
     assert scene.runs() == known
+
+
+@pytest.mark.whole
+def test_the_rules_of_the_fabric_apply_at_its_site(scene: SiteScene, tmp_path: Path) -> None:
+    """Neither who deploys nor a second approval may be left out at the coordinator: the worker looks."""
+    key = tmp_path / "bob"
+    subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", key], check=True)
+    public = key.with_suffix(".pub").read_text(encoding="utf-8").split()[:2]
+    rules = "approval: {required: always}\nreason: required\nfleet: required\non_lab: true\n"
+    (scene.fabric / "deploy.yaml").write_text(rules, encoding="utf-8")
+    (scene.fabric / "allowed_signers").write_text(f"bob@example.net {' '.join(public)}\n", encoding="utf-8")
+    scene.origin.commit("rules")
+    known = scene.runs()
+    scene.worker("strict")
+    try:
+        without = scene.netkit("deploy", "--yes", "--reason", "CHG-1")
+        assert (without.returncode, "a second person's approval" in without.stderr) == (3, True)
+        plan = tmp_path / "plan.json"
+        assert scene.netkit("plan", "-o", plan).returncode == 0
+        given = run("approve", plan, "--fabric", scene.fabric, "--lab", scene.lab.name, "--key", key, "--yes")
+        assert given.returncode == 0, given.stderr
+        silent = scene.netkit("deploy", plan, "--yes")
+        assert (silent.returncode, "requires a reason" in silent.stderr) == (3, True)
+        about = ("--fabric", scene.fabric, "--lab", scene.lab.name, "--reason", "CHG-1")
+        local = run("deploy", plan, *about, "--yes", NETKIT_LAB_DIR=str(scene.lab.home))
+        assert "devices changed only by the workers of their sites" in local.stderr
+        assert scene.runs() == known
+        done = scene.netkit("deploy", plan, "--yes", "--reason", "CHG-1")
+        assert done.returncode == 0, done.stderr
+        start = newest(scene).provenance()[0]
+        assert (start.reason, start.approval is not None and start.approval.approver) == ("CHG-1", "bob@example.net")
+        expect_all_done(scene, starts=1)
+    finally:
+        (scene.fabric / "deploy.yaml").unlink()
+        scene.origin.commit("no rules")
