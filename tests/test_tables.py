@@ -3,6 +3,8 @@
 import csv
 import io
 import json
+import shutil
+import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from ipaddress import IPv4Address, IPv4Network
@@ -34,7 +36,7 @@ from netkit.intent.model import DeviceEntry, Tables
 from netkit.project.project import Project
 from netkit.render import Engine, render
 from tests import intents
-from tests.command import run
+from tests.command import ROOT, run
 from tests.lanes import examples
 from tests.random_intents import Values
 from tests.random_intents import intents as random_intents
@@ -405,3 +407,15 @@ def test_the_ports_of_a_cage_keep_the_lengths_of_their_cables() -> None:
     lengths = json.loads(rendered.files["config_db.json"])["CABLE_LENGTH"]["AZURE"]
     assert [first.peer, second.peer] == ["gpu01", "gpu02"]
     assert [lengths[first.name], lengths[second.name]] == ["300m", "40m"]
+
+
+def test_a_revision_has_the_tables_of_its_time(tmp_path: Path) -> None:
+    fabric = Path(shutil.copytree(ROOT / "inventory" / "brownfield", tmp_path / "brownfield"))
+    git = ("git", "-C", str(tmp_path), "-c", "user.name=n", "-c", "user.email=n@example.net")
+    for command in (("init", "-q"), ("add", "."), ("commit", "-q", "-m", "first")):
+        subprocess.run([*git, *command], check=True)
+    table = fabric / "devices.csv"
+    table.write_text(table.read_text(encoding="utf-8").replace(",65012,", ",65112,"), encoding="utf-8")
+    difference = Project.open(fabric).compare("HEAD")
+    changed = {device.name for device in difference.plan.devices if device.changes}
+    assert changed == {"a07-tor-2", "b01-agg-1", "b01-agg-2"}
