@@ -9,10 +9,9 @@ from netkit.cli.fabric import open_project, warn
 from netkit.design.select import select, select_clusters
 from netkit.errors import Problem, UsageError
 from netkit.platforms import HOSTS, PLATFORMS
-from netkit.project.rendering import bounded, each_in_time
-from netkit.render import Engine, manifest_head, render, render_clusters, write
+from netkit.project.rendering import bounded, each_in_time, rendered
+from netkit.render import Engine, manifest_head, render_clusters, write
 from netkit.report.plan_view import counted
-from netkit.terminal.progress import progress
 
 
 def run(folder: Path, out: Path, *, limit: str, platform: str, ztp: bool) -> None:
@@ -29,12 +28,11 @@ def run(folder: Path, out: Path, *, limit: str, platform: str, ztp: bool) -> Non
     if not devices and not clusters:
         raise UsageError(Problem("no device is left to render", "check --limit and --platform"))
     is_complete, engine = not limit and not platform, Engine(project.template_folders)
-    rendered = chain(
-        render(project.fabric, devices, engine, ztp=ztp, extra=True),
-        render_clusters(project.fabric, clusters, engine, extra=True, jobs=True),
-    )
-    with progress("rendering", len(devices)) as shown, bounded():
-        done = write(out, shown(each_in_time(rendered)), manifest_head(project.fabric), is_complete=is_complete)
+    of_clusters = render_clusters(project.fabric, clusters, engine, extra=True, jobs=True)
+    of_devices = rendered(project, devices, ztp=ztp, has_extra=True) if devices else ()
+    with bounded():
+        found = chain(of_devices, each_in_time(of_clusters))
+        done = write(out, found, manifest_head(project.fabric), is_complete=is_complete)
     parts = [f"{len(done.changed)} changed", f"{done.unchanged} unchanged"]
     if done.removed:
         parts.append(f"{len(done.removed)} removed")

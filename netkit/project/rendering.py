@@ -14,27 +14,63 @@ from typing import TypeVar
 from netkit.design.select import Device
 from netkit.errors import Problem, RenderError
 from netkit.platforms.config import Files
+from netkit.project.feedback import Feedback
+from netkit.project.processes import Names, ProcessPool, cores
 from netkit.project.project import Project
 from netkit.render import Engine, render, render_clusters
+from netkit.render.output import Rendered
 
 Item = TypeVar("Item")
 LONGEST_S = 30.0
 MORE_BYTES = 1 << 30
+RENDERING = "rendering"
+FEWEST = 200
+"""Below this number of devices, starting processes takes longer than rendering them."""
+AT_ONCE = 200
+"""Devices per part."""
+
+
+def rendered(
+    project: Project, devices: Sequence[Device], *, ztp: bool = False, has_extra: bool = False
+) -> Iterator[Rendered]:
+    """Yield the files of devices, in their order, and show the progress; many are rendered by several processes."""
+    by_name = {device.name: device for device in devices}
+    engine = Engine(project.template_folders)
+
+    def part(names: Names, feedback: Feedback) -> list[Rendered]:
+        found = []
+        with bounded(), feedback.progress(RENDERING, len(names)) as count:
+            some = [by_name[name] for name in names]
+            for one in each_in_time(render(project.fabric, some, engine, ztp=ztp, extra=has_extra)):
+                found.append(one)
+                count()
+        return found
+
+    parts = _parts(tuple(by_name), project.processes)
+    processes = project.processes if len(by_name) >= FEWEST else 1
+    with (
+        ProcessPool(parts, part, processes, RENDERING) as pool,
+        project.feedback.progress(RENDERING, len(devices)) as count,
+    ):
+        for found in pool.results(project.feedback, count):
+            yield from found
+
+
+def _parts(names: Names, processes: int) -> tuple[Names, ...]:
+    """Divide devices into parts of a limited size, so that their files do not wait in memory."""
+    size = max(1, min(AT_ONCE, -(-len(names) // (processes or cores()))))
+    return tuple(names[start : start + size] for start in range(0, len(names), size))
 
 
 def intended(project: Project, devices: Sequence[Device]) -> Mapping[str, Files]:
     """Render some devices, and show the progress."""
-    found = {}
-    with project.feedback.progress("rendering", len(devices)) as count:
-        for name, files in _rendered(project, devices, Engine(project.template_folders)):
-            found[name] = files
-            count()
-    return found
+    return {one.device: one.files for one in rendered(project, devices)}
 
 
 def quietly(project: Project, devices: Iterable[Device], engine: Engine) -> Mapping[str, Files]:
     """Render some devices; a caller that renders in batches uses one engine for all."""
-    return dict(_rendered(project, devices, engine))
+    with bounded():
+        return {one.device: one.files for one in each_in_time(render(project.fabric, devices, engine))}
 
 
 def cluster_files(project: Project) -> Mapping[str, Files]:
@@ -43,12 +79,6 @@ def cluster_files(project: Project) -> Mapping[str, Files]:
     with bounded():
         found = each_in_time(render_clusters(project.fabric, project.fabric.clusters, engine, extra=True))
         return {one.device: one.files for one in found}
-
-
-def _rendered(project: Project, devices: Iterable[Device], engine: Engine) -> Iterator[tuple[str, Files]]:
-    with bounded():
-        for one in each_in_time(render(project.fabric, devices, engine)):
-            yield one.device, one.files
 
 
 def each_in_time(items: Iterable[Item]) -> Iterator[Item]:

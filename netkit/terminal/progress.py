@@ -4,7 +4,7 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TypeVar
 
@@ -16,19 +16,6 @@ LINE_S = 2.0
 QUIET = threading.Event()
 """Set for runs without an audience: cron mails whatever is printed."""
 WIDTH = 30
-
-
-@contextmanager
-def progress(title: str, total: int) -> Iterator[Callable[[Iterable[Item]], Iterator[Item]]]:
-    """Yield a function that counts the items passing through it, and show the progress."""
-    with counter(title, total) as count:
-
-        def shown(items: Iterable[Item]) -> Iterator[Item]:
-            for item in items:
-                yield item
-                count()
-
-        yield shown
 
 
 @contextmanager

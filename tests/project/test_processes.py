@@ -12,11 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from netkit.design import Fabric, Host, Switch
-from netkit.errors import AccessError, Problem
+from netkit.errors import AccessError, Problem, RenderError
 from netkit.facts import Facts, Observation, Sample, Snapshot
 from netkit.facts.device import Interface
 from netkit.judge import catalog
-from netkit.project import checking, processes
+from netkit.project import checking, processes, rendering
 from netkit.project.checking import Checking
 from netkit.project.connections import Connections
 from netkit.project.feedback import Feedback
@@ -24,6 +24,8 @@ from netkit.project.judging import judged_of
 from netkit.project.observing import Looking
 from netkit.project.processes import LEAST, Names, ProcessError, ProcessPool, cores, divided
 from netkit.project.project import Project
+from netkit.project.rendering import rendered
+from netkit.render.engine import EXTRA
 from tests.command import ROOT
 
 PARTS: tuple[Names, ...] = (("a", "b"), ("c",), ("d", "e"))
@@ -148,3 +150,31 @@ def test_checks_in_several_processes_find_what_one_finds(monkeypatch: pytest.Mon
     assert len(set(heard.notes)) == 4
     assert found[0] == found[1]
     assert found[0].judgement.findings
+
+
+@pytest.mark.parametrize("at_once", [1, 5, 1000])
+def test_several_processes_render_what_one_does(at_once: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rendering, "FEWEST", 2)
+    monkeypatch.setattr(rendering, "AT_ONCE", at_once)
+    project = Project.open(ROOT / "inventory" / "reference")
+    devices = project.devices()
+    one, several = (
+        list(rendered(replace(project, processes=number), devices, ztp=True, has_extra=True)) for number in (1, 3)
+    )
+    assert one == several
+    assert [found.device for found in one] == [device.name for device in devices]
+
+
+def test_an_error_of_a_template_is_the_same_from_a_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rendering, "FEWEST", 2)
+    template = tmp_path / "templates" / "host" / EXTRA / "broken.conf.j2"
+    template.parent.mkdir(parents=True)
+    template.write_text("{{ nothing.at.all }}\n", encoding="utf-8")
+    project = Project.open(ROOT / "inventory" / "reference", workplace=tmp_path)
+    refusals = []
+    for number in (1, 3):
+        with pytest.raises(RenderError) as caught:
+            list(rendered(replace(project, processes=number), project.devices("role=host"), has_extra=True))
+        refusals.append(caught.value.problems)
+    assert refusals[0] == refusals[1]
+    assert "nothing" in refusals[0][0].message
