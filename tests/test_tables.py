@@ -364,6 +364,16 @@ def test_given_names_and_numbers_are_those_of_the_devices() -> None:
     assert shape(fabric) == shape(plain)
 
 
+def test_two_devices_can_have_each_others_names() -> None:
+    rows = [{"role": "leaf", "unit": 1, "rail": rail, "name": f"leaf0{2 - rail}"} for rail in (0, 1)]
+    cables = [{"device": "gpu01", "port": "rail0", "peer": "leaf02", "peer_port": "swp9s0"}]
+    fabric = intents.fabric(intents.values({"tables": {"devices": rows, "cables": cables}}))
+    plain = intents.fabric(intents.values())
+    assert [fabric.switch(name).rail for name in ("leaf01", "leaf02")] == [1, 0]
+    assert fabric.switch("leaf02").loopback == plain.switch("leaf01").loopback
+    assert [(nic.leaf, nic.leaf_port) for nic in fabric.hosts[0].nics] == [("leaf02", "swp9s0"), ("leaf01", "swp1s0")]
+
+
 def test_limits_and_inventories_use_them() -> None:
     fabric = given_fabric()
     assert [device.name for device in select(fabric, "rack=r7")] == ["ls-1", "dgx-c"]

@@ -147,7 +147,7 @@ def _names_in_clusters(designed: Fabric, intent: Intent) -> Iterator[Problem]:
         other = known.setdefault(host.name.lower(), host.name)
         if other != host.name:
             paths = [place(name) for name in (host.name, other)]
-            path = next((path for path in paths if path[0] == "units"), paths[0])
+            path = next((path for path in paths if path[0] in {"tables", "units"}), paths[0])
             message = f"{other} and {host.name} are one node in Kubernetes, whose names are lower-case"
             yield Problem(message, "rename one of them", path)
 
