@@ -33,7 +33,12 @@ FABRIC = fabrics.growing(1, units=7, hosts=32, spines=32, cores=20, core_ports=1
 QUICK = fabrics.QUICK
 SIZES = {"1000": 1, "10000": 8, "100000": 80}
 """About so many devices → fabrics."""
+LAB = "benchfleet"
+LAB_SCAFFOLD = ("--leaves", "8", "--spines", "10", "--units", "6", "--hosts-per-unit", "1", "--platform", "nvue")
+"""48 leaves, 10 spines and 6 hosts."""
 ALONE, NAPALM = "one process", "Nornir and NAPALM"
+MOST_MS, LAB_MS, MOST_MB, MOST_KB = 20.0, 35.0, 300.0, 10.0
+"""Processor time a device, also with the transport of a lab; memory of the coordinator; bytes a device."""
 WATCH_S = 0.5
 UP_S = 30.0
 
@@ -67,7 +72,7 @@ class FleetRow:
 
 
 def main() -> int:
-    """Measure; return 3 if something could not be measured, or a device was not read."""
+    """Measure; return 1 if a budget is missed, 3 if something could not be measured, or a device was not read."""
     given = _arguments()
     try:
         if not (PROGRAMS / "rabbitmq-server").exists():
@@ -80,14 +85,16 @@ def main() -> int:
     given.json.parent.mkdir(parents=True, exist_ok=True)
     found = [{"name": row.name, **row.figures, "said": row.said, "check": asdict(row.check)} for row in rows]
     given.json.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
-    sys.stdout.write("\n".join(_table(rows)) + "\n")
-    return 0
+    missed = [] if given.quick else list(_missed(rows, LAB_MS if given.lab else MOST_MS))
+    sys.stdout.write("\n".join((*_table(rows), *missed)) + "\n")
+    return 1 if missed else 0
 
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="scripts/bench fleet", description="Check large fabrics through a fleet.")
     parser.add_argument("--sizes", default="1000", help=f"of {', '.join(SIZES)}, with commas between (default 1000)")
     parser.add_argument("--quick", action="store_true", help="one fabric of 16 devices")
+    parser.add_argument("--lab", action="store_true", help="64 switches and hosts of a lab over SSH, instead of sizes")
     parser.add_argument("--workers", default="1,2", help="numbers of workers (default 1,2)")
     parser.add_argument("--no-peer", dest="peer", action="store_false", help="leave Nornir and NAPALM out")
     parser.add_argument("--no-alone", dest="alone", action="store_false", help="leave the single process out")
@@ -106,13 +113,19 @@ def _arguments() -> argparse.Namespace:
 
 
 def _measure(home: Path, broker_folder: Path, given: argparse.Namespace) -> list[FleetRow]:
+    if given.lab:
+        bed = BenchBed(home, broker_folder, ("--lab", LAB), {"NETKIT_LAB_DIR": str(home), **fleet_answers.SECRETS})
+        with bed.lab() as folder, bed.broker():
+            rows = [bed.fleet([folder], number) for number in map(int, given.workers.split(","))]
+            return [*rows, bed.alone([folder])] if given.alone else rows
     if not given.answers.exists():
         _say("recording the answers of a small lab")
         given.answers.parent.mkdir(parents=True, exist_ok=True)
         fleet_answers.record(home, given.answers)
     counts = [1] if given.quick else [SIZES[size] for size in given.sizes.split(",")]
-    bed = BenchBed(home, broker_folder, given.answers)
-    folders = bed.write(QUICK if given.quick else FABRIC, max(counts))
+    answers = home / "answers"
+    bed = BenchBed(home, broker_folder, ("--answers", str(answers)))
+    folders = bed.write(QUICK if given.quick else FABRIC, max(counts), given.answers, answers)
     rows = []
     with bed.broker():
         for count in counts:
@@ -127,12 +140,32 @@ def _measure(home: Path, broker_folder: Path, given: argparse.Namespace) -> list
 class BenchBed:
     """Fabrics, a broker and workers on this machine."""
 
-    def __init__(self, home: Path, broker_folder: Path, recording: Path) -> None:
-        self._home, self._broker_folder, self._recording = home, broker_folder, recording
-        self._origin, self._answers, self._fleet = home / "origin", home / "answers", broker_folder / "fleet"
+    def __init__(
+        self, home: Path, broker_folder: Path, source: tuple[str, str], variables: Mapping[str, str] | None = None
+    ) -> None:
+        """`source` is where devices answer from, as an option of bench.fleet_work."""
+        self._home, self._broker_folder, self._source, self._variables = home, broker_folder, source, variables or {}
+        self._origin, self._fleet = home / "origin", broker_folder / "fleet"
         self._runs = 0
 
-    def write(self, shape: Shape, count: int) -> list[Path]:
+    @contextmanager
+    def lab(self) -> Iterator[Path]:
+        """Boot a lab of 64 devices; yield the folder of its fabric."""
+        folder = self._origin / "fabric00"
+        self._netkit("init", str(folder), *LAB_SCAFFOLD)
+        self._commit()
+        _say("booting a lab of 64 devices")
+        self._netkit("lab", "up", "--fabric", str(folder), "--lab", LAB)
+        try:
+            yield folder
+        finally:
+            self._netkit("lab", "down", "--lab", LAB)
+
+    def _netkit(self, *words: str) -> None:
+        command = (str(Path(sys.executable).with_name("netkit")), *words)
+        Started(command, self._folder("netkit"), self._variables, WATCH_S).finish()
+
+    def write(self, shape: Shape, count: int, recording: Path, answers: Path) -> list[Path]:
         """Write fabrics of one shape into a repository, and the answers of their devices, which are the same."""
         _say(f"making the answers of {shape.switches + shape.gpu_hosts:,} devices")
         folders = [fabrics.write(self._origin / f"fabric{number:02}", shape, "eos") for number in range(count)]
@@ -140,13 +173,16 @@ class BenchBed:
             file = folder / "fabric.yaml"
             text = file.read_text(encoding="utf-8").replace("name: bench", f"name: bench{number:02}", 1)
             file.write_text(text, encoding="utf-8")
-        self._answers.mkdir()
-        recording = json.loads(self._recording.read_text(encoding="utf-8"))
-        fleet_answers.write(recording, Project.open(folders[0]), self._answers)
+        answers.mkdir()
+        recorded = json.loads(recording.read_text(encoding="utf-8"))
+        fleet_answers.write(recorded, Project.open(folders[0]), answers)
+        self._commit()
+        return folders
+
+    def _commit(self) -> None:
         self._git("init", "--quiet", "--initial-branch", "main")
         self._git("add", "--all")
         self._git("commit", "--quiet", "--message", "fabrics of a benchmark")
-        return folders
 
     def _git(self, *words: str) -> None:
         known = ("-c", "user.name=bench", "-c", "user.email=bench@example.net", "-c", "commit.gpgsign=false")
@@ -184,29 +220,30 @@ class BenchBed:
 
     def alone(self, folders: Sequence[Path]) -> FleetRow:
         _say(f"checking {len(folders)} fabrics in one process")
-        check, said = self._check("check", folders, "--answers", str(self._answers), "--core", "0")
+        check, said = self._check("check", folders, *self._source, "--core", "0")
         return FleetRow(ALONE, said["devices"], said["wall_s"], check, (), said)
 
     def napalm(self, folders: Sequence[Path]) -> FleetRow:
         _say("looking at their switches with Nornir and NAPALM")
-        check, said = self._check("napalm", folders, "--answers", str(self._answers), "--core", "0")
+        check, said = self._check("napalm", folders, *self._source, "--core", "0")
         return FleetRow(NAPALM, said["devices"], said["wall_s"], check, (), said)
 
     def _check(self, what: str, folders: Sequence[Path], *words: str, secret: str = "") -> tuple[Sample, Any]:
         command = (*_work(what), *words, "--fabrics", *map(str, folders))
-        started = Started(command, self._folder(what), {PASSWORD: secret} if secret else {}, WATCH_S)
+        variables = {**self._variables, **({PASSWORD: secret} if secret else {})}
+        started = Started(command, self._folder(what), variables, WATCH_S)
         sample = started.finish()
         said = json.loads(started.said().splitlines()[-1])
-        if said.get("unreached") or said.get("bad"):
+        if said.get("unreached") or (said.get("bad") and "--lab" not in self._source):
             raise BenchError(f"{said['unreached']} devices were not read, {said['bad']} findings on healthy devices")
         return sample, said
 
     def _worker(self, number: int) -> Started:
         site = self._fleet / "sites" / SITE
         core = sorted(os.sched_getaffinity(0))[number % len(os.sched_getaffinity(0))]
-        words = ("--fleet", site, "--state", self._folder("state"), "--answers", self._answers, "--core", core)
+        words = ("--fleet", site, "--state", self._folder("state"), *self._source, "--core", core)
         command = (*_work("worker"), *map(str, words))
-        return Started(command, self._folder("worker"), {PASSWORD: self._secret(site)}, WATCH_S)
+        return Started(command, self._folder("worker"), {**self._variables, PASSWORD: self._secret(site)}, WATCH_S)
 
     def _secret(self, folder: Path) -> str:
         return (folder / "environment").read_text(encoding="utf-8").strip().partition("=")[2]
@@ -256,6 +293,16 @@ def _table(rows: Sequence[FleetRow]) -> Iterator[str]:
             yield f"{row.name}, {row.devices:,} devices: {100 * (cost - 1):+.0f} % processor time beside one process"
         if len(row.workers) > 1 and row.devices in single:
             yield f"{row.name}, {row.devices:,} devices: {single[row.devices].wall_s / row.wall_s:.2f} × one worker"
+
+
+def _missed(rows: Sequence[FleetRow], most_ms: float) -> Iterator[str]:
+    for row in rows:
+        one = row.figures
+        spent_ms = one["coordinator_ms"] + one["worker_ms"]
+        budgets = ((spent_ms, most_ms, "ms"), (one["coordinator_mb"], MOST_MB, "MB"), (one["kilobytes"], MOST_KB, "kB"))
+        for found, most, unit in budgets:
+            if row.workers and found > most:
+                yield f"missed: {row.name}, {row.devices:,} devices: {found:.1f} {unit}, at most {most:g}"
 
 
 def _say(text: str) -> None:

@@ -45,7 +45,7 @@ def main() -> None:
         found = _check(given)
     else:
         _answer_from(given.answers)
-        worker.run(SITE, given.fleet, access=None, state=given.state, lab="")
+        worker.run(SITE, given.fleet, access=None, state=given.state, lab=given.lab)
         return
     sys.stdout.write(json.dumps(found) + "\n")
 
@@ -55,6 +55,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("what", choices=("worker", "check", "napalm"))
     parser.add_argument("--fabrics", type=Path, nargs="+", default=[])
     parser.add_argument("--answers", type=Path, help="folder with the answers of each device; by default the lab's")
+    parser.add_argument("--lab", default="", help="the lab whose devices answer")
     parser.add_argument("--fleet", type=Path)
     parser.add_argument("--state", type=Path)
     parser.add_argument("--window", type=float, default=1.0)
@@ -62,8 +63,10 @@ def _arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def _answer_from(folder: Path) -> None:
-    """Have every device answer from its file."""
+def _answer_from(folder: Path | None) -> None:
+    """Have every device answer from its file; without a folder, the devices of a lab answer themselves."""
+    if folder is None:
+        return
 
     def viewer(self: Connections, device: str) -> Viewer:
         del self
@@ -101,7 +104,7 @@ def _check(given: argparse.Namespace) -> dict[str, Any]:
     began_s, began_cpu_s = time.perf_counter(), time.process_time()
     found = dict.fromkeys(("devices", "examined", "results", "bad", "unreached"), 0)
     for folder in given.fabrics:
-        project = Project.open(folder, processes=1)
+        project = Project.open(folder, processes=1, lab="" if given.fleet else given.lab)
         checking = replace(Checking.of(project, window_s=given.window), collector=collector)
         judged = judged_of(checking.context(checks), checks)
         judgement = judged.judgement
