@@ -17,8 +17,10 @@ from tests.fleet.bed import FABRIC, Bed, bed, eventually, password
 from tests.fleet.rabbitmq_server import needs_rabbitmq
 from tests.fleet.repository import FabricRepository, fabric_repository
 from tests.lab.running import until
+from tests.report.browser import browser, needs_chromium
 from tests.serve.server import Running, serving
 from tests.serve.test_api import FLEET, checked
+from tests.serve.test_browser import OUT, WIDE, log_in, quiet
 from tests.serve.test_serve import needs_promtool
 
 pytestmark = [needs_rabbitmq, pytest.mark.daemon]
@@ -114,6 +116,23 @@ def test_rounds_run_at_the_site_and_the_pages_show_it(site: Bed, origin: FabricR
         )
         assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
         assert "Traceback" not in server.output()
+
+
+@needs_chromium
+def test_the_sites_in_a_browser(site: Bed, origin: FabricRepository, tmp_path: Path) -> None:
+    with served(site, origin, tmp_path / "state", "--every=1d") as server:
+        until(lambda: bool(server.get("fleet")["sites"]), "the sites are asked")
+        with browser(tmp_path, f"127.0.0.1:{server.port}") as shown:
+            shown.go(f"http://127.0.0.1:{server.port}/")
+            log_in(shown)
+            shown.click('nav a[href="/fleet"]')
+            assert shown.text("#sites-title") == "Sites and their workers"
+            assert shown.count("#sites tbody tr") == 2
+            shown.command("Emulation.setDeviceMetricsOverride", width=360, height=800, deviceScaleFactor=1, mobile=True)
+            assert shown.run("return [innerWidth, document.documentElement.scrollWidth]") == [360, 360]
+            assert shown.run(WIDE) == [], "whatever is wider than the window is cut"
+            shown.picture(OUT / "fleet-phone.png")
+            quiet(shown, server)
 
 
 def test_a_round_that_another_one_keeps_from_running_is_noted(

@@ -112,6 +112,7 @@ def test_no_page_and_no_answer_scans_a_table(watched: Watched, served: ServedFab
     assert scanned == set()
     read = {name.rpartition("_")[0] for plan in plans for one in walked(plan) if (name := one.get("Relation Name", ""))}
     assert {"netkit_runs", "netkit_findings", "netkit_readings", "netkit_readings_hourly"} <= read
+    assert "netkit_judgements" not in read, "a page needs no whole judgement"
 
 
 def test_only_partitions_of_the_asked_time_are_looked_at(watched: Watched) -> None:
