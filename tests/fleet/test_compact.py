@@ -81,6 +81,7 @@ def test_what_is_equal_is_one_object() -> None:
     limits = [one.limits for facts in (first.facts.modules, second.facts.modules) for one in facts.values()]
     assert len({id(one) for one in limits}) == 1
     assert first.facts.counters is first.samples[-1].counters
+    assert first.samples[0].counters["rx_bytes"] is first.samples[1].counters["rx_bytes"]
     names = [at for one in first.samples for counts in one.counters.values() for at in counts]
     assert len({id(at) for at in names}) == len(PORTS)
 
