@@ -171,7 +171,9 @@ StateDirectoryMode=0700
 ExecStart=/usr/bin/env netkit worker --site {site} --fleet {SITE_FOLDER} --state /var/lib/netkit-worker
 Restart=always
 RestartSec=5
-TimeoutStopSec=30
+# A run that changes devices ends at the next safe place, in its own process.
+KillMode=mixed
+TimeoutStopSec=960
 NoNewPrivileges=yes
 PrivateTmp=yes
 ProtectSystem=strict
