@@ -9,7 +9,7 @@ from typing import Any
 from netkit.cli.fabric import open_project, warn
 from netkit.cli.requests import DeployRequest, RollbackRequest, RolloutRequest
 from netkit.cli.rollout import DECLINED, UNREACHED, agreed, changing, options_of, show
-from netkit.deploy import Options, model
+from netkit.deploy import DeviceResult, Options, model
 from netkit.deploy.model import EventHandler
 from netkit.errors import Problem, UsageError
 from netkit.fleet.deploying import FleetDeploying, LeftRunningError, RollOut, SitePart, Stopping
@@ -22,10 +22,11 @@ from netkit.project.project import Project
 from netkit.report.outcome_text import outcome_text
 from netkit.terminal.ctrl_c import INTERRUPTED
 from netkit.terminal.display import display
-from netkit.terminal.interrupt import Interrupt
+from netkit.terminal.interrupt import ASKED, Interrupt
 from netkit.terminal.text import say, write_json
 
 NEWEST = "."
+MOST_REASON = 2000
 
 
 def roll_out(request: DeployRequest, folder: Path) -> int:
@@ -75,7 +76,11 @@ def roll_back(request: RollbackRequest, folder: Path) -> int:
     project = open_project(request.folder, request.lab)
     fleet = FleetDeploying.of(folder, project)
     site, run = fleet.located(request.run)
-    plan = fleet.plans(request.limit, undone=run, site=site)[site]
+    plans = fleet.plans(request.limit, undone=run, site=site)
+    if site not in plans:
+        what = f"--limit {request.limit!r} selects no device at {site}, where run {run} was"
+        raise UsageError(Problem(what, f"{request.again(f'history {run}')} lists its devices"))
+    plan = plans[site]
     show(request, project.fabric, plan, options)
     if not agreed(request, plan, options, f"Roll back run {run} on"):
         return DECLINED
@@ -101,6 +106,8 @@ def show_history(folder: Path, lab: str, fleet: Path, run: str, output: str) -> 
 
 def _about(request: RolloutRequest, project: Project, options: Options, approval: str | None = None) -> dict[str, Any]:
     """Return who changes devices, and how, as jobs say it."""
+    if len(request.reason) > MOST_REASON:
+        raise UsageError(Problem(f"--reason has more than {MOST_REASON:,} characters", "name the ticket instead"))
     return {
         "asked_by": who(),
         "names": names_of_user(project),
@@ -115,24 +122,33 @@ def _about(request: RolloutRequest, project: Project, options: Options, approval
 def _run(request: RolloutRequest, fleet: FleetDeploying, parts: list[SitePart]) -> int:
     go_on = request.again("deploy --resume")
 
-    left = f"the run at the site ends at the next safe place; how it ends: {request.again('history')}"
+    history = request.again("history")
+    goes_on = f"the run goes on at its site; how it ends: {history}"
+    if request.on_disconnect == "continue":
+        asked, left = "interrupted", goes_on
+    else:
+        asked, left = ASKED, f"the run at its site ends at the next safe place; how it ends: {history}"
 
     @contextmanager
     def watching(part: SitePart) -> Iterator[tuple[EventHandler, Stopping]]:
         say(sys.stderr, f"at {part.site}:\n")
-        with Interrupt(go_on, request.revert_s, left) as is_stopping, display(part.total, is_stopping) as on_event:
+        with (
+            Interrupt(go_on, request.revert_s, left, asked) as is_stopping,
+            display(part.total, is_stopping) as on_event,
+        ):
             yield on_event, is_stopping
 
     try:
         found = fleet.roll_out(parts, watching)
     except LeftRunningError:
-        say(sys.stderr, f"the run goes on at its site; how it ends: {request.again('history')}\n")
+        say(sys.stderr, f"{goes_on}\n")
         return INTERRUPTED
     _report(request, found)
     if not all(one.is_finished for one in found.sites):
         say(sys.stderr, f"to continue: {go_on}\n")
     for one in found.sites:
-        if one.outcome.run:
+        has_changed = any(device.result is DeviceResult.DONE for device in one.outcome.devices)
+        if has_changed and one.is_finished and one.outcome.rollback is None:
             say(sys.stderr, f"to roll back: {request.again(f'rollback {one.outcome.run}')}\n")
     return found.exit_code
 

@@ -31,13 +31,19 @@ from netkit.project.comparing import joined
 from netkit.project.judging import judged_of
 from netkit.project.project import Project
 
-READING_S = 900
+READING_S, LISTING_S = 900, 120
 CHANGING_S = LONGEST_S - 600
 AGAIN_S = 10.0
 """A worker is asked to stop again after so long: it may be another one by then."""
 Stopping = Callable[[], bool]
 EVENTS = TypeAdapter(list[DeployEvent])
 Work = DeployWork | ResumeWork | RollbackWork
+
+
+class LostRunError(DeployError):
+    """A run that may have changed devices, and whose end is not known."""
+
+    exit_code = outcomes.FAILED
 
 
 class LeftRunningError(Exception):
@@ -168,7 +174,7 @@ class FleetDeploying:
         return max(known)[1]
 
     @contextmanager
-    def turn(self) -> Iterator[None]:
+    def turn(self) -> Iterator[FabricLease]:
         """Be the only coordinator that has this fabric changed, and refuse one that a site still changes."""
         fabric = self._fabric
         sites = list(self._placed(""))
@@ -183,7 +189,7 @@ class FleetDeploying:
             link.declare(fabric_queue(TURN, fabric))
             return link
 
-        with FabricLease(with_turn, fabric_queue(TURN, fabric), fabric, wait_s=0):
+        with FabricLease(with_turn, fabric_queue(TURN, fabric), fabric, wait_s=0) as held:
             for site in sites:
                 try:
                     with linked(site) as link:
@@ -195,31 +201,46 @@ class FleetDeploying:
                     what = f"{fabric} is being changed at {site}, by a run that an earlier coordinator began"
                     remedy = "wait until it has ended: `netkit fleet status` shows it, `netkit history --fleet` its end"
                     raise FleetError(Problem(what, remedy))
-            yield
+            yield held
 
     def roll_out(self, parts: Sequence[SitePart], watching: Watching) -> "RollOut":
         """Change one site after another, as long as each ends well and nothing more fails on the fabric than before."""
         found: list[SiteOutcome] = []
-        with self.turn():
+        with self.turn() as turn:
             known = self.failures() if len(parts) > 1 else frozenset()
-            for number, part in enumerate(parts, 1):
-                with watching(part) as (on_event, is_stopping):
-                    found.append(one := self.change(part, on_event, is_stopping))
+            for number, part in enumerate(parts):
                 left = ", ".join(other.site for other in parts[number:])
-                if not left:
-                    break
-                if one.outcome.exit_code or not one.is_finished:
-                    return RollOut(tuple(found), f"{left}: not begun, since {part.site} did not end well")
-                if why := self._why_worse(known):
-                    return RollOut(tuple(found), f"{left}: not begun, since {why}")
+                try:
+                    if why := self._why_not_next(found, known):
+                        return RollOut(tuple(found), f"{left}: not begun, since {why}")
+                    turn.check()
+                    with watching(part) as (on_event, is_stopping):
+                        found.append(self.change(part, on_event, is_stopping))
+                except NetkitError as error:
+                    if not found:
+                        raise
+                    return RollOut(tuple(found), f"{left}: {error.problems[0]}")
+                except LeftRunningError:
+                    if not found:
+                        raise
+                    return RollOut(tuple(found), f"{part.site}: left, and goes on by itself")
         return RollOut(tuple(found))
+
+    def _why_not_next(self, found: Sequence[SiteOutcome], known: frozenset[tuple[str, str, str]]) -> str:
+        """Return why no other site may begin after these; empty if it may."""
+        if not found:
+            return ""
+        last = found[-1]
+        if last.outcome.exit_code or not last.is_finished:
+            return f"{last.site} did not end well"
+        return self._why_worse(known)
 
     def change(self, part: SitePart, on_event: EventHandler, is_stopping: Stopping) -> SiteOutcome:
         """Run a job that changes devices; LeftRunningError if the user leaves it, and it goes on."""
         commit, fabric = self.dispatch.committed(self.project)
         site, work = part.site, part.work
         job = new_job(site, fabric, commit, work, within_s=CHANGING_S, devices=tuple(part.names))
-        asked_s = float("-inf")
+        asked_s, is_begun = float("-inf"), False
         with Coordinator(self.dispatch.settings, self.dispatch.credentials, self.project.feedback.note) as fleet:
 
             def between() -> None:
@@ -235,9 +256,11 @@ class FleetDeploying:
             for event in fleet.run([job], between):
                 if isinstance(event, JobProgress):
                     for one in _events(event.text):
+                        is_begun = True
                         on_event(one)
                 elif isinstance(event, LostJob):
-                    raise DeployError(Problem(f"{site}: {event.reason}", "`netkit history --fleet DIR` shows its runs"))
+                    problem = Problem(f"{site}: {event.reason}", "`netkit history --fleet DIR` shows its runs")
+                    raise LostRunError(problem) if is_begun else DeployError(problem)
                 elif isinstance(event, JobAnswer):
                     found = _outcome(site, event.payload)
         return found
@@ -251,13 +274,15 @@ class FleetDeploying:
         return f"{worse[0][0]} now fails on {' '.join(filter(None, worse[0][1:]))}" if worse else ""
 
     def failures(self) -> frozenset[tuple[str, str, str]]:
-        """Return what fails on the fabric now: check, device and place."""
+        """Return what fails on the fabric now, check, device and place, and what was not reached."""
         collector = FleetCollector(self.dispatch)
         checking = replace(Checking.of(self.project, is_light=True), collector=collector)
         checks = [check for check in self.project.checks().values() if not check.has_window]
         judged = judged_of(checking.context(checks), checks)
-        found = judged.judgement.findings
-        return frozenset((one.check, one.device, one.place) for one in found if one.verdict >= Verdict.FAIL)
+        failed = {
+            (one.check, one.device, one.place) for one in judged.judgement.findings if one.verdict >= Verdict.FAIL
+        }
+        return frozenset(failed | {("reaching it", name, "") for name, _ in judged.judgement.unreached})
 
     @property
     def _fabric(self) -> str:
@@ -277,22 +302,31 @@ class FleetDeploying:
     def _read(
         self, works: Mapping[str, PlanWork | HistoryWork], placed: Mapping[str, Sequence[str]]
     ) -> dict[str, bytes]:
-        """Return the answer of each site; FleetError for the first one without."""
+        """Return the answers of sites; FleetError if one has no plan, or none answers."""
         commit, fabric = self.dispatch.committed(self.project)
         jobs = [
-            new_job(site, fabric, commit, work, within_s=READING_S, devices=tuple(placed[site]))
+            new_job(site, fabric, commit, work, within_s=_within_s(work), devices=tuple(placed[site]))
             for site, work in works.items()
         ]
-        found = dict.fromkeys(works, b"")
+        found: dict[str, bytes] = {}
+        lost: list[Problem] = []
         with Coordinator(self.dispatch.settings, self.dispatch.credentials, self.project.feedback.note) as fleet:
             for event in fleet.run(jobs):
                 if isinstance(event, JobAnswer):
-                    found[event.job.site] += event.payload
+                    found[event.job.site] = found.get(event.job.site, b"") + event.payload
                 elif isinstance(event, LostJob):
-                    raise FleetError(
-                        Problem(f"{event.job.site}: {event.reason}", "`netkit fleet status` shows its workers")
-                    )
-        return found
+                    problem = Problem(f"{event.job.site}: {event.reason}", "`netkit fleet status` shows its workers")
+                    if isinstance(event.job.work, PlanWork):
+                        raise FleetError(problem)
+                    lost.append(problem)
+                    self.project.feedback.note(str(problem))
+        if lost and not found:
+            raise FleetError(lost)
+        return {site: found[site] for site in works if site in found}
+
+
+def _within_s(work: PlanWork | HistoryWork) -> int:
+    return READING_S if isinstance(work, PlanWork) else LISTING_S
 
 
 def _events(text: str) -> list[DeployEvent]:

@@ -129,4 +129,4 @@ class Dispatch:
                 what = f"unit {device.unit} of {fabric}, with {device.name}, is at no site of the fleet"
                 raise UsageError(Problem(what, f"add it to the units of a site in {fleet_settings.FILE}"))
             placed.setdefault(home, []).append(device.name)
-        return placed
+        return {name: placed[name] for name in sites if name in placed}

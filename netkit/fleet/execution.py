@@ -50,7 +50,12 @@ class Execution:
         self._is_read_only = job.is_read_only
         # No daemon, so that it may have processes of its own.
         self._process = processes.Process(target=_carry_out, args=arguments, daemon=False)
-        self._process.start()
+        # A wish to stop must not reach the new process before it has a handler of its own for it.
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
+        try:
+            self._process.start()
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
         sender.close()
 
     def __enter__(self) -> Self:
@@ -64,7 +69,6 @@ class Execution:
     def __exit__(self, *_: object) -> None:
         """End the process and those that it started."""
         if not self._is_read_only:
-            self.stop()
             self._drain(SAFE_ENDING_S)
         for number in (signal.SIGTERM, signal.SIGKILL):
             with suppress(ProcessLookupError, PermissionError):
@@ -74,11 +78,12 @@ class Execution:
         self._process.close()
 
     def _drain(self, within_s: float) -> None:
-        """Wait for the end of the process, and drop what it still has to say: a full pipe would block it."""
+        """Have the process end, and drop what it still has to say: a full pipe would block it."""
         deadline_s = time.monotonic() + within_s
         with suppress(EOFError):
-            while (left_s := deadline_s - time.monotonic()) > 0:
-                if self._receiver.poll(left_s):
+            while time.monotonic() < deadline_s:
+                self.stop()
+                if self._receiver.poll(1.0):
                     self._receiver.recv_bytes()
         self._process.join(ENDING_S)
 
@@ -97,6 +102,8 @@ class Execution:
             except EOFError:
                 self._process.join(ENDING_S)
                 code = self._process.exitcode
+                if code == -signal.SIGTERM and not self._is_read_only:
+                    raise JobFailedError("it was asked to end before it had begun") from None
                 raise JobFailedError(f"its process ended with {code}; is the machine short of memory?") from None
             kind, content = message[:1], message[1:]
             if kind == DONE:
@@ -120,6 +127,7 @@ def _carry_out(
         os._exit(1)
     os.setsid()
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     detach()
     receiver.close()  # left open, it would keep this process blocked after the parent has died

@@ -14,6 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from netkit.access.settings import FactSource
 from netkit.deploy.model import Options
+from netkit.errors import Problem, UsageError
 from netkit.fleet import signing
 from netkit.fleet.settings import FabricPath, PublicKeys, SiteName, verifiers
 
@@ -21,6 +22,7 @@ MOST_BYTES = 512 * 1024
 SKEW_S = 60
 """Tolerated difference between the clocks of the coordinator and a worker."""
 LONGEST_S = 24 * 3600
+MOST_DEVICES = 10_000
 PURPOSE = "job"
 Name = Annotated[str, Field(min_length=1, max_length=100, pattern=r"^[A-Za-z0-9_.*?\[\]-]+$")]
 Hex128 = Annotated[str, Field(pattern=r"^[0-9a-f]{32}$")]
@@ -163,7 +165,7 @@ class SiteJob(_Message):
     fabric: FabricPath
     """Its folder in the repository."""
     commit: Annotated[str, Field(pattern=r"^[0-9a-f]{40}$")]
-    devices: tuple[Name, ...] = Field((), max_length=10_000)
+    devices: tuple[Name, ...] = Field((), max_length=MOST_DEVICES)
     units: tuple[Annotated[int, Field(ge=0, le=1_000_000)], ...] = Field((), max_length=1000)
     work: JobWork
     issued_s: int = Field(ge=0, le=2**40)
@@ -202,6 +204,9 @@ class SiteJob(_Message):
 def new_job(site: str, fabric: str, commit: str, work: Any, *, within_s: int, **shard: Any) -> SiteJob:
     """Return a job for a site that ends `within_s` seconds from now; the coordinator adds where answers go."""
     now_s = int(time.time())
+    if len(shard.get("devices", ())) > MOST_DEVICES:
+        what = f"a job is about at most {MOST_DEVICES:,} devices, and {len(shard['devices']):,} are at {site}"
+        raise UsageError(Problem(what, "use --limit, or divide the units among more sites"))
     return SiteJob(
         nonce=secrets.token_hex(16),
         reply="0" * 32,

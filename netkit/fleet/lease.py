@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Self
 
 from netkit import private
+from netkit.deploy.apply import never
 from netkit.deploy.journal import LeaseLostError, unwritable
 from netkit.errors import DeployError, Problem
 from netkit.fleet.link import BrokerLink, InUseError, LinkError
@@ -38,8 +39,18 @@ class HeldElsewhereError(FleetError):
 class FabricLease:
     """A lease that is held until the end of a block."""
 
-    def __init__(self, connect: Connect, queue: str, fabric: str, *, wait_s: float, runs: Path | None = None) -> None:
+    def __init__(
+        self,
+        connect: Connect,
+        queue: str,
+        fabric: str,
+        *,
+        wait_s: float,
+        runs: Path | None = None,
+        is_stopping: Callable[[], bool] = never,
+    ) -> None:
         """Take the lease, waiting for its holder so long; `runs` is the folder whose runs it protects."""
+        self._is_stopping = is_stopping
         self._fabric, self._queue = fabric, queue
         self._proving = threading.Lock()
         self._proven_s = float("-inf")
@@ -67,11 +78,11 @@ class FabricLease:
                     raise
                 return link
             except InUseError:
-                if time.monotonic() > until_s:
+                if time.monotonic() > until_s or self._is_stopping():
                     what = f"{self._fabric} is being changed by another worker or coordinator"
                     raise HeldElsewhereError(Problem(what, REMEDY)) from None
             except LinkError as error:
-                if time.monotonic() > until_s:
+                if time.monotonic() > until_s or self._is_stopping():
                     what = f"the broker does not give the lease of {self._fabric}: {error}"
                     raise FleetError(Problem(what, "see its log")) from None
             time.sleep(RETRY_S)

@@ -212,13 +212,20 @@ class BrokerLink:
         """Ask the broker how many consumers a queue has; this also proves that the link is alive."""
         return int(self._guarded(lambda: self._channel.queue_declare(queue, passive=True)).consumer_count)
 
+    def exists(self, queue: str) -> bool:
+        return self._consumers_if_any(queue) is not None
+
     def has_consumer(self, queue: str) -> bool:
-        """Whether a queue exists and somebody consumes it; asked on a channel of its own, which the answer may end."""
+        """Whether a queue exists and somebody consumes it."""
+        return bool(self._consumers_if_any(queue))
+
+    def _consumers_if_any(self, queue: str) -> int | None:
+        """Return how many consume a queue, None if there is none; the answer may end the channel, so it has its own."""
         channel = self._guarded(self._connection.channel)
         try:
-            return bool(channel.queue_declare(queue, passive=True).consumer_count)
+            return int(channel.queue_declare(queue, passive=True).consumer_count)
         except NotFound:
-            return False
+            return None
         except (AMQPError, OSError) as error:
             raise LinkError(str(error) or type(error).__name__) from None
         finally:

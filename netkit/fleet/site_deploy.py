@@ -35,9 +35,9 @@ from netkit.project.runs import found_run, is_unfinished, runs_folder
 from netkit.report.history_text import entry, run_document, run_text, table
 
 WAIT_S = 30.0
-TAKEOVER_S = 600.0
+TAKEOVER_S = 960.0
 """How long to wait for the lease of a run that this job has begun: its worker may still be ending it safely."""
-CHUNK_BYTES = 8 * 1024 * 1024
+CHUNK_BYTES = 1024 * 1024
 EVENTS_S = 0.5
 """Events of a run are collected for so long, and sent together."""
 Answer = Iterator[bytes | Note]
@@ -78,9 +78,7 @@ def plan(asked: SiteRequest) -> Answer:
     else:
         undone = _finished(asked.runs, work.undone)
         (found, _, _), _ = deploying.plan_rollback(undone, deploy.Options(), asked.job.limit)
-    text = planning.write(found).encode()
-    for start in range(0, len(text), CHUNK_BYTES):
-        yield text[start : start + CHUNK_BYTES]
+    yield from _chunks(planning.write(found))
 
 
 def history(asked: SiteRequest) -> Answer:
@@ -96,7 +94,13 @@ def history(asked: SiteRequest) -> Answer:
     else:
         journal = found_run(asked.runs, work.run)
         shown = {"text": run_text(journal), "document": run_document(journal)}
-    yield json.dumps(shown, default=asdict).encode()
+    yield from _chunks(json.dumps(shown, default=asdict))
+
+
+def _chunks(text: str) -> Iterator[bytes]:
+    content = text.encode()
+    for start in range(0, len(content), CHUNK_BYTES):
+        yield content[start : start + CHUNK_BYTES]
 
 
 def deploy_plan(asked: SiteRequest) -> Answer:
@@ -148,7 +152,9 @@ def _changed(asked: SiteRequest, work: Changing, begin: Begin) -> Answer:
     job = asked.job
     wait_s = TAKEOVER_S if _run_of(job, asked.runs) else WAIT_S
     queue_name = fabric_queue(LEASE, job.fabric)
-    with FabricLease(asked.connect, queue_name, job.fabric, wait_s=wait_s, runs=asked.runs) as lease:
+    with FabricLease(
+        asked.connect, queue_name, job.fabric, wait_s=wait_s, runs=asked.runs, is_stopping=stopping.is_set
+    ) as lease:
         requester = Requester(job.nonce, work.asked_by, work.names, work.approval)
         deploying = Deploying.of(asked.project, work.reason, work.skip_hook, requester=requester, lease=lease.check)
         begun = _run_of(job, asked.runs)
@@ -182,7 +188,7 @@ def _going_on(deploying: Deploying, begun: Journal) -> Run:
     outcome = begun.outcome()
     if outcome is None or begun.is_to_be_undone():
         return lambda on_event, is_stopping: deploying.finish(begun.run, on_event, is_stopping)
-    back = next((one for one in _newest_first(begun.folder.parent) if one.is_undoing(begun.run)), None)
+    back = next((one for one in _in_order(begun.folder.parent) if one.is_undoing(begun.run)), None)
     undone = back.outcome() if back else None
     if back is None or undone is not None:
         return lambda _, __: replace(outcome, rollback=undone)
@@ -192,12 +198,13 @@ def _going_on(deploying: Deploying, begun: Journal) -> Run:
 def _run_of(job: SiteJob, runs: Path) -> Journal | None:
     """Return the run that an earlier delivery of this job has begun."""
     return next(
-        (one for one in _newest_first(runs) if any(start.job == job.nonce for start in known_provenance(one))), None
+        (one for one in _in_order(runs) if any(start.job == job.nonce for start in known_provenance(one))), None
     )
 
 
-def _newest_first(runs: Path) -> Iterator[Journal]:
-    return map(Journal, sorted(runs.glob("*-*/"), reverse=True))
+def _in_order(runs: Path) -> Iterator[Journal]:
+    """Yield the runs, oldest first: a rollback names the job of the run that it undoes, if that was delivered again."""
+    return map(Journal, sorted(runs.glob("*-*/")))
 
 
 def _finished(runs: Path, name: str) -> Journal:
@@ -217,6 +224,7 @@ def _streamed(run: Callable[[EventHandler], Outcome]) -> Generator[Note, None, O
             found: list[DeployEvent] = []
             with suppress(queue.Empty):
                 found.append(events.get(timeout=EVENTS_S))
+                time.sleep(EVENTS_S)
                 while True:
                     found.append(events.get_nowait())
             if found:

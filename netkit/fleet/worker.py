@@ -139,6 +139,7 @@ class Worker:
         """Carry a job out and answer it; return how it ended."""
         try:
             answering.send("begun", b"")
+            self._expect_coordinator(link, answering.job)
             with (
                 Execution(self.execute, answering.job, link.detach) as execution,
                 self._controlled(link, answering.job, execution) as look,
@@ -157,6 +158,18 @@ class Worker:
                 answering.send_last("failed", str(error))
             return f"failed ({error})"
         return "answered"
+
+    def _expect_coordinator(self, link: BrokerLink, job: SiteJob) -> None:
+        """Refuse to change devices for a coordinator that has ended; wait for one that lost its connection."""
+        until_s = time.monotonic() + ABANDONED_S
+        while not job.is_read_only:
+            if not link.exists(control_queue(job.reply)):
+                raise JobFailedError("it was not begun, since its coordinator has ended")
+            if job.goes_on or link.has_consumer(answer_queue(job.reply)):
+                return
+            if self._is_stopped or time.monotonic() > until_s:
+                raise JobFailedError("it was not begun, since its coordinator has gone")
+            link.wait(POLL_S)
 
     @contextmanager
     def _controlled(self, link: BrokerLink, job: SiteJob, execution: Execution) -> Iterator[Callable[[], None]]:
@@ -253,6 +266,8 @@ class _Answering:
 
     def send(self, kind: Kind, payload: bytes) -> None:
         """Send a message; NobodyWaitsError if nobody waits for it and the job need not go on without."""
+        if kind == "progress" and self.sequence >= answer.MOST_MESSAGES // 2:
+            return  # nobody needs to see it all, and the result must have room
         if self.sequence >= answer.MOST_MESSAGES - 1 and kind not in answer.ENDS:
             raise MessageError(f"its answer has more than {answer.MOST_MESSAGES:,} messages")
         head: dict[str, Any] = {"nonce": self.job.nonce, "site": self.worker.site, "worker": self.worker.name}

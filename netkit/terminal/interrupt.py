@@ -21,8 +21,9 @@ SHOW_CURSOR = "\x1b[?25h"
 class Interrupt:
     """Whether the user wants a deploy to stop; the deploy asks between its steps."""
 
-    def __init__(self, go_on: str, within_s: int, left: str = "") -> None:
-        """`left` says what becomes of devices when the user leaves at once."""
+    def __init__(self, go_on: str, within_s: int, left: str = "", asked: str = ASKED) -> None:
+        """`asked` says what the first Ctrl-C leads to, `left` what becomes of devices when the user leaves at once."""
+        self._asked = asked
         self._go_on = go_on
         self._left = left or f"devices revert by themselves what is not confirmed within {within_s} s"
         self._is_asked = False
@@ -45,7 +46,7 @@ class Interrupt:
         if not self._is_asked:
             self._is_asked = True
             if not sys.stderr.isatty():  # on a terminal the live table shows it
-                _write(ASKED)
+                _write(self._asked)
             return
         if number == signal.SIGHUP:
             return

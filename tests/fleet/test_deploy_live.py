@@ -1,5 +1,6 @@
 """Deploys through the workers of a site: one run, one worker at a time, whatever ends on the way."""
 
+import itertools
 import json
 import signal
 import subprocess
@@ -9,16 +10,23 @@ from pathlib import Path
 
 import pytest
 
+from netkit import plan as planning
 from netkit.deploy import Journal, Phase
+from netkit.fleet.job import DeployWork, new_job, sign_job
+from netkit.fleet.link import BrokerLink
+from netkit.fleet.rabbitmq import DISPATCH, control_queue
+from netkit.plan.intent_diff import approval as digest_of
 from tests.command import run
-from tests.fleet.bed import eventually
+from tests.fleet.bed import FABRIC, eventually
 from tests.fleet.rabbitmq_server import needs_rabbitmq
 from tests.fleet.site import SiteScene, site_scene
+from tests.fleet.test_faults import published
 from tests.lab.running import needs_lab
 
 pytestmark = [needs_rabbitmq, needs_lab]
 SWITCHES = ("leaf01", "leaf02", "spine01", "spine02")
-FIRST, SECOND = "127.0.0.8", "127.0.0.9"
+REPLY = "ef" * 16
+NUMBERS = itertools.count(1)
 
 
 @pytest.fixture(scope="module")
@@ -30,8 +38,7 @@ def running_scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SiteScen
 @pytest.fixture
 def scene(running_scene: SiteScene) -> Iterator[SiteScene]:
     """The site, all of whose devices have to be changed, without workers."""
-    server = SECOND if f"- {FIRST}" in (running_scene.fabric / "fabric.yaml").read_text(encoding="utf-8") else FIRST
-    running_scene.change(services={"ntp": [server]})
+    running_scene.change(services={"ntp": [f"127.0.2.{next(NUMBERS)}"]})
     yield running_scene
     running_scene.end_workers()
 
@@ -165,6 +172,45 @@ def test_a_deploy_without_its_coordinator_stops(scene: SiteScene) -> None:
     assert journal.outcome() is None
     done = scene.netkit("deploy", "--resume")
     assert done.returncode == 0, done.stderr
+    expect_all_done(scene, starts=2)
+
+
+@pytest.mark.whole
+def test_a_job_whose_coordinator_has_gone_is_not_begun(scene: SiteScene) -> None:
+    """It may have waited for hours; whoever gave it may have thought better of it since."""
+    worker, known = scene.worker("late", ABANDONED_S=1), scene.runs()
+    plan = planning.read(scene.netkit("plan", "--format", "json").stdout)
+    work = DeployWork(plan=digest_of(plan), asked_by="anna@mgmt01")
+    job = new_job("tokyo", FABRIC["tokyo"], scene.origin.git("rev-parse", "HEAD"), work, within_s=600)
+    bed = scene.bed
+    with BrokerLink(bed.settings.broker, "netkit.tokyo", "netkit.coordinator", bed.credentials()) as link:
+        link.declare_answers(REPLY)
+        link.declare(control_queue(REPLY), DISPATCH)
+    published(bed, "tokyo", sign_job(job.model_copy(update={"reply": REPLY}), bed.credentials().signing))
+    eventually(lambda: any("since its coordinator has gone" in line for line in worker.lines()), within_s=60)
+    assert scene.runs() == known
+
+
+@pytest.mark.whole
+def test_a_job_that_is_delivered_once_more_after_its_end_changes_nothing(scene: SiteScene) -> None:
+    """The queues of its coordinator are gone by then; the run was interrupted, and stays so."""
+    both = [scene.worker("early"), scene.worker("later")]
+    known = scene.runs()
+    deploying = scene.begun("deploy", "--yes")
+    journal = reached(scene, "leaf01", Phase.COMMIT, known)
+    deploying.send_signal(signal.SIGINT)
+    deploying.communicate(timeout=300)
+    entries = journal.entries()
+    commit = scene.origin.git("rev-parse", "HEAD")
+    work = DeployWork(plan="ab" * 16, asked_by="mallory@broker")
+    again = new_job("tokyo", FABRIC["tokyo"], commit, work, within_s=600)
+    again = again.model_copy(update={"nonce": journal.provenance()[0].job, "reply": "ba" * 16})
+    for _ in range(2):
+        published(scene.bed, "tokyo", sign_job(again, scene.bed.credentials().signing))
+    ended = "failed (it was not begun, since its coordinator has ended)"
+    eventually(lambda: any(line.startswith(ended) for one in both for line in one.lines()), within_s=60)
+    assert (journal.entries(), journal.outcome()) == (entries, None)
+    assert scene.netkit("deploy", "--resume").returncode == 0
     expect_all_done(scene, starts=2)
 
 

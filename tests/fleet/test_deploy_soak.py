@@ -17,7 +17,8 @@ import pytest
 
 from netkit.deploy import ConfigState, Journal, Phase
 from netkit.fleet.job import DeployWork, new_job, sign_job
-from netkit.fleet.rabbitmq import LEASE, fabric_queue
+from netkit.fleet.link import BrokerLink
+from netkit.fleet.rabbitmq import DISPATCH, LEASE, control_queue, fabric_queue
 from tests.fleet.bed import FABRIC, eventually
 from tests.fleet.rabbitmq_server import needs_rabbitmq
 from tests.fleet.site import SiteScene, SiteWorker, site_scene
@@ -30,6 +31,7 @@ SEED = int(os.environ.get("NETKIT_FLEET_SEED", "1"))
 WORKERS = ("one", "other")
 LONGEST_RUN_S = 14.0
 RESUMES = 6
+REPLY = "cd" * 16
 
 
 @pytest.fixture(scope="module")
@@ -110,10 +112,14 @@ class _Faults:
     def repeat_job(self, journal: Journal) -> None:
         """Deliver the job of the run once more: the other worker gets it."""
         commit = self.scene.origin.git("rev-parse", "HEAD")
-        work = DeployWork(plan="ab" * 16, asked_by="mallory@broker")
+        work = DeployWork(plan="ab" * 16, asked_by="mallory@broker", goes_on=True)
         again = new_job("tokyo", FABRIC["tokyo"], commit, work, within_s=600)
-        again = again.model_copy(update={"nonce": journal.provenance()[0].job})
-        published(self.scene.bed, "tokyo", sign_job(again, self.scene.bed.credentials().signing))
+        again = again.model_copy(update={"nonce": journal.provenance()[0].job, "reply": REPLY})
+        bed = self.scene.bed
+        with BrokerLink(bed.settings.broker, "netkit.tokyo", "netkit.coordinator", bed.credentials()) as link:
+            link.declare_answers(REPLY)
+            link.declare(control_queue(REPLY), DISPATCH)
+        published(bed, "tokyo", sign_job(again, bed.credentials().signing))
 
 
 def _jobs_of(worker: SiteWorker) -> list[int]:
@@ -144,7 +150,7 @@ def test_each_deploy_ends_well_whatever_dies(scene: SiteScene) -> None:
         known = scene.runs()
         goes_on = chance.choice(("stop", "continue"))
         deploying = scene.begun("deploy", "--yes", "--on-disconnect", goes_on)
-        journal = eventually(partial(is_begun, scene, known), within_s=60)
+        journal = eventually(partial(is_begun, scene, known), within_s=120)
         time.sleep(chance.random() * LONGEST_RUN_S)
         fault = kinds[number % len(kinds)]
         fault(journal)
