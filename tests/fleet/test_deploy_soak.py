@@ -169,7 +169,9 @@ def _finish(scene: SiteScene, deploying: subprocess.Popen[str], journal: Journal
         time.sleep(1)
     outcome = journal.outcome()
     assert outcome is not None, "\n".join(story)
-    assert outcome.exit_code == 0, "\n".join([*story, out])
+    # A process that is killed right after it has confirmed a change cannot tell any more whether the device saved it.
+    states = {one.state for one in outcome.failures}
+    assert states <= {ConfigState.INTENDED}, "\n".join([*story, out])
     expect_no_device_twice(journal)
     left = scene.netkit("plan", "--detailed-exitcode")
     assert left.returncode == 0, "\n".join([*story, left.stdout, left.stderr])
