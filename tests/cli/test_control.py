@@ -179,7 +179,11 @@ def test_an_interrupt_while_the_hook_is_asked_ends_both_and_begins_nothing(offic
     begun = f"{office.folder}/begun"
     office.policy(hook=office.gate(f"echo $$ >{begun}; mv {begun} {office.folder}/pid; sleep 1000", timeout_s=600))
     words = ["deploy", str(office.plan), "--fabric", str(office.fabric), "--yes"]
-    netkit = subprocess.Popen([*NETKIT, *words], cwd=ROOT, env=environment(), stderr=subprocess.PIPE, text=True)
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell has background jobs ignore it
+    try:
+        netkit = subprocess.Popen([*NETKIT, *words], cwd=ROOT, env=environment(), stderr=subprocess.PIPE, text=True)
+    finally:
+        signal.signal(signal.SIGINT, before)
     pid = office.folder / "pid"
     until(pid.exists, "the hook is asked")
     netkit.send_signal(signal.SIGINT)
