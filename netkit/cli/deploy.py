@@ -9,12 +9,13 @@ from netkit.cli.requests import DeployRequest
 from netkit.cli.rollout import DECLINED, UNREACHED, agreed, changing, options_of, report_outcome, show, watched
 from netkit.deploy import Journal, Options, Outcome, Phase
 from netkit.deploy.model import EventHandler, weightiest
-from netkit.errors import PlanError, Problem, UsageError
+from netkit.errors import NetkitError, PlanError, Problem, UsageError
 from netkit.plan import Plan
 from netkit.project.control import finished, given_digest, refuse_unapproved
 from netkit.project.deploying import Deploying
 from netkit.project.planning import Planned, from_devices, plan_of_file
 from netkit.project.runs import found_run, unfinished_run
+from netkit.terminal.ctrl_c import INTERRUPTED
 from netkit.terminal.interrupt import Interrupt
 from netkit.terminal.text import say
 
@@ -27,18 +28,25 @@ def run(request: DeployRequest) -> int:
     if request.then and (request.file or request.resume or request.approved is not None or request.approval):
         what = "a plan, --resume, --approved and --approval are of one fabric"
         raise UsageError(Problem(what, "drop them, or --then"))
+    return _run(request) if not request.then else _run_each(request)
+
+
+def _run_each(request: DeployRequest) -> int:
+    """Deploy one fabric after another; an error of one counts as a failure, and Ctrl-C ends all."""
     codes: list[int] = []
     for folder in (request.folder, *request.then):
-        if sum(map(bool, codes)) > request.max_failed_fabrics:
-            say(
-                sys.stderr,
-                f"{folder}: not begun, since {len(codes)} fabrics were deployed and {sum(map(bool, codes))} failed\n",
-            )
-            break
-        if request.then:
-            say(sys.stderr, f"{folder}:\n")
-        codes.append(_run(replace(request, folder=folder)))
-    return weightiest(*codes)
+        failed = sum(map(bool, codes))
+        if failed > request.max_failed_fabrics or Interrupt.was_asked:
+            why = "you have asked to stop" if Interrupt.was_asked else f"{failed} of {len(codes)} failed"
+            say(sys.stderr, f"{folder}: not begun, since {why}\n")
+            continue
+        say(sys.stderr, f"{folder}:\n")
+        try:
+            codes.append(_run(replace(request, folder=folder)))
+        except NetkitError as error:
+            say(sys.stderr, "".join(f"error: {problem}\n" for problem in error.problems))
+            codes.append(error.exit_code)
+    return INTERRUPTED if INTERRUPTED in codes else weightiest(*codes) or max(codes)
 
 
 def _run(request: DeployRequest) -> int:

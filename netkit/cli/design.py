@@ -1,6 +1,7 @@
 """`netkit design`."""
 
 import difflib
+import os
 import sys
 from dataclasses import asdict
 from pathlib import Path
@@ -122,7 +123,9 @@ def _tables(project: Project, folder: Path, output: str) -> None:
         count = csv_table.write(file, kind, designed.TABLES[name](project.fabric))
         sys.stdout.write(f"{file}: {counted(count, 'row')}\n")
     if not project.intent.tables.model_fields_set:
-        names = ", ".join(f"{name}: {name}.csv" for name in Tables.columns())
+        above = os.path.relpath(folder, project.folder)
+        place = "" if above == "." else f"{above}/"
+        names = ", ".join(f"{name}: {place}{name}.csv" for name in Tables.columns())
         sys.stdout.write(f"to use them, add to fabric.yaml: tables: {{{names}}}\n")
 
 

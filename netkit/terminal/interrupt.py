@@ -21,6 +21,9 @@ SHOW_CURSOR = "\x1b[?25h"
 class Interrupt:
     """Whether the user wants a deploy to stop; the deploy asks between its steps."""
 
+    was_asked = False
+    """Whether the user has wanted it of any deploy of this process."""
+
     def __init__(self, go_on: str, within_s: int, left: str = "", asked: str = ASKED) -> None:
         """`asked` says what the first Ctrl-C leads to, `left` what becomes of devices when the user leaves at once."""
         self._asked = asked
@@ -44,7 +47,7 @@ class Interrupt:
 
     def _handle(self, number: int, _frame: FrameType | None) -> None:
         if not self._is_asked:
-            self._is_asked = True
+            self._is_asked = Interrupt.was_asked = True
             if not sys.stderr.isatty():  # on a terminal the live table shows it
                 _write(self._asked)
             return

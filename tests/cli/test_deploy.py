@@ -251,3 +251,20 @@ def test_a_deploy_goes_on_when_nobody_listens_any_more(scene: Scene, tmp_path: P
     assert done.returncode == 4
     listed = json.loads(run("history", "--fabric", scene.fabric, "--format", "json").stdout)
     assert [one["devices"]["leaf01"] for one in listed] == ["unreachable"]
+
+
+@pytest.mark.parametrize(("allowed", "begun"), [(0, 1), (1, 2), (2, 3)])
+def test_fabrics_are_deployed_until_too_many_have_failed(
+    scene: Scene, tmp_path: Path, allowed: int, begun: int
+) -> None:
+    """Their labs do not run, so each fails before anything is reached."""
+    others = [tmp_path / name for name in ("second", "third")]
+    for one in others:
+        shutil.copytree(scene.fabric, one)
+    words = [word for one in others for word in ("--then", one)]
+    done = run("deploy", "--fabric", scene.fabric, *words, "--lab", "--yes", "--max-failed-fabrics", str(allowed))
+    said = [line.split(":")[0] for line in done.stderr.splitlines() if "not begun" not in line]
+    assert said == [part for one in [scene.fabric, *others][:begun] for part in (str(one), "error")]
+    left = [line for line in done.stderr.splitlines() if "not begun" in line]
+    assert left == [f"{one}: not begun, since {begun} of {begun} failed" for one in others[begun - 1 :]]
+    assert done.returncode == 3

@@ -162,6 +162,20 @@ def test_a_deploy_that_is_to_continue_does_without_its_coordinator(scene: SiteSc
 
 
 @pytest.mark.whole
+def test_a_deploy_that_is_to_continue_is_left_by_ctrl_c(scene: SiteScene) -> None:
+    scene.worker("left")
+    known = scene.runs()
+    deploying = scene.begun("deploy", "--yes", "--on-disconnect", "continue")
+    journal = reached(scene, "leaf01", Phase.COMMIT, known)
+    deploying.send_signal(signal.SIGINT)
+    _, err = deploying.communicate(timeout=60)
+    assert (deploying.returncode, journal.outcome()) == (130, None)
+    assert "the run goes on at its site; how it ends: netkit history --fabric" in err
+    eventually(journal.outcome, within_s=120)
+    expect_all_done(scene, starts=1)
+
+
+@pytest.mark.whole
 def test_a_deploy_without_its_coordinator_stops(scene: SiteScene) -> None:
     worker, known = scene.worker("abandoned", ABANDONED_S=1, LOOK_S=1), scene.runs()
     deploying = scene.begun("deploy", "--yes")
