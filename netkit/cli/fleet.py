@@ -3,16 +3,14 @@
 import sys
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from netkit.errors import AccessError, Problem, UsageError
 from netkit.fleet import installation
 from netkit.fleet import settings as fleet_settings
 from netkit.fleet.coordinator import site_statuses
-from netkit.fleet.credentials import Credentials
+from netkit.fleet.dispatch import Dispatch
 from netkit.fleet.installation import NewFleet
-from netkit.fleet.settings import FleetSettings
 from netkit.fleet.status import SiteStatus, WorkerStatus, metrics
 from netkit.intent import slots
 from netkit.report.plan_view import counted
@@ -56,36 +54,24 @@ def _sites(given: tuple[str, ...]) -> dict[str, dict[str, tuple[int, ...]]]:
     return found
 
 
-@dataclass(frozen=True, slots=True)
-class FleetFolderState:
-    """Asks the sites of a fleet what they do."""
-
-    settings: FleetSettings
-    credentials: Credentials = field(repr=False)
-
-    @classmethod
-    def of(cls, folder: Path) -> "FleetFolderState":
-        """Load the fleet of a folder."""
-        settings = fleet_settings.load(folder)
-        return cls(settings, Credentials.load(folder, settings.broker))
-
-    def __call__(self) -> FleetState:
-        found = tuple(site_statuses(self.settings, self.credentials))
-        return FleetState(time.time(), [_entry(site) for site in found], metrics(found))
+def state(fleet: Dispatch) -> FleetState:
+    """Ask the sites of a fleet what they do."""
+    found = tuple(site_statuses(fleet.settings, fleet.credentials))
+    return FleetState(time.time(), [_entry(site) for site in found], metrics(found))
 
 
 def show_status(folder: Path, output: str, *, file: Path | None) -> None:
     """Print the state of all sites; AccessError if none can be asked."""
     check_format(output)
-    settings = fleet_settings.load(folder)
-    found = tuple(site_statuses(settings, Credentials.load(folder, settings.broker)))
+    fleet = Dispatch.of(folder)
+    found = tuple(site_statuses(fleet.settings, fleet.credentials))
     if file is not None:
         write_whole(file, metrics(found))
     if output == "json":
         write_json([_entry(site) for site in found])
     else:
         sys.stdout.write(columns((row for site in found for row in _rows(site)), HEAD))
-    host = settings.broker.host
+    host = fleet.settings.broker.host
     if failures := sorted({site.failure for site in found if site.failure}):
         raise AccessError(Problem(f"the broker {host}: {failure}", "see its log") for failure in failures)
 

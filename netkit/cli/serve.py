@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 
 from netkit import intent
@@ -192,9 +193,10 @@ def run(request: ServeRequest, *, has_openapi: bool = False) -> int:
 
 def _fleet(folder: Path) -> FleetPoll:
     """Begin to ask for the state of a fleet; its settings and keys are refused here, not in a round."""
-    from netkit.cli.fleet import FleetFolderState  # noqa: PLC0415 (an extra)
+    from netkit.cli.fleet import state  # noqa: PLC0415 (an extra)
+    from netkit.fleet.dispatch import Dispatch  # noqa: PLC0415 (see above)
 
-    found = FleetPoll(FleetFolderState.of(folder))
+    found = FleetPoll(partial(state, Dispatch.of(folder)))
     found.start()
     return found
 
