@@ -1,0 +1,101 @@
+"""What a running configuration says about the design of its switch, in one form for every NOS: the input of `adopt`.
+
+Each platform reads its own configuration (module `existing`, attribute `EXISTING`), whoever wrote it. A value that the
+configuration does not contain is None or empty; nothing is assumed. Routing comes from `ConfigModel.router`.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from netkit.platforms.config import Config
+from netkit.platforms.registry import Parts
+
+
+@dataclass(frozen=True, slots=True)
+class ExistingEcn:
+    """ECN marking of the lossless queue of a port."""
+
+    min_bytes: int
+    max_bytes: int
+    probability_percent: int
+
+
+@dataclass(frozen=True, slots=True)
+class ExistingPort:
+    """A front-panel port that the configuration names."""
+
+    name: str
+    description: str = ""
+    split: str = ""
+    """How its cage is split, such as 2x400G; empty: not in the configuration."""
+    speed_gbps: int | None = None
+    mtu_bytes: int | None = None
+    vlan: int | None = None
+    """Its untagged VLAN."""
+    cable_m: float | None = None
+    is_lossless: bool = False
+    ecn: ExistingEcn | None = None
+    xoff_bytes: int | None = None
+    """Headroom that is given, not computed by the switch."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExistingQos:
+    """The classes of traffic."""
+
+    dscp_to_priority: Mapping[int, int] = field(default_factory=dict)
+    lossless: tuple[int, ...] = ()
+    """Priorities with PFC."""
+    strict: tuple[int, ...] = ()
+    """Priorities whose queue is served first; without those that a NOS reserves for its own packets."""
+    weights: Mapping[int, int] = field(default_factory=dict)
+    """Priority → share of its queue, of those in use."""
+    cnp_shape_percent: int | None = None
+    watchdog_poll_ms: int | None = None
+    watchdog_detection_ms: int | None = None
+    watchdog_restoration_ms: int | None = None
+    watchdog_action: str = ""
+    pool_percent: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ExistingServices:
+    """Services beside the fabric. SNMP and login without their secrets."""
+
+    ntp: tuple[str, ...] = ()
+    dns: tuple[str, ...] = ()
+    syslog: tuple[tuple[str, int, str], ...] = ()
+    """(address, port, protocol)"""
+    snmp_users: tuple[str, ...] = ()
+    snmp_location: str = ""
+    snmp_contact: str = ""
+    users: tuple[str, ...] = ()
+    timezone: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ExistingSwitch:
+    """A switch as its running configuration describes it."""
+
+    hostname: str = ""
+    models: tuple[str, ...] = ()
+    """Models of the catalogue that the configuration fits; empty: it does not name the model."""
+    routing_mode: str = "split"
+    system_mac: str = ""
+    management: str = ""
+    """Address with prefix length."""
+    management_gateway: str = ""
+    ports: tuple[ExistingPort, ...] = ()
+    vlans: Mapping[int, str] = field(default_factory=dict)
+    """VLAN → its interface in the routing model."""
+    qos: ExistingQos = ExistingQos()
+    services: ExistingServices = ExistingServices()
+    keepalive_s: int | None = None
+    hold_s: int | None = None
+    connect_s: int | None = None
+    bfd_interval_ms: int | None = None
+    bfd_multiplier: int | None = None
+    adaptive_routing: bool | None = None
+
+
+EXISTING: Mapping[str, Callable[[Config], ExistingSwitch]] = Parts("existing", "EXISTING", has_hosts=False)
