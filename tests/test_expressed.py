@@ -22,6 +22,7 @@ from netkit.design.layout import front_panel
 from netkit.errors import NetkitError
 from netkit.hardware import Catalog
 from netkit.intent import Intent
+from netkit.platforms import PLATFORMS
 from netkit.render import Engine, render
 from netkit.render.output import Rendered
 from tests import intents
@@ -94,6 +95,9 @@ WIDE: Changes = {  # three tiers, so that there is a core layer and more than on
 }
 
 
+OTHER_PORT = "other port"
+
+
 def lossless(**given: Any) -> Changes:
     return {"lossless": given}
 
@@ -147,6 +151,22 @@ def nic(**given: Any) -> Changes:
 
 def uplink(**given: Any) -> Changes:
     return cable(device="leaf01", port=OTHER, peer_port=None, **given)
+
+
+PEER = {
+    "name": "isp-a",
+    "device": "spine01",
+    "port": OTHER_PORT,
+    "address": "203.0.113.1/30",
+    "peer": "203.0.113.2",
+    "asn": 64512,
+    "announce": ["10.128.0.0/16"],
+}
+
+
+def external(**given: Any) -> Changes:
+    """Return a fabric with a peer outside, at the last port of spine01."""
+    return {"external": [{**PEER, **given}]}
 
 
 OTHER = "other"
@@ -265,6 +285,18 @@ TABLE: dict[str, tuple[Changes, Changes]] = {
     "routing.max_paths": ({}, {"routing": {"max_paths": 32}}),
     "routing.bfd.interval_ms": ({}, {"routing": {"bfd": {"interval_ms": 500}}}),
     "routing.bfd.multiplier": ({}, {"routing": {"bfd": {"multiplier": 4}}}),
+    "external.name": (external(), external(name="isp-b")),
+    "external.device": (external(), external(device="spine02")),
+    "external.port": (external(), external(port=f"second {OTHER_PORT}")),
+    "external.breakout": (external(), external(breakout="1x400G")),
+    "external.address": (external(), external(address="203.0.113.1/29")),
+    "external.peer": (external(address="203.0.113.1/29"), external(address="203.0.113.1/29", peer="203.0.113.3")),
+    "external.asn": (external(), external(asn=64513)),
+    "external.accept": (external(), external(accept=["198.51.100.0/24"])),
+    "external.announce": (external(), external(announce=["10.128.0.0/17"])),
+    "external.max_prefixes": (external(), external(max_prefixes=7)),
+    "external.bfd": (external(), external(bfd=True)),
+    "external.mtu_bytes": (external(), external(mtu_bytes=9000)),
     "services.ntp": ({}, services(ntp=["192.0.2.99"])),
     "services.dns": ({}, services(dns=["192.0.2.99"])),
     "services.syslog.address": ({}, services(syslog=[{**SYSLOG, "address": "192.0.2.99"}])),
@@ -434,6 +466,8 @@ def on(target: Target, change: Changes) -> Changes:
         if part and part.get("version") == OTHER:
             part["version"] = target.other_version
     fill_tables(target, change.get("tables", {}))
+    for peer in change.get("external", ()):
+        peer["port"] = outside_port(target, peer)
     for role, tier in (change.get("switches") or {}).items():
         if not tier:
             continue
@@ -450,6 +484,15 @@ def on(target: Target, change: Changes) -> Changes:
             tier.update({key: given[key] for key in ("platform", "version", "model")})
             tier.update(target.changes.get("switches", {}).get("spine", {}))
     return change
+
+
+def outside_port(target: Target, peer: Changes) -> str:
+    """Return a port of the last two cages of a spine, as the NOS calls it."""
+    hardware = look_up(Intent.model_validate(target.values()), Catalog())
+    model, naming = hardware.models["spine"], PLATFORMS[target.platform].port_name
+    split = model.split(peer.get("breakout", "2x400G"))
+    assert split is not None
+    return naming(model, split, split.cages[-2 if peer["port"] == OTHER_PORT else -1], 0)
 
 
 def fill_tables(target: Target, tables: Changes) -> None:

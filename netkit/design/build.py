@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from netkit.design import clusters, hosts, layout, lossless, pools, switches, verify
+from netkit.design import clusters, external, hosts, layout, lossless, pools, switches, verify
 from netkit.design.blueprint import Blueprint
 from netkit.design.fabric import Bfd, Fabric, Login, Rail, RoutingPolicy, Services, Snmp, SyslogServer
 from netkit.design.hardware_lookup import look_up
@@ -31,6 +31,7 @@ def build(intent: Intent, catalog: Catalog) -> Fabric:
         *numbers,
         *blueprint.unmatched(fabric.names),
         *verify.fabric(fabric, hardware, blueprint.renamed),
+        *external.problems(fabric, hardware, blueprint),
         *clusters.problems(fabric, intent),
     ]
     if problems:

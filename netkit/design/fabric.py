@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import ClassVar, Literal
 
 from netkit.design.clusters import Cluster
@@ -90,6 +91,37 @@ class Vlan:
 
 
 @dataclass(frozen=True, slots=True)
+class ExternalPort:
+    """A routed port to a network outside the fabric, and the BGP session over it. It is never lossless."""
+
+    peer_name: str
+    name: str
+    cage: int
+    lane_port: int
+    split: Split
+    fec: str
+    mtu_bytes: int
+    address: str
+    """With prefix length."""
+    peer: str
+    peer_asn: int
+    accepted: tuple[str, ...]
+    announced: tuple[str, ...]
+    max_prefixes: int
+    has_bfd: bool
+
+    @property
+    def inbound(self) -> str:
+        """The prefix list of what is accepted."""
+        return f"EXTERNAL-IN-{self.peer_name}"
+
+    @property
+    def outbound(self) -> str:
+        """The prefix list of what is announced."""
+        return f"EXTERNAL-OUT-{self.peer_name}"
+
+
+@dataclass(frozen=True, slots=True)
 class ManagementAddress:
     """Out-of-band address of a switch."""
 
@@ -132,6 +164,12 @@ class Switch:
     drain_neighbors: tuple[str, ...]
     ports: tuple[Port, ...]
     cages: tuple[Cage, ...]
+    external: tuple[ExternalPort, ...] = ()
+
+    @property
+    def summaries(self) -> tuple[str, ...]:
+        """The prefixes that are announced outside as one, while the parts stay in the fabric as they are."""
+        return tuple(dict.fromkeys(prefix for port in self.external for prefix in port.announced))
 
     @property
     def aggregates(self) -> tuple[str, ...]:
@@ -344,6 +382,13 @@ class Fabric:
     def link_length(self) -> int:
         """The prefix length of the routed links to hosts."""
         return self.tier("leaf")[0].link_length
+
+    @cached_property
+    def accepted_outside(self) -> tuple[str, ...]:
+        """The prefixes that the fabric takes from outside, in order."""
+        return tuple(
+            dict.fromkeys(one for switch in self.switches for port in switch.external for one in port.accepted)
+        )
 
     def tier(self, role: Role) -> tuple[Switch, ...]:
         return self._by_role[role]

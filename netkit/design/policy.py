@@ -29,7 +29,7 @@ class PrefixRule:
 class PrefixList:
     """The prefixes that may pass at one place."""
 
-    name: Literal["CONNECTED", "FABRIC", "LOCAL"]
+    name: str
     rules: tuple[PrefixRule, ...]
 
 
@@ -39,18 +39,26 @@ def announced(fabric: Fabric, switch: Switch) -> Literal["LOCAL", "FABRIC"]:
 
 
 def prefix_lists(fabric: Fabric, switch: Switch) -> Iterator[PrefixList]:
-    """Yield what enters BGP from the switch itself, what it accepts, and what a leaf announces."""
+    """Yield what enters BGP from the switch itself, what it accepts, and what it announces: leaves, and to outside."""
     own = (f"{switch.loopback}/32", 32)
     if switch.leaf_prefix:
         length = fabric.leaf_prefix_length
         yield _list("CONNECTED", own, (switch.leaf_prefix, length if switch.vlan else fabric.link_length))
     else:
         yield _list("CONNECTED", own)
-    yield _list("FABRIC", (fabric.loopback_pool, 32), (fabric.host_pool, fabric.leaf_prefix_length))
+    outside = tuple(map(_exact, fabric.accepted_outside))
+    yield _list("FABRIC", (fabric.loopback_pool, 32), (fabric.host_pool, fabric.leaf_prefix_length), *outside)
     if announced(fabric, switch) == "LOCAL":
         yield _list("LOCAL", own, (switch.leaf_prefix, fabric.leaf_prefix_length))
+    for port in switch.external:
+        yield _list(port.inbound, *map(_exact, port.accepted))
+        yield _list(port.outbound, *map(_exact, port.announced))
 
 
-def _list(name: Literal["CONNECTED", "FABRIC", "LOCAL"], *matches: tuple[str, int]) -> PrefixList:
+def _exact(prefix: str) -> tuple[str, int]:
+    return prefix, int(prefix.partition("/")[2])
+
+
+def _list(name: str, *matches: tuple[str, int]) -> PrefixList:
     rules = (PrefixRule(10 * number, prefix, length) for number, (prefix, length) in enumerate(matches, start=1))
     return PrefixList(name, tuple(rules))

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from netkit.design.blueprint import Blueprint, InstalledUnit
+from netkit.design.external import external_ports
 from netkit.design.fabric import ManagementAddress, Port, Role, Switch, Vlan
 from netkit.design.layout import core_plane, leaf_place, parallel_links, plane_of_rail, spine_place
 from netkit.design.numbering import dotted_quad
@@ -178,7 +179,8 @@ def _switch(
     tier, override, entry = hardware.tier(role), blueprint.override(name), blueprint.entry(name)
     pod, unit, rail, slot, plane = numbers
     ordered = tuple(sorted(ports, key=lambda port: (port.cage, port.lane_port)))
-    splits = {port.cage: port.profile.split for port in ordered}
+    external = tuple(external_ports(blueprint, role, name, ordered))
+    splits = {port.cage: port.split for port in external} | {port.cage: port.profile.split for port in ordered}
     adaptive = override.adaptive_routing
     return Switch(
         name=name,
@@ -208,7 +210,8 @@ def _switch(
         drain=override.drain,
         drain_neighbors=override.drain_neighbors,
         ports=ordered,
-        cages=tuple(blueprint.cage(role, name, number, split) for number, split in splits.items()),
+        cages=tuple(blueprint.cage(role, name, number, split) for number, split in sorted(splits.items())),
+        external=external,
     )
 
 

@@ -1,6 +1,7 @@
 """The model of an intent: what a user may write, with every default in one place."""
 
 from collections.abc import Mapping
+from ipaddress import IPv4Network
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -507,6 +508,29 @@ class Tables(Strict):
         return {"devices": DeviceEntry, "cables": CableEntry, "rails": RailEntry, "nics": NicEntry}
 
 
+class External(Strict):
+    """A routed port to a network outside the fabric, and the BGP session over it."""
+
+    name: Name = Field(description="of the peer, such as isp-a; it names the prefix lists")
+    device: Name = Field(description="spine or core switch it is cabled to, by the name it has now")
+    port: PortName = Field(description="port there, as the NOS calls it, outside what the ceilings need")
+    breakout: Breakout | None = Field(
+        None, description="how its cage is split; default: as those towards lower switches"
+    )
+    address: AddressWithLength = Field(description="of the port, with prefix length, such as 203.0.113.1/31")
+    peer: Address = Field(description="of the other end, in the same network")
+    asn: Asn = Field(description="AS number of the peer")
+    accept: tuple[Network, ...] = Field(
+        (IPv4Network("0.0.0.0/0"),), min_length=1, description="prefixes taken from the peer, and no others"
+    )
+    announce: tuple[Network, ...] = Field(
+        min_length=1, description="summaries of pools.hosts or pools.loopbacks that the peer gets, and nothing else"
+    )
+    max_prefixes: int = Field(100, ge=1, le=1_000_000, description="more from the peer end the session")
+    bfd: bool = Field(False, description="whether the peer runs BFD too")
+    mtu_bytes: int = Field(1500, ge=1280, le=9216, description="of the port")
+
+
 class Firmware(Strict):
     """Firmware that is approved. A kind that no name fits is only compared with others of its kind."""
 
@@ -615,6 +639,7 @@ class Intent(Strict):
     management: Management | None = Field(None, description="out-of-band addresses of the switches")
     lossless: Lossless = Field(Lossless(), description="classes, ECN, PFC watchdog, buffers")
     routing: RoutingIntent = Field(RoutingIntent(), description="BGP and BFD")
+    external: tuple[External, ...] = Field((), description="peers outside the fabric, such as providers")
     services: ServicesIntent = Field(ServicesIntent(), description="NTP, DNS, syslog, SNMPv3, login")
     names: Names = Field(Names(), description="name patterns")
     firmware: Firmware = Field(Firmware(), description="approved versions of NICs and modules; read by checks only")

@@ -225,16 +225,30 @@ class Peers:
         return self._found.values()
 
     def unknown(self) -> Iterator[str]:
-        """Yield the neighbours that are not identified by interface, which are not modelled."""
-        return (f"neighbor {peer.name}" for peer in self._found.values() if not peer.is_group and not peer.is_interface)
+        """Yield the neighbours by address that are not modelled: by IPv6, or without a filter in each direction."""
+        for peer in self._found.values():
+            if not peer.is_group and not peer.is_interface and not self._is_external(peer):
+                yield f"neighbor {peer.name}"
+
+    def _is_external(self, peer: Peer) -> bool:
+        group = self._found.get(peer.group or "", Peer(""))
+        has_filters = _first(peer.inbound, group.inbound) and _first(peer.outbound, group.outbound)
+        return bool(has_filters) and is_address(peer.name) and ":" not in peer.name
+
+    def external(self, asn: int, *, is_active: bool) -> tuple[BgpNeighbor, ...]:
+        """Build the neighbours by IPv4 address that are filtered in both directions."""
+        found = (peer for peer in self._found.values() if not peer.is_group and not peer.is_interface)
+        return self._built(filter(self._is_external, found), asn, is_active=is_active)
 
     def neighbors(self, asn: int, *, is_active: bool) -> tuple[BgpNeighbor, ...]:
         """Build the neighbours with what they inherit; `is_active`: whether neighbours are activated by default."""
+        found = (peer for peer in self._found.values() if peer.is_interface and not peer.is_group)
+        return self._built(found, asn, is_active=is_active)
+
+    def _built(self, peers: Iterable[Peer], asn: int, *, is_active: bool) -> tuple[BgpNeighbor, ...]:
         nobody = Peer("")
         found = []
-        for peer in self._found.values():
-            if peer.is_group or not peer.is_interface:
-                continue
+        for peer in peers:
             group = nobody if peer.group is None else self._found.get(peer.group, nobody)
             remote = _first(peer.remote, group.remote)
             number = asn if remote == "internal" else EXTERNAL if remote == "external" else as_number(remote or "")

@@ -81,6 +81,8 @@ class Router:
     prefix_lists: Mapping[str, tuple[PrefixListEntry, ...]] = field(default_factory=dict)
     route_maps: Mapping[str, tuple[Clause, ...]] = field(default_factory=dict)
     neighbors: tuple[BgpNeighbor, ...] = ()
+    external: tuple[BgpNeighbor, ...] = ()
+    """Neighbours by IPv4 address, with filters in both directions: outside the fabric. `interface` is the address."""
     redistributed: str | None = None
     """The route map of `redistribute connected`; None: connected routes are not redistributed."""
     networks: tuple[IPv4Network, ...] = ()

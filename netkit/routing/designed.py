@@ -41,6 +41,11 @@ def router_of(fabric: Fabric, switch: Switch) -> Router:
             CONNECTED: (Clause(10, is_permit=True, prefix_lists=("CONNECTED",)),),
             IN: (Clause(10, is_permit=True, prefix_lists=("FABRIC",)),),
             OUT: (Clause(10, is_permit=True, prefix_lists=(outbound,)),),
+            **{
+                name: (Clause(10, is_permit=True, prefix_lists=(name,)),)
+                for port in switch.external
+                for name in (port.inbound, port.outbound)
+            },
         },
         neighbors=tuple(
             BgpNeighbor(
@@ -53,8 +58,15 @@ def router_of(fabric: Fabric, switch: Switch) -> Router:
             )
             for port in switch.fabric_ports
         ),
+        external=tuple(
+            BgpNeighbor(port.peer, port.peer_asn, port.inbound, port.outbound)
+            for port in sorted(switch.external, key=lambda one: one.peer)
+        ),
         redistributed=CONNECTED,
-        aggregates=tuple(Aggregate(_network(prefix), is_summary_only=True) for prefix in switch.aggregates),
+        aggregates=(
+            *(Aggregate(_network(prefix), is_summary_only=True) for prefix in switch.aggregates),
+            *(Aggregate(_network(prefix), is_summary_only=False) for prefix in switch.summaries),
+        ),
         max_paths=fabric.routing.max_paths,
         is_drained=switch.drain,
     )
@@ -80,7 +92,7 @@ def _addresses(switch: Switch) -> list[tuple[str, IPv4Interface]]:
         found.append((VLAN, _interface(f"{switch.vlan.gateway.partition('/')[0]}/{length}")))
     else:
         found += [(port.name, _interface(port.address)) for port in switch.host_ports if port.address]
-    return found
+    return [*found, *((port.name, _interface(port.address)) for port in switch.external)]
 
 
 @lru_cache(maxsize=4096)

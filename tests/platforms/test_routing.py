@@ -97,6 +97,8 @@ def expected_maps(fabric: Fabric, switch: Switch) -> dict[str, Any]:
     maps: dict[str, Any] = {"connected": ((plain, (lists["CONNECTED"],)),)}
     maps |= {way: ((plain, (found,)),) for way, found in through.items()}
     maps["in drained"] = ((replace(plain, local_preference=0), (through["in"],)),)
+    for outside in switch.external:
+        maps |= {name: ((plain, (lists[name],)),) for name in (outside.inbound, outside.outbound)}
     maps["out drained"] = ((replace(plain, has_graceful_shutdown=True), (through["out"],)),)
     return maps
 
@@ -118,13 +120,17 @@ def check(fabric: Fabric, switch: Switch, files: Files) -> None:
         drained = " drained" if is_drained and drains_by_route_map(switch) else ""
         assert maps[neighbor.inbound] == wanted[f"in{drained}"]
         assert maps[neighbor.outbound] == wanted[f"out{drained}"]
+    for outside, meant in zip(found.external, switch.external, strict=True):
+        assert (maps[outside.inbound], maps[outside.outbound]) == (wanted[meant.inbound], wanted[meant.outbound])
     if found.redistributed:
         assert maps[found.redistributed] == wanted["connected"]
     assert all(clauses in wanted.values() for clauses in maps.values() if clauses != gshut())
     addresses = [(loopback, IPv4Interface(f"{switch.loopback}/32"))]
     addresses += [(port.name, IPv4Interface(port.address)) for port in switch.host_ports if port.address]
     addresses += [(svi.format(vlan.number), IPv4Interface(vlan.gateway)) for vlan in [switch.vlan] if vlan]
+    addresses += [(one.name, IPv4Interface(one.address)) for one in switch.external]
     assert found.down.isdisjoint(port.name for port in switch.ports)
+    assert found.down.isdisjoint(port.name for port in switch.external)
     assert replace(found, prefix_lists={}, route_maps={}, down=frozenset()) == Router(
         asn=switch.asn if has_bgp else 0,
         router_id=switch.loopback if has_bgp else "",
@@ -144,8 +150,15 @@ def check(fabric: Fabric, switch: Switch, files: Files) -> None:
             )
             for port in sorted(switch.fabric_ports, key=lambda port: port.name)
         ),
+        external=tuple(
+            BgpNeighbor(port.peer, port.peer_asn, outside.inbound, outside.outbound)
+            for port, outside in zip(switch.external, found.external, strict=True)
+        ),
         redistributed=found.redistributed if has_bgp else None,
-        aggregates=tuple(Aggregate(IPv4Network(prefix), True) for prefix in switch.aggregates if has_bgp),
+        aggregates=(
+            *(Aggregate(IPv4Network(prefix), True) for prefix in switch.aggregates if has_bgp),
+            *(Aggregate(IPv4Network(prefix), False) for prefix in switch.summaries),
+        ),
         max_paths=fabric.routing.max_paths if has_bgp else found.max_paths,
         is_drained=(switch.drain and has_bgp) or (switch.drain and switch.platform == "eos"),
         requires_policy=found.requires_policy if not switch.fabric_ports else switch.platform != "nvue",

@@ -12,6 +12,7 @@ from netkit.platforms.bgp_reader import (
     in_order,
     insert_line,
     interface_address,
+    is_address,
     line_of,
     no_place,
     of_interface,
@@ -218,7 +219,9 @@ class _Reader(RouterReader):
             case ["next-hop", "address-family", "ipv6", "originate"]:
                 self.carrying.add(peer.name)
             case _:
-                is_warning = words[0] == "maximum-routes" and words[-1] == "warning-only"
+                # The limit of a neighbour by address ends a session that no route of hosts comes from.
+                is_limit = words[0] == "maximum-routes"
+                is_warning = is_limit and (words[-1] == "warning-only" or is_address(peer.name))
                 is_known = is_warning or " ".join(words).startswith(HARMLESS_TO_NEIGHBOR)
                 if not self.is_policy(peer, words) and not is_known:
                     self.unknown.append(line)
@@ -259,6 +262,9 @@ class _Reader(RouterReader):
                 for one in neighbors
             )
             if is_routing
+            else (),
+            external=self.peers.external(self.asn, is_active=self.is_active)
+            if is_routing and not self.is_shut_down
             else (),
             redistributed=self.redistributed,
             networks=tuple(sorted(self.networks)),

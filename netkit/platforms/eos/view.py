@@ -3,7 +3,18 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from netkit.design.fabric import Fabric, Login, ManagementAddress, Port, PortProfile, Snmp, Switch, SyslogServer, Vlan
+from netkit.design.fabric import (
+    ExternalPort,
+    Fabric,
+    Login,
+    ManagementAddress,
+    Port,
+    PortProfile,
+    Snmp,
+    Switch,
+    SyslogServer,
+    Vlan,
+)
 from netkit.design.policy import PrefixList, announced, prefix_lists
 from netkit.platforms.eos import INTERNAL_VLANS, view_qos
 from netkit.platforms.eos.dialects import EosDialect, EosHardware, dialect, hardware
@@ -39,7 +50,8 @@ class EosInterface:
     routed: bool
     address: str | None
     unnumbered: bool
-    qos_profile: str
+    qos_profile: str | None
+    mtu_bytes: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +73,8 @@ class Bgp:
     outbound: str
     allowas_in: bool
     aggregates: tuple[str, ...]
+    summaries: tuple[str, ...]
+    external: tuple[ExternalPort, ...]
     prefix_lists: tuple[PrefixList, ...]
 
 
@@ -218,6 +232,20 @@ def _interfaces(switch: Switch, chip: EosHardware) -> Iterator[EosInterface]:
             address=port.address or None,
             unnumbered=port.role != "host",
             qos_profile=qos_profile,
+            mtu_bytes=switch.mtu_bytes,
+        )
+    for outside in switch.external:
+        yield EosInterface(
+            name=outside.name,
+            description=outside.peer_name,
+            speed=chip.speed_keyword(outside.split),
+            fec=FEC_KEYWORDS[outside.fec],
+            access_vlan=None,
+            routed=True,
+            address=outside.address,
+            unnumbered=False,
+            qos_profile=None,
+            mtu_bytes=outside.mtu_bytes,
         )
 
 
@@ -233,6 +261,8 @@ def _bgp(fabric: Fabric, switch: Switch) -> Bgp:
         outbound=f"RM-{announced(fabric, switch)}",
         allowas_in=fabric.routing.allowas_in,
         aggregates=switch.aggregates,
+        summaries=switch.summaries,
+        external=switch.external,
         prefix_lists=tuple(prefix_lists(fabric, switch)),
     )
 

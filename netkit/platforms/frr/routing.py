@@ -11,6 +11,7 @@ from netkit.platforms.bgp_reader import (
     in_order,
     insert_line,
     interface_address,
+    is_address,
     line_of,
     no_place,
     of_interface,
@@ -277,7 +278,8 @@ class _Reader(RouterReader):
             case ["graceful-shutdown"]:
                 peer.is_drained = True
             case _:
-                is_warning = words[0] == "maximum-prefix" and words[-1] == "warning-only"
+                # The limit of a neighbour by address ends a session that no route of hosts comes from.
+                is_warning = words[0] == "maximum-prefix" and (words[-1] == "warning-only" or is_address(name))
                 is_known = is_warning or " ".join(words).startswith(HARMLESS_TO_NEIGHBOR)
                 if not self.is_policy(peer, words) and not is_known:
                     self.unknown.append(line)
@@ -302,6 +304,7 @@ class _Reader(RouterReader):
             prefix_lists=in_order(self.lists),
             route_maps=maps,
             neighbors=neighbors,
+            external=() if self.is_shut_down else self.peers.external(self.asn, is_active=self.is_active),
             redistributed=self.redistributed,
             networks=tuple(sorted(self.networks)),
             aggregates=tuple(sorted(self.aggregates, key=lambda aggregate: aggregate.prefix)),

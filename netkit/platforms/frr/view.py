@@ -2,8 +2,9 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from ipaddress import IPv4Address
 
-from netkit.design.fabric import Fabric, Port, Switch
+from netkit.design.fabric import ExternalPort, Fabric, Port, Switch
 from netkit.design.policy import PrefixList, announced, prefix_lists
 from netkit.platforms.frr.dialects import FrrDialect, dialect
 from netkit.render.artifact import Artifact
@@ -55,6 +56,7 @@ class FrrRouting:
     neighbors: tuple[FrrNeighbor, ...] = ()
     drained_interfaces: tuple[str, ...] = ()
     neighbor_policies: tuple[Policy, ...] = ()
+    external: tuple[ExternalPort, ...] = ()
 
 
 def routing(fabric: Fabric, switch: Switch, dialect: FrrDialect) -> FrrRouting:
@@ -77,6 +79,7 @@ def routing(fabric: Fabric, switch: Switch, dialect: FrrDialect) -> FrrRouting:
             Policy(port.name, f"FROM-{tiers[port.role]}-DRAINED", f"TO-{tiers[port.role]}-DRAINED")
             for port in by_route_map
         ),
+        external=tuple(sorted(switch.external, key=lambda port: IPv4Address(port.peer))),
     )
 
 
@@ -90,6 +93,9 @@ def _route_maps(fabric: Fabric, switch: Switch, tiers: dict[str, str], drained: 
         if role in drained:
             yield RouteMap(f"FROM-{tier}-DRAINED", "FABRIC", local_preference=0)
             yield RouteMap(f"TO-{tier}-DRAINED", outbound, communities=("graceful-shutdown", "additive"))
+    for port in switch.external:
+        yield RouteMap(port.inbound, port.inbound)
+        yield RouteMap(port.outbound, port.outbound)
 
 
 MANAGEMENT_VRF = "mgmt"
@@ -153,7 +159,7 @@ def artifacts(fabric: Fabric, switch: Switch) -> Iterator[Artifact]:
     context = {
         **_common_values(fabric, switch),
         "routing": plan,
-        "ports": tuple(map(_interface, switch.ports)),
+        "ports": (*map(_interface, switch.ports), *map(_external, switch.external)),
         "bridge": bridge,
         "daemons": tuple(FrrDaemon(name, "yes" if name in running else "no") for name in DAEMONS),
         "options": (*ALWAYS_RUNNING, *words.managed_daemons, *(name for name in DAEMONS if name in running)),
@@ -191,6 +197,10 @@ def _common_values(fabric: Fabric, switch: Switch) -> dict[str, object]:
         "vrf": MANAGEMENT_VRF,
         "vrf_table": MANAGEMENT_TABLE,
     }
+
+
+def _external(port: ExternalPort) -> FrrInterface:
+    return FrrInterface(port.name, port.peer_name, port.mtu_bytes, "[]", port.address)
 
 
 def _interface(port: Port) -> FrrInterface:

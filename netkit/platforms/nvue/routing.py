@@ -349,6 +349,8 @@ class _Reader:
                     peer.allowas_in = DEFAULT_ALLOWAS_IN
             case (key,) if key in SWITCH:
                 peer.is_activated = value in ON
+            case ("prefix-limits", *_) if is_address(name):
+                pass  # it ends a session that no route of hosts comes from
             case _:
                 return path[0] in HARMLESS_TO_FAMILY
         return True
@@ -377,6 +379,7 @@ class _Reader:
             prefix_lists=in_order(self._prefix_lists()),
             route_maps=clauses_in_order(self._route_maps()),
             neighbors=neighbors if is_on else (),
+            external=self.peers.external(asn, is_active=self.is_on.get("family", True)) if is_on else (),
             redistributed=connected.get("route-map", NO_MAP) if is_connected else None,
             networks=tuple(sorted(self.networks)),
             aggregates=tuple(Aggregate(prefix, is_only) for prefix, is_only in sorted(self.aggregates.items())),

@@ -39,6 +39,8 @@ class NvueInterface:
     speed: int | None
     adaptive_routing: bool
     ecn_profile: str | None
+    mtu_bytes: int
+    is_external: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,6 +151,20 @@ def _interfaces(switch: Switch, profiles: dict[EcnThresholds, str]) -> Iterator[
             speed=split.speed_gbps if must_force or not follows_from_breakout else None,
             adaptive_routing=switch.adaptive_routing and not is_host,
             ecn_profile=profiles.get(port.profile.ecn),
+            mtu_bytes=switch.mtu_bytes,
+        )
+    for outside in switch.external:
+        split = outside.split
+        yield NvueInterface(
+            name=outside.name,
+            description=outside.peer_name,
+            access=None,
+            address=outside.address,
+            speed=split.speed_gbps if must_force or split.ports * split.speed_gbps != fastest else None,
+            adaptive_routing=False,
+            ecn_profile=None,
+            mtu_bytes=outside.mtu_bytes,
+            is_external=True,
         )
 
 

@@ -62,6 +62,7 @@ SESSION: Lines = {
 }
 ACTIVATION: Lines = {
     "admin_status": {"up": "activate", "true": "activate", "down": "no-activate", "false": "no-activate"},
+    "max_prefix_limit": "maximum-prefix {}",
     "route_map_in": "route-map {} in",
     "route_map_out": "route-map {} out",
     "allow_as_in": {"true": "allowas-in", "false": ""},

@@ -22,6 +22,7 @@ SNMP_USER_LENGTHS = range(4, 33)
 FRR_BFD = Bfd(interval_ms=300, multiplier=3)
 # CONFIG_DB has no timers for ARP and MAC ageing. The image ages MACs after 600 s, and its arp_update probes every
 # neighbour in a VLAN every few minutes, so that no MAC of a live host ages out and is flooded.
+NO_HEADROOM = "0m"  # cable length for which the switch makes no lossless buffer
 FLOOD_KBPS = 10_000  # unknown unicast of a host port: enough to relearn a host, too little to fill a lossless queue
 
 
@@ -119,6 +120,7 @@ def build(fabric: Fabric, switch: Switch, plan: FrrRouting, words: SonicDialect)
             interfaces.append(SonicInterface(port.name, "enable", None))
         elif port.address:  # members of a host VLAN have none
             interfaces.append(SonicInterface(port.name, "disable", port.address))
+    interfaces += [SonicInterface(outside.name, "disable", outside.address) for outside in switch.external]
     return SonicView(
         hardware=model,
         device_type=DEVICE_TYPES[switch.role],
@@ -137,13 +139,16 @@ def build(fabric: Fabric, switch: Switch, plan: FrrRouting, words: SonicDialect)
 def _ports(switch: Switch, hardware: SonicHardware) -> Iterator[PortRow]:
     """Yield all ports of all cages in use."""
     used = {port.name: port for port in switch.ports}
+    outside = {port.name: port for port in switch.external}
     profiles = {port.cage: port.profile for port in switch.ports}
+    external_cages = {port.cage: port for port in switch.external}
     cables = {id(port.profile): view_qos.cable_length(port.profile) for port in switch.ports}
     for cage in switch.cages:
         split = cage.split
         for number, name in enumerate(cage.ports):
-            port = used.get(name)
-            profile = port.profile if port else profiles[cage.number]
+            port, external = used.get(name), external_cages.get(cage.number)
+            profile = external or profiles[cage.number]
+            description = outside[name].peer_name if name in outside else port.description if port else "unused"
             yield PortRow(
                 name=name,
                 alias=hardware.port_alias(split, cage.number, number),
@@ -153,7 +158,7 @@ def _ports(switch: Switch, hardware: SonicHardware) -> Iterator[PortRow]:
                 mtu=profile.mtu_bytes,
                 fec=profile.fec,
                 subport=number + 1 if split.ports > 1 else 0,
-                admin_status="up" if port else "down",
-                description=port.description if port else "unused",
-                cable=cables[id(profile)],
+                admin_status="up" if port or name in outside else "down",
+                description=description,
+                cable=NO_HEADROOM if external else cables[id(profile)],
             )

@@ -1,0 +1,182 @@
+"""Ports to networks outside the fabric: from the intent to switches, and reasons to refuse them."""
+
+import difflib
+from collections.abc import Iterable, Iterator
+from ipaddress import IPv4Network
+
+from netkit.design.blueprint import FEC, Blueprint
+from netkit.design.fabric import ExternalPort, Fabric, Port, Switch
+from netkit.design.hardware_lookup import HardwareLookup
+from netkit.design.layout import Position
+from netkit.errors import Path, Problem
+from netkit.hardware import Split, SwitchModel
+from netkit.intent.model import External, Intent
+from netkit.platforms import PLATFORMS
+
+DEFAULT_ROUTE = IPv4Network("0.0.0.0/0")
+LOOPBACK_LENGTH = 32
+
+
+def external_ports(blueprint: Blueprint, role: str, device: str, ports: Iterable[Port]) -> Iterator[ExternalPort]:
+    """Yield the ports of a switch towards the outside; one that does not exist or is taken is reported later."""
+    hardware = blueprint.hardware_of(role, device)
+    used = {port.name for port in ports}
+    for entry in blueprint.intent.external:
+        if entry.device != device or role == "leaf":
+            continue
+        found = place(hardware, role, entry)
+        if found is None or found[1].name in used:
+            continue
+        used.add(entry.port)
+        split, at = found
+        yield ExternalPort(
+            peer_name=entry.name,
+            name=at.name,
+            cage=at.cage,
+            lane_port=at.port,
+            split=split,
+            fec=FEC[split.speed_gbps],
+            mtu_bytes=entry.mtu_bytes,
+            address=str(entry.address),
+            peer=str(entry.peer),
+            peer_asn=entry.asn,
+            accepted=tuple(map(str, entry.accept)),
+            announced=tuple(map(str, entry.announce)),
+            max_prefixes=entry.max_prefixes,
+            has_bfd=entry.bfd,
+        )
+
+
+def place(hardware: HardwareLookup, role: str, entry: External) -> tuple[Split, Position] | None:
+    """Return how the cage of a port is split and where the port is; None if the model has no such port."""
+    model, naming = hardware.models[role], PLATFORMS[hardware.tier(role).platform].port_name
+    split = model.split(entry.breakout) if entry.breakout else hardware.down_split(role)
+    for cage in split.cages if split else ():
+        for port in range(split.ports if split else 0):
+            if split and cage <= model.cages and naming(model, split, cage, port) == entry.port:
+                return split, Position(cage, port, entry.port)
+    return None
+
+
+def problems(designed: Fabric, hardware: HardwareLookup, blueprint: Blueprint) -> Iterator[Problem]:
+    """Yield what is wrong with peers outside the fabric."""
+    intent = hardware.intent
+    names: set[str] = set()
+    ports: dict[tuple[str, str], str] = {}
+    networks: list[tuple[IPv4Network, External]] = []
+    for index, entry in enumerate(intent.external):
+        path: Path = ("external", index)
+        if entry.name.lower() in names:
+            yield Problem(f"{entry.name} is the name of another peer", "give each peer its own", (*path, "name"))
+        names.add(entry.name.lower())
+        if wrong := _device_problem(designed, entry, path):
+            yield wrong
+            continue
+        switch = designed.switch(entry.device)
+        yield from _port(blueprint, switch, entry, path)
+        if (entry.device, entry.port) in ports:
+            message = f"{entry.port} of {entry.device} leads to {ports[entry.device, entry.port]}"
+            yield Problem(message, "give each peer a port of its own", (*path, "port"))
+        ports.setdefault((entry.device, entry.port), entry.name)
+        yield from _addresses(intent, entry, path)
+        for network, other in networks:
+            if network.overlaps(entry.address.network):
+                message = f"{entry.address.network} overlaps {network} of {other.name}"
+                yield Problem(message, "give each link a network of its own", (*path, "address"))
+        networks.append((entry.address.network, entry))
+        owner = next((one.name for one in designed.switches if one.asn == entry.asn), "")
+        if owner:
+            yield Problem(f"{entry.asn} is the AS number of {owner}", "give that of the peer", (*path, "asn"))
+        yield from _prefixes(designed, intent, entry, path)
+
+
+def _device_problem(designed: Fabric, entry: External, path: Path) -> Problem | None:
+    device = designed.device(entry.device)
+    if not isinstance(device, Switch):
+        known = [switch.name for switch in designed.switches if switch.role != "leaf"]
+        close = difflib.get_close_matches(entry.device, known, 1)
+        remedy = f"did you mean {close[0]}?" if close else "name a spine or core switch"
+        return Problem(f"there is no switch {entry.device}", remedy, (*path, "device"))
+    if device.role == "leaf":
+        message = f"{entry.device} is a leaf, which announces its own routes only: nothing from outside would spread"
+        return Problem(message, "name a spine or core switch", (*path, "device"))
+    return None
+
+
+def _port(blueprint: Blueprint, switch: Switch, entry: External, path: Path) -> Iterator[Problem]:
+    """Yield what is wrong with a port: not there, taken, or needed when the fabric grows to its ceilings."""
+    hardware = blueprint.hardware_of(switch.role, switch.name)
+    model = switch.model
+    if entry.breakout and model.split(entry.breakout) is None:
+        offered = ", ".join(split.mode for split in model.splits)
+        yield Problem(
+            f"{model.name} has no breakout {entry.breakout}", f"use one it has: {offered}", (*path, "breakout")
+        )
+        return
+    found = place(hardware, switch.role, entry)
+    layout = blueprint.layout(switch.role, switch.name)
+    kept = {at.cage for at in (*layout.down, *layout.up)} | {port.cage for port in switch.ports}
+    if found is None:
+        example = next(iter(_free(model, hardware, switch, kept, entry)), "")
+        remedy = f"use a free one, such as {example}" if example else "give the breakout that it comes from"
+        yield Problem(f"{switch.name} has no port {entry.port}", remedy, (*path, "port"))
+        return
+    split, at = found
+    blocked = {cage.number + 1 for cage in switch.cages if cage.split.blocks_next_cage}
+    others = {one.cage for one in switch.external if one.name != entry.port and one.split != split}
+    if at.cage in kept | blocked | others or (split.blocks_next_cage and at.cage + 1 in kept):
+        example = next(iter(_free(model, hardware, switch, kept | blocked | others, entry)), "")
+        message = f"cage {at.cage} of {switch.name} is for links within the fabric, in use or up to the ceilings"
+        yield Problem(
+            message, f"use a free one, such as {example}" if example else "lower the ceilings", (*path, "port")
+        )
+    total = sum(cage.split.ports for cage in switch.cages)
+    if model.max_ports is not None and total > model.max_ports:
+        message = f"{model.name} takes {model.max_ports} ports in all, {switch.name} would have {total}"
+        yield Problem(message, "use a coarser breakout, or fewer ports", (*path, "port"))
+
+
+def _free(
+    model: SwitchModel, hardware: HardwareLookup, switch: Switch, kept: set[int], entry: External
+) -> Iterator[str]:
+    split = (model.split(entry.breakout) if entry.breakout else None) or hardware.down_split(switch.role)
+    naming = PLATFORMS[switch.platform].port_name
+    for cage in split.cages:
+        if cage not in kept and cage <= model.cages:
+            yield naming(model, split, cage, 0)
+
+
+def _addresses(intent: Intent, entry: External, path: Path) -> Iterator[Problem]:
+    network, own = entry.address.network, entry.address.ip
+    hosts = set(network.hosts()) if network.prefixlen >= LOOPBACK_LENGTH - 8 else None
+    if entry.peer not in network or (hosts is not None and entry.peer not in hosts):
+        remedy = f"name the other end of {network}; is the prefix length in address right?"
+        yield Problem(f"{entry.peer} is not an address of a peer in {network}", remedy, (*path, "peer"))
+    elif entry.peer == own:
+        yield Problem(f"{own} would be the address of both ends", "give the peer's", (*path, "peer"))
+    if hosts is not None and own not in hosts:
+        yield Problem(f"{own} is not an address of a port in {network}", "use one within", (*path, "address"))
+    for name, pool in (("pools.loopbacks", intent.pools.loopbacks), ("pools.hosts", intent.pools.hosts)):
+        if network.overlaps(pool):
+            message = f"{network} overlaps {name} {pool}"
+            yield Problem(message, "links to the outside have addresses of their own", (*path, "address"))
+
+
+def _prefixes(designed: Fabric, intent: Intent, entry: External, path: Path) -> Iterator[Problem]:
+    pools = (("pools.loopbacks", intent.pools.loopbacks), ("pools.hosts", intent.pools.hosts))
+    for prefix in entry.accept:
+        overlapped = next((name for name, pool in pools if prefix != DEFAULT_ROUTE and prefix.overlaps(pool)), "")
+        if overlapped:
+            message = f"{prefix} overlaps {overlapped}: traffic within the fabric would leave it"
+            yield Problem(message, "accept the default route, or prefixes that are not the fabric's", (*path, "accept"))
+    longest = {"pools.loopbacks": LOOPBACK_LENGTH - 1, "pools.hosts": designed.leaf_prefix_length - 1}
+    for prefix in entry.announce:
+        inside = [name for name, pool in pools if prefix.overlaps(pool)]
+        if not inside or prefix == DEFAULT_ROUTE:
+            message = f"{prefix} is not a summary of the fabric's addresses"
+            remedy = f"use {intent.pools.hosts}, {intent.pools.loopbacks}, or a part of them"
+            yield Problem(message, remedy, (*path, "announce"))
+        elif prefix.prefixlen > min(longest[name] for name in inside):
+            length = min(longest[name] for name in inside)
+            message = f"{prefix} summarises nothing: the routes of {inside[0]} are not longer"
+            yield Problem(message, f"use a length of {length} or less", (*path, "announce"))
