@@ -8,6 +8,7 @@ from netkit.design.blueprint import FEC, Blueprint
 from netkit.design.fabric import ExternalPort, Fabric, Port, Switch
 from netkit.design.hardware_lookup import HardwareLookup
 from netkit.design.layout import Position
+from netkit.design.valley import passes_up
 from netkit.errors import Path, Problem
 from netkit.hardware import Split, SwitchModel
 from netkit.intent.model import External, Intent
@@ -56,6 +57,22 @@ def place(hardware: HardwareLookup, role: str, entry: External) -> tuple[Split, 
             if split and cage <= model.cages and naming(model, split, cage, port) == entry.port:
                 return split, Position(cage, port, entry.port)
     return None
+
+
+def takers(fabric: Fabric, prefix: str) -> frozenset[str]:
+    """Return the switches that get a route from outside: those of its peers, and all that they pass it on to."""
+    found: set[str] = set()
+    for origin in fabric.switches:
+        if any(prefix in port.accepted for port in origin.external):
+            waiting = [origin]
+            while waiting:
+                switch = waiting.pop()
+                found.add(switch.name)
+                for port in switch.fabric_ports:
+                    is_passed = port.role == "down" or passes_up(fabric, switch)
+                    if is_passed and port.peer not in found and port.peer_asn != origin.asn:
+                        waiting.append(fabric.switch(port.peer))
+    return frozenset(found)
 
 
 def problems(designed: Fabric, hardware: HardwareLookup, blueprint: Blueprint) -> Iterator[Problem]:

@@ -20,8 +20,10 @@ from netkit.lab.faults.incident import ManagedNode
 from netkit.lab.layout import PERSONALITY_OF_HOSTS
 from netkit.lab.live import FLASH_BYTES, LiveNode
 from netkit.lab.node import ConfigRefusedError
+from netkit.lab.outside import start as start_outside
 from netkit.lab.personalities import personality
 from netkit.lab.personality import Personality
+from netkit.lab.program_runner import ProgramRunner
 from netkit.lab.proof import Shortfall
 from netkit.lab.system import namespace_holder
 from netkit.lab.system.namespace_holder import Holder, hold
@@ -90,7 +92,8 @@ class Builder:
         for count, spec in enumerate(specs):
             self._progress("namespaces", count, len(specs))
             holders[spec.name] = hold(spec.name, is_host=spec.personality == PERSONALITY_OF_HOSTS)
-        self._connect(holders)
+        outside = {peer.name: hold(peer.name, is_host=False) for peer in world.layout.outside}
+        self._connect({**holders, **outside})
         for spec in specs:
             flash = world.folder.path / "nodes" / spec.name
             flash.mkdir()
@@ -98,6 +101,10 @@ class Builder:
             namespace_holder.mount("flash", str(flash), "tmpfs", namespace_holder.MS_NOSUID, options)
             log = world.folder.path / f"{spec.name}.log"
             world.nodes[spec.name] = LiveNode(spec, holders[spec.name], flash, log, world.services)
+        for peer in world.layout.outside:
+            node = ProgramRunner(outside[peer.name], world.folder.path / f"{peer.name}.log")
+            world.outside[peer.name] = node
+            start_outside(node, peer, world.services.bfd_interval_ms)
         shortfalls = self._boot_all()
         write(world)
         self._is_recorded = True

@@ -3,10 +3,11 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from netkit.design.fabric import Fabric, Host, Switch
+from netkit.design.fabric import ExternalPort, Fabric, Host, Switch
 
 HOSTS_PER_BLOCK = 250
 PERSONALITY_OF_HOSTS = "linux-host"
+OUTSIDE_INTERFACE = "fabric0"
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,12 +36,29 @@ class VethPair:
 
 
 @dataclass(frozen=True, slots=True)
+class OutsidePeer:
+    """A router outside the fabric, and the switch it peers with."""
+
+    switch: Switch
+    port: ExternalPort
+
+    @property
+    def name(self) -> str:
+        return self.port.peer_name
+
+    @property
+    def link(self) -> VethPair:
+        return VethPair(self.switch.name, kernel_name(self.port.name), self.name, OUTSIDE_INTERFACE)
+
+
+@dataclass(frozen=True, slots=True)
 class LabLayout:
     """The nodes and cables of a lab."""
 
     fabric: Fabric
     nodes: Mapping[str, NodeSpec]
     links: tuple[VethPair, ...]
+    outside: tuple[OutsidePeer, ...] = ()
 
 
 def lay_out(fabric: Fabric, block: str) -> LabLayout:
@@ -50,7 +68,8 @@ def lay_out(fabric: Fabric, block: str) -> LabLayout:
     for index, device in enumerate(devices):
         if isinstance(device, Switch):
             personality = device.platform
-            kernel_names = {port.name: kernel_name(port.name) for port in device.ports}
+            names = (*(port.name for port in device.ports), *(port.name for port in device.external))
+            kernel_names = {name: kernel_name(name) for name in names}
         else:
             personality = PERSONALITY_OF_HOSTS
             kernel_names = {nic.interface: nic.interface for nic in device.nics}
@@ -64,7 +83,8 @@ def lay_out(fabric: Fabric, block: str) -> LabLayout:
         )
         for link in fabric.links()
     )
-    return LabLayout(fabric, nodes, tuple(links))
+    outside = tuple(OutsidePeer(switch, port) for switch in fabric.switches for port in switch.external)
+    return LabLayout(fabric, nodes, (*links, *(peer.link for peer in outside)), outside)
 
 
 def address(block: str, index: int) -> str:

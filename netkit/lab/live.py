@@ -4,13 +4,11 @@ import os
 import re
 import shutil
 import signal
-import subprocess
 import threading
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import BinaryIO
 
 from netkit.design.fabric import Host, Switch
 from netkit.lab import routing
@@ -19,12 +17,12 @@ from netkit.lab.agents.lldp_daemon import Lldpd
 from netkit.lab.agents.snmp_agent import SnmpAgent
 from netkit.lab.layout import NodeSpec
 from netkit.lab.model.wiring import KernelPort
-from netkit.lab.node import ProgramResult
+from netkit.lab.program_runner import ProgramRunner
 from netkit.lab.reading import NicReading, SwitchPortReading, TrafficReading
 from netkit.lab.services import LabServices
 from netkit.lab.state import SwitchState
 from netkit.lab.system import namespace_holder, netlink
-from netkit.lab.system.namespace_holder import ENVIRONMENT, Holder, write_boot_id
+from netkit.lab.system.namespace_holder import Holder, write_boot_id
 from netkit.lab.traffic.marking import NOTHING_SENT, PortMarks, Sent
 
 SHUTDOWN = "bgp graceful-shutdown"
@@ -59,15 +57,15 @@ EgressCounters = tuple[PortMarks, Sent]
 NOTHING_COUNTED: EgressCounters = (PortMarks(), NOTHING_SENT)
 
 
-class LiveNode:
+class LiveNode(ProgramRunner):
     """One device of a running lab; personalities see it as the `Node` protocol."""
 
     def __init__(self, spec: NodeSpec, holder: Holder, saved: Path, log: Path, services: LabServices) -> None:
+        super().__init__(holder, log)
         self.name = spec.name
         self.device: Switch | Host = spec.device
         self.kernel_names: Mapping[str, str] = spec.kernel_names
         self.spec = spec
-        self.holder = holder
         self.saved = saved
         self.lock = threading.RLock()
         self.changes = 0
@@ -75,79 +73,12 @@ class LiveNode:
         self.lldp = Lldpd(self)
         self.agent: SnmpAgent | None = None
         self.gnmi: GnmiAgent | None = None
-        self._log = log
         self._services = services
-        self._programs: dict[str, subprocess.Popen[bytes]] = {}
         self._links = netlink.KernelState()
         self._frr: str | None = None
         self._marking = ""
         self._read: tuple[float, Mapping[str, KernelPort]] = (-FRESH_S, {})
         self._egress: Mapping[str, EgressCounters] = {}
-
-    def file(self, path: str) -> Path:
-        """Return the path on this side of a file of the node."""
-        return self.holder.root / path.lstrip("/")
-
-    def run(self, *command: str, stdin: str = "", timeout_s: float = 60, network: bool = True) -> ProgramResult:
-        """Run a program inside the node."""
-        words = [*self.holder.enter(network=network), *command]
-        try:
-            done = subprocess.run(  # noqa: S603
-                words,
-                input=stdin.encode(),
-                capture_output=True,
-                check=False,
-                timeout=timeout_s,
-                env=ENVIRONMENT,
-            )
-        except subprocess.TimeoutExpired as expired:
-            return ProgramResult(
-                124, (expired.stdout or b"").decode(errors="replace"), f"no answer in {timeout_s:g} s\n"
-            )
-        return ProgramResult(
-            done.returncode, done.stdout.decode(errors="replace"), done.stderr.decode(errors="replace")
-        )
-
-    def spawn(
-        self,
-        name: str,
-        *command: str,
-        fds: Sequence[int] = (),
-        environment: Mapping[str, str] | None = None,
-        network: bool = True,
-    ) -> None:
-        """Start a long-running program; the descriptors become its 3, 4 and so on."""
-        self.end(name)
-        words = [*self.holder.enter(network=network), *command]
-        if fds:
-            moves = " ".join(f"{3 + index}<&{fd}" for index, fd in enumerate(fds))
-            words = ["/bin/bash", "-c", f'exec "$@" {moves}', "spawn", *words]
-        with self._log_file() as log:
-            self._programs[name] = subprocess.Popen(  # noqa: S603
-                words,
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                pass_fds=fds,
-                env={**ENVIRONMENT, **(environment or {})},
-                start_new_session=True,
-            )
-
-    def end(self, name: str) -> None:
-        """Stop a program that was spawned under a name."""
-        program = self._programs.pop(name, None)
-        if program is None:
-            return
-        program.terminate()
-        try:
-            program.wait(timeout=5)
-        except subprocess.TimeoutExpired:
-            program.kill()
-            program.wait()
-
-    def is_running(self, name: str) -> bool:
-        program = self._programs.get(name)
-        return program is not None and program.poll() is None
 
     def signal(self, name: str, number: signal.Signals) -> None:
         """Send a signal to a spawned program."""
@@ -290,9 +221,6 @@ class LiveNode:
                 shutil.rmtree(entry, ignore_errors=True) if entry.is_dir() else entry.unlink(missing_ok=True)
         self._links, self._frr, self._marking = netlink.KernelState(), None, ""
         write_boot_id(self.holder.root)
-
-    def _log_file(self) -> BinaryIO:
-        return self._log.open("ab")
 
 
 def _kernel_port(link: netlink.KernelLink, egress: EgressCounters | None, before: EgressCounters | None) -> KernelPort:

@@ -92,6 +92,10 @@ def _sessions(fabric: Fabric, node: LiveNode, switch: Switch, wanted: Expectatio
         state = peers.get(interface, {}).get("state", "not configured")
         if state != ESTABLISHED:
             yield Shortfall(switch.name, f"session to {peer} is {state}{_reason(fabric, node, peer, interface)}", port)
+    for outside in switch.external:
+        state = peers.get(outside.peer, {}).get("state", "not configured")
+        if state != ESTABLISHED:
+            yield Shortfall(switch.name, f"session to {outside.peer_name} is {state}", outside.name)
 
 
 def _reason(fabric: Fabric, node: LiveNode, peer: str, interface: str) -> str:

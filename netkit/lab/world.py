@@ -13,6 +13,7 @@ from netkit.lab.layout import LabLayout, lay_out
 from netkit.lab.live import LiveNode
 from netkit.lab.model.wiring import NicSettings
 from netkit.lab.personality import Personality
+from netkit.lab.program_runner import ProgramRunner
 from netkit.lab.services import LabServices
 from netkit.lab.system import netlink
 
@@ -37,6 +38,8 @@ class World:
     services: LabServices
     incidents: Incidents
     nodes: dict[str, LiveNode] = field(default_factory=dict)
+    outside: dict[str, ProgramRunner] = field(default_factory=dict)
+    """Routers outside the fabric; they are no devices."""
     personalities: dict[str, Personality] = field(default_factory=dict)
     host_keys: dict[str, str] = field(default_factory=dict)
     certificates: dict[str, str] = field(default_factory=dict)

@@ -196,7 +196,7 @@ def cut(fabric: Fabric, kept: Iterable[str]) -> Fabric:
 
 def _switch(switch: Switch, names: frozenset[str]) -> Switch:
     ports = tuple(port for port in switch.ports if port.peer in names)
-    there = {port.name for port in ports}
+    there = {port.name for port in ports} | {port.name for port in switch.external}
     cages = tuple(cage for cage in switch.cages if not there.isdisjoint(cage.ports))
     neighbors = tuple(name for name in switch.drain_neighbors if name in names)
     return replace(switch, ports=ports, cages=cages, drain_neighbors=neighbors)

@@ -304,6 +304,7 @@ def complaints(config: EosSection) -> Iterator[str]:
         used |= {rest[2] for rest in bgp.find("neighbor", "interface")}
         for _, family in bgp.sections("address-family"):
             used |= {rest[0] for rest in family.find("neighbor")}
+        known |= {rest[0] for rest in bgp.find("neighbor") if rest[1] == "remote-as" and rest[0].count(".") == 3}
         for name in sorted(used - known):
             yield f"Peer group {name} is not defined"
     yield from _overlaps(config)

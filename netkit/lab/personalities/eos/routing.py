@@ -154,6 +154,8 @@ def _routing_bgp(config: EosSection, asn: str, bgp: EosSection, kernel_names: Ma
         interface = kernel_names[one.port]
         yield f" neighbor {interface} interface v6only peer-group {one.group}"
         yield f" neighbor {interface} remote-as {one.asn}"
+    for address in numbered(bgp):
+        yield from _group(bgp, address)
     yield " !"
     yield " address-family ipv4 unicast"
     yield from _family(config, bgp, found, kernel_names)
@@ -162,9 +164,15 @@ def _routing_bgp(config: EosSection, asn: str, bgp: EosSection, kernel_names: Ma
     yield "!"
 
 
+def numbered(bgp: EosSection) -> tuple[str, ...]:
+    """Return the neighbours that are identified by an IPv4 address and have an AS number of their own."""
+    return tuple(rest[0] for rest in bgp.find("neighbor") if rest[1] == "remote-as" and rest[0].count(".") == 3)
+
+
 def _group(bgp: EosSection, group: str) -> Iterator[str]:
     start = ("neighbor", group)
-    yield f" neighbor {group} peer-group"
+    if group not in numbered(bgp):
+        yield f" neighbor {group} peer-group"
     remote = bgp.word(*start, "remote-as")
     if remote:
         yield f" neighbor {group} remote-as {remote}"
@@ -188,7 +196,7 @@ def _family(
         yield f"  aggregate-address {prefix}{' summary-only' if summary else ''}"
     for source, *policy in bgp.find("redistribute"):
         yield f"  redistribute {source}{f' route-map {policy[1]}' if policy else ''}"
-    for group in groups(bgp):
+    for group in (*groups(bgp), *numbered(bgp)):
         yield from _group_family(config, bgp, group)
     drained = drained_ports(config, tuple(kernel_names))
     for one in found:
@@ -230,7 +238,7 @@ def policy_of(config: EosSection, bgp: EosSection, group: str, direction: str) -
     """
     family = bgp.section("address-family", "ipv4")
     is_carried = family.has("neighbor", group, "next-hop", "address-family", "ipv6", "originate")
-    if not (is_carried and routes_by_ipv6(config)):
+    if group not in numbered(bgp) and not (is_carried and routes_by_ipv6(config)):
         return DENY
     named = next((rest[0] for rest in bgp.find("neighbor", group, "route-map") if rest[1] == direction), "")
     if named and any(True for _ in config.sections("route-map", named)):

@@ -40,7 +40,9 @@ class Neighbors:
     def address(self, port: str, detail: Mapping[str, Any]) -> str:
         """Return the link-local address with the short port name as zone; empty until it is discovered."""
         address = str(detail.get("bgpNeighborAddr", NOT_FOUND))
-        return "" if address == NOT_FOUND else f"{address}%{port.replace('Ethernet', 'Et')}"
+        if ":" not in address:
+            return "" if address == NOT_FOUND else address
+        return f"{address}%{port.replace('Ethernet', 'Et')}"
 
 
 def _vrf(neighbors: Neighbors, peers: Mapping[str, Any]) -> Data:
@@ -188,13 +190,13 @@ def routes(context: ShowContext, _: Captured) -> EosReply:
         prefix: _route(context, one)
         for prefix, found in context.routes().items()
         for one in found
-        if one.get("selected") and prefix != "0.0.0.0/0"
+        if one.get("selected")
     }
     vrf = {
         "routingDisabled": False,
         "allRoutesProgrammedHardware": all(one["hardwareProgrammed"] for one in shown.values()),
         "allRoutesProgrammedKernel": True,
-        "defaultRouteState": "notSet",
+        "defaultRouteState": "reachable" if "0.0.0.0/0" in shown else "notSet",
         "routes": shown,
     }
     rows = [

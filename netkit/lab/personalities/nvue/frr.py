@@ -94,6 +94,8 @@ def _activation(bgp: Tree, name: str, session: Tree) -> Iterator[str]:
     if is_on(family, "aspath", "allow-my-asn"):
         times = text(family, "aspath", "allow-my-asn", "occurrences")
         yield f"  neighbor {name} allowas-in" + (f" {times}" if times else "")
+    if limit := text(family, "prefix-limits", "inbound", "maximum"):
+        yield f"  neighbor {name} maximum-prefix {limit}"
     for direction, short in DIRECTIONS:
         route_map = applied_map(bgp, session, direction)
         if is_drained(bgp, session):

@@ -159,6 +159,8 @@ def _peer_family(peer: str, row: Row, branch: int) -> Iterator[str]:
     if "admin_status" in row:
         is_active = row["admin_status"] == "up" and branch >= FIRST_WITH_ACTIVATE
         yield f"  {'' if is_active else 'no '}neighbor {peer} activate"
+    if "max_prefix_limit" in row:
+        yield f"  neighbor {peer} maximum-prefix {row['max_prefix_limit']}"
     for leaf, direction in (("route_map_in", "in"), ("route_map_out", "out")):
         yield from (f"  neighbor {peer} route-map {name} {direction}" for name in row.get(leaf, []))
     if row.get("allow_as_in") == "true":

@@ -216,9 +216,9 @@ def sessions(printed: str) -> Facts:
     if peers is None:
         return Facts(sessions=Absent("FRR shows no BGP sessions"))
     bfd = next((one for one in answers if isinstance(one, list)), None)
-    alive = None  # interface → whether BFD is up; None if bfdd does not answer
+    alive = None  # interface or address → whether BFD is up; None if bfdd does not answer
     if bfd is not None:
-        alive = {text(peer.get("interface")) or text(peer.get("peer")): peer.get("status") == UP for peer in rows(bfd)}
+        alive = {text(peer.get(key)): peer.get("status") == UP for key in ("interface", "peer") for peer in rows(bfd)}
     drained = FrrDrains(configuration(printed))
     return Facts(sessions={name: _session(name, peer, alive, drained) for name, peer in named(peers)})
 

@@ -80,8 +80,9 @@ def session_facts(neighbor_text: str, bfd_text: str, bgp_text: str) -> Facts:
 
 
 def _bfd_states(found: object) -> dict[str, bool]:
-    """Map interface to whether BFD is up; "" stands for interfaces without a peer, if they are certain to have none.
+    """Map interface and address to whether BFD is up.
 
+    "" stands for interfaces without a peer, if they are certain to have none.
     NVUE keys peers by address or discriminator, FRR prints a list.
     """
     if not isinstance(found, dict | list):
@@ -91,7 +92,8 @@ def _bfd_states(found: object) -> dict[str, bool]:
     for peer in found.values() if isinstance(found, dict) else found:
         interface = word(peer, "interface", "local-interface") if isinstance(peer, dict) else ""
         if interface:
-            states[interface] = word(peer, "status", "state", "session-state").lower() == "up"
+            is_up = word(peer, "status", "state", "session-state").lower() == "up"
+            states |= {interface: is_up, word(peer, "peer") or interface: is_up}
         else:
             is_complete = False
     return {**states, "": False} if is_complete else states

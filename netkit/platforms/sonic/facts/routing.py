@@ -41,12 +41,12 @@ def sessions(text: str) -> Facts:
 
 
 def _bfd_states(found: Iterable[object]) -> Mapping[str, bool] | None:
-    """Map interface to whether BFD is up; None if bfdd does not answer."""
+    """Map interface and address to whether BFD is up; None if bfdd does not answer."""
     shown = next((one for one in found if isinstance(one, list)), None)
     if shown is None:
         return None
     peers = [peer for peer in shown if isinstance(peer, dict) and isinstance(peer.get("status"), str)]
-    return {str(peer.get("interface") or peer.get("peer")): peer["status"] == "up" for peer in peers}
+    return {str(peer.get(key)): peer["status"] == "up" for key in ("interface", "peer") for peer in peers}
 
 
 def _session(name: str, peer: Mapping[str, Any], bfd: Mapping[str, bool] | None, drains: "SonicDrains") -> BgpSession:

@@ -1,0 +1,63 @@
+"""A peer outside a fabric, in a lab of each NOS: its default route arrives, and only the summary leaves."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.lab.running import RunningLab, intent, needs_lab, on_platform, running, until, write_fabric
+
+PEER = {
+    "name": "isp-a",
+    "device": "spine01",
+    "address": "203.0.113.1/31",
+    "peer": "203.0.113.0",
+    "asn": 64512,
+    "announce": ["10.128.0.0/16"],
+}
+NOSES = {
+    "frr": ("frr", "", "8.4.4", "swp60s0"),
+    "nvue": ("nvue", "", "5.16.1", "swp60s0"),
+    "sonic": ("sonic", "", "202411", "Ethernet472"),
+    "sonic-unified": ("sonic", "", "202511", "Ethernet472"),
+    "eos": ("eos", "DCS-7060X6-64PE", "4.35.1F", "Ethernet60/1"),
+}
+
+
+def values(name: str) -> dict[str, Any]:
+    platform, model, version, port = NOSES[name]
+    found = on_platform(platform, intent(purpose="lab"), model=model, version=version)
+    if name.endswith("unified"):
+        found["routing"] = {"bfd": {"interval_ms": 300, "multiplier": 3}}
+        for tier in found["switches"].values():
+            tier["routing_mode"] = "unified"
+    return {**found, "external": [{**PEER, "port": port}]}
+
+
+def routes(lab: RunningLab, device: str) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(lab.run(device, "/usr/bin/vtysh", "-c", "show ip route json"))
+    return found
+
+
+@needs_lab
+@pytest.mark.parametrize(
+    "name",
+    ["frr", "eos", *(pytest.param(name, marks=pytest.mark.whole) for name in ("nvue", "sonic", "sonic-unified"))],
+)
+def test_a_fabric_takes_a_default_route_and_gives_a_summary(name: str, tmp_path: Path) -> None:
+    fabric = write_fabric(tmp_path / "small", values(name))
+    with running(fabric) as lab:
+        until(lambda: "0.0.0.0/0" in routes(lab, "leaf01"), "a default route on leaf01")
+        assert "0.0.0.0/0" not in routes(lab, "spine02")
+        assert "198.18.0.0/15" not in routes(lab, "spine01")
+        shown = "show bgp ipv4 unicast neighbors 203.0.113.0 advertised-routes json"
+        announced = json.loads(lab.run("spine01", "/usr/bin/vtysh", "-c", shown))["advertisedRoutes"]
+        assert list(announced) == ["10.128.0.0/16"]
+        lab.run("leaf01", "ping", "-c", "2", "-W", "5", "-I", "10.128.0.0", "203.0.113.0")
+        of_lab = ("--fabric", fabric, "--lab", lab.name)
+        assert "nothing to change" in lab.netkit("plan", *of_lab).stdout
+        checked = lab.netkit("check", "external", *of_lab, "--window", "2", "--format", "json")
+        assert checked.returncode == 0, checked.stdout
+        found = json.loads(checked.stdout)
+        assert found["verdict"] == "clean", checked.stdout
