@@ -37,7 +37,13 @@ def test_shipped_inventories_satisfy_the_schema_and_point_at_it(file: Any) -> No
 
 
 def test_there_are_inventories() -> None:
-    assert {file.parent.name for file in INVENTORIES} >= {"reference", "superpod", "mixed", "brownfield"}
+    assert {file.parent.name for file in INVENTORIES} >= {
+        "reference",
+        "internet-edge",
+        "superpod",
+        "mixed",
+        "brownfield",
+    }
 
 
 @pytest.mark.parametrize(

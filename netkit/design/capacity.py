@@ -98,7 +98,8 @@ def _tiers(fabric: Fabric) -> Iterator[Tier]:
 
 def spare_ports(switch: Switch) -> int:
     """Count the ports that still fit: free ones in split cages, and empty cages split like the used ones."""
-    in_use = sum(cage.split.ports for cage in switch.cages) - len(switch.ports)
+    taken = len(switch.ports) + len(switch.external)
+    in_use = sum(cage.split.ports for cage in switch.cages) - taken
     if not switch.cages:
         return 0
     split = switch.cages[0].split
@@ -107,7 +108,7 @@ def spare_ports(switch: Switch) -> int:
     empty = [number for number in split.cages if number not in used | blocked and number <= switch.model.cages]
     spare = in_use + len(empty) * split.ports
     limit = switch.model.max_ports
-    return spare if limit is None else min(spare, limit - len(switch.ports))
+    return spare if limit is None else min(spare, limit - taken)
 
 
 def _modules(fabric: Fabric, media: Mapping[str, Media]) -> Iterator[Item]:

@@ -111,6 +111,11 @@ class ExternalPort:
     has_bfd: bool
 
     @property
+    def own_address(self) -> str:
+        """The address without its length: where the session starts from."""
+        return self.address.partition("/")[0]
+
+    @property
     def inbound(self) -> str:
         """The prefix list of what is accepted."""
         return f"EXTERNAL-IN-{self.peer_name}"

@@ -109,3 +109,6 @@ def _of_switch(switch: Switch) -> Iterator[AddressRow]:
     for port in switch.host_ports:
         if port.address:
             yield AddressRow(switch.name, switch.role, port.name, port.address)
+    for outside in switch.external:
+        what = f"{outside.name} to {outside.peer_name}, AS {outside.peer_asn}"
+        yield AddressRow(switch.name, switch.role, what, outside.address)

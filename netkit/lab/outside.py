@@ -27,7 +27,7 @@ def start(node: ProgramRunner, peer: OutsidePeer, bfd_interval_ms: int) -> None:
 
 def _configuration(peer: OutsidePeer) -> Iterator[str]:
     port = peer.port
-    switch = port.address.partition("/")[0]
+    switch = port.own_address
     yield from ("frr defaults traditional", f"hostname {peer.name}", "no zebra nexthop kernel enable")
     yield f"router bgp {port.peer_asn}"
     yield f" bgp router-id {port.peer}"
@@ -36,6 +36,7 @@ def _configuration(peer: OutsidePeer) -> Iterator[str]:
     yield f" neighbor {switch} remote-as {peer.switch.asn}"
     # When both ends open a session at once, FRR 8.4 may end up without BFD at one of them.
     yield f" neighbor {switch} passive"
+    yield f" neighbor {switch} update-source {port.peer}"
     if port.has_bfd:
         yield f" neighbor {switch} bfd"
         yield f" neighbor {switch} bfd profile fabric"

@@ -1,11 +1,13 @@
 """A peer outside a fabric, in a lab of each NOS: its default route arrives, and only the summary leaves."""
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.command import ROOT
 from tests.lab.running import RunningLab, intent, needs_lab, on_platform, running, until, write_fabric
 
 PEER = {
@@ -16,6 +18,8 @@ PEER = {
     "asn": 64512,
     "announce": ["10.128.0.0/16"],
 }
+WITH_BFD = ("frr", "sonic")
+"""FRR 8.4 needs the address of its own end, or one of the ends may do without BFD; others do not configure it."""
 NOSES = {
     "frr": ("frr", "", "8.4.4", "swp60s0"),
     "nvue": ("nvue", "", "5.16.1", "swp60s0"),
@@ -32,12 +36,17 @@ def values(name: str) -> dict[str, Any]:
         found["routing"] = {"bfd": {"interval_ms": 300, "multiplier": 3}}
         for tier in found["switches"].values():
             tier["routing_mode"] = "unified"
-    return {**found, "external": [{**PEER, "port": port}]}
+    return {**found, "external": [{**PEER, "port": port, "bfd": platform in WITH_BFD}]}
 
 
 def routes(lab: RunningLab, device: str) -> dict[str, Any]:
     found: dict[str, Any] = json.loads(lab.run(device, "/usr/bin/vtysh", "-c", "show ip route json"))
     return found
+
+
+def bfd(lab: RunningLab) -> list[str]:
+    peers = json.loads(lab.run("spine01", "/usr/bin/vtysh", "-c", "show bfd peers json"))
+    return [peer["status"] for peer in peers if peer["peer"] == "203.0.113.0"]
 
 
 @needs_lab
@@ -55,9 +64,23 @@ def test_a_fabric_takes_a_default_route_and_gives_a_summary(name: str, tmp_path:
         announced = json.loads(lab.run("spine01", "/usr/bin/vtysh", "-c", shown))["advertisedRoutes"]
         assert list(announced) == ["10.128.0.0/16"]
         lab.run("leaf01", "ping", "-c", "2", "-W", "5", "-I", "10.128.0.0", "203.0.113.0")
+        wanted = ["up"] if NOSES[name][0] in WITH_BFD else []
+        until(lambda: bfd(lab) == wanted, "BFD to the peer", 40)
         of_lab = ("--fabric", fabric, "--lab", lab.name)
         assert "nothing to change" in lab.netkit("plan", *of_lab).stdout
         checked = lab.netkit("check", "external", *of_lab, "--window", "2", "--format", "json")
         assert checked.returncode == 0, checked.stdout
         found = json.loads(checked.stdout)
         assert found["verdict"] == "clean", checked.stdout
+
+
+@needs_lab
+@pytest.mark.whole
+def test_the_shipped_fabric_with_two_providers_runs(tmp_path: Path) -> None:
+    fabric = Path(shutil.copytree(ROOT / "inventory" / "internet-edge", tmp_path / "internet-edge"))
+    with running(fabric) as lab:
+        until(lambda: "0.0.0.0/0" in routes(lab, "leaf08"), "a default route on leaf08")
+        hops = {hop["ip"] for hop in routes(lab, "leaf08")["0.0.0.0/0"][0]["nexthops"]}
+        assert len(hops) == 6  # three links to each of the two spines with a peer
+        checked = lab.netkit("check", "external", "bgp", "routes", "--fabric", fabric, "--lab", lab.name)
+        assert checked.returncode == 0, checked.stdout

@@ -234,7 +234,7 @@ def test_what_is_read_is_what_was_designed(values: Values) -> None:
     check_all(design.build(Intent.model_validate(values), CATALOG))
 
 
-@pytest.mark.parametrize("name", ["mixed", "reference", "brownfield"])
+@pytest.mark.parametrize("name", ["mixed", "reference", "internet-edge", "brownfield"])
 def test_what_is_read_of_the_shipped_fabrics_is_what_was_designed(name: str) -> None:
     check_all(design.build(intent.load(ROOT / "inventory" / name).intent, CATALOG))
 

@@ -47,6 +47,7 @@ HARMLESS_TO_BGP = (
 HARMLESS_TO_NEIGHBOR = (
     "description", "bfd", "timers", "capability extended-nexthop", "capability dynamic", "advertisement-interval",
     "next-hop-self", "soft-reconfiguration", "send-community", "enforce-first-as", "sender-as-path-loop-detection",
+    "update-source",
 )
 # fmt: on
 

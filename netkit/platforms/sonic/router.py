@@ -54,6 +54,7 @@ SESSION: Lines = {
     "admin_status": {"up": "", "down": "shutdown", "true": "", "false": "shutdown"},
     "shutdown_message": "",
     "name": "",
+    "local_addr": "",
     "bfd": SWITCH,
     "capability_ext_nexthop": SWITCH,
     "conn_retry": "",

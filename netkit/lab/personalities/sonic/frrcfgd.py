@@ -118,6 +118,8 @@ def _neighbor(peer: str, row: Row) -> Iterator[str]:
     else:
         return
     yield from _peer(peer, row)
+    if "local_addr" in row:
+        yield f" neighbor {peer} update-source {row['local_addr']}"
 
 
 def _peer(name: str, row: Row) -> Iterator[str]:
