@@ -3,6 +3,7 @@
 import difflib
 import os
 import sys
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from netkit.cli.fabric import open_project, warn
 from netkit.design import Host, capacity, listing
 from netkit.design import tables as designed
 from netkit.design.capacity import Summary
+from netkit.design.drawing import Drawing, draw
 from netkit.design.explain import explain, find
 from netkit.design.select import select
 from netkit.errors import Problem, UsageError
@@ -18,9 +20,12 @@ from netkit.intent.model import Tables
 from netkit.project.project import Project
 from netkit.render import Engine, names, templates
 from netkit.render.explain_nic import explain_nic, find_nic
+from netkit.report.diagram_svg import svg
+from netkit.report.diagram_text import dot, mermaid
 from netkit.report.plan_view import counted
 from netkit.report.table import columns
 from netkit.terminal.text import check_format, write_csv, write_json
+from netkit.terminal.whole_file import write_named
 
 
 def run(
@@ -31,14 +36,19 @@ def run(
     explain: str,
     view: str,
     tables: Path | None,
+    diagram: str,
+    by: str,
     output: str,
     limit: str,
 ) -> None:
     check_format(output)
-    if limit and not (cabling or addresses):
-        raise UsageError(Problem("--limit applies to --cabling and --addresses", "add one of them, or drop --limit"))
-    if cabling + addresses + bool(explain) + bool(view) + bool(tables) > 1:
-        message = "--cabling, --addresses, --explain, --view and --tables exclude each other"
+    if limit and not (cabling or addresses or diagram):
+        message = "--limit applies to --cabling, --addresses and --diagram"
+        raise UsageError(Problem(message, "add one of them, or drop --limit"))
+    if by != "unit" and not diagram:
+        raise UsageError(Problem("--by applies to --diagram", "add --diagram, or drop --by"))
+    if cabling + addresses + bool(explain) + bool(view) + bool(tables) + bool(diagram) > 1:
+        message = "--cabling, --addresses, --explain, --view, --tables and --diagram exclude each other"
         raise UsageError(Problem(message, "choose one"))
     project = open_project(folder)
     if cabling:
@@ -51,6 +61,8 @@ def run(
         _view(project, view, output)
     elif tables:
         _tables(project, tables, output)
+    elif diagram:
+        _diagram(project, diagram, by, limit)
     else:
         warn(project)
         _summary(capacity.summarize(project.fabric, project.catalog.media()), output)
@@ -127,6 +139,30 @@ def _tables(project: Project, folder: Path, output: str) -> None:
         place = "" if above == "." else f"{above}/"
         names = ", ".join(f"{name}: {place}{name}.csv" for name in Tables.columns())
         sys.stdout.write(f"to use them, add to fabric.yaml: tables: {{{names}}}\n")
+
+
+DIAGRAMS: Mapping[str, Callable[[Drawing], str]] = {"svg": svg, "dot": dot, "mermaid": mermaid}
+SUFFIXES = {".svg": "svg", ".dot": "dot", ".gv": "dot", ".mmd": "mermaid"}
+
+
+def _diagram(project: Project, target: str, by: str, limit: str) -> None:
+    """Write a drawing into a file of a known kind, or print it if only the kind is given."""
+    kind = target if target in DIAGRAMS else SUFFIXES.get(Path(target).suffix)
+    if kind is None:
+        remedy = f"use {', '.join(DIAGRAMS)}, or a file that ends in {', '.join(SUFFIXES)}"
+        raise UsageError(Problem(f"unknown kind of diagram {target!r}", remedy))
+    fabric = project.fabric
+    if by not in {"unit", "rack"}:
+        raise UsageError(Problem(f"--by does not take {by!r}", "use unit or rack"))
+    has_racks = any(one.rack for one in fabric.switches) or any(one.rack for one in fabric.hosts)
+    if by == "rack" and not has_racks:
+        raise UsageError(Problem("no device has a rack", "give racks in the table of devices (docs/tables.md)"))
+    chosen = {device.name for device in select(fabric, limit)}
+    text = DIAGRAMS[kind](draw(fabric, chosen, "rack" if by == "rack" else "unit"))
+    if target in DIAGRAMS:
+        sys.stdout.write(text)
+    else:
+        write_named(Path(target), text)
 
 
 def _summary(summary: Summary, output: str) -> None:

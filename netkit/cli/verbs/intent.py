@@ -83,10 +83,17 @@ def design(
             "--tables", help="Folder to write the names and numbers to, as tables of an intent.", show_default=False
         ),
     ] = None,
+    diagram: Annotated[
+        str,
+        typer.Option(
+            "--diagram", help="Draw it: a .svg, .dot or .mmd file, or svg, dot or mermaid to print it.", metavar="FILE"
+        ),
+    ] = "",
+    by: Annotated[str, typer.Option("--by", help="Boxes of the diagram: unit or rack.", metavar="BOX")] = "unit",
     output: Format = "text",
     limit: Limit = "",
 ) -> None:
-    """Show the design: its size, cables or addresses, where a number comes from, or what templates are given."""
+    """Show the design: its size, cables, addresses, a diagram, where a number comes from, what templates get."""
     _run(
         "design",
         fabric,
@@ -95,6 +102,8 @@ def design(
         explain=explain,
         view=view,
         tables=tables,
+        diagram=diagram,
+        by=by,
         output=output,
         limit=limit,
     )
