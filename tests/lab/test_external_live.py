@@ -18,6 +18,9 @@ PEER = {
     "asn": 64512,
     "announce": ["10.128.0.0/16"],
 }
+UNWANTED = "198.18.0.0/15"
+"""What the router of a lab announces besides."""
+HALVES = ["10.128.0.0/17", "10.128.128.0/17"]
 WITH_BFD = ("frr", "sonic")
 """FRR 8.4 needs the address of its own end, or one of the ends may do without BFD; others do not configure it."""
 NOSES = {
@@ -31,7 +34,7 @@ NOSES = {
 
 def values(name: str) -> dict[str, Any]:
     platform, model, version, port = NOSES[name]
-    found = on_platform(platform, intent(purpose="lab"), model=model, version=version)
+    found = on_platform(platform, intent(purpose="lab", services={}), model=model, version=version)
     if name.endswith("unified"):
         found["routing"] = {"bfd": {"interval_ms": 300, "multiplier": 3}}
         for tier in found["switches"].values():
@@ -49,6 +52,11 @@ def bfd(lab: RunningLab) -> list[str]:
     return [peer["status"] for peer in peers if peer["peer"] == "203.0.113.0"]
 
 
+def announced(lab: RunningLab) -> list[str]:
+    shown = "show bgp ipv4 unicast neighbors 203.0.113.0 advertised-routes json"
+    return sorted(json.loads(lab.run("spine01", "/usr/bin/vtysh", "-c", shown))["advertisedRoutes"])
+
+
 @needs_lab
 @pytest.mark.parametrize(
     "name",
@@ -59,10 +67,8 @@ def test_a_fabric_takes_a_default_route_and_gives_a_summary(name: str, tmp_path:
     with running(fabric) as lab:
         until(lambda: "0.0.0.0/0" in routes(lab, "leaf01"), "a default route on leaf01")
         assert "0.0.0.0/0" not in routes(lab, "spine02")
-        assert "198.18.0.0/15" not in routes(lab, "spine01")
-        shown = "show bgp ipv4 unicast neighbors 203.0.113.0 advertised-routes json"
-        announced = json.loads(lab.run("spine01", "/usr/bin/vtysh", "-c", shown))["advertisedRoutes"]
-        assert list(announced) == ["10.128.0.0/16"]
+        assert UNWANTED not in routes(lab, "spine01")
+        assert announced(lab) == ["10.128.0.0/16"]
         lab.run("leaf01", "ping", "-c", "2", "-W", "5", "-I", "10.128.0.0", "203.0.113.0")
         wanted = ["up"] if NOSES[name][0] in WITH_BFD else []
         until(lambda: bfd(lab) == wanted, "BFD to the peer", 40)
@@ -72,6 +78,14 @@ def test_a_fabric_takes_a_default_route_and_gives_a_summary(name: str, tmp_path:
         assert checked.returncode == 0, checked.stdout
         found = json.loads(checked.stdout)
         assert found["verdict"] == "clean", checked.stdout
+        changed = values(name)
+        changed["external"][0] |= {"accept": ["0.0.0.0/0", UNWANTED], "announce": HALVES, "max_prefixes": 50}
+        write_fabric(fabric, changed)
+        deployed = lab.netkit("deploy", *of_lab, "--yes", "--disruptive", "--busy")
+        assert deployed.returncode == 0, deployed.stdout + deployed.stderr
+        until(lambda: UNWANTED in routes(lab, "leaf01"), "the route that is accepted now")
+        until(lambda: announced(lab) == HALVES, "two summaries instead of one")
+        assert "nothing to change" in lab.netkit("plan", *of_lab).stdout
 
 
 @needs_lab
