@@ -147,7 +147,7 @@ def _ports(switch: Switch, hardware: SonicHardware) -> Iterator[PortRow]:
         split = cage.split
         for number, name in enumerate(cage.ports):
             port, external = used.get(name), external_cages.get(cage.number)
-            profile = external or profiles[cage.number]
+            profile = external or (port.profile if port else profiles[cage.number])
             description = outside[name].peer_name if name in outside else port.description if port else "unused"
             yield PortRow(
                 name=name,
