@@ -79,15 +79,15 @@ def text(folder: Path, size: Size, catalog: Catalog) -> str:
     if size.cluster not in {"", *CLUSTERS}:
         raise UsageError(Problem(f"unknown cluster {size.cluster!r}", f"use {' or '.join(CLUSTERS)}"))
     name = re.sub(r"[^A-Za-z0-9-]+", "-", folder.resolve().name)[:63].strip("-") or "fabric"
-    lines = [f"# yaml-language-server: $schema={SCHEMA_FILE}", *_lines(name, size, _plan(size, catalog))]
+    lines = [f"# yaml-language-server: $schema={SCHEMA_FILE}", *_lines(name, size, plan(size, catalog))]
     return "\n".join(line for line in lines if line is not None) + "\n"
 
 
-def _plan(size: Size, catalog: Catalog) -> FabricPlan:
+def plan(size: Size, catalog: Catalog) -> FabricPlan:
     name, version = PLATFORMS[size.platform].starting_point
     model = catalog.switch(size.model or name)
     split = _split(model)
-    ports = split.ports * len([cage for cage in split.cages if cage <= model.cages])
+    ports = ports_of(model)
     below = ports // 2 if size.spines else ports
     hosts, units = _roomy(size.hosts_per_unit, below), _roomy(size.units, ports // size.leaves)
     spines = _roomy(size.spines, ports - below)
@@ -96,6 +96,12 @@ def _plan(size: Size, catalog: Catalog) -> FabricPlan:
         wanted = -(-size.hosts_per_unit // size.spines)
         uplinks = max(1, min(wanted, MOST_UPLINKS, (ports - below) // spines, ports // (units * size.leaves)))
     return FabricPlan(model.name, version, split, units, hosts, spines, uplinks)
+
+
+def ports_of(model: SwitchModel) -> int:
+    """Return the number of ports of a switch for NICs of the host model."""
+    split = _split(model)
+    return split.ports * len([cage for cage in split.cages if cage <= model.cages])
 
 
 def _split(model: SwitchModel) -> Split:

@@ -7,7 +7,7 @@ import pytest
 from tests.command import start
 
 TYPED: dict[str, tuple[str, list[str]]] = {
-    "a verb": ("netkit pla", ["plan", "platforms"]),
+    "a verb": ("netkit pla", ["plan-capacity", "plan", "platforms"]),
     "a verb of a group": ("netkit lab br", ["break"]),
     "an option": ("netkit design --cab", ["--cabling"]),
     "devices": ("netkit check --fabric inventory/reference --limit spine", [f"spine0{slot}" for slot in range(1, 5)]),

@@ -109,6 +109,23 @@ def design(
     )
 
 
+def plan_capacity(
+    gpus: Annotated[int, typer.Option(help="GPUs that the fabric has to hold.", min=1, max=262144)],
+    oversubscription: Annotated[
+        str, typer.Option(help="At most this bandwidth below a leaf to that above.", metavar="N:1")
+    ] = "1:1",
+    model: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Only this switch model; repeatable. Default: all.", metavar="MODEL", autocompletion=complete.models
+        ),
+    ] = None,
+    output: Format = "text",
+) -> None:
+    """Compare designs for a number of GPUs; each comes with the `netkit init` that writes it."""
+    _run("plan_capacity", gpus, oversubscription=oversubscription, models=model or [], output=output)
+
+
 def render(
     fabric: Fabric,
     out: Annotated[Path, typer.Option("--out", "-o", help="Folder to write to.", show_default=False)],
