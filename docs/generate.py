@@ -14,7 +14,7 @@ from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
 from netkit.intent.model import Intent
-from netkit.intent.scalars import FromFile, OneOf
+from netkit.intent.scalars import FromFile, OneOf, ShortForm
 from netkit.judge import Check, catalog
 
 HERE = Path(__file__).parent
@@ -65,6 +65,7 @@ def type_name(annotation: Any, field: FieldInfo | None = None) -> str:
     if field is not None and any(isinstance(one, FromFile) for one in field.metadata):
         return "CSV file, or list of section"
     name = getattr(annotation, "__name__", str(annotation))
+    is_short = any(isinstance(one, ShortForm) for one in arguments)
     is_section = isinstance(annotation, type) and issubclass(annotation, BaseModel)
     known = {"str": "text", "int": "number", "float": "number", "bool": "true \\| false"}
     plain = "section" if is_section else known.get(name, name.replace("IPv4", "IPv4 ").lower())
@@ -74,7 +75,7 @@ def type_name(annotation: Any, field: FieldInfo | None = None) -> str:
         types.UnionType: lambda: type_name(next(part for part in arguments if part is not type(None))),
         tuple: lambda: f"list of {type_name(arguments[0])}",
         dict: lambda: f"map of {type_name(arguments[0])} to {type_name(arguments[1])}",
-        typing.Annotated: lambda: type_name(arguments[0]),
+        typing.Annotated: lambda: ("text or " if is_short else "") + type_name(arguments[0]),
     }
     return generic[origin]() if origin in generic else plain
 

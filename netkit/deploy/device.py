@@ -12,6 +12,7 @@ from netkit.deploy.preflight import Task, check, ending, read_device
 from netkit.deploy.recovery import Window
 from netkit.errors import AccessError, DeviceError, NetkitError, Problem
 from netkit.platforms.driver import Candidate, Driver, InStep, LeavesOut
+from netkit.platforms.ownership import with_rules
 
 
 class StoppedError(NetkitError):
@@ -142,7 +143,9 @@ class Device:
             rollout.ask(driver, Moment.DRAINED, self._job.options.drain_s)
         rollout.step(Phase.LOAD)
         rollout.is_loaded = True
-        driver.load_candidate(Candidate(self._task.intended, planned.changes, planned.way.method))
+        driver.load_candidate(
+            Candidate(with_rules(self._task.intended, self._task.owner), planned.changes, planned.way.method)
+        )
         if self._job.is_stopping():
             raise StoppedError(Problem("the deploy was asked to end"))
 

@@ -1,16 +1,18 @@
 """Intent → Fabric. Every number comes from slots and ceilings; all problems of a phase are reported at once."""
 
+from collections.abc import Iterable
 from dataclasses import replace
 
 from netkit.design import clusters, external, hosts, layout, lossless, pools, switches, verify
 from netkit.design.blueprint import Blueprint
-from netkit.design.fabric import Bfd, Fabric, Login, Rail, RoutingPolicy, Services, Snmp, SyslogServer
+from netkit.design.fabric import Bfd, Fabric, Login, PathRule, Rail, RoutingPolicy, Services, Snmp, SyslogServer
 from netkit.design.hardware_lookup import look_up
 from netkit.design.notes import notes
 from netkit.design.numbering import Numbering
-from netkit.errors import DesignError, NetkitError
+from netkit.design.select import select
+from netkit.errors import DesignError, NetkitError, Problem, UsageError
 from netkit.hardware import Catalog
-from netkit.intent.model import Intent
+from netkit.intent.model import Intent, PathRuleIntent
 
 
 def build(intent: Intent, catalog: Catalog) -> Fabric:
@@ -36,8 +38,21 @@ def build(intent: Intent, catalog: Catalog) -> Fabric:
     ]
     if problems:
         raise DesignError(problems)
+    fabric = replace(fabric, leave=_rules(fabric, intent.leave), own=_rules(fabric, intent.own))
     fabric = replace(fabric, clusters=tuple(clusters.clusters(fabric, hosts.RoutePlan(fabric), intent)))
     return replace(fabric, notes=tuple(notes(fabric, intent, hardware.media)))
+
+
+def _rules(fabric: Fabric, rules: Iterable[PathRuleIntent]) -> tuple[PathRule, ...]:
+    def named(expression: str) -> frozenset[str] | None:
+        try:
+            return frozenset(device.name for device in select(fabric, expression)) if expression else None
+        except UsageError as error:
+            problem = error.problems[0]
+            what = f"devices: {problem.message.removeprefix('--limit ')}"
+            raise DesignError(Problem(what, problem.remedy)) from None
+
+    return tuple(PathRule(rule.path, named(rule.devices)) for rule in rules)
 
 
 def _assemble(blueprint: Blueprint) -> Fabric:

@@ -17,6 +17,15 @@ Approved = Mapping[str, tuple[str, ...]]
 
 
 @dataclass(frozen=True, slots=True)
+class PathRule:
+    """Part of the configuration of some devices, with the patterns of owns.yaml."""
+
+    path: str
+    devices: frozenset[str] | None = None
+    """Names; None: all."""
+
+
+@dataclass(frozen=True, slots=True)
 class Cable:
     """A cable as designed."""
 
@@ -351,6 +360,8 @@ class Fabric:
     module_firmware: Approved = field(default_factory=dict)
     """The same by part number of modules."""
     clusters: tuple[Cluster, ...] = ()
+    leave: tuple[PathRule, ...] = ()
+    own: tuple[PathRule, ...] = ()
     notes: tuple[Problem, ...] = ()
     _by_name: Mapping[str, Switch | Host] = field(init=False, repr=False, compare=False)
     _by_role: Mapping[str, tuple[Switch, ...]] = field(init=False, repr=False, compare=False)

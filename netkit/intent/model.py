@@ -12,6 +12,7 @@ from netkit.intent.scalars import (
     Asn,
     Breakout,
     CatalogName,
+    ConfigPath,
     Dscp,
     FromFile,
     Image,
@@ -31,6 +32,7 @@ from netkit.intent.scalars import (
     ResourceName,
     SecretName,
     Serial,
+    ShortForm,
     Text,
     Timezone,
     Version,
@@ -531,6 +533,15 @@ class External(Strict):
     mtu_bytes: int = Field(1500, ge=1280, le=9216, description="of the port")
 
 
+class PathRuleIntent(Strict):
+    """Part of the configuration of some devices."""
+
+    path: ConfigPath = Field(
+        description="as `netkit platforms NAME` lists paths; a part may be a pattern, and what is below belongs to it"
+    )
+    devices: Text = Field("", description="which devices, as --limit names them; default: all")
+
+
 class Firmware(Strict):
     """Firmware that is approved. A kind that no name fits is only compared with others of its kind."""
 
@@ -648,6 +659,12 @@ class Intent(Strict):
         default_factory=dict, description="what single devices have different, by name or glob"
     )
     tables: Tables = Field(Tables(), description="names and numbers of your own, for many devices")
+    leave: tuple[Annotated[PathRuleIntent, ShortForm("path")], ...] = Field(
+        (), description="never compared, never touched: a path for all devices, or an entry with path and devices"
+    )
+    own: tuple[Annotated[PathRuleIntent, ShortForm("path")], ...] = Field(
+        (), description="what netkit owns besides, for templates of your own; the same form"
+    )
 
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"

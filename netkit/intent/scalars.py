@@ -63,6 +63,24 @@ class FromFile:
         return value
 
 
+@dataclass(frozen=True, slots=True)
+class ShortForm:
+    """An object, or text that stands for an object with this key alone."""
+
+    key: str
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> core_schema.CoreSchema:
+        return core_schema.no_info_before_validator_function(self._whole, handler(source))
+
+    def __get_pydantic_json_schema__(
+        self, schema: core_schema.CoreSchema, handler: GetJsonSchemaHandler
+    ) -> dict[str, Any]:
+        return {"anyOf": [{"type": "string"}, handler(schema)]}
+
+    def _whole(self, value: object) -> object:
+        return {self.key: value} if isinstance(value, str) else value
+
+
 # A secret written in clear must not be repeated in an error.
 UNNAMED_SECRET = (
     "is not the name of a secret; name it in capitals, such as SNMP_AUTH, and never write the secret itself"  # noqa: S105
@@ -198,6 +216,15 @@ Image = Annotated[
     _matching(
         r"/?[a-zA-Z0-9][a-zA-Z0-9./_:@#+-]{0,254}",
         "{given} is not an image; write it as registry/name:tag, or the path of a file",
+    ),
+]
+ConfigPath = Annotated[
+    str,
+    Field(max_length=512),
+    _matching(
+        r"[^\s/*?](?:(?! / $)[ -~])*(?<! )(?<! /)|[*?](?! /)[ -~]+(?<! )(?<! /)",
+        "{given} is not the path of a part of a configuration;"
+        " write it from the outside in, such as `router bgp / neighbor 10.0.0.9 *`",
     ),
 ]
 Text = Annotated[str, Field(max_length=128), AfterValidator(_check_text)]

@@ -1,8 +1,9 @@
 """Configurations already compared equal, cached between runs: what has not changed is not parsed twice.
 
-The key is a digest of both texts, of netkit and of the platform, the value the digest of their content: there is no
-configuration and no secret in it. The file is used only if nobody but the user can write it, because a writer could
-hide a difference; if its digest is right; and if the same code wrote it that runs now. Otherwise it is ignored.
+The key is a digest of both texts, of netkit and of the platform, the value the digest of their content, and how many
+entries are not netkit's: there is no configuration and no secret in it. The file is used only if nobody but the user
+can write it, because a writer could hide a difference; if its digest is right; and if the same code wrote it that runs
+now. Otherwise it is ignored.
 """
 
 import hashlib
@@ -19,9 +20,9 @@ from pathlib import Path
 FILE = "plan-pairs"
 MOST = 50_000
 LARGEST_BYTES = 64 << 20
-TITLE = b"netkit pairs 2"
+TITLE = b"netkit pairs 3"
 DIGEST = rb"[0-9a-f]{64}"
-WHOLE = re.compile(rb"(?:%(digest)s %(digest)s\n)*" % {b"digest": DIGEST})
+WHOLE = re.compile(rb"(?:%(digest)s %(digest)s:[0-9]{1,7}\n)*" % {b"digest": DIGEST})
 COMPARING = ("platforms", "plan")
 """The packages whose code compares configurations."""
 

@@ -12,9 +12,11 @@ from netkit.plan import blast
 from netkit.plan.group import grouped
 from netkit.plan.model import Blast, Bridge, DevicePlan, Plan, RoutingChange, Running, Unreachable, UnreadDevice
 from netkit.plan.order import Order
-from netkit.platforms.change import NOTHING, Risk, Strategy
+from netkit.platforms.backup import masked_line
+from netkit.platforms.change import NOTHING, REFUSED, Risk, Strategy
 from netkit.platforms.compare import MODELS, ConfigComparison, ConfigModel, Situation, apply, compare
 from netkit.platforms.config import Files
+from netkit.platforms.ownership import OWN_RULES, SEPARATOR
 from netkit.platforms.routing import RetainedRouting
 
 Known = MutableMapping[str, str]
@@ -27,6 +29,7 @@ ROUTING_WORDS = re.compile(
 )
 """Words in the paths of everything that affects routes on any NOS; extra matches only cost time."""
 NO_ROUTING = re.compile(r"description|qos|mtu|ecn|pfc|buffer|queue", re.IGNORECASE)
+MOST_NAMED = 5
 NOT_ASKED = "its configuration was not read"
 NOTHING_READ = "none of its files was read"
 
@@ -173,14 +176,15 @@ def _device(
     if device is None:
         raise PlanError(Problem(f"{name}: not in fabric {fabric.name}"))
     platform, version = (device.platform, device.version) if isinstance(device, Switch) else (device.platform, "")
-    pair = "" if known is None or owner is not None else _pair(platform, running, intended)
+    is_cached = known is not None and owner is None and OWN_RULES not in intended
+    pair = "" if not is_cached else _pair(platform, running, intended)
     is_other = bool(version and running.version) and running.version != version
     warnings = (f"runs {running.version}; the files are for {version}",) if is_other else ()
     if known is not None and pair in known:
         role = device.role if isinstance(device, Switch) else "host"
-        digest = known[pair]
+        digest, _, unowned = known[pair].partition(":")
         unchanged = (), Risk.NONE, Strategy(NOTHING), Blast(), digest, digest
-        return DevicePlan(device.name, role, platform, version, *unchanged, (), warnings)
+        return DevicePlan(device.name, role, platform, version, *unchanged, (), warnings, unowned=int(unowned))
     model = MODELS[platform]
     try:
         found = compare(model, running.files, intended, owner=owner)
@@ -189,7 +193,10 @@ def _device(
     if found.not_read and len(found.not_read) == sum(map(model.reads, intended)):
         return Unreachable(NOTHING_READ)
     if known is not None and pair and not found.changes and not found.not_read:
-        known[pair] = found.running_digest
+        known[pair] = f"{found.running_digest}:{len(found.unowned)}"
+    if found.left_rendered:
+        some = "; ".join(SEPARATOR.join(path) for path in found.left_rendered[:MOST_NAMED])
+        warnings = (*warnings, f"left as it is, although the intent sets it ({len(found.left_rendered)}): {some}")
     return _planned(fabric, device, model, version, found, warnings)
 
 
@@ -206,6 +213,11 @@ def _planned(
         if found.changes
         else Strategy(NOTHING)
     )
+    if found.held:
+        kept = "; ".join(
+            f"{SEPARATOR.join(path)} changes as a whole, with lines that leave keeps" for path in found.held
+        )
+        way = Strategy(REFUSED, reasons=(kept,))
     if isinstance(device, Switch):
         touched = blast.of_switch(fabric, device, found.changes, found.running, model.risks, way.risk)
     else:
@@ -223,6 +235,8 @@ def _planned(
         intended_digest=found.intended_digest,
         not_read=found.not_read,
         warnings=warnings,
+        left=tuple(tuple(map(masked_line, path)) for path in found.left),
+        unowned=len(found.unowned),
         routing=_routing(model, found, touched),
     )
 

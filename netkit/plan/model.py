@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from netkit.platforms.change import Change, Risk, Strategy
+from netkit.platforms.config import Path
 from netkit.platforms.routing import HostRoutes, RetainedRouting, Router
 
 SCHEMA = 2
@@ -117,6 +118,10 @@ class DevicePlan:
     intended_digest: str
     not_read: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
+    left: tuple[Path, ...] = ()
+    """What runs on the device and `leave` of the intent keeps, without secrets."""
+    unowned: int = 0
+    """How many entries run on the device that netkit neither owns nor leaves by request."""
     routing: RoutingChange | None = field(default=None, compare=False, repr=False)
     """Set only where routing changes, and only until the order is known; it is not in the plan's file."""
 

@@ -48,9 +48,11 @@ def without_secrets(model: ConfigModel, files: Running, intended: Files) -> Runn
         place, text = path, value
         if path not in known:
             above = ("", *path[:-1])
-            place = tuple(SECRET if before in NAMED else _line(key) for before, key in zip(above, path, strict=True))
+            place = tuple(
+                SECRET if before in NAMED else masked_line(key) for before, key in zip(above, path, strict=True)
+            )
         if known.get(path) != value:
-            text = SECRET if value and _is_secret(path, value) else "\n".join(map(_line, value.split("\n")))
+            text = SECRET if value and _is_secret(path, value) else "\n".join(map(masked_line, value.split("\n")))
         masked[place] = text
     return {**model.text(masked), **{name: None for name, text in files.items() if text is None}}
 
@@ -60,7 +62,7 @@ def _is_secret(path: Path, value: str) -> bool:
     return is_key or is_secret_name(path[-1]) or bool(FIELD.search(path[-1])) or PRIVATE_KEY in value
 
 
-def _line(text: str) -> str:
+def masked_line(text: str) -> str:
     """Mask the secrets of a line."""
     if SECRET in text:
         return text

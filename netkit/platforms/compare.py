@@ -8,7 +8,7 @@ from functools import lru_cache
 
 from netkit.platforms.change import Change, Constraint, RiskTable, Strategy
 from netkit.platforms.config import Config, Files, Path, digest
-from netkit.platforms.ownership import Ownership
+from netkit.platforms.ownership import LEFT, Ownership
 from netkit.platforms.registry import Parts
 from netkit.platforms.routing import HostRoutes, RetainedRouting, Router
 from netkit.platforms.secrets import has_placeholder, holds_secret, settled, without_placeholders
@@ -72,6 +72,19 @@ class ConfigComparison:
     not_read: tuple[str, ...] = ()
     whole: Config = field(default_factory=dict, repr=False)
     """The complete running configuration, owned by netkit or not."""
+    left: tuple[Path, ...] = ()
+    """What runs and `leave` of the intent keeps."""
+    left_rendered: tuple[Path, ...] = ()
+    """What `leave` keeps as it is although the intended files have it."""
+    unowned: tuple[Path, ...] = ()
+    """What runs and netkit neither owns nor leaves by request."""
+
+    @property
+    def held(self) -> tuple[Path, ...]:
+        """The changes that would remove what is left, because the NOS replaces the section around it."""
+        replaced = (change.path for change in self.changes if None not in (change.running, change.intended))
+        around = {path[:length] for path in self.left for length in range(1, len(path))} if self.left else set()
+        return tuple(path for path in replaced if path in around)
 
 
 def compare(
@@ -91,17 +104,28 @@ def compare(
     read = parse or model.parse
     not_read = tuple(sorted(name for name in intended if name not in running and model.reads(name)))
     wanted = read({name: text for name, text in intended.items() if name in running and model.reads(name)})
-    claims = model.ownership.claims(wanted if owner is None else read(owner))
+    ownership = model.ownership.on(intended if owner is None else owner)
+    claims = ownership.claims(wanted if owner is None else read(owner))
     found = {name: text for name, text in running.items() if text is not None and model.reads(name)}
     whole = model.parse(found)
-    have = model.ownership.restrict(whole, claims)
-    wanted = model.ownership.restrict(wanted, claims)
+    have = ownership.restrict(whole, claims)
+    others = [path for path in whole if path not in have]
+    left, left_rendered = (
+        tuple(path for path in side if ownership.standing(path) == LEFT) if ownership.left else ()
+        for side in (others, wanted)
+    )
+    unowned = tuple(set(others).difference(left)) if left else tuple(others)
+    wanted = ownership.restrict(wanted, claims)
+    for header in {path[:length] for path in left for length in range(1, len(path))}:
+        if header not in wanted:  # a section stays as long as something in it is left
+            have.pop(header, None)
     if have != wanted:
         have, wanted = _settled(have, wanted)
     changes = () if have == wanted else diff(model, have, wanted)
     running_digest = digest(have)
     intended_digest = digest(wanted) if changes else running_digest
-    return ConfigComparison(have, wanted, changes, running_digest, intended_digest, not_read, whole)
+    seen = (not_read, whole, left, left_rendered, unowned)
+    return ConfigComparison(have, wanted, changes, running_digest, intended_digest, *seen)
 
 
 def diff(model: ConfigModel, running: Config, intended: Config) -> tuple[Change, ...]:

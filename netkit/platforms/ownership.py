@@ -1,18 +1,30 @@
 """The parts of a device's configuration that netkit owns. A diff never leaves them."""
 
-from collections.abc import Collection
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
+from enum import Enum
 from fnmatch import fnmatchcase
+from functools import lru_cache
 from pathlib import Path as File
 
 import yaml
 
-from netkit.platforms.config import Config, Path
+from netkit.platforms.config import Config, Files, Path
 
-NOT_OURS = -1
+NOT_OURS, LEFT = -1, -2
 MOST_REMEMBERED = 50_000
+SEPARATOR = " / "
+OWN_RULES = "ownership.yaml"
+"""The file among the intended ones of a device that holds `leave` and `own` of the intent. It stays off the device."""
 OWNS, RENAMED = "owns.yaml", "renamed.yaml"
 """Files in a template folder: the paths its templates own, and former names with their replacements."""
+
+
+class _Kind(Enum):
+    OWNED = 0
+    CLAIMED = 1
+    LEFT = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,18 +37,22 @@ class _Place:
     """Length of the longest pattern that owns it."""
     claim: int = 0
     """Length of the longest pattern that claims it."""
-    open: tuple[tuple[Path, bool], ...] = ()
-    """Patterns that match so far and are longer, and whether each is a claim."""
+    open: tuple[tuple[Path, _Kind], ...] = ()
+    """Patterns that match so far and are longer."""
     depth: int = 0
     below: "dict[str, _Place]" = field(default_factory=dict, repr=False, compare=False)
 
     def step(self, element: str) -> "_Place":
-        fits = [(pattern, claims) for pattern, claims in self.open if fnmatchcase(element, pattern[self.depth])]
+        fits = [(pattern, kind) for pattern, kind in self.open if fnmatchcase(element, pattern[self.depth])]
         depth = self.depth + 1
-        ended = [claims for pattern, claims in fits if len(pattern) == depth]
-        held, claim = depth if False in ended else self.held, depth if True in ended else self.claim
+        ended = [kind for pattern, kind in fits if len(pattern) == depth]
+        held = depth if _Kind.OWNED in ended else self.held
+        claim = depth if _Kind.CLAIMED in ended else self.claim
         standing = claim if claim and claim >= held else 0 if held else NOT_OURS
-        place = _Place(standing, held, claim, tuple(one for one in fits if len(one[0]) > depth), depth)
+        if _Kind.LEFT in ended:
+            place = _Place(LEFT, depth=depth)
+        else:
+            place = _Place(standing, held, claim, tuple(one for one in fits if len(one[0]) > depth), depth)
         if len(self.below) > MOST_REMEMBERED:
             self.below.clear()
         self.below[element] = place
@@ -49,19 +65,25 @@ class Ownership:
 
     netkit owns everything at and below an `owned` path and removes what is not intended. It owns a `claimed` path only
     if the intended configuration has it: an account or a management address that the intent does not name stays. Of
-    two matching patterns the longer one wins.
+    two matching patterns the longer one wins, except that a `left` path is never touched.
     """
 
     owned: tuple[Path, ...]
     claimed: tuple[Path, ...] = ()
+    left: tuple[Path, ...] = ()
     _root: _Place = field(default_factory=_Place, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        patterns = (*((pattern, False) for pattern in self.owned), *((pattern, True) for pattern in self.claimed))
+        kinds = ((_Kind.OWNED, self.owned), (_Kind.CLAIMED, self.claimed), (_Kind.LEFT, self.left))
+        patterns = tuple((pattern, kind) for kind, paths in kinds for pattern in paths)
         object.__setattr__(self, "_root", _Place(open=patterns))
 
+    def on(self, intended: Files) -> "Ownership":
+        """Return the ownership on one device, with `leave` and `own` of the intent."""
+        return _on(self, intended[OWN_RULES]) if OWN_RULES in intended else self
+
     def standing(self, path: Path) -> int:
-        """Return 0 for an owned path, the length of the claim for a claimed one, NOT_OURS for any other."""
+        """Return 0 for an owned path, the length of the claim for a claimed one, LEFT, or NOT_OURS for any other."""
         place = self._root
         for element in path:
             if not place.open:
@@ -84,6 +106,23 @@ class Ownership:
         }
 
 
+@lru_cache(maxsize=256)
+def _on(ownership: Ownership, rules: str) -> Ownership:
+    found = _paths(rules)
+    return Ownership((*ownership.owned, *found["own"]), ownership.claimed, found["leave"])
+
+
+def rules_text(leave: Iterable[str], own: Iterable[str]) -> str:
+    """Write OWN_RULES; empty without rules."""
+    rules = {key: list(paths) for key, paths in (("leave", leave), ("own", own))}
+    return yaml.safe_dump(rules, sort_keys=False, width=4096) if any(rules.values()) else ""
+
+
+def with_rules(files: Files, owner: Files | None) -> Files:
+    """Return files with the rules of those that define ownership: a rollback respects `leave` too."""
+    return {**files, OWN_RULES: owner[OWN_RULES]} if owner is not None and OWN_RULES in owner else files
+
+
 def shipped_templates() -> File:
     """Locate netkit's own templates: in the wheel, or at the top of a checkout."""
     package = File(__file__).parent.parent
@@ -94,6 +133,12 @@ def shipped_templates() -> File:
 def declared(folder: str) -> Ownership:
     """Load the owns.yaml of a template folder."""
     text = (shipped_templates() / folder / OWNS).read_text(encoding="utf-8")
-    paths = yaml.load(text, Loader=yaml.CBaseLoader)  # noqa: S506 (yields only strings, lists and mappings)
-    owned, claimed = (tuple(tuple(path.split(" / ")) for path in paths.get(key, ())) for key in ("owned", "claimed"))
-    return Ownership(owned, claimed)
+    paths = _paths(text)
+    return Ownership(paths["owned"], paths["claimed"])
+
+
+def _paths(text: str) -> Mapping[str, tuple[Path, ...]]:
+    """Parse lists of paths."""
+    lists = yaml.load(text, Loader=yaml.CBaseLoader)  # noqa: S506 (yields only strings, lists and mappings)
+    found = {key: tuple(tuple(path.split(SEPARATOR)) for path in paths) for key, paths in lists.items()}
+    return defaultdict(tuple, found)

@@ -5,9 +5,10 @@ from typing import Any
 
 from netkit import __version__
 from netkit.design.clusters import Cluster, KubernetesCluster
-from netkit.design.fabric import Fabric, Host, Switch
+from netkit.design.fabric import Fabric, Host, PathRule, Switch
 from netkit.errors import Problem, RenderError
 from netkit.platforms import HOSTS, PLATFORMS, registry
+from netkit.platforms.ownership import OWN_RULES, rules_text
 from netkit.render import kubernetes, slurm
 from netkit.render.artifact import Artifact
 from netkit.render.engine import Engine
@@ -27,8 +28,14 @@ def render(
             artifact.file: engine.render(artifact.template, artifact.context, device.name) for artifact in artifacts
         }
         folder = device.platform if isinstance(device, Switch) else "host"
+        if rules := rules_text(*(_paths(rules, device.name) for rules in (fabric.leave, fabric.own))):
+            files[OWN_RULES] = rules
         _add_extra(files, added.get(folder, {}), artifacts[0], engine, device.name)
         yield Rendered(device.name, files, _about(device))
+
+
+def _paths(rules: Iterable[PathRule], device: str) -> Iterator[str]:
+    return (rule.path for rule in rules if rule.devices is None or device in rule.devices)
 
 
 def _add_extra(files: dict[str, str], extra: Mapping[str, str], first: Artifact, engine: Engine, device: str) -> None:

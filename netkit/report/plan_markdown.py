@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from netkit.plan.model import Plan
 from netkit.report import plan_text
-from netkit.report.plan_view import MOST_LINES, GroupView, counted, groups, headline, listed, shown, why_not
+from netkit.report.plan_view import MOST_LINES, GroupView, counted, groups, headline, left_lines, listed, shown, why_not
 
 SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~])")
 FENCE = "```"
@@ -32,6 +32,11 @@ def _lines(plan: Plan, most_lines: int) -> Iterator[str]:
     if notes:
         yield ""
         yield from (f"- ⚠ {plain(device.name)}: {plain(warning)}" for device, warning in notes)
+    if left := left_lines(plan):
+        yield ""
+        yield "Left as it is, by `leave` of the intent:"
+        yield ""
+        yield from (f"- {plain(line)}" for line in left)
     if plan.unreachable:
         yield ""
         yield "Not in this plan, because they could not be read:"

@@ -4,7 +4,18 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from netkit.plan.model import Plan, ReachabilityLoss, Step
-from netkit.report.plan_view import MOST_LINES, GroupView, counted, groups, headline, listed, shown, touched, why_not
+from netkit.report.plan_view import (
+    MOST_LINES,
+    GroupView,
+    counted,
+    groups,
+    headline,
+    left_lines,
+    listed,
+    shown,
+    touched,
+    why_not,
+)
 
 MOST_STEPS = 24
 STAGES = {"both": "accept and announce both", "finish": "only the new", "": ""}
@@ -95,6 +106,10 @@ def _lines(plan: Plan, most_lines: int) -> Iterator[str]:
             yield from (f"! {device.name}: {warning}" for warning in device.warnings)
             if device.not_read:
                 yield f"! {device.name}: not compared, because not read: {', '.join(device.not_read)}"
+    if left := left_lines(plan):
+        yield ""
+        yield "Left as it is, by leave of the intent:"
+        yield from (f"  {line}" for line in left)
     if plan.unreachable:
         yield ""
         yield "Not in this plan, because they could not be read:"

@@ -64,6 +64,16 @@ def headline(plan: Plan) -> str:
     return f"{plan.fabric}: {changed} of {counted(known, 'device')} {verb}, highest risk {plan.risk.word}{missed}"
 
 
+def left_lines(plan: Plan) -> list[str]:
+    """List what each device keeps by `leave`, cut to a readable length."""
+    lines = []
+    for device in plan.devices:
+        if device.left:
+            more = f"; and {len(device.left) - MOST_NAMES} more" if len(device.left) > MOST_NAMES else ""
+            lines.append(f"{device.name}: {'; '.join(map(' / '.join, device.left[:MOST_NAMES]))}{more}")
+    return lines
+
+
 def touched(blast: Blast) -> str:
     """Count what is touched; empty if nothing is."""
     parts = (

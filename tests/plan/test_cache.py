@@ -42,7 +42,7 @@ def test_a_file_that_was_not_read_is_never_known() -> None:
 
 def test_pairs_come_back_from_their_file(tmp_path: Path) -> None:
     folder = tmp_path / "netkit"
-    pairs = {"a" * 64: "b" * 64}
+    pairs = {"a" * 64: "b" * 64 + ":7"}
     cache.save(folder, pairs)
     assert cache.load(folder) == pairs
     assert folder.stat().st_mode & 0o777 == 0o700
@@ -52,11 +52,11 @@ def test_pairs_come_back_from_their_file(tmp_path: Path) -> None:
 
 def test_the_newest_pairs_stay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cache, "MOST", 2)
-    cache.save(tmp_path, {letter * 64: letter * 64 for letter in "abcd"})
+    cache.save(tmp_path, {letter * 64: letter * 64 + ":0" for letter in "abcd"})
     assert list(cache.load(tmp_path)) == ["c" * 64, "d" * 64]
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", '{"schema": 1, "pairs": {}}', "netkit pairs 2", "\xff"])
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"schema": 1, "pairs": {}}', "netkit pairs 3", "\xff"])
 def test_a_broken_file_is_as_good_as_none(tmp_path: Path, text: str) -> None:
     tmp_path.chmod(0o700)
     (tmp_path / cache.FILE).write_text(text, encoding="utf-8")
@@ -64,7 +64,7 @@ def test_a_broken_file_is_as_good_as_none(tmp_path: Path, text: str) -> None:
 
 
 def test_what_other_code_found_is_not_believed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    cache.save(tmp_path, {"a" * 64: "b" * 64})
+    cache.save(tmp_path, {"a" * 64: "b" * 64 + ":7"})
     monkeypatch.setattr(cache, "code", lambda: "c" * 64)
     assert cache.load(tmp_path) == {}
 
@@ -82,7 +82,7 @@ def test_the_code_of_every_platform_counts(tmp_path: Path, monkeypatch: pytest.M
 
 
 def test_only_a_file_is_read(tmp_path: Path) -> None:
-    cache.save(tmp_path / "real", {"a" * 64: "b" * 64})
+    cache.save(tmp_path / "real", {"a" * 64: "b" * 64 + ":7"})
     for name in ("link", "pipe", "folder"):
         (tmp_path / name).mkdir(mode=0o700)
     (tmp_path / "link" / cache.FILE).symlink_to(tmp_path / "real" / cache.FILE)
@@ -94,7 +94,7 @@ def test_only_a_file_is_read(tmp_path: Path) -> None:
 
 
 def test_a_file_others_could_write_is_not_believed(tmp_path: Path) -> None:
-    cache.save(tmp_path, {"a" * 64: "b" * 64})
+    cache.save(tmp_path, {"a" * 64: "b" * 64 + ":7"})
     tmp_path.chmod(0o770)
     assert cache.load(tmp_path) == {}
     tmp_path.chmod(0o700)
@@ -105,5 +105,5 @@ def test_a_file_others_could_write_is_not_believed(tmp_path: Path) -> None:
 
 def test_a_folder_that_cannot_be_written_is_no_problem(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("", encoding="utf-8")
-    cache.save(tmp_path / "file", {"a" * 64: "b" * 64})
+    cache.save(tmp_path / "file", {"a" * 64: "b" * 64 + ":7"})
     assert cache.load(tmp_path / "file") == {}

@@ -34,7 +34,7 @@ KEYED = (
     "hostname",
     "log syslog",
     "log facility",
-    "router bgp",
+    r"router bgp(?! \d+ (?:vrf|view) )",
     "bgp router-id",
     "timers bgp",
     "maximum-paths",

@@ -10,6 +10,7 @@ from netkit.platforms.config import Files
 from netkit.platforms.config_lines import lines
 from netkit.platforms.frr.files import DAEMONS, FRR_CONF, NETPLAN
 from netkit.platforms.frr.model import GRAMMAR, MODEL
+from netkit.platforms.ownership import LEFT, Ownership
 
 KINDS = ("ethernets", "bridges")
 MTU, ADDRESSES = "mtu", "addresses"
@@ -54,28 +55,60 @@ def merged(changes: Iterable[Change], running: Files, intended: Files) -> dict[s
     changed = {change.path[0] for change in changes}
     if DAEMONS in changed:  # FRR restarts, from its file
         changed.add(FRR_CONF)
+    ownership = MODEL.ownership.on(intended)
     files: dict[str, str | None] = {file: intended.get(file) for file in changed}
     for file in files:
         if file == FRR_CONF:
-            routing = intended.get(file, "")
-            files[file] = routing + "".join(_foreign(running.get(file, ""), routing))
+            routing = without_left(intended.get(file, ""), ownership)
+            files[file] = routing + "".join(foreign(running.get(file, ""), routing, ownership))
         else:
             have, want = (MODEL.parse({file: side[file]} if file in side else {}) for side in (running, intended))
-            ours = MODEL.ownership.restrict(have, MODEL.ownership.claims(want))
+            ours = ownership.restrict(have, ownership.claims(want))
+            want = {path: value for path, value in want.items() if ownership.standing(path) != LEFT}
             if have.keys() - ours.keys() - want.keys():  # entries that netkit neither owns nor intends
                 only = apply(have, (one for one in changes if one.path[0] == file))
                 files[file] = MODEL.text(only).get(file, "" if file in intended else None)
     return files
 
 
-def _foreign(running: str, intended: str) -> Iterator[str]:
+def without_left(intended: str, ownership: Ownership) -> str:
+    """Drop the lines that `leave` of the intent keeps as they run, with the sections below them."""
+    if not ownership.left:
+        return intended
+    left = {
+        (*line.headers, line.text)
+        for line in lines(intended, GRAMMAR, (FRR_CONF,))
+        if any(ownership.standing(path) == LEFT for path in line.paths)
+    }
+    kept: list[str] = []
+    above: list[tuple[int, str]] = []
+    dropped: int | None = None
+    """The depth of the dropped section that this line may still belong to."""
+    for raw in intended.splitlines(keepends=True):
+        text, depth = raw.strip(), len(raw) - len(raw.lstrip())
+        if dropped is not None and (depth > dropped or text in GRAMMAR.closers):
+            dropped = None if depth <= dropped else dropped
+            continue
+        dropped = None
+        while above and above[-1][0] >= depth:
+            above.pop()
+        if (*(header for _, header in above), text) in left:
+            dropped = depth
+            continue
+        if text and text not in GRAMMAR.closers and not text.startswith(GRAMMAR.comments):
+            above.append((depth, text))
+        kept.append(raw)
+    return "".join(kept)
+
+
+def foreign(running: str, intended: str, ownership: Ownership) -> Iterator[str]:
     """Yield the lines of a running configuration that netkit does not own, with their section headers."""
     wanted = {path for line in lines(intended, GRAMMAR, (FRR_CONF,)) for path in line.paths}
     every = tuple(lines(running, GRAMMAR, (FRR_CONF,)))
     sections = {line.headers for line in every}
     above: tuple[str, ...] = ()
     for line in every:
-        is_ours = any(MODEL.ownership.standing(path) >= 0 or path in wanted for path in line.paths)
+        is_ours = any(ownership.standing(path) >= 0 or path in wanted for path in line.paths)
         is_header = (*line.headers, line.text) in sections
         if is_header or is_ours or not line.paths or line.text.startswith(STATE):
             continue

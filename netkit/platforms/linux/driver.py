@@ -17,7 +17,9 @@ from netkit.platforms.config import Files
 from netkit.platforms.driver import Candidate, RailState, SessionState
 from netkit.platforms.linux import install, rails
 from netkit.platforms.linux.facts.command import slowness
+from netkit.platforms.linux.model import with_left
 from netkit.platforms.linux.transport import HostResult, play, shipped_playbooks
+from netkit.platforms.ownership import OWN_RULES
 from netkit.platforms.secrets import SecretResolver
 from netkit.platforms.ssh import SshLine, SshTarget
 from netkit.platforms.view import Reply
@@ -87,11 +89,12 @@ class LinuxDriver:
 
     def load_candidate(self, candidate: Candidate) -> None:
         """Stage files on the host for the playbook, without applying them."""
-        filled = {name: self._secrets.text(text) for name, text in candidate.files.items()}
+        files = with_left(candidate.files, self.running_files() if OWN_RULES in candidate.files else {})
+        filled = {name: self._secrets.text(text) for name, text in files.items()}
         text = install.staged(install.entries(filled, self.device), self._secrets.values)
         place = f"{STAGED}.new"
         self._run(f"umask 077; mkdir -p /etc/netkit && cat >{place} && mv {place} {STAGED}", stdin=text)
-        self._files = candidate.files
+        self._files = files
 
     def compare_config(self) -> str:
         """Run the playbook in check mode and return its diff."""

@@ -1,11 +1,13 @@
 """Configuration model of GPU hosts: the files netkit renders for a host's rails."""
 
+from collections.abc import Mapping
+
 from netkit.platforms.compare import ConfigModel
 from netkit.platforms.config import Config, Files
 from netkit.platforms.linux import file_kinds
 from netkit.platforms.linux.routing import host_routes
 from netkit.platforms.linux.strategy import RISKS, constraints, strategy
-from netkit.platforms.ownership import declared
+from netkit.platforms.ownership import LEFT, declared
 
 KINDS = {
     "netplan.yaml": file_kinds.NETPLAN,
@@ -32,3 +34,18 @@ def text(config: Config) -> dict[str, str]:
 MODEL = ConfigModel(
     "linux", tuple(KINDS), parse, text, declared("host"), RISKS, strategy, tuple(constraints()), host_routes=host_routes
 )
+
+
+def with_left(intended: Files, running: Mapping[str, str | None]) -> Files:
+    """Return the intended files with what `leave` of the intent keeps of the running ones.
+
+    Only the files with such parts are written again, and then without comments.
+    """
+    ownership = MODEL.ownership.on(intended)
+    present = {file: text for file, text in running.items() if text is not None and MODEL.reads(file)}
+    have, want = MODEL.read(present), MODEL.read({file: text for file, text in intended.items() if MODEL.reads(file)})
+    left = {path: value for path, value in have.items() if ownership.standing(path) == LEFT}
+    merged = {path: value for path, value in want.items() if ownership.standing(path) != LEFT} | left
+    touched = {path[0] for path in left} | {path[0] for path in want if ownership.standing(path) == LEFT}
+    written = MODEL.text({path: value for path, value in merged.items() if path[0] in touched})
+    return {**intended, **{file: written.get(file, "") for file in touched if file in intended or file in written}}

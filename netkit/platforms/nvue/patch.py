@@ -16,6 +16,7 @@ from netkit.platforms.config import Config, Files, Path
 from netkit.platforms.nvue import model
 from netkit.platforms.nvue.model import FILE, user_of
 from netkit.platforms.nvue.strategy import is_breakout, joined_cages
+from netkit.platforms.ownership import LEFT
 from netkit.platforms.plain_yaml import INTEGER, plain
 from netkit.platforms.secrets import SECRET, SecretResolver, has_placeholder
 
@@ -147,6 +148,12 @@ def documents(files: Files, changes: tuple[Change, ...], running: Config) -> tup
     ports = frozenset(name for name in names if name.rpartition("s")[0] in cages and name not in cages)
     if not ports:
         return (_document(changes, wanted, running),)
+    ownership = model.MODEL.ownership.on(files)
+    wanted |= {
+        path: int(value) if INTEGER.match(value) else value or None
+        for path, value in running.items()
+        if ownership.standing(path) == LEFT
+    }
     removed: dict[Path, str | int | None] = {}
     for path in running:
         if not ports.isdisjoint(path):  # unset everything that names a port, as far as the port

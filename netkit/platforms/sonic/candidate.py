@@ -79,7 +79,7 @@ def planned(before: SonicState, candidate: Candidate, version: str, secrets: Sec
     is_split = bool(text) and tables.routing_mode(after) in routing.SPLIT_MODES
     # A reload starts FRR with its saved file, so that ours has to be loaded in any case.
     is_due = candidate.method == "reload" or any(change.path[0] == FRR_CONF for change in candidate.changes)
-    frr = routing.whole(before.frr or "", text) if is_split and is_due else None
+    frr = routing.whole(before.frr or "", text, MODEL.ownership.on(candidate.files)) if is_split and is_due else None
     # The updater accepts some changes that it refuses to undo.
     running = MODEL.parse({name: text for name, text in before.files().items() if text is not None})
     undo = tuple(Change(change.path, change.intended, change.running, change.risk) for change in candidate.changes)

@@ -3,7 +3,8 @@
 from collections.abc import Iterator
 
 from netkit.platforms.frr.model import FRR_CONF, ROUTING
-from netkit.platforms.ownership import NOT_OURS, declared
+from netkit.platforms.frr.staging import foreign, without_left
+from netkit.platforms.ownership import LEFT, Ownership, declared
 
 OWNERSHIP = declared("sonic")
 SPLIT_MODES = frozenset({"split", "split-unified"})
@@ -28,17 +29,20 @@ def running(text: str, forwarding: str, *, is_draining: bool = False) -> str:
     return "\n".join([*missing, *lines]) + "\n"
 
 
-def whole(running_text: str, intended: str) -> str:
+def whole(running_text: str, rendered: str, ownership: Ownership = OWNERSHIP) -> str:
     """Add what runs and is not netkit's to the intended file: frr-reload removes what a file lacks."""
+    intended = without_left(rendered, ownership)
     known = ROUTING.parse(intended, FRR_CONF)
-    foreign = []
+    others = []
     for block in _blocks(shown(running_text)):
         entries = ROUTING.parse(block, FRR_CONF)
         is_known = entries.keys() <= known.keys()
-        if entries and not is_known and all(OWNERSHIP.standing(path) == NOT_OURS for path in entries):
-            foreign.append(block)
+        if entries and not is_known and all(ownership.standing(path) < 0 for path in entries):
+            others.append(block)
+        elif any(ownership.standing(path) == LEFT for path in entries):
+            others.append("".join(foreign(block, intended, ownership)).rstrip())
     lines = intended.rstrip().removesuffix("\nend").rstrip()
-    return "\n".join([lines, *(f"!\n{block}" for block in foreign), "!", "end"]) + "\n"
+    return "\n".join([lines, *(f"!\n{block}" for block in others), "!", "end"]) + "\n"
 
 
 def _blocks(text: str) -> Iterator[str]:
