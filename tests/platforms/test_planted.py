@@ -225,7 +225,7 @@ def pair(platform: str) -> tuple[Files, Files]:
 
 
 @pytest.mark.parametrize("platform", PLANTS)
-@settings(max_examples=12, deadline=None, phases=(Phase.generate,))
+@settings(max_examples=6, deadline=None, phases=(Phase.generate,))
 @given(data=st.data())
 def test_a_change_and_its_rollback_keep_every_planted_line(platform: str, data: st.DataObject) -> None:
     one, other = pair(platform)
