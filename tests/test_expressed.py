@@ -323,6 +323,7 @@ TABLE: dict[str, tuple[Changes, Changes]] = {
     "units.unit": ({}, {"units": [{"unit": "1-3", "hosts": 2}]}),
     "units.hosts": ({}, {"units": [{"unit": "1-2", "hosts": 3}]}),
     "units.rails": ({}, {"units": [{**UNIT, "rails": "0"}]}),
+    "units.host_model": ({}, {"units": [{**UNIT, "host_model": "hgx-h100-xe9680"}]}),
     "units.host_cable_m": ({}, {"units": [{**UNIT, "host_cable_m": 200}]}),
     "units.spine_cable_m": (FAR, {"units": [{**UNIT, "spine_cable_m": 400}]}),
     "units.host_names": ({}, {"units": [{"unit": 1, "hosts": 2, "host_names": {1: "first"}}, {"unit": 2, "hosts": 2}]}),
@@ -418,6 +419,7 @@ HOSTS = {
     "cross_rail",
     "overrides.macs",
     "tables.nics.mac",
+    "units.host_model",
     *(f"hosts.{name}" for name in ("model", "pci", "mtu_bytes", "backend", "management_interface", "table_base")),
 }
 # Fields that no device is given, and what they are for.

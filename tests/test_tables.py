@@ -29,8 +29,9 @@ from netkit.design.layout import front_panel
 from netkit.design.policy import prefix_lists
 from netkit.design.select import select
 from netkit.design.tables import TABLES
-from netkit.errors import IntentError
+from netkit.errors import DesignError, IntentError
 from netkit.hardware import Catalog
+from netkit.hardware.catalog import SHIPPED
 from netkit.intent import Intent, csv_table
 from netkit.intent.model import DeviceEntry, Tables
 from netkit.project.project import Project
@@ -261,6 +262,44 @@ def test_a_switch_has_a_model_of_its_own() -> None:
     }
     assert {nic.leaf: nic.leaf_port for nic in fabric.hosts[0].nics} == {"leaf01": "swp16", "leaf02": "swp1"}
     assert capacity.summarize(fabric, CATALOG.media()).tiers[0].model == "SN4700, SN5600"
+
+
+def test_hosts_of_several_models_share_a_fabric() -> None:
+    units: list[Values] = [{"unit": 1, "hosts": 2}, {"unit": 2, "hosts": 2, "host_model": "hgx-h100-xe9680"}]
+    row = {"role": "host", "unit": 2, "slot": 2, "model": "dgx-h100"}
+    plain = intents.fabric(intents.values())
+    fabric = intents.fabric(intents.values({"units": units, "tables": {"devices": [row]}}))
+    assert [host.model.name for host in fabric.hosts] == ["dgx-h100", "dgx-h100", "hgx-h100-xe9680", "dgx-h100"]
+    hgx = CATALOG.host("hgx-h100-xe9680").rails
+    assert [nic.pci for nic in fabric.hosts[2].nics] == [hgx[0].pci, hgx[1].pci]
+    assert [fabric.hosts[at] for at in (0, 1, 3)] == [plain.hosts[at] for at in (0, 1, 3)]
+    assert fabric.switches == plain.switches
+
+
+def test_models_of_hosts_that_do_not_fit_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "models" / "hosts").mkdir(parents=True)
+    slow = (SHIPPED / "hosts" / "dgx-h100.yaml").read_text(encoding="utf-8")
+    slow = slow.replace("name: dgx-h100", "name: slow").replace(
+        "{value: 400, source: dgx-ug}", "{value: 200, source: dgx-ug}"
+    )
+    (tmp_path / "models" / "hosts" / "slow.yaml").write_text(slow, encoding="utf-8")
+    catalog = Catalog([tmp_path / "models"])
+
+    def problems(changes: Values) -> list[str]:
+        with pytest.raises(DesignError) as refused:
+            design.build(Intent.model_validate(intents.values(changes)), catalog)
+        return [f"{'.'.join(map(str, problem.path))}: {problem.message}" for problem in refused.value.problems]
+
+    assert problems({"units": [{"unit": 1, "hosts": 1, "host_model": "slow"}]}) == [
+        "units.0.host_model: the NICs of slow run at 200G, the leaves' host ports at 400G"
+    ]
+    assert problems({"units": [{"unit": 1, "hosts": 1, "host_model": "hgx-h100-generic"}]}) == [
+        "units.0.host_model: no source states the PCI addresses of hgx-h100-generic's rail NICs"
+    ]
+    mixed = [{"unit": 1, "hosts": 1}, {"unit": 2, "hosts": 1, "host_model": "hgx-h100-xe9680"}]
+    assert problems({"units": mixed, "clusters": {"slurm": {"cpus": 112, "memory_mb": 1000}}}) == [
+        "clusters.slurm.unit: its nodes are of 2 models: dgx-h100, hgx-h100-xe9680"
+    ]
 
 
 def test_rails_have_prefixes_and_vlans_of_their_own() -> None:

@@ -296,6 +296,7 @@ def _of_kubernetes(fabric: "Fabric", intent: Intent, cluster: KubernetesIntent) 
         yield from _of_operator(fabric, cluster)
     if "spectrum-x" in {cluster.mode, *cluster.rail_modes.values()}:
         yield from _of_spectrum_x(fabric, cluster)
+    yield from _of_one_model(fabric, cluster, path)
     units = {(host.pod, host.unit) for host in members(fabric.hosts, cluster)}
     if fabric.attachment == "vlan" and len(units) > 1:
         yield Problem(
@@ -305,11 +306,20 @@ def _of_kubernetes(fabric: "Fabric", intent: Intent, cluster: KubernetesIntent) 
         )
 
 
+def _of_one_model(fabric: "Fabric", cluster: ClusterIntent, path: Path) -> Iterator[Problem]:
+    """Refuse nodes of several models: devices, GPUs and NICs are written once for all nodes of a cluster."""
+    models = sorted({host.model.name for host in members(fabric.hosts, cluster)})
+    if len(models) > 1:
+        message = f"its nodes are of {len(models)} models: {', '.join(models)}"
+        yield Problem(message, "name units whose hosts are of one model", (*path, "unit"))
+
+
 def _of_slurm(fabric: "Fabric", cluster: SlurmIntent) -> Iterator[Problem]:
     path: Path = ("clusters", "slurm")
     if cluster.partition.lower() in RESERVED:
         yield Problem(f"{cluster.partition} is a keyword of Slurm", "choose another name", (*path, "partition"))
     nodes = _nodes(fabric, cluster)
+    yield from _of_one_model(fabric, cluster, path)
     for node in nodes:
         if node.name.lower() in RESERVED:
             message = f"a node is called {node.name}, which is a keyword of Slurm"

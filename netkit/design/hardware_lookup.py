@@ -14,14 +14,22 @@ SWITCH_TIERS = ("leaf", "spine", "core")
 TOPOLOGY_TIERS = {"two-tier": ("leaf", "spine"), "three-tier": SWITCH_TIERS, "rail-only": ("leaf",)}
 
 
+@dataclass(frozen=True, slots=True)
+class HostHardware:
+    """A host model, and its NICs in the order of the rails."""
+
+    model: HostModel
+    rail_nics: tuple[RailNic, ...]
+
+
 @dataclass(frozen=True)
 class HardwareLookup:
     """An intent with its hardware looked up."""
 
     intent: Intent
     models: Mapping[str, SwitchModel]
-    host_model: HostModel
-    rail_nics: tuple[RailNic, ...]
+    hosts: Mapping[str, "HostHardware"]
+    """By name of the model: that of `hosts`, and those that units and rows of the table of devices have instead."""
     splits: Mapping[tuple[str, str], Split]
     media: Mapping[str, Media]
     mtu_bytes: int
@@ -33,6 +41,10 @@ class HardwareLookup:
     def variant(self, role: str, model: str | None) -> "HardwareLookup":
         """Return the lookup in which a tier has a model."""
         return self.variants.get((role, model), self) if model else self
+
+    def host(self, unit_model: str | None, own_model: str | None) -> HostHardware:
+        """Return the hardware of a host, by the model of its unit and the one that a table gives it."""
+        return self.hosts[own_model or unit_model or self.intent.hosts.model]
 
     def tier(self, role: str) -> LeafTier | SpineTier | CoreTier:
         """Return the intent of a tier that the topology has."""
@@ -57,22 +69,18 @@ def look_up(intent: Intent, catalog: Catalog) -> HardwareLookup:
     splits: dict[tuple[str, str], Split] = {}
     for role in TOPOLOGY_TIERS[intent.topology]:
         problems += _look_up_tier(intent, role, catalog, models, splits)
-    host_model = None
-    try:
-        host_model = catalog.host(intent.hosts.model)
-    except HardwareError as error:
-        problems += [_named_at(problem, ("hosts", "model")) for problem in error.problems]
     media = catalog.media()
+    hosts, host_problems = _hosts(intent, catalog)
     problems += _cables(intent, media)
-    if problems or host_model is None:
-        raise DesignError(problems)
-    nics, nic_problems = _rail_nics(intent, host_model)
-    problems += [*nic_problems, *_speeds(intent, splits, host_model, media), *_mtu(intent, models)]
+    if problems or intent.hosts.model not in hosts:
+        raise DesignError([*problems, *host_problems])
+    problems += [*_speeds(intent, splits, hosts[intent.hosts.model].model, media), *_mtu(intent, models)]
     if problems:
-        raise DesignError(problems)
+        raise DesignError([*host_problems, *problems])
     mtu = min(_max_mtu(intent, role, model) for role, model in models.items())
-    found = HardwareLookup(intent, models, host_model, nics, splits, media, mtu)
+    found = HardwareLookup(intent, models, hosts, splits, media, mtu)
     variants, problems = _variants(found, catalog)
+    problems += [*host_problems, *_host_speeds(intent, splits, hosts)]
     if problems:
         raise DesignError(problems)
     mtu = min([mtu, *(_max_mtu(intent, role, one.models[role]) for (role, _), one in variants.items())])
@@ -87,11 +95,7 @@ def _variants(base: HardwareLookup, catalog: Catalog) -> tuple[dict[tuple[str, s
         role, path = entry.role, ("tables", "devices", index, "model")
         if not entry.model or (role, entry.model) in found:
             continue
-        if role == "host":
-            if entry.model != intent.hosts.model:
-                message = f"all hosts are of the model {intent.hosts.model}"
-                problems.append(Problem(message, "clear it, or change hosts.model for all", path))
-        elif role in base.models and entry.model != base.tier(role).model:
+        if role in base.models and entry.model != base.tier(role).model:
             models, splits = dict(base.models), dict(base.splits)
             tier = base.tier(role).model_copy(update={"model": entry.model})
             with_model = intent.model_copy(update={"switches": intent.switches.model_copy(update={role: tier})})
@@ -241,8 +245,35 @@ def _named_at(problem: Problem, path: Path) -> Problem:
     return problem if problem.file else replace(problem, path=path)
 
 
-def _rail_nics(intent: Intent, model: HostModel) -> tuple[tuple[RailNic, ...], list[Problem]]:
-    if intent.hosts.pci:
+def _host_models(intent: Intent) -> Mapping[str, Path]:
+    """Return every host model that the intent names, and where."""
+    found: dict[str, Path] = {intent.hosts.model: ("hosts", "model")}
+    for index, unit in enumerate(intent.units):
+        if unit.host_model:
+            found.setdefault(unit.host_model, ("units", index, "host_model"))
+    for index, entry in enumerate(intent.tables.devices):
+        if entry.role == "host" and entry.model:
+            found.setdefault(entry.model, ("tables", "devices", index, "model"))
+    return found
+
+
+def _hosts(intent: Intent, catalog: Catalog) -> tuple[dict[str, HostHardware], list[Problem]]:
+    found, problems = dict[str, HostHardware](), list[Problem]()
+    for name, path in _host_models(intent).items():
+        try:
+            model = catalog.host(name)
+        except HardwareError as error:
+            problems += [_named_at(problem, path) for problem in error.problems]
+            continue
+        nics, wrong = _rail_nics(intent, model, path)
+        problems += wrong
+        found[name] = HostHardware(model, nics)
+    return found, problems
+
+
+def _rail_nics(intent: Intent, model: HostModel, path: Path) -> tuple[tuple[RailNic, ...], list[Problem]]:
+    is_main = path == ("hosts", "model")
+    if intent.hosts.pci and is_main:
         if len(intent.hosts.pci) != intent.rails or len(set(intent.hosts.pci)) != intent.rails:
             message = f"lists {len(set(intent.hosts.pci))} different NICs for {intent.rails} rails"
             return (), [Problem(message, "list one PCI address per rail, in rail order", ("hosts", "pci"))]
@@ -253,10 +284,12 @@ def _rail_nics(intent: Intent, model: HostModel) -> tuple[tuple[RailNic, ...], l
         ), []
     if not model.rails:
         message = f"no source states the PCI addresses of {model.name}'s rail NICs"
-        return (), [Problem(message, "list them in rail order as hosts.pci", ("hosts", "model"))]
+        own_file = f"describe them in models/hosts/{model.name}.yaml beside fabric.yaml"
+        return (), [Problem(message, "list them in rail order as hosts.pci" if is_main else own_file, path)]
     if len(model.rails) < intent.rails:
         message = f"{model.name} has {len(model.rails)} rail NICs, the fabric {intent.rails} rails"
-        return (), [Problem(message, "lower rails, or list the NICs in rail order as hosts.pci", ("rails",))]
+        remedy = "lower rails, or list the NICs in rail order as hosts.pci" if is_main else "lower rails"
+        return (), [Problem(message, remedy, ("rails",) if is_main else path)]
     return model.rails[: intent.rails], []
 
 
@@ -291,6 +324,17 @@ def _lengths(intent: Intent, kind: str) -> Iterator[tuple[float, Path]]:
         own = getattr(unit, f"{kind}_cable_m", None)
         if own is not None:
             yield own, ("units", index, f"{kind}_cable_m")
+
+
+def _host_speeds(
+    intent: Intent, splits: Mapping[tuple[str, str], Split], hosts: Mapping[str, HostHardware]
+) -> Iterator[Problem]:
+    """Compare the NICs of the models of units and rows with the ports of the leaves."""
+    speed = splits[("leaf", "host_breakout")].speed_gbps
+    for name, path in _host_models(intent).items():
+        if name in hosts and path != ("hosts", "model") and (own := hosts[name].model.speed_gbps) != speed:
+            message = f"the NICs of {name} run at {own}G, the leaves' host ports at {speed}G"
+            yield Problem(message, "choose a model of that speed", path)
 
 
 def _speeds(

@@ -1,6 +1,6 @@
 """The GPU hosts of a fabric, and the static routes that take every flow out of the right NIC."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from ipaddress import IPv4Interface
 from typing import Literal
@@ -8,6 +8,7 @@ from typing import Literal
 from netkit.design.blueprint import Blueprint, InstalledUnit
 from netkit.design.fabric import Fabric, Host, Nic
 from netkit.design.numbering import dotted_quad
+from netkit.hardware import RailNic
 
 MAIN_TABLE = 254
 # The source decides before the interface does, whatever the order in which the rules are added.
@@ -32,13 +33,14 @@ def hosts(blueprint: Blueprint) -> Iterator[Host]:
         for slot in place.entry.hosts:
             name = blueprint.host_name(place, slot)
             entry, override = blueprint.entry(name), blueprint.override(name)
+            known = hardware.host(place.entry.host_model, entry.model if entry else None)
             yield Host(
                 name=name,
                 number=blueprint.numbering.host_number(place.pod, place.unit, slot),
                 pod=place.pod,
                 unit=place.unit,
                 slot=slot,
-                model=hardware.host_model,
+                model=known.model,
                 mtu_bytes=intent.hosts.mtu_bytes,
                 backend=intent.hosts.backend,
                 management_interface=intent.hosts.management_interface,
@@ -46,16 +48,16 @@ def hosts(blueprint: Blueprint) -> Iterator[Host]:
                 serial=(entry and entry.serial) or "",
                 rack=override.rack or "",
                 rack_unit=entry.rack_unit if entry else None,
-                nics=tuple(_nics(blueprint, place, slot, name)),
+                nics=tuple(_nics(blueprint, place, slot, name, known.rail_nics)),
             )
 
 
-def _nics(blueprint: Blueprint, place: InstalledUnit, slot: int, name: str) -> Iterator[Nic]:
+def _nics(blueprint: Blueprint, place: InstalledUnit, slot: int, name: str, cards: Sequence[RailNic]) -> Iterator[Nic]:
     numbering, intent = blueprint.numbering, blueprint.intent
     is_routed = intent.attachment == "p2p"
     for rail in place.rails:
         gateway, address = blueprint.host_address(place, rail, slot, name)
-        known, interface = blueprint.hardware.rail_nics[rail], f"rail{rail}"
+        known, interface = cards[rail], f"rail{rail}"
         leaf = blueprint.leaf_name(place.pod, place.unit, rail)
         position, own = blueprint.layout("leaf", leaf).down[slot - 1], blueprint.cables.nic(name, interface)
         at = blueprint.port_at("leaf", leaf, "down", position, own.peer_port)

@@ -27,7 +27,7 @@ def devices(fabric: Fabric) -> Iterator[TableRow]:
             "vlan_gateway": switch.vlan.gateway.partition("/")[0] if switch.vlan else "",
         }
     for host in fabric.hosts:
-        yield {**_place(fabric, host), "management": host.management}
+        yield {**_place(fabric, host), "model": host.model.name, "management": host.management}
 
 
 def _place(fabric: Fabric, device: Switch | Host) -> TableRow:

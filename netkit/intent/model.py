@@ -134,6 +134,7 @@ class Unit(Strict):
     unit: Numbers = Field(description="number of the unit within the pod, or a list such as 1-15")
     hosts: Count = Field(description="hosts: a count, or slots such as 1-3,5")
     rails: Numbers | None = Field(None, description="rails whose leaf is installed, counted from 0; default: all")
+    host_model: CatalogName | None = Field(None, description="instead of hosts.model, with NICs of the same speed")
     host_cable_m: Metres | None = Field(None, description="instead of cables.host.length_m")
     spine_cable_m: Metres | None = Field(None, description="instead of cables.spine.length_m")
     host_names: dict[int, Name] = Field(default_factory=dict, description="names that differ from the pattern, by slot")
@@ -443,7 +444,9 @@ class DeviceEntry(Strict):
     slot: int | None = Field(None, ge=1, description="of a spine, core switch or host")
     name: Name | None = Field(None, description="instead of the pattern's")
     model: CatalogName | None = Field(
-        None, description="switches: instead of that of the tier; it runs the tier's NOS, and splits cages in its way"
+        None,
+        description="instead of that of the tier or unit; a switch runs the tier's NOS and splits cages in its way, "
+        "the NICs of a host have the speed of the others",
     )
     serial: Serial | None = Field(None, description="serial number of the chassis")
     rack: Name | None = Field(None, description="rack it stands in")
