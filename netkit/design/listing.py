@@ -27,6 +27,8 @@ class CableRow:
     to_module: str
     from_rack: str
     to_rack: str
+    from_rack_unit: str
+    to_rack_unit: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +53,8 @@ def cabling(fabric: Fabric, media: Mapping[str, Media]) -> Iterator[CableRow]:
     plugged = sockets(fabric)
     racks = {switch.name: switch.rack for switch in fabric.switches}
     racks |= {host.name: host.rack for host in fabric.hosts}
+    units = {switch.name: str(switch.rack_unit or "") for switch in fabric.switches}
+    units |= {host.name: str(host.rack_unit or "") for host in fabric.hosts}
     for link in fabric.links():
         ends = (plugged[(link.device, link.port)], plugged[(link.peer, link.peer_port)])
         modules = [(module_at(end, link.cable.media, media), end.form) for end in ends]
@@ -71,6 +75,8 @@ def cabling(fabric: Fabric, media: Mapping[str, Media]) -> Iterator[CableRow]:
             to_module=to_module,
             from_rack=racks[link.device],
             to_rack=racks[link.peer],
+            from_rack_unit=units[link.device],
+            to_rack_unit=units[link.peer],
         )
 
 
