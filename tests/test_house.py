@@ -33,6 +33,7 @@ STAGES = (
     "render",
     "plan",
     "access",
+    "truth",
     "deploy",
     "observe",
     "judge",

@@ -16,7 +16,7 @@ from netkit.platforms.registry import ACCESS
 from netkit.platforms.snmp.transport import AuthProtocol, PrivProtocol
 
 FILE = "access.yaml"
-SOURCES = {("password",), ("secrets",), ("community",), ("auth",), ("priv",)}
+SOURCES = {("password",), ("secrets",), ("community",), ("auth",), ("priv",), ("token",)}
 FactSource = Literal["native", "snmp", "napalm", "gnmi"]
 PlatformName = Annotated[str, OneOf(ACCESS)]
 
@@ -98,6 +98,16 @@ class Account(AccessModel):
     gnmi: GnmiAccess | None = Field(None, description="login at gNMI servers")
 
 
+class TruthAccess(AccessModel):
+    """The source of truth that netkit truth compares with."""
+
+    kind: Literal["nautobot", "netbox"] = Field(description="nautobot or netbox")
+    url: str = Field(pattern=r"^https?://[^/@\s]+(/\S*)?$", description="its address, without a password")
+    token: SecretSource = Field(description="source of the API token")
+    site: str = Field("", description="only this site (NetBox: its slug) or location (Nautobot); default: all")
+    timeout_s: float = Field(30, gt=0, le=3600, description="how long to wait for one answer")
+
+
 class PlatformAccess(Account):
     """The login at devices of one platform."""
 
@@ -114,6 +124,8 @@ class AccessSettings(Account):
     platforms: dict[PlatformName, PlatformAccess] = Field({}, description="settings by platform")
     addresses: dict[str, str] = Field({}, description="device → address or name; else the intent's, or the DNS name")
     secrets: SecretSource | None = Field(None, description="source of @secret:NAME@, if NETKIT_SECRET_NAME is not set")
+
+    truth: TruthAccess | None = Field(None, description="the source of truth")
 
     @field_validator("platforms")
     @classmethod
@@ -174,7 +186,7 @@ def _unknown(detail: ErrorDetails) -> Problem | None:
         return None
     path = detail["loc"]
     parent = path[-2:-1]
-    sections: dict[Any, type[AccessModel]] = {("snmp",): SnmpAccess, ("gnmi",): GnmiAccess}
+    sections: dict[Any, type[AccessModel]] = {("snmp",): SnmpAccess, ("gnmi",): GnmiAccess, ("truth",): TruthAccess}
     model = SecretSource if parent in SOURCES else sections.get(parent, PlatformAccess) if parent else None
     known = ", ".join(sorted((model or AccessSettings).model_fields))
     return Problem(f"unknown key {complaint.shown(str(path[-1]))}", f"known keys here: {known}", tuple(path))

@@ -15,7 +15,7 @@ import typer
 
 from netkit import __version__
 from netkit.cli.defect import report_threads
-from netkit.cli.verbs import acceptance, change, fleet, intent, lab, silence, state
+from netkit.cli.verbs import acceptance, change, fleet, intent, lab, silence, state, truth
 from netkit.cli.verbs.diagnose import diagnose
 from netkit.cli.verbs.serve import serve
 from netkit.errors import NetkitError
@@ -54,7 +54,13 @@ VERBS = (
 """In the order a newcomer meets them."""
 for verb in VERBS:
     app.command()(verb)
-GROUPS = {"silence": silence.verbs, "acceptance": acceptance.verbs, "lab": lab.verbs, "fleet": fleet.verbs}
+GROUPS = {
+    "silence": silence.verbs,
+    "acceptance": acceptance.verbs,
+    "lab": lab.verbs,
+    "fleet": fleet.verbs,
+    "truth": truth.verbs,
+}
 for name, group in GROUPS.items():
     app.add_typer(group, name=name, short_help=group.info.help)
 app.command()(diagnose)

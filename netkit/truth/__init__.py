@@ -1,0 +1,1 @@
+"""Sources of truth: what Nautobot or NetBox hold of a fabric, compared with its intent."""
