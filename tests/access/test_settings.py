@@ -14,7 +14,7 @@ from tests.command import ROOT
 KNOWN_BELOW = "known keys here: facts, gnmi, key_file, napalm, password, port, snmp, timeout_s, transport, user"
 KNOWN_ABOVE = (
     "known keys here: addresses, facts, gnmi, key_file, known_hosts, password, platforms, secrets, snmp, ssh_config, "
-    "timeout_s, user"
+    "timeout_s, truth, user"
 )
 KNOWN_OF_SNMP = "known keys here: auth, auth_protocol, community, port, priv, priv_protocol, user"
 
