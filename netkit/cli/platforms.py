@@ -8,6 +8,7 @@ from typing import Any
 from netkit.errors import Problem, UsageError
 from netkit.platforms import FEATURES, HOSTS, PLATFORMS, Platform
 from netkit.platforms.compare import MODELS
+from netkit.platforms.ownership import SEPARATOR
 from netkit.report.table import columns
 from netkit.terminal.text import check_format, write_json
 
@@ -55,6 +56,10 @@ def _sections(name: str) -> Iterator[str]:
         if platform.ignored:
             yield "Keys of the intent that have no effect, always or on some models and versions:\n"
             yield columns((ignored.key, ignored.note) for ignored in platform.ignored)
+    ownership = MODELS[name].ownership
+    kinds = (("owned", ownership.owned), ("claimed", ownership.claimed))
+    yield "What netkit owns, and what it claims where a template renders it; it never touches anything else:\n"
+    yield columns(((SEPARATOR.join(path), kind) for kind, paths in kinds for path in paths), ("PATH", "KIND"))
     yield "Side effects of a change, or why it is applied differently:\n"
     yield columns((one.what, one.effect) for one in MODELS[name].constraints)
     yield "Risk of a change; the first matching line applies:\n"
@@ -85,4 +90,6 @@ def _details_entry(name: str) -> dict[str, Any]:
         for rule in MODELS[name].risks.rules
     ]
     found = [{"what": one.what, "effect": one.effect} for one in MODELS[name].constraints]
-    return {"name": name, **about, "limits": found, "risks": risks}
+    ownership = MODELS[name].ownership
+    paths = {"owned": ownership.owned, "claimed": ownership.claimed}
+    return {"name": name, **about, **paths, "limits": found, "risks": risks}
