@@ -15,7 +15,7 @@ import typer
 
 from netkit import __version__
 from netkit.cli.defect import report_threads
-from netkit.cli.verbs import acceptance, change, fleet, intent, lab, silence, state, truth
+from netkit.cli.verbs import acceptance, change, fleet, intent, lab, model, silence, state, truth
 from netkit.cli.verbs.diagnose import diagnose
 from netkit.cli.verbs.serve import serve
 from netkit.errors import NetkitError
@@ -60,6 +60,7 @@ GROUPS = {
     "lab": lab.verbs,
     "fleet": fleet.verbs,
     "truth": truth.verbs,
+    "model": model.verbs,
 }
 for name, group in GROUPS.items():
     app.add_typer(group, name=name, short_help=group.info.help)

@@ -1,0 +1,31 @@
+"""The verbs of `netkit model`."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from netkit.cli.running import run
+
+verbs = typer.Typer(
+    help="Models of switches for the hardware catalogue.",
+    rich_markup_mode=None,
+    no_args_is_help=True,
+)
+
+
+@verbs.command("import")
+def import_(
+    folder: Annotated[
+        Path, typer.Argument(help="Device folder of the switch, from /usr/share/sonic/device.", metavar="DIR")
+    ],
+    name: Annotated[str, typer.Option("--name", help="Name of the model; default: its hwsku.", metavar="NAME")] = "",
+    hwsku: Annotated[
+        str, typer.Option("--hwsku", help="Which of its hwskus, if it has several.", metavar="HWSKU")
+    ] = "",
+    out: Annotated[Path, typer.Option("--out", "-o", help="Folder to write to.", metavar="DIR")] = Path(
+        "models/switches"
+    ),
+) -> None:
+    """Write a model file from the device folder of a SONiC image; what is not in it stays null."""
+    run("model", folder, name, hwsku, out, verb="import_folder")
