@@ -1,6 +1,6 @@
 """Intent → Fabric. Every number comes from slots and ceilings; all problems of a phase are reported at once."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from netkit.design import clusters, external, hosts, layout, lossless, pools, switches, verify
@@ -13,6 +13,7 @@ from netkit.design.select import select
 from netkit.errors import DesignError, NetkitError, Problem, UsageError
 from netkit.hardware import Catalog
 from netkit.intent.model import Intent, PathRuleIntent
+from netkit.platforms.compare import MODELS
 
 
 def build(intent: Intent, catalog: Catalog) -> Fabric:
@@ -38,21 +39,44 @@ def build(intent: Intent, catalog: Catalog) -> Fabric:
     ]
     if problems:
         raise DesignError(problems)
+    problems = [*_unselected(fabric, "leave", intent.leave), *_unselected(fabric, "own", intent.own)]
+    problems += [] if problems else _cut_off(fabric, intent)
+    if problems:
+        raise DesignError(problems)
     fabric = replace(fabric, leave=_rules(fabric, intent.leave), own=_rules(fabric, intent.own))
     fabric = replace(fabric, clusters=tuple(clusters.clusters(fabric, hosts.RoutePlan(fabric), intent)))
     return replace(fabric, notes=tuple(notes(fabric, intent, hardware.media)))
 
 
 def _rules(fabric: Fabric, rules: Iterable[PathRuleIntent]) -> tuple[PathRule, ...]:
-    def named(expression: str) -> frozenset[str] | None:
+    return tuple(PathRule(rule.path, _selected(fabric, rule.devices) if rule.devices else None) for rule in rules)
+
+
+def _unselected(fabric: Fabric, key: str, rules: Iterable[PathRuleIntent]) -> Iterator[Problem]:
+    for index, rule in enumerate(rules):
         try:
-            return frozenset(device.name for device in select(fabric, expression)) if expression else None
+            _selected(fabric, rule.devices)
         except UsageError as error:
             problem = error.problems[0]
-            what = f"devices: {problem.message.removeprefix('--limit ')}"
-            raise DesignError(Problem(what, problem.remedy)) from None
+            yield Problem(problem.message.removeprefix("--limit "), problem.remedy, (key, index, "devices"))
 
-    return tuple(PathRule(rule.path, named(rule.devices)) for rule in rules)
+
+def _selected(fabric: Fabric, expression: str) -> frozenset[str]:
+    return frozenset(device.name for device in select(fabric, expression))
+
+
+def _cut_off(fabric: Fabric, intent: Intent) -> Iterator[Problem]:
+    """Refuse to own how a device is reached: netkit would remove what the intent does not name."""
+    for index, rule in enumerate(intent.own):
+        names = _selected(fabric, rule.devices)
+        for platform in sorted({device.platform for device in select(fabric, "") if device.name in names}):
+            if claim := MODELS[platform].ownership.claim_within(rule.path):
+                message = (
+                    f"{claim} is how {platform} devices are reached: what you do not render there would be removed"
+                )
+                yield Problem(
+                    message, "name a path beside it; what the intent sets there is deployed anyway", ("own", index)
+                )
 
 
 def _assemble(blueprint: Blueprint) -> Fabric:

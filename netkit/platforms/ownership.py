@@ -96,6 +96,16 @@ class Ownership:
         found = ((path, self.standing(path)) for path in intended)
         return frozenset(path[:length] for path, length in found if length > 0)
 
+    def claim_within(self, written: str) -> str:
+        """Return a claimed path that a written path covers or is part of; empty if there is none."""
+        path = tuple(written.split(SEPARATOR))
+
+        def meets(claim: Path) -> bool:
+            pairs = zip(path, claim, strict=False)
+            return all(fnmatchcase(one, other) or fnmatchcase(other, one) for one, other in pairs)
+
+        return next((SEPARATOR.join(claim) for claim in self.claimed if meets(claim)), "")
+
     def restrict(self, config: Config, claims: Collection[Path]) -> dict[Path, str]:
         """Drop the entries that netkit does not own."""
         standing = self.standing

@@ -44,7 +44,7 @@ def read(settings: TruthAccess, token: str) -> TruthRecords:
     except (requests.RequestException, library.RequestError, library.ContentError) as error:
         raise _failed(settings, error) from None
     try:
-        return _records(devices, interfaces)
+        return _records(settings, devices, interfaces)
     except (KeyError, TypeError, ValueError, AttributeError):
         message = f"{settings.url} answers in an unknown form"
         remedy = f"check that truth.url is a {settings.kind}, of a release that docs/source-of-truth.md names"
@@ -76,13 +76,18 @@ def _failed(settings: TruthAccess, error: Exception) -> AccessError:
     )
 
 
-def _records(devices: Iterable[Mapping[str, Any]], interfaces: Iterable[Mapping[str, Any]]) -> TruthRecords:
+def _records(
+    settings: TruthAccess, devices: Iterable[Mapping[str, Any]], interfaces: Iterable[Mapping[str, Any]]
+) -> TruthRecords:
     names: dict[Any, str] = {}
     found: dict[str, DeviceRecord] = {}
     for one in devices:
         if one["name"] is None:
             continue  # a device without a name is not one of a fabric
         name, position = str(one["name"]), one["position"]
+        if name in found:
+            message = f"{settings.url} has two devices called {name}"
+            raise AccessError(Problem(message, "set truth.site in access.yaml to read those of one site"))
         names[one["id"]] = name
         rack = str(one["rack"]["name"]) if one["rack"] else ""
         found[name] = DeviceRecord(name, str(one["serial"] or ""), rack, f"{float(position):g}" if position else "")

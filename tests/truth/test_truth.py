@@ -132,6 +132,15 @@ def test_a_broken_answer_is_refused(folder: Path, netbox: NetBox, broken: dict[s
     _assert_error(diff(folder), words)
 
 
+def test_two_devices_of_one_name_are_refused(folder: Path, netbox: NetBox) -> None:
+    twin = {**netbox.devices[0], "id": 9000}
+    netbox.devices.append(twin)
+    done = diff(folder)
+    remedy = "set truth.site in access.yaml to read those of one site"
+    said = f"error: {netbox.url} has two devices called {twin['name']}; {remedy}\n"
+    assert (done.returncode, done.stdout, done.stderr) == (4, "", said)
+
+
 def test_a_refused_token_is_not_shown(folder: Path, netbox: NetBox) -> None:
     assert netbox.url
     done = diff(folder, token="topsecret99")  # noqa: S106 (what must not be shown)
