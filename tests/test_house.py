@@ -48,6 +48,7 @@ STAGES = (
     "prove",
     "project",
     "fleet",
+    "mcp",
     "terminal",
     "cli",
 )

@@ -17,7 +17,7 @@ from netkit import __version__
 from netkit.cli.defect import report_threads
 from netkit.cli.verbs import acceptance, change, fleet, intent, lab, model, silence, state, truth
 from netkit.cli.verbs.diagnose import diagnose
-from netkit.cli.verbs.serve import serve
+from netkit.cli.verbs.serve import mcp, serve
 from netkit.errors import NetkitError
 from netkit.terminal.annotation import annotate
 from netkit.terminal.ctrl_c import INTERRUPTED
@@ -49,7 +49,7 @@ VERBS = (
     *(intent.init, intent.validate, intent.schema, intent.design, intent.plan_capacity, intent.render),
     *(change.plan, change.approve, change.deploy, change.rollback, change.history),
     *(state.check, state.watch, state.report, state.snapshot, state.backup, state.schedule, state.notify),
-    *(serve, fleet.worker, change.trust, change.inventory, intent.platforms),
+    *(serve, mcp, fleet.worker, change.trust, change.inventory, intent.platforms),
 )
 """In the order a newcomer meets them."""
 for verb in VERBS:

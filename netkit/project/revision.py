@@ -50,7 +50,7 @@ class Revision:
 @contextmanager
 def revision(folder: Path, name: str) -> Iterator[Revision]:
     """Yield the fabric at a revision; the temporary folder is removed afterwards."""
-    repository = _Repository.around(folder)
+    repository = Repository.around(folder)
     commit = repository.commit(name)
     inside = repository.inside(folder)
     was = repository.folder_of(commit, inside)
@@ -65,18 +65,18 @@ def revision(folder: Path, name: str) -> Iterator[Revision]:
 def checked_out(folder: Path, beside: Sequence[Path]) -> tuple[str, bool]:
     """Return the commit of a fabric's folder, and whether files in it or beside it are modified; empty without git."""
     try:
-        repository = _Repository.around(folder)
+        repository = Repository.around(folder)
         commit = repository.commit("HEAD")
     except UsageError:
         return "", False
     inside = [str(path.resolve()) for path in (folder, *beside) if repository.inside(path)]
-    status = _git(repository.root, "status", "--porcelain", "--", *(inside or ["."]))
+    status = git(repository.root, "status", "--porcelain", "--", *(inside or ["."]))
     return commit, bool(status.returncode or status.stdout.strip())
 
 
 def committed(folder: Path, beside: Sequence[Path]) -> tuple[str, str]:
     """Return the commit of a fabric's folder, and its path in the repository; UsageError if files are modified."""
-    repository = _Repository.around(folder)
+    repository = Repository.around(folder)
     commit, is_modified = checked_out(folder, beside)
     if is_modified:
         what = f"files of {folder}, or templates and checks beside it, are not committed"
@@ -86,13 +86,13 @@ def committed(folder: Path, beside: Sequence[Path]) -> tuple[str, str]:
 
 def path_in_repository(folder: Path) -> str:
     """Return the path of a folder in its git repository."""
-    return _Repository.around(folder).inside(folder)
+    return Repository.around(folder).inside(folder)
 
 
 def configured(folder: Path, name: str) -> str:
     """Read a value of git's configuration; empty if it is not set, or git is missing."""
     try:
-        return os.fsdecode(_git(folder, "config", "--get", name).stdout).strip()
+        return os.fsdecode(git(folder, "config", "--get", name).stdout).strip()
     except UsageError:
         return ""
 
@@ -107,14 +107,16 @@ class _Entry:
 
 
 @dataclass(frozen=True, slots=True)
-class _Repository:
+class Repository:
+    """The git repository around a fabric's folder."""
+
     root: Path
 
     @classmethod
-    def around(cls, folder: Path) -> "_Repository":
+    def around(cls, folder: Path) -> "Repository":
         if not folder.is_dir():
             raise UsageError(Problem(f"{folder} is not a folder", "name the folder of the fabric with --fabric"))
-        done = _git(folder, "rev-parse", "--show-toplevel")
+        done = git(folder, "rev-parse", "--show-toplevel")
         if done.returncode:
             lines = [line.strip() for line in done.stderr.decode(errors="replace").split("\n")]
             remedy = next((line for line in lines if line.startswith("git config ")), "see git status")
@@ -126,14 +128,14 @@ class _Repository:
         """Resolve a revision; with a trailing `...`, the merge base with the current branch."""
         if name.endswith(SINCE):
             return self._merge_base(name.removesuffix(SINCE))
-        done = _git(self.root, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
+        done = git(self.root, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
         if done.returncode == 0 and COMMIT.fullmatch(done.stdout.strip()):
             return done.stdout.decode().strip()
         remedy = self._fetch_hint() or "name a branch, a tag or a commit; git fetch brings those of the server"
         raise UsageError(Problem(f"no revision {name!r} in {self.root}", remedy))
 
     def _merge_base(self, name: str) -> str:
-        done = _git(self.root, "merge-base", self.commit(name), "HEAD")
+        done = git(self.root, "merge-base", self.commit(name), "HEAD")
         if done.returncode:
             remedy = self._fetch_hint() or "name a revision that the current branch comes from"
             raise UsageError(Problem(f"{name} and HEAD have no commit in common in {self.root}", remedy))
@@ -141,7 +143,7 @@ class _Repository:
 
     def _fetch_hint(self) -> str:
         """Return the remedy for a shallow clone; empty if the history is complete."""
-        is_shallow = _git(self.root, "rev-parse", "--is-shallow-repository").stdout.decode().strip() == "true"
+        is_shallow = git(self.root, "rev-parse", "--is-shallow-repository").stdout.decode().strip() == "true"
         remedy = "this clone is shallow: git fetch --unshallow, or in CI a checkout of the whole history"
         return remedy if is_shallow else ""
 
@@ -155,7 +157,7 @@ class _Repository:
         if self._entries(commit, file):
             return inside
         words = ("diff", "--name-status", "--find-renames", "--diff-filter=R", "--no-ext-diff", "-z", commit, "--")
-        found = os.fsdecode(_git(self.root, *words).stdout).split("\0")
+        found = os.fsdecode(git(self.root, *words).stdout).split("\0")
         renamed = dict(zip(found[2::3], found[1::3], strict=False))
         return str(PurePosixPath(renamed[file]).parent) if file in renamed else ""
 
@@ -193,7 +195,7 @@ class _Repository:
                 self._write_submodule(entry, path)
             elif entry.mode != LINK and not path.exists() and _is_inside(path, place):
                 path.parent.mkdir(parents=True, exist_ok=True)  # git archive obeys export-ignore, a work tree does not
-                path.write_bytes(_git(self.root, "cat-file", "blob", entry.digest).stdout)
+                path.write_bytes(git(self.root, "cat-file", "blob", entry.digest).stdout)
 
     def _entries(self, commit: str, path: str) -> Sequence[_Entry]:
         """List the files at or below a path, else the link or the submodule that contains it."""
@@ -205,7 +207,7 @@ class _Repository:
         return [entry for entry in entries if entry.mode in {LINK, SUBMODULE}]
 
     def _ls_tree(self, *arguments: str) -> Sequence[_Entry]:
-        done = _git(self.root, "ls-tree", "-z", *arguments)
+        done = git(self.root, "ls-tree", "-z", *arguments)
         rows = (row.partition("\t") for row in os.fsdecode(done.stdout).split("\0") if row)
         return [_Entry(about.split()[0], about.split()[2], path) for about, _, path in rows]
 
@@ -213,15 +215,15 @@ class _Repository:
         """Write a submodule from its own repository; one that was never fetched stays empty."""
         if not (self.root / entry.path / ".git").exists():
             return
-        inner = _Repository(self.root / entry.path)
-        if _git(inner.root, "cat-file", "-e", f"{entry.digest}^{{commit}}").returncode:
+        inner = Repository(self.root / entry.path)
+        if git(inner.root, "cat-file", "-e", f"{entry.digest}^{{commit}}").returncode:
             what = f"the submodule {entry.path} lacks the commit {entry.digest[:SHORT]}"
             raise UsageError(Problem(what, f"git -C {entry.path} fetch"))
         place.mkdir(parents=True, exist_ok=True)
         inner._write_out(entry.digest, ["."], place)
 
     def _archive(self, commit: str, paths: Sequence[str], place: Path) -> None:
-        done = _git(self.root, "archive", "--format=tar", commit, "--", *(path for path in paths if path != "."))
+        done = git(self.root, "archive", "--format=tar", commit, "--", *(path for path in paths if path != "."))
         if done.returncode:
             raise UsageError(Problem(f"git cannot write out {commit}: {_reason(done.stderr)}", "see git fsck"))
         try:
@@ -255,14 +257,15 @@ def _ends(root: Path) -> Iterator[str]:
         yield from (os.path.relpath(os.path.realpath(link), whole) for link in links)
 
 
-def _git(folder: Path, *arguments: str) -> subprocess.CompletedProcess[bytes]:
+def git(folder: Path, *arguments: str, **variables: str) -> subprocess.CompletedProcess[bytes]:
+    """Run git in a folder, with further environment variables."""
     hook = () if "GIT_WORK_TREE" in os.environ else OF_A_HOOK
     known = {name: value for name, value in os.environ.items() if name not in hook}
     try:
         return subprocess.run(  # noqa: S603 (no shell; a revision follows --end-of-options)
             ["git", "-C", str(folder), *arguments],  # noqa: S607 (the git of the user's PATH)
             capture_output=True,
-            env={**without_secrets(known), "GIT_LITERAL_PATHSPECS": "1", "LC_ALL": "C"},
+            env={**without_secrets(known), "GIT_LITERAL_PATHSPECS": "1", "LC_ALL": "C", **variables},
             timeout=TIMEOUT_S,
             check=False,
         )

@@ -7,7 +7,7 @@ import typer
 
 from netkit.cli.running import run as _run
 from netkit.cli.serve_request import ServeRequest
-from netkit.cli.verbs.options import Facts, FleetFolder, Lab, Profile, Window
+from netkit.cli.verbs.options import Fabric, Facts, FleetFolder, Lab, Profile, Window
 
 SNAPSHOT = typer.Option("--from", help="Judge this snapshot instead of devices.", metavar="FILE")
 
@@ -76,3 +76,11 @@ def serve(
         fleet=fleet,
     )
     _run("serve", asked, has_openapi=has_openapi)
+
+
+def mcp(
+    fabric: Fabric,
+    store: Annotated[str, typer.Option("--store", help="Where runs of checks are kept.", metavar="[=URL|FILE]")] = "",
+) -> None:
+    """Serve the fabric to a program over the Model Context Protocol, on standard input and output; read-only."""
+    _run("mcp", fabric, store)
