@@ -4,11 +4,17 @@ Each platform reads its own configuration (module `existing`, attribute `EXISTIN
 configuration does not contain is None or empty; nothing is assumed. Routing comes from `ConfigModel.router`.
 """
 
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from netkit.platforms.config import Config
 from netkit.platforms.registry import Parts
+
+T = TypeVar("T")
+LONGEST_NUMBER = 18
+"""Digits; int() refuses thousands of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +71,7 @@ class ExistingServices:
     ntp: tuple[str, ...] = ()
     dns: tuple[str, ...] = ()
     syslog: tuple[tuple[str, int, str], ...] = ()
-    """(address, port, protocol)"""
+    """(address, port, protocol); 514 and udp, which is syslog's own, where the configuration has none"""
     snmp_users: tuple[str, ...] = ()
     snmp_location: str = ""
     snmp_contact: str = ""
@@ -81,6 +87,7 @@ class ExistingSwitch:
     models: tuple[str, ...] = ()
     """Models of the catalogue that the configuration fits; empty: it does not name the model."""
     routing_mode: str = "split"
+    """As the intent has it; a NOS may have further modes, which netkit does not render."""
     system_mac: str = ""
     management: str = ""
     """Address with prefix length."""
@@ -99,3 +106,15 @@ class ExistingSwitch:
 
 
 EXISTING: Mapping[str, Callable[[Config], ExistingSwitch]] = Parts("existing", "EXISTING", has_hosts=False)
+
+
+def number(text: str | None) -> int | None:
+    """Parse a decimal number; None for anything else."""
+    text = (text or "").strip()
+    return int(text) if text.isascii() and text.isdecimal() and len(text) <= LONGEST_NUMBER else None
+
+
+def most(values: Iterable[T | None]) -> T | None:
+    """Return the most frequent value, the first of several; None if there is none."""
+    counted = Counter(value for value in values if value is not None)
+    return counted.most_common(1)[0][0] if counted else None
