@@ -119,7 +119,7 @@ def test_a_change_that_breaks_large_packets_is_not_proven(repository: Repository
     shipped = (ROOT / "templates/nvue/interfaces.yaml.j2").read_text(encoding="utf-8")
     own = repository.fabric / "templates/nvue/interfaces.yaml.j2"
     own.parent.mkdir(parents=True)
-    own.write_text(shipped.replace("{{ switch.mtu_bytes }}", SMALLER), encoding="utf-8")
+    own.write_text(shipped.replace("{{ port.mtu_bytes }}", SMALLER), encoding="utf-8")
     code, found = proven(repository, home)
     assert (code, found["is_proven"]) == (1, False)
     assert len(found["failures"]) == 6
