@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from jinja2 import DictLoader
 from jinja2.exceptions import SecurityError
 
+from netkit import Project
 from netkit.errors import RenderError
 from netkit.platforms.ownership import shipped_templates
 from netkit.render import Engine, inputs, names, render
@@ -533,3 +534,30 @@ def test_a_file_of_the_users_own_is_rendered_beside_netkits(tmp_path: Path, gold
     done = render_leaf(fabric, tmp_path / "other")
     assert_refused(done, "startup.yaml")
     golden("overrides/files.txt", done.stderr)
+
+
+def test_a_path_that_the_intent_owns_is_planned_like_others(tmp_path: Path) -> None:
+    folder, saved = tmp_path / "f", tmp_path / "saved"
+    done = run("init", folder, "--leaves", "2", "--spines", "2", "--hosts-per-unit", "2", "--platform", "eos")
+    assert done.returncode == 0, done.stderr
+    (folder / "templates" / "eos").mkdir(parents=True)
+    (folder / "templates" / "eos" / "services.j2").write_text(
+        "{% include 'netkit/eos/services.j2' %}\nip access-list standard EDGE\n   10 permit 192.0.2.0/24\n!\n", "utf-8"
+    )
+    leaf = saved / "leaf-u01-r0"
+    leaf.mkdir(parents=True)
+
+    def planned(added: str) -> list[tuple[Any, ...]]:
+        text = Project.open(folder).render(leaf.name)[leaf.name]["eos.cfg"]
+        (leaf / "eos.cfg").write_text(text.replace("   10 permit 192.0.2.0/24\n", added), encoding="utf-8")
+        (device,) = Project.open(folder).plan(leaf.name, running=saved).plan.devices
+        return [(change.path, change.running, change.intended) for change in device.changes]
+
+    by_hand = "   10 permit 192.0.2.0/24\n   20 permit 198.51.100.0/24\n"
+    assert planned(by_hand) == []
+    with (folder / "fabric.yaml").open("a", encoding="utf-8") as file:
+        file.write("own: [ip access-list standard EDGE]\n")
+    edge = "ip access-list standard EDGE"
+    assert planned("   10 permit 192.0.2.0/24\n") == []
+    assert planned("") == [((edge, "10 permit 192.0.2.0/24"), None, "")]
+    assert planned(by_hand) == [((edge, "20 permit 198.51.100.0/24"), "", None)]
