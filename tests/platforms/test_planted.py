@@ -251,3 +251,20 @@ def test_a_change_and_its_rollback_keep_every_planted_line(platform: str, data: 
     back = applied(platform, changed, before, owner=intended)
     assert [plant for plant in chosen if not holds(platform, back, plant)] == []
     assert compare(model, back, before, owner=intended).changes == ()
+
+
+def test_a_file_of_a_host_that_is_left_and_not_there_is_not_made() -> None:
+    rendered = {"nccl.conf": "NCCL_DEBUG=INFO\n", OWN_RULES: rules_text(["nccl.conf"], [])}
+    assert with_left(rendered, {"nccl.conf": None}) == {OWN_RULES: rendered[OWN_RULES]}
+
+
+def test_a_left_key_that_a_linux_switch_lacks_is_not_added_with_its_file() -> None:
+    intended = {"sysctl.conf": "net.a = 1\nnet.b = 2\n", OWN_RULES: rules_text(["sysctl.conf / net.b"], [])}
+    running = {"sysctl.conf": "net.a = 0\n"}
+    changes = compare(MODELS["frr"], running, intended).changes
+    assert [(change.path, change.running, change.intended) for change in changes] == [
+        (("sysctl.conf", "net.a"), "0", "1")
+    ]
+    text = merged(changes, running, intended)["sysctl.conf"]
+    assert text is not None
+    assert MODELS["frr"].parse({"sysctl.conf": text}) == {("sysctl.conf", "net.a"): "1"}

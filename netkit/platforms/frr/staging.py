@@ -64,8 +64,9 @@ def merged(changes: Iterable[Change], running: Files, intended: Files) -> dict[s
         else:
             have, want = (MODEL.parse({file: side[file]} if file in side else {}) for side in (running, intended))
             ours = ownership.restrict(have, ownership.claims(want))
-            want = {path: value for path, value in want.items() if ownership.standing(path) != LEFT}
-            if have.keys() - ours.keys() - want.keys():  # entries that netkit neither owns nor intends
+            left = {path for path in want if ownership.standing(path) == LEFT}
+            # Entries that netkit neither owns nor intends, or that are left though the intent has them.
+            if left or have.keys() - ours.keys() - want.keys():
                 only = apply(have, (one for one in changes if one.path[0] == file))
                 files[file] = MODEL.text(only).get(file, "" if file in intended else None)
     return files

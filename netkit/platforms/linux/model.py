@@ -39,7 +39,8 @@ MODEL = ConfigModel(
 def with_left(intended: Files, running: Mapping[str, str | None]) -> Files:
     """Return the intended files with what `leave` of the intent keeps of the running ones.
 
-    Only the files with such parts are written again, and then without comments.
+    Only the files with such parts are written again, and then without comments. A file that is left as a whole and is
+    not there is not made.
     """
     ownership = MODEL.ownership.on(intended)
     present = {file: text for file, text in running.items() if text is not None and MODEL.reads(file)}
@@ -48,4 +49,5 @@ def with_left(intended: Files, running: Mapping[str, str | None]) -> Files:
     merged = {path: value for path, value in want.items() if ownership.standing(path) != LEFT} | left
     touched = {path[0] for path in left} | {path[0] for path in want if ownership.standing(path) == LEFT}
     written = MODEL.text({path: value for path, value in merged.items() if path[0] in touched})
-    return {**intended, **{file: written.get(file, "") for file in touched if file in intended or file in written}}
+    kept = {file: text for file, text in intended.items() if file not in touched or file in written or file in present}
+    return {**kept, **{file: written.get(file, "") for file in touched if file in kept or file in written}}
