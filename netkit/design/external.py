@@ -1,7 +1,7 @@
 """Ports to networks outside the fabric: from the intent to switches, and reasons to refuse them."""
 
 import difflib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from ipaddress import IPv4Network
 
 from netkit.design.blueprint import FEC, Blueprint
@@ -173,27 +173,35 @@ def _addresses(intent: Intent, entry: External, path: Path) -> Iterator[Problem]
         yield Problem(f"{own} would be the address of both ends", "give the peer's", (*path, "peer"))
     if hosts is not None and own not in hosts:
         yield Problem(f"{own} is not an address of a port in {network}", "use one within", (*path, "address"))
-    for name, pool in (("pools.loopbacks", intent.pools.loopbacks), ("pools.hosts", intent.pools.hosts)):
+    for name, pool in _networks(intent).items():
         if network.overlaps(pool):
             message = f"{network} overlaps {name} {pool}"
             yield Problem(message, "links to the outside have addresses of their own", (*path, "address"))
 
 
+def _networks(intent: Intent) -> Mapping[str, IPv4Network]:
+    """Return the fabric's own networks."""
+    management = {"management.pool": intent.management.pool} if intent.management else {}
+    return {"pools.loopbacks": intent.pools.loopbacks, "pools.hosts": intent.pools.hosts, **management}
+
+
 def _prefixes(designed: Fabric, intent: Intent, entry: External, path: Path) -> Iterator[Problem]:
-    pools = (("pools.loopbacks", intent.pools.loopbacks), ("pools.hosts", intent.pools.hosts))
+    networks = _networks(intent)
     for prefix in entry.accept:
-        overlapped = next((name for name, pool in pools if prefix != DEFAULT_ROUTE and prefix.overlaps(pool)), "")
-        if overlapped:
-            message = f"{prefix} overlaps {overlapped}: traffic within the fabric would leave it"
+        overlapped = next((name for name, own in networks.items() if prefix.overlaps(own)), "")
+        if overlapped and prefix != DEFAULT_ROUTE:
+            message = f"{prefix} overlaps {overlapped}: traffic to it would leave the fabric"
             yield Problem(message, "accept the default route, or prefixes that are not the fabric's", (*path, "accept"))
+    if entry.max_prefixes < len(entry.accept):
+        message = f"{len(entry.accept)} prefixes are accepted: a peer that announces them all would lose the session"
+        yield Problem(message, f"allow {len(entry.accept)} or more", (*path, "max_prefixes"))
     longest = {"pools.loopbacks": LOOPBACK_LENGTH - 1, "pools.hosts": designed.leaf_prefix_length - 1}
     for prefix in entry.announce:
-        inside = [name for name, pool in pools if prefix.overlaps(pool)]
-        if not inside or prefix == DEFAULT_ROUTE:
+        pool = next((name for name in longest if prefix.subnet_of(networks[name])), "")
+        if not pool:
             message = f"{prefix} is not a summary of the fabric's addresses"
             remedy = f"use {intent.pools.hosts}, {intent.pools.loopbacks}, or a part of them"
             yield Problem(message, remedy, (*path, "announce"))
-        elif prefix.prefixlen > min(longest[name] for name in inside):
-            length = min(longest[name] for name in inside)
-            message = f"{prefix} summarises nothing: the routes of {inside[0]} are not longer"
-            yield Problem(message, f"use a length of {length} or less", (*path, "announce"))
+        elif prefix.prefixlen > longest[pool]:
+            message = f"{prefix} summarises nothing: the routes of {pool} are not longer"
+            yield Problem(message, f"use a length of {longest[pool]} or less", (*path, "announce"))
