@@ -21,7 +21,7 @@ from netkit.platforms.compare import MODELS, compare
 from netkit.platforms.config import Files
 from netkit.platforms.driver import Candidate
 from netkit.platforms.eos import session
-from netkit.platforms.frr.staging import merged
+from netkit.platforms.frr.staging import merged, without_left
 from netkit.platforms.linux.model import with_left
 from netkit.platforms.nvue.patch import documents
 from netkit.platforms.ownership import OWN_RULES, rules_text, with_rules
@@ -268,3 +268,12 @@ def test_a_left_key_that_a_linux_switch_lacks_is_not_added_with_its_file() -> No
     text = merged(changes, running, intended)["sysctl.conf"]
     assert text is not None
     assert MODELS["frr"].parse({"sysctl.conf": text}) == {("sysctl.conf", "net.a"): "1"}
+
+
+def test_a_left_line_at_the_end_of_a_section_leaves_the_section_closed() -> None:
+    ownership = MODELS["frr"].ownership
+    rules = rules_text(["frr.conf / router bgp / address-family ipv4 unicast / maximum-paths"], [])
+    inside = "  network 192.0.2.0/24\n  maximum-paths 8\n"
+    text = f"router bgp 65001\n address-family ipv4 unicast\n{inside} exit-address-family\nexit\n"
+    left = without_left(text, ownership.on({OWN_RULES: rules}))
+    assert left == text.replace("  maximum-paths 8\n", "")

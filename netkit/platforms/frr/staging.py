@@ -87,8 +87,8 @@ def without_left(intended: str, ownership: Ownership) -> str:
     """The depth of the dropped section that this line may still belong to."""
     for raw in intended.splitlines(keepends=True):
         text, depth = raw.strip(), len(raw) - len(raw.lstrip())
-        if dropped is not None and (depth > dropped or text in GRAMMAR.closers):
-            dropped = None if depth <= dropped else dropped
+        if dropped is not None and (depth > dropped or (depth == dropped and text in GRAMMAR.closers)):
+            dropped = None if depth == dropped else dropped
             continue
         dropped = None
         while above and above[-1][0] >= depth:
