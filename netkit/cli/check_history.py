@@ -9,10 +9,9 @@ from pathlib import Path
 from netkit.cli.check import FORMATS
 from netkit.cli.fabric import open_project
 from netkit.errors import Problem, UsageError
-from netkit.judge.run import Judgement
 from netkit.project.past import place_of, source_of
 from netkit.project.runs import LAST
-from netkit.report.judgement_view import Judged
+from netkit.report.judgement_view import judged_again
 from netkit.report.table import columns
 from netkit.store import CheckRun
 from netkit.store.store import open_store
@@ -50,13 +49,6 @@ def chosen(runs: Sequence[CheckRun], name: str) -> CheckRun:
     if found:
         raise UsageError(Problem(f"{len(found)} runs begin with {name!r}", "give more of the name"))
     raise UsageError(Problem(f"no stored run {name!r}", "netkit history --checks lists them, with --lab of a lab"))
-
-
-def judged_again(run: CheckRun, judgement: Judgement) -> Judged:
-    """Rebuild the result of a stored run as it was printed."""
-    return Judged(
-        run.source.fabric, run.devices, run.window_s, run.taken_s, judgement, run.layers, exit_code=run.exit_code
-    )
 
 
 def rows(runs: Iterable[CheckRun]) -> Iterator[tuple[object, ...]]:

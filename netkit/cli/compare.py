@@ -10,7 +10,7 @@ from dataclasses import fields, replace
 from multiprocessing.connection import Connection
 from pathlib import Path
 
-from netkit.cli.check_history import chosen, judged_again
+from netkit.cli.check_history import chosen
 from netkit.cli.fabric import open_project, warn
 from netkit.cli.requests import CheckRequest
 from netkit.design.select import select
@@ -24,7 +24,7 @@ from netkit.project.judging import judged_of
 from netkit.project.past import place_of, source_of
 from netkit.report.comparison_text import comparison_json, comparison_markdown, comparison_text
 from netkit.report.comparison_view import Comparison, Side, attached, causes
-from netkit.report.judgement_view import Judged
+from netkit.report.judgement_view import Judged, judged_again
 from netkit.store.store import open_store
 
 FORMATS: Mapping[str, Callable[[Comparison], str]] = {

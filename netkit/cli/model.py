@@ -22,6 +22,10 @@ def import_folder(folder: Path, name: str, hwsku: str, out: Path) -> None:
         what = f"{folder} has no hwsku {hwsku!r}" if hwsku else f"{folder} has {len(there)} hwskus"
         raise UsageError(Problem(what, f"choose one with --hwsku: {', '.join(there)}" if there else "name its parent"))
     name = name or chosen
+    if Path(name).name != name:
+        raise UsageError(
+            Problem(f"{name!r} is not a name of a model", "--name without slashes; --out names the folder")
+        )
     file = out / f"{name}.yaml"
     if file.exists():
         raise OutputError(Problem("exists", "remove it, or choose another --name", file=str(file)))

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from netkit.cli.check_history import chosen, judged_again
+from netkit.cli.check_history import chosen
 from netkit.cli.fabric import open_project, warn
 from netkit.cli.requests import ReportRequest, check_profile
 from netkit.errors import Problem, UsageError
@@ -16,7 +16,7 @@ from netkit.judge.run import Judgement
 from netkit.project.checking import NO_PAST, Checking
 from netkit.project.judging import judged_of, silencing
 from netkit.project.past import LAST, Past, StoredPast, Storing, digest, place_of, source_of
-from netkit.report.judgement_view import Judged, headline
+from netkit.report.judgement_view import Judged, headline, judged_again
 from netkit.report.page import MOST_DEVICES, NO_TRENDS, Reported, Tally, Trends, page, page_json, trend
 from netkit.report.page.frame import asset
 from netkit.store import CheckRun

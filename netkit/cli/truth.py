@@ -8,6 +8,7 @@ from netkit.access import settings
 from netkit.access.secrets import SecretStore
 from netkit.cli.fabric import open_project
 from netkit.errors import Problem
+from netkit.report.plan_view import shown
 from netkit.report.table import columns
 from netkit.terminal.text import check_format, write_json
 from netkit.truth.difference import differences, of_fabric
@@ -31,13 +32,8 @@ def run(folder: Path, *, output: str) -> int:
     if output == "json":
         write_json(found)
     elif found:
-        rows = [tuple(printable(cell) for cell in astuple(one)) for one in found]
+        rows = [tuple(shown(cell) for cell in astuple(one)) for one in found]
         sys.stdout.write(columns(rows, HEAD))
     else:
         sys.stdout.write(f"{access.truth.kind} and the intent of {project.fabric.name} agree\n")
     return 1 if found else 0
-
-
-def printable(text: str) -> str:
-    """Escape what would move the cursor of a terminal: the source is not trusted."""
-    return text if text.isprintable() else text.encode("unicode_escape").decode("ascii")

@@ -26,7 +26,7 @@ from netkit.render.explain_nic import explain_nic, find_nic
 from netkit.report.history_text import entry
 from netkit.report.intent_diff import intent_diff_json
 from netkit.report.judgement_json import judgement_json
-from netkit.report.judgement_view import Judged
+from netkit.report.judgement_view import judged_again
 from netkit.store.store import open_store
 
 LONGEST_TEXT, MOST_ITEMS = 20_000, 500
@@ -140,10 +140,7 @@ class FabricTools:
             run = next(iter(store.runs(source, 1)), None)
             if run is None:
                 raise StoreError(Problem(f"no stored run of checks on {source.shown}", "netkit check --store"))
-            judged = Judged(
-                source.fabric, run.devices, run.window_s, run.taken_s, store.judgement(run), run.layers, run.exit_code
-            )
-            document: Data = json.loads(judgement_json(judged))
+            document: Data = json.loads(judgement_json(judged_again(run, store.judgement(run))))
         return document
 
     def history(self) -> Data:

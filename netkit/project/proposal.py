@@ -22,7 +22,8 @@ IDENTITY = {
     for role in ("AUTHOR", "COMMITTER")
     for key, value in (("NAME", "netkit"), ("EMAIL", "netkit@localhost"))
 }
-NOT_THERE = "0" * 40
+NOT_THERE = ""
+"""What `git update-ref` expects of a branch that must not exist yet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +42,8 @@ def propose(project: Project, files: Mapping[str, str], branch: str, message: st
     """
     _check(files, branch, message)
     repository = Repository.around(project.folder)
+    if not git(repository.root, "show-ref", "--verify", "--quiet", f"refs/heads/{PREFIX}{branch}").returncode:
+        raise UsageError(Problem(f"there is a branch {PREFIX}{branch} already", "choose another name"))
     head, inside = repository.commit("HEAD"), repository.inside(project.folder)
     commit = _commit(
         repository, head, {f"{PurePosixPath(inside) / name}": text for name, text in files.items()}, message
@@ -48,9 +51,7 @@ def propose(project: Project, files: Mapping[str, str], branch: str, message: st
     with at_revision(project, "HEAD") as (base, shown), at_revision(project, commit) as (proposed, _):
         diff = between(base, proposed, "", shown)
     name = PREFIX + branch
-    done = git(repository.root, "update-ref", f"refs/heads/{name}", commit, NOT_THERE)
-    if done.returncode:
-        raise UsageError(Problem(f"there is a branch {name} already", "choose another name"))
+    _done(repository.root, "update-ref", f"refs/heads/{name}", commit, NOT_THERE)
     return Proposal(name, commit, diff)
 
 

@@ -9,6 +9,7 @@ from netkit.judge.finding import Finding, Silenced, Verdict
 from netkit.judge.run import Judgement
 from netkit.judge.silence import SilenceState
 from netkit.report.plan_view import counted, listed
+from netkit.store import CheckRun
 
 MOST_REASONS = 12
 MOST_UNREACHED = 50
@@ -39,6 +40,13 @@ class Judged:
     def troubles(self) -> tuple[CauseGroup, ...]:
         """The causes, the worst first."""
         return cause_groups(self.judgement.findings, self.layers)
+
+
+def judged_again(run: CheckRun, judgement: Judgement) -> Judged:
+    """Rebuild the result of a stored run as it was printed."""
+    return Judged(
+        run.source.fabric, run.devices, run.window_s, run.taken_s, judgement, run.layers, exit_code=run.exit_code
+    )
 
 
 def headline(judged: Judged) -> str:
