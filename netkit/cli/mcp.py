@@ -13,6 +13,8 @@ def run(folder: Path, store: str) -> None:
     except ModuleNotFoundError as error:
         if error.name and error.name.partition(".")[0] == "netkit":
             raise
-        raise UsageError(Problem(f"{error.name} is not installed", "pip install 'netkit-fabric[mcp]'")) from None
+        raise UsageError(
+            Problem(f"{(error.name or 'mcp').partition('.')[0]} is not installed", "pip install 'netkit-fabric[mcp]'")
+        ) from None
     Project.open(folder)  # an invalid intent is reported here, not by every tool
     server(folder, store).run("stdio")

@@ -16,6 +16,8 @@ from netkit.platforms import PLATFORMS
 RAILS = 8
 MOST_UNITS, MOST_SPINES = 4096, 1024
 """The limits of `netkit init`."""
+LEAST_SPINES = 2
+"""With one, its failure would end all traffic between rails and units."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +83,7 @@ def _two_tier(hosts: int, ratio: float, platform: str, model: str, catalog: Cata
     per_unit = -(-hosts // units)
     if units > min(MOST_UNITS, ports // RAILS):
         return None
-    for spines in range(1, min(MOST_SPINES, ports - ports // 2) + 1):
+    for spines in range(LEAST_SPINES, min(MOST_SPINES, ports - ports // 2) + 1):
         size = Size(RAILS, spines, per_unit, units, platform, model)
         try:
             plan = scaffold.plan(size, catalog)

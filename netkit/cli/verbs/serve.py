@@ -82,5 +82,5 @@ def mcp(
     fabric: Fabric,
     store: Annotated[str, typer.Option("--store", help="Where runs of checks are kept.", metavar="[=URL|FILE]")] = "",
 ) -> None:
-    """Serve the fabric to a program over the Model Context Protocol, on standard input and output; read-only."""
+    """Serve the fabric to a program over the Model Context Protocol, on standard input and output; reach no device."""
     _run("mcp", fabric, store)
