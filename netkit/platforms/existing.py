@@ -1,7 +1,8 @@
-"""What a running configuration says about the design of its switch, in one form for every NOS: the input of `adopt`.
+"""What a running configuration says about the design of its device, in one form for every NOS: the input of `adopt`.
 
 Each platform reads its own configuration (module `existing`, attribute `EXISTING`), whoever wrote it. A value that the
-configuration does not contain is None or empty; nothing is assumed. Routing comes from `ConfigModel.router`.
+configuration does not contain is None or empty; nothing is assumed. Routing comes from `ConfigModel.router` and
+`ConfigModel.host_routes`.
 """
 
 from collections import Counter
@@ -103,6 +104,47 @@ class ExistingSwitch:
     bfd_interval_ms: int | None = None
     bfd_multiplier: int | None = None
     adaptive_routing: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ExistingNic:
+    """A NIC of a host that its network configuration names and gives addresses."""
+
+    interface: str
+    pci: str = ""
+    """PCI address such as 0000:18:00.0, where names are bound to them."""
+    mac: str = ""
+    mtu_bytes: int | None = None
+    note: str = ""
+    """Comment or description that may name the other end."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExistingNicQos:
+    """What the host sets on its NICs."""
+
+    priority: int | None = None
+    """The lossless one."""
+    dscp: int | None = None
+    """Of RoCE data."""
+    cnp_dscp: int | None = None
+    cnp_priority: int | None = None
+    dscp_to_priority: Mapping[int, int] = field(default_factory=dict)
+    weights: Mapping[int, int] = field(default_factory=dict)
+    """Traffic class → share, of those in use that are not strict."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExistingHost:
+    """A GPU host as its files describe it. Its name is that of its folder: no file of the network contains it."""
+
+    models: tuple[str, ...] = ()
+    """Models of the catalogue with rail NICs at these PCI addresses; empty: none, or the addresses are not known."""
+    backend: str = ""
+    """As the intent has it: netplan or networkd."""
+    management_interface: str = ""
+    nics: tuple[ExistingNic, ...] = ()
+    qos: ExistingNicQos = ExistingNicQos()
 
 
 EXISTING: Mapping[str, Callable[[Config], ExistingSwitch]] = Parts("existing", "EXISTING", has_hosts=False)
