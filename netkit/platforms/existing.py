@@ -6,7 +6,7 @@ configuration does not contain is None or empty; nothing is assumed. Routing com
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TypeVar
 
@@ -16,6 +16,8 @@ from netkit.platforms.registry import Parts
 T = TypeVar("T")
 LONGEST_NUMBER = 18
 """Digits; int() refuses thousands of them."""
+WIDEST = 64
+"""Of a range such as 0-63: nothing that is counted has more than DSCPs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +36,7 @@ class ExistingPort:
     name: str
     description: str = ""
     split: str = ""
-    """How its cage is split, such as 2x400G; empty: not in the configuration."""
+    """How its cage is split, such as 2x400G; 2x where the speed follows from the model; empty: not known."""
     speed_gbps: int | None = None
     mtu_bytes: int | None = None
     vlan: int | None = None
@@ -154,6 +156,15 @@ def number(text: str | None) -> int | None:
     """Parse a decimal number; None for anything else."""
     text = (text or "").strip()
     return int(text) if text.isascii() and text.isdecimal() and len(text) <= LONGEST_NUMBER else None
+
+
+def numbers(text: str) -> Iterator[int]:
+    """Yield the numbers of a list such as 0-2,4."""
+    for part in text.split(","):
+        low, dash, high = part.partition("-")
+        first, last = number(low), number(high if dash else low)
+        if first is not None and last is not None:
+            yield from range(first, min(last, first + WIDEST) + 1)
 
 
 def most(values: Iterable[T | None]) -> T | None:

@@ -1,7 +1,7 @@
 """What a running configuration says about the design: rendered ones say what was designed; others raise nothing."""
 
 from dataclasses import replace
-from typing import Any
+from functools import cache
 
 import pytest
 from hypothesis import given, settings
@@ -12,7 +12,9 @@ from netkit.design import Fabric
 from netkit.design.fabric import Port, Switch
 from netkit.hardware import Catalog
 from netkit.intent import Intent
+from netkit.platforms import PLATFORMS
 from netkit.platforms.compare import MODELS
+from netkit.platforms.config import Config
 from netkit.platforms.existing import (
     EXISTING,
     ExistingEcn,
@@ -31,7 +33,12 @@ from tests.random_intents import intents as random_intents
 
 CATALOG = Catalog()
 ENGINE = Engine()
-VERSIONS = [("sonic", version) for version in ("202305", "202311", "202405", "202411", "202505", "202511")]
+READ = ("nvue", "sonic")
+VERSIONS = [
+    (platform, version)
+    for platform in READ
+    for version in (*PLATFORMS[platform].tested_versions, PLATFORMS[platform].newest_version)
+]
 SCENES: dict[str, Values] = {
     "p2p": {},
     "vlan": {"attachment": "vlan"},
@@ -47,7 +54,30 @@ SCENES: dict[str, Values] = {
         "routing": {"keepalive_s": 5, "hold_s": 15, "connect_s": 20, "bfd": {"interval_ms": 500, "multiplier": 4}},
         "services": {"timezone": "Asia/Tokyo"},
     },
+    "priorities": {
+        "lossless": {
+            "roce": {"priority": 6, "dscp": [26, 27], "weight": 50},
+            "cnp": {"priority": 0, "dscp": 48},
+            "best_effort": {"priority": 2, "weight": 50},
+        },
+    },
+    "one port in a cage": {
+        "switches": {
+            "leaf": {"host_breakout": "1x400G", "uplink_breakout": "1x400G"},
+            "spine": {"breakout": "1x400G"},
+        },
+        "cables": {kind: {"media": "400G-DR4", "length_m": 30} for kind in ("host", "spine")},
+    },
 }
+SN4700: Values = {
+    **SCENES["one port in a cage"],
+    "switches": {role: {**tier, "model": "SN4700"} for role, tier in SCENES["one port in a cage"]["switches"].items()},
+}
+SPECIAL = [
+    ("nvue", "5.16.1", {"adaptive_routing": True}),
+    ("nvue", "5.16.1", SN4700),
+    ("sonic", "202411", SN4700),
+]
 
 
 def described(fabric: Fabric, switch: Switch) -> ExistingSwitch:
@@ -112,16 +142,18 @@ def described_port(switch: Switch, port: Port) -> ExistingPort:
     )
 
 
+def parsed(fabric: Fabric, switch: Switch) -> Config:
+    (files,) = render(fabric, [switch], ENGINE)
+    model = MODELS[switch.platform]
+    return model.parse({name: text for name, text in files.files.items() if model.reads(name)})
+
+
 def read(fabric: Fabric, switch: Switch) -> ExistingSwitch:
     """Read what is rendered, without ports that are not in use, and without what the design does not decide alone.
 
     A cable length is rounded up to a row of the vendor's table, and explicit headroom follows from it.
     """
-    (rendered,) = render(fabric, [switch], ENGINE)
-    model = MODELS[switch.platform]
-    found = EXISTING[switch.platform](
-        model.parse({name: text for name, text in rendered.files.items() if model.reads(name)})
-    )
+    found = EXISTING[switch.platform](parsed(fabric, switch))
     used = {port.name for port in switch.ports}
     assert used <= {port.name for port in found.ports}
     assert not any(port.is_lossless for port in found.ports if port.name not in used)
@@ -131,16 +163,64 @@ def read(fabric: Fabric, switch: Switch) -> ExistingSwitch:
 
 
 def expressed(fabric: Fabric, switch: Switch) -> ExistingSwitch:
-    """Return what is designed, without what SONiC's configuration does not hold."""
+    """Return what is designed, without what the configuration of the NOS does not hold."""
     whole = described(fabric, switch)
+    found = EXPRESSED[switch.platform](fabric, switch, whole)
+    return replace(found, ports=tuple(sorted(found.ports, key=lambda port: port.name)))
+
+
+def expressed_by_sonic(_fabric: Fabric, switch: Switch, whole: ExistingSwitch) -> ExistingSwitch:
     has_sizes_only = switch.version < "202405"  # pools have sizes there, and no share
     return replace(
         whole,
         qos=replace(whole.qos, pool_percent=None) if has_sizes_only else whole.qos,
-        ports=tuple(sorted(whole.ports, key=lambda port: port.name)),
         adaptive_routing=None,  # community SONiC has none
         services=replace(whole.services, users=()),  # accounts are those of Linux
     )
+
+
+def expressed_by_nvue(fabric: Fabric, switch: Switch, whole: ExistingSwitch) -> ExistingSwitch:
+    roce, cnp, others = fabric.lossless.roce, fabric.lossless.cnp, fabric.lossless.best_effort
+    # The RoCE mode has one class for all but RoCE and CNP; its lowest priority stands for it, whatever the intent has.
+    rest = {others.priority: min(set(range(8)) - {roce.priority, cnp.priority})}
+    # A peer group, which has the timers, is not rendered without neighbours.
+    has_timers = bool(switch.fabric_ports)
+    return replace(
+        whole,
+        models=(),
+        system_mac="",  # that of the switch
+        ports=tuple(
+            port
+            if has_speed(switch, port)
+            else replace(port, speed_gbps=None, split=port.split.partition("x")[0] + "x")
+            for port in whole.ports
+        ),
+        vlans={vlan: name.lower() for vlan, name in whole.vlans.items()},
+        qos=replace(
+            whole.qos,
+            dscp_to_priority={dscp: rest.get(one, one) for dscp, one in whole.qos.dscp_to_priority.items()},
+            weights={rest.get(one, one): weight for one, weight in whole.qos.weights.items()},
+            cnp_shape_percent=None,  # no shaper of a strict class
+            watchdog_restoration_ms=None,  # one poll without pauses
+            watchdog_action="",  # it drops, and has no other
+        ),
+        keepalive_s=whole.keepalive_s if has_timers else None,
+        hold_s=whole.hold_s if has_timers else None,
+        connect_s=whole.connect_s if has_timers else None,
+        bfd_interval_ms=whole.bfd_interval_ms if has_timers else None,
+        bfd_multiplier=whole.bfd_multiplier if has_timers else None,
+    )
+
+
+def has_speed(switch: Switch, port: ExistingPort) -> bool:
+    """Whether NVUE is given the speed of a port, which otherwise follows from the model and the breakout."""
+    fastest = max(split.ports * split.speed_gbps for split in switch.model.splits)
+    split = switch.model.split(port.split)
+    is_fastest = split is not None and split.ports * split.speed_gbps == fastest
+    return bool(switch.model.platforms["nvue"].get("force_speed")) or not is_fastest
+
+
+EXPRESSED = {"nvue": expressed_by_nvue, "sonic": expressed_by_sonic}
 
 
 @pytest.mark.parametrize("scene", SCENES)
@@ -151,27 +231,75 @@ def test_a_rendered_configuration_says_what_is_designed(platform: str, version: 
         assert read(fabric, switch) == expressed(fabric, switch)
 
 
+@pytest.mark.parametrize(("platform", "version", "changes"), SPECIAL)
+def test_features_of_one_platform_are_read(platform: str, version: str, changes: Values) -> None:
+    fabric = intents.fabric(intents.on_platform(platform, version, changes))
+    for switch in fabric.switches:
+        assert read(fabric, switch) == expressed(fabric, switch)
+
+
 @settings(max_examples=examples(25), deadline=None)
 @given(random_intents())
 def test_any_rendered_configuration_says_what_is_designed(values: Values) -> None:
     fabric = design.build(Intent.model_validate(values), CATALOG)
     for switch in fabric.switches:
-        if switch.platform == "sonic" and switch.routing_mode == "split":
+        if switch.platform in READ and switch.routing_mode == "split":
             assert read(fabric, switch) == expressed(fabric, switch)
 
 
-WORDS = """
+WORDS = {
+    "sonic": """
 PORT Ethernet0 QUEUE Ethernet0|3 Ethernet0,Ethernet4|0-2 pfc_enable WRED_PROFILE A speed PORT_QOS_MAP DSCP_TO_TC_MAP
 SCHEDULER BUFFER_PG BREAKOUT_CFG brkout_mode VLAN CABLE_LENGTH frr.conf bfd MGMT_INTERFACE eth0|192.0.2.4/24
-"""
-NAMES = st.sampled_from([*WORDS.split(), "router bgp", "timers bgp", "neighbor A bfd", "profile x"])
-KEYS = NAMES | st.text(max_size=12)
+""",
+    "nvue": """
+interface swp1 swp1s0 eth0 ipv4 address 192.0.2.4/24 vrf mgmt default router bgp neighbor peer-group timers hold bfd
+profile link breakout 2x speed 400G qos roce mode lossless pfc default-global switch-priority 3 0-70 rx off 9 mapping
+trust l3 dscp egress-scheduler traffic-class bw-percent egress-queue-mapping congestion-control pfc-watchdog state on
+traffic-pool roce-lossless memory-percent bridge domain br access vlan vlan7 system service ntp server enable
+""",
+}
+LINES = {"sonic": ["router bgp", "timers bgp", "neighbor A bfd", "profile x"], "nvue": []}
+Entry = tuple[str, ...]
 
 
+@pytest.mark.parametrize("platform", READ)
 @settings(max_examples=examples(200), deadline=None)
-@given(st.dictionaries(st.lists(KEYS, min_size=1, max_size=4).map(tuple), KEYS | st.integers().map(str), max_size=30))
-def test_no_configuration_raises(config: dict[Any, str]) -> None:
-    assert isinstance(EXISTING["sonic"](config), ExistingSwitch)
+@given(data=st.data())
+def test_no_configuration_raises(platform: str, data: st.DataObject) -> None:
+    words = st.sampled_from([*WORDS[platform].split(), *LINES[platform]]) | st.text(max_size=12)
+    paths = st.lists(words, min_size=1, max_size=9).map(tuple)
+    config = data.draw(st.dictionaries(paths, words | st.integers().map(str), max_size=30))
+    assert isinstance(EXISTING[platform](config), ExistingSwitch)
+
+
+@pytest.mark.parametrize("platform", READ)
+@settings(max_examples=examples(200), deadline=None)
+@given(data=st.data())
+def test_no_damaged_configuration_raises(platform: str, data: st.DataObject) -> None:
+    config = dict(rendered(platform))
+    words = st.sampled_from([*WORDS[platform].split(), *LINES[platform]]) | st.text(max_size=12)
+    for path in data.draw(st.lists(st.sampled_from(sorted(config)), max_size=30)):
+        value = config.pop(path, "")
+        place = data.draw(st.integers(0, len(path) - 1))
+        word = data.draw(words)
+        changed: list[tuple[Entry, str]] = [
+            ((*path[:place], word, *path[place + 1 :]), value),
+            (path[: place + 1], value),
+            (path, word),
+            ((*path, word), value),
+        ]
+        config.update(data.draw(st.lists(st.sampled_from(changed), max_size=2)))
+    assert isinstance(EXISTING[platform](config), ExistingSwitch)
+
+
+@cache
+def rendered(platform: str) -> Config:
+    """Return the configuration of a leaf with most of what is read."""
+    fabric = intents.fabric(
+        intents.on_platform(platform, PLATFORMS[platform].newest_version, {**SCENES["numbers"], "attachment": "vlan"})
+    )
+    return parsed(fabric, fabric.switches[0])
 
 
 def test_numbers_and_majorities() -> None:

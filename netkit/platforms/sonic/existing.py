@@ -20,6 +20,7 @@ from netkit.platforms.existing import (
     ExistingSwitch,
     most,
     number,
+    numbers,
 )
 from netkit.platforms.frr.timers import SessionTimers, session_timers
 from netkit.platforms.secrets import SECRET
@@ -33,7 +34,6 @@ NO_ROW: Row = {}
 BYTES_PER_S_PER_GBPS = 125_000_000
 CONTROL_QUEUE = 7
 SYSLOG_PORT, SYSLOG_PROTOCOL = 514, "udp"
-WIDEST = 32  # of a list such as 0-31: nothing in CONFIG_DB counts further
 PORTS_OF_BREAKOUT = re.compile(r"(\d{1,2})x")
 LENGTH = re.compile(r"(\d{1,6}(?:\.\d{1,3})?)m")
 
@@ -124,21 +124,12 @@ def _first_number(*texts: str | None) -> int | None:
     return next((found for found in map(number, texts) if found is not None), None)
 
 
-def _numbers(text: str) -> Iterator[int]:
-    """Yield the numbers of a list such as 0-2,4."""
-    for part in text.split(","):
-        low, dash, high = part.partition("-")
-        first, last = number(low), number(high if dash else low)
-        if first is not None and last is not None:
-            yield from range(first, min(last, first + WIDEST) + 1)
-
-
 def _cells(table: Table) -> Iterator[tuple[str, int, Row]]:
     """Yield (port, number, row) of a table whose keys are ports and queues; both may be lists."""
     for key, row in table.items():
-        ports, _, numbers = key.partition("|")
+        ports, _, queues = key.partition("|")
         for port in ports.split(","):
-            for one in _numbers(numbers):
+            for one in numbers(queues):
                 yield port, one, row
 
 
@@ -243,7 +234,7 @@ def _metres(text: str) -> float | None:
 
 
 def _lossless(row: Row) -> tuple[int, ...]:
-    return tuple(sorted({one for one in _numbers(row.get("pfc_enable", "")) if one < 8}))
+    return tuple(sorted({one for one in numbers(row.get("pfc_enable", "")) if one < 8}))
 
 
 def _map(tables: Tables, table: str, field: str) -> dict[int, int]:

@@ -1,0 +1,355 @@
+"""What an NVUE tree says about the design of a switch.
+
+References are followed and names ignored, so that profiles and peer groups may have any. `qos roce` stands for a set of
+numbers; what is set beside it takes precedence. Where ports differ in what is one value in an intent, most ports count.
+
+Sources of the defaults: Cumulus Linux user guide, Quality of Service, RDMA over Converged Ethernet, and BGP.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from netkit.platforms.bgp_reader import interface_address, is_address
+from netkit.platforms.config import Config, Tree, nested
+from netkit.platforms.existing import (
+    ExistingEcn,
+    ExistingPort,
+    ExistingQos,
+    ExistingServices,
+    ExistingSwitch,
+    most,
+    number,
+    numbers,
+)
+from netkit.platforms.nvue.routing import ON, SWITCH
+
+OFF = frozenset({"off", "disabled", "disable", "false"})
+PORT = re.compile(r"(swp\d+)(s\d+)?")
+BREAKOUT = re.compile(r"(\d)x(?:(\d+)G)?")
+SPEED = re.compile(r"(\d{1,4})G")
+FOR_ALL = "default-global"
+"""The profile of every port that names no other."""
+
+# Modes of `qos roce` that have these classes; lossy-multi-tc has others, which no public table lists in full.
+ROCE_MODES = frozenset({"lossless", "lossless-single-ipool", "lossy"})
+ROCE_PRIORITY, ROCE_CLASS = 3, 3
+CNP_PRIORITY, CNP_CLASS = 6, 6
+ROCE_WEIGHTS = {0: 50, 3: 50}
+ROCE_POOL_PERCENT = 50
+ROCE_CABLE_M, PFC_CABLE_M = 100, 10
+ECN_CLASSES = frozenset({0, 3})
+ECN = ExistingEcn(150_000, 1_500_000, 100)
+WATCHDOG_POLL_MS, WATCHDOG_POLLS = 100, 3
+KEEPALIVE_S, HOLD_S, CONNECT_S = 3, 9, 10
+BFD_INTERVAL_MS, BFD_MULTIPLIER = 300, 3
+SYSLOG_PORT, SYSLOG_PROTOCOL = 514, "udp"
+PRIORITIES = 8
+
+
+def existing(config: Config) -> ExistingSwitch:
+    tree = nested(config)
+    interfaces = _trees(tree, "interface")
+    qos = _Qos(_tree(tree, "qos"), {name: row for name, row in interfaces.items() if _is_port(name, interfaces)})
+    address, gateway = _management(tree, interfaces)
+    timers = _timers(_tree(tree, "vrf", "default", "router", "bgp"), _tree(tree, "router", "bfd", "profile"))
+    return ExistingSwitch(
+        hostname=_text(tree, "system", "hostname"),
+        management=address,
+        management_gateway=gateway,
+        ports=tuple(_port(name, interfaces, qos) for name in qos.ports),
+        vlans=_vlans(tree, interfaces),
+        qos=qos.read(),
+        services=_services(tree),
+        keepalive_s=timers.keepalive_s,
+        hold_s=timers.hold_s,
+        connect_s=timers.connect_s,
+        bfd_interval_ms=timers.bfd_interval_ms,
+        bfd_multiplier=timers.bfd_multiplier,
+        adaptive_routing=_is_on(_tree(tree, "router", "adaptive-routing")),
+    )
+
+
+def _tree(tree: Tree, *path: str) -> Tree:
+    """Return the branch at a path; empty if there is none."""
+    for key in path:
+        inner = tree.get(key)
+        if not isinstance(inner, dict):
+            return {}
+        tree = inner
+    return tree
+
+
+def _trees(tree: Tree, *path: str) -> dict[str, Tree]:
+    """Return the objects at a path; those without settings are empty."""
+    return {name: row if isinstance(row, dict) else {} for name, row in _tree(tree, *path).items()}
+
+
+def _text(tree: Tree, *path: str) -> str:
+    """Return the value at a path. An object with one name, as `{up: {}}`, is another form of the name."""
+    found = _tree(tree, *path[:-1]).get(path[-1], "")
+    return found if isinstance(found, str) else next(iter(found), "")
+
+
+def _number(tree: Tree, *path: str) -> int | None:
+    return number(_text(tree, *path))
+
+
+def _keys(tree: Tree, *path: str) -> set[int]:
+    """Return the numbers that are the keys at a path; a key may be a list or a range."""
+    found = _tree(tree, *path[:-1]).get(path[-1], {})
+    return {one for key in ([found] if isinstance(found, str) else found) for one in numbers(key)}
+
+
+def _is_on(tree: Tree) -> bool:
+    return any(_text(tree, key) in ON for key in SWITCH)
+
+
+def _is_port(name: str, interfaces: Mapping[str, Tree]) -> bool:
+    """Whether an interface is a port and not a cage that is split into ports or disabled by the one beside it."""
+    match = PORT.fullmatch(name)
+    breakout = _text(interfaces[name], "link", "breakout")
+    return match is not None and (bool(match[2]) or not breakout or breakout.startswith("1x"))
+
+
+def _port(name: str, interfaces: Mapping[str, Tree], qos: "_Qos") -> ExistingPort:
+    row = interfaces[name]
+    split, speed_gbps = _split(name, interfaces)
+    lossless = qos.lossless_of(name)
+    return ExistingPort(
+        name=name,
+        description=_text(row, "description"),
+        split=split,
+        speed_gbps=speed_gbps,
+        mtu_bytes=_number(row, "link", "mtu"),
+        vlan=next(filter(None, map(_untagged, _trees(row, "bridge", "domain").values())), None),
+        cable_m=qos.cable_m(name) if lossless else None,
+        is_lossless=bool(lossless),
+        ecn=next(filter(None, (qos.ecn(name, priority) for priority in lossless)), None),
+    )
+
+
+def _split(name: str, interfaces: Mapping[str, Tree]) -> tuple[str, int | None]:
+    """Return how the cage of a port is split, and the speed of the port.
+
+    NVUE needs no speed where the model has one for the breakout, so that a split may be 2x without a speed.
+    """
+    cage = name.rpartition("s")[0] if name.count("s") > 1 else name
+    breakout = BREAKOUT.match(_text(interfaces.get(cage, {}), "link", "breakout"))
+    if breakout is None and cage != name:
+        return "", _gbps(_text(interfaces[name], "link", "speed"))
+    count, given = breakout.groups() if breakout else ("1", None)
+    speed_gbps = _gbps(_text(interfaces[name], "link", "speed")) or number(given)
+    return (f"{count}x{speed_gbps}G" if speed_gbps else f"{count}x"), speed_gbps
+
+
+def _gbps(text: str) -> int | None:
+    match = SPEED.fullmatch(text)
+    return int(match[1]) if match else None
+
+
+def _untagged(domain: Tree) -> int | None:
+    return _number(domain, "access") or _number(domain, "untagged")
+
+
+def _vlans(tree: Tree, interfaces: Mapping[str, Tree]) -> dict[int, str]:
+    domains = _trees(tree, "bridge", "domain").values()
+    found = {vlan: f"vlan{vlan}" for domain in domains for vlan in _keys(domain, "vlan")}
+    for name, row in interfaces.items():
+        is_sub = _text(row, "type") == "sub" or "base-interface" in row
+        vlan = _number(row, "vlan") or number(name.removeprefix("vlan"))
+        if vlan is not None and not is_sub:
+            found[vlan] = name
+    return found
+
+
+def _management(tree: Tree, interfaces: Mapping[str, Tree]) -> tuple[str, str]:
+    for name, row in interfaces.items():
+        family = _tree(row, "ipv4") or _tree(row, "ip")
+        address = next(filter(interface_address, _tree(family, "address")), "")
+        if name.startswith("eth") and address:
+            vrf = _text(row, "vrf") or _text(family, "vrf") or "mgmt"
+            routes = _tree(tree, "vrf", vrf, "router", "static", "0.0.0.0/0", "via")
+            return address, next(filter(is_address, routes), _text(family, "gateway"))
+    return "", ""
+
+
+class _Qos:
+    """The classes of traffic: those of `qos roce`, with what is set beside it."""
+
+    def __init__(self, tree: Tree, ports: Mapping[str, Tree]) -> None:
+        self.tree, self.ports = tree, ports
+        roce = _tree(tree, "roce")
+        is_off = any(_text(roce, key) in OFF for key in SWITCH)
+        mode = "" if "roce" not in tree or is_off else _text(roce, "mode") or "lossless"
+        self.has_roce = mode in ROCE_MODES
+        self.is_lossless = self.has_roce and mode != "lossy"
+        self.has_pools = mode == "lossless"
+        own = {ROCE_PRIORITY: ROCE_CLASS, CNP_PRIORITY: CNP_CLASS}
+        self.classes = {one: own.get(one, 0) if self.has_roce else one for one in range(PRIORITIES)}
+        for key, row in _trees(tree, "egress-queue-mapping", FOR_ALL, "switch-priority").items():
+            traffic_class = _number(row, "traffic-class")
+            if traffic_class is not None:
+                self.classes |= dict.fromkeys(numbers(key), traffic_class)
+        self.lossless = tuple(sorted({one for name in ports for one in self.lossless_of(name)}))
+        self.priorities = {traffic_class: self._priority(traffic_class) for traffic_class in self.classes.values()}
+
+    def read(self) -> ExistingQos:
+        schedulers = self._schedulers()
+        poll_ms, polls = (_number(self.tree, "pfc-watchdog", key) for key in ("polling-interval", "robustness"))
+        if poll_ms or polls or any(_is_watched(row) for row in self.ports.values()):
+            poll_ms, polls = poll_ms or WATCHDOG_POLL_MS, polls or WATCHDOG_POLLS
+        return ExistingQos(
+            dscp_to_priority={dscp: self.priorities[self.classes[one]] for dscp, one in self._dscps().items()},
+            lossless=self.lossless,
+            strict=tuple(sorted(self.priorities[one] for one, weight in schedulers.items() if weight is None)),
+            weights={self.priorities[one]: weight for one, weight in schedulers.items() if weight is not None},
+            watchdog_poll_ms=poll_ms,
+            watchdog_detection_ms=poll_ms * polls if poll_ms and polls else None,
+            pool_percent=self._pool_percent(),
+        )
+
+    def _row(self, kind: str, name: str) -> tuple[str, Tree]:
+        """Return the profile of a port: its name and its settings."""
+        profile = _text(self.ports[name], "qos", kind, "profile") or FOR_ALL
+        return profile, _tree(self.tree, kind, profile)
+
+    def _most(self, kind: str) -> Tree:
+        """Return the profile of most ports."""
+        named = most(self._row(kind, name)[0] for name in self.ports)
+        return _tree(self.tree, kind, named or FOR_ALL)
+
+    def _priority(self, traffic_class: int) -> int:
+        """Return the priority that stands for a class: the lossless one, the one with its number, or the first."""
+        members = [one for one, found in self.classes.items() if found == traffic_class]
+        return min(members, key=lambda one: (one not in self.lossless, one != traffic_class, one))
+
+    def lossless_of(self, name: str) -> tuple[int, ...]:
+        """Return the priorities of a port that have PFC."""
+        profile, row = self._row("pfc", name)
+        if _text(row, "rx") in OFF and _text(row, "tx") in OFF:
+            return ()
+        found = {one for one in _keys(row, "switch-priority") if one < PRIORITIES}
+        if not found and profile == FOR_ALL and self.is_lossless:
+            return (ROCE_PRIORITY,)
+        return tuple(sorted(found))
+
+    def cable_m(self, name: str) -> float:
+        own = _number(self._row("pfc", name)[1], "cable-length") or _number(self.tree, "roce", "cable-length")
+        return float(own or (ROCE_CABLE_M if self.has_roce else PFC_CABLE_M))
+
+    def ecn(self, name: str, priority: int) -> ExistingEcn | None:
+        profile, row = self._row("congestion-control", name)
+        traffic_class = self.classes[priority]
+        rows = (one for key, one in _trees(row, "traffic-class").items() if traffic_class in numbers(key))
+        found = next(rows, None)
+        if found is None:
+            is_marked = profile == FOR_ALL and self.has_roce and traffic_class in ECN_CLASSES
+            return ECN if is_marked else None
+        if _text(found, "ecn") in OFF or _text(found, "mode") == "relative":
+            return None
+        low, high, percent = (_number(found, key) for key in ("min-threshold", "max-threshold", "probability"))
+        return ExistingEcn(low or ECN.min_bytes, high or ECN.max_bytes, percent or ECN.probability_percent)
+
+    def _dscps(self) -> dict[int, int]:
+        """Return DSCP → switch priority; none where ports trust the priority of the frame only."""
+        row = self._most("mapping")
+        trust = _text(row, "trust")
+        if trust not in {"l3", "both"} and (trust or not self.has_roce):
+            return {}
+        found = {dscp: dscp // 8 for dscp in range(64)}
+        for key, one in _trees(row, "dscp").items():
+            priority = _number(one, "switch-priority")
+            if priority in self.classes:
+                found |= {dscp: priority for dscp in numbers(key) if dscp in found}
+        return found
+
+    def _schedulers(self) -> dict[int, int | None]:
+        """Return the weight of each class in use; None for one that is served first."""
+        found: dict[int, int | None] = {**ROCE_WEIGHTS, CNP_CLASS: None} if self.has_roce else {}
+        for key, row in _trees(self._most("egress-scheduler"), "traffic-class").items():
+            weight = _number(row, "bw-percent")
+            if _text(row, "mode") == "strict":
+                found |= dict.fromkeys(numbers(key))
+            elif weight is not None:
+                found |= dict.fromkeys(numbers(key), weight)
+        return {one: weight for one, weight in sorted(found.items()) if one in self.priorities}
+
+    def _pool_percent(self) -> int | None:
+        pools = ("roce-lossless", "default-lossless")
+        given = (_number(self.tree, "traffic-pool", pool, "memory-percent") for pool in pools)
+        return next((one for one in given if one is not None), ROCE_POOL_PERCENT if self.has_pools else None)
+
+
+def _is_watched(port: Tree) -> bool:
+    return _text(port, "qos", "pfc-watchdog", "state") in ON
+
+
+@dataclass(frozen=True, slots=True)
+class _Timers:
+    """The timers of most sessions; None: no session, or none with BFD."""
+
+    keepalive_s: int | None = None
+    hold_s: int | None = None
+    connect_s: int | None = None
+    bfd_interval_ms: int | None = None
+    bfd_multiplier: int | None = None
+
+
+def _timers(bgp: Tree, profiles: Tree) -> _Timers:
+    groups = _trees(bgp, "peer-group")
+    sessions = [(row, groups.get(_text(row, "peer-group"), {})) for row in _trees(bgp, "neighbor").values()]
+    # Groups without neighbours may be those of peers that connect by themselves.
+    sessions = sessions or [(row, {}) for row in groups.values()]
+    if not sessions:
+        return _Timers()
+    keys = {"keepalive": KEEPALIVE_S, "hold": HOLD_S, "connection-retry": CONNECT_S}
+    keepalive, hold, connect = (
+        most(_number(own, "timers", key) or _number(group, "timers", key) or default for own, group in sessions)
+        for key, default in keys.items()
+    )
+    bfd = Counter(_bfd(sessions, profiles))
+    interval, multiplier = bfd.most_common(1)[0][0] if bfd else (None, None)
+    return _Timers(keepalive, hold, connect, interval, multiplier)
+
+
+def _bfd(sessions: list[tuple[Tree, Tree]], profiles: Tree) -> Iterator[tuple[int, int]]:
+    """Yield the interval and multiplier of each session with BFD: from its profile, or its own up to 5.14."""
+    for own, group in sessions:
+        row = _tree(own, "bfd") or _tree(group, "bfd")
+        profile = _text(row, "profile")
+        if profile or _is_on(row):
+            timers = _tree(profiles, profile) if profile else row
+            yield (
+                _number(timers, "min-tx-interval") or BFD_INTERVAL_MS,
+                _number(timers, "detect-multiplier") or BFD_MULTIPLIER,
+            )
+
+
+def _services(tree: Tree) -> ExistingServices:
+    snmp = _tree(tree, "system", "snmp-server") or _tree(tree, "service", "snmp-server")
+    return ExistingServices(
+        ntp=tuple(_servers(tree, "ntp")),
+        dns=tuple(_servers(tree, "dns")),
+        syslog=tuple(
+            (name, _number(row, "port") or SYSLOG_PORT, _text(row, "protocol") or SYSLOG_PROTOCOL)
+            for name, row in _servers(tree, "syslog").items()
+        ),
+        snmp_users=tuple(_tree(snmp, "username")),
+        snmp_location=_text(snmp, "system-location"),
+        snmp_contact=_text(snmp, "system-contact"),
+        users=tuple(_tree(tree, "system", "aaa", "user")),
+        timezone=_text(tree, "system", "date-time", "timezone") or _text(tree, "system", "timezone"),
+    )
+
+
+def _servers(tree: Tree, kind: str) -> dict[str, Tree]:
+    """Return the servers of the system, and of each VRF before 5.15 (syslog: 5.13)."""
+    found = _trees(tree, "system", kind, "server")
+    for vrf in _trees(tree, "service", kind).values():
+        found |= _trees(vrf, "server")
+    return found
+
+
+EXISTING = existing
