@@ -123,6 +123,10 @@ class NotifyError(NetkitError):
     """A notification is configured wrongly, or a receiver rejects it."""
 
 
+class AdoptError(NetkitError):
+    """Configurations that describe no fabric an intent could express."""
+
+
 class SilenceError(NetkitError):
     """A silence is invalid or refers to something that does not exist."""
 

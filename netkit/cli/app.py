@@ -46,7 +46,7 @@ USAGE_FAULTS: type[Exception] = typer.BadParameter.__mro__[2]
 
 
 VERBS = (
-    *(intent.init, intent.validate, intent.schema, intent.design, intent.plan_capacity, intent.render),
+    *(intent.init, intent.adopt, intent.validate, intent.schema, intent.design, intent.plan_capacity, intent.render),
     *(change.plan, change.approve, change.deploy, change.rollback, change.history),
     *(state.check, state.watch, state.report, state.snapshot, state.backup, state.schedule, state.notify),
     *(serve, mcp, fleet.worker, change.trust, change.inventory, intent.platforms),

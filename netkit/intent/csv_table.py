@@ -133,10 +133,13 @@ def _shown(text: str) -> str:
     return repr(text if len(text) <= 40 else text[:37] + "...")
 
 
-def write(file: Path, kind: type[BaseModel], rows: Iterable[Mapping[str, object]]) -> int:
-    """Write a table in one step, and return the number of its rows; a missing value or None is an empty cell."""
+def write(file: Path, kind: type[BaseModel], rows: Iterable[Mapping[str, object]], columns: Iterable[str] = ()) -> int:
+    """Write a table in one step, and return the number of its rows; a missing value or None is an empty cell.
+
+    By default it has all columns.
+    """
     text = io.StringIO()
-    writer = csv.DictWriter(text, list(kind.model_fields), restval="", lineterminator="\n")
+    writer = csv.DictWriter(text, list(columns) or list(kind.model_fields), restval="", lineterminator="\n")
     writer.writeheader()
     count = 0
     for count, row in enumerate(rows, start=1):  # noqa: B007 (the count is returned)

@@ -91,6 +91,8 @@ class ExistingSwitch:
     """Models of the catalogue that the configuration fits; empty: it does not name the model."""
     routing_mode: str = "split"
     """As the intent has it; a NOS may have further modes, which netkit does not render."""
+    asn: int | None = None
+    """Of a switch without BGP, where the NOS keeps it anyway."""
     system_mac: str = ""
     management: str = ""
     """Address with prefix length."""

@@ -175,6 +175,7 @@ def expressed_by_sonic(_fabric: Fabric, switch: Switch, whole: ExistingSwitch) -
         whole,
         qos=replace(whole.qos, pool_percent=None) if has_sizes_only else whole.qos,
         adaptive_routing=None,  # community SONiC has none
+        asn=switch.asn,
         services=replace(whole.services, users=()),  # accounts are those of Linux
     )
 

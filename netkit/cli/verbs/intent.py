@@ -46,6 +46,28 @@ def init(
     )
 
 
+def adopt(
+    folder: Annotated[
+        Path,
+        typer.Argument(help="Saved configurations: a folder or a backup for each device.", metavar="DIR"),
+    ],
+    out: Annotated[Path, typer.Option("--out", "-o", help="Folder of the fabric to create.", show_default=False)],
+    name: Annotated[str, typer.Option("--name", help="Name of the fabric; default: that of its folder.")] = "",
+    cables: Annotated[
+        Path | None,
+        typer.Option(
+            "--cables",
+            help="CSV with device, port, peer and peer_port, where descriptions do not say it.",
+            show_default=False,
+        ),
+    ] = None,
+    limit: Annotated[str, typer.Option("--limit", help="Only these devices: names and globs.", metavar="NAMES")] = "",
+    output: Format = "text",
+) -> None:
+    """Write the intent of a fabric that runs, from its configurations; what it cannot express is left as it is."""
+    _run("adopt", folder, out, name, cables, limit, output)
+
+
 def validate(fabric: Fabric, output: Format = "text") -> None:
     """Check the intent, the design behind it, and the files of settings and silences beside it; write nothing."""
     _run("intent", fabric, output, verb="validate")

@@ -49,6 +49,7 @@ def existing(config: Config) -> ExistingSwitch:
         hostname=device.get("hostname", ""),
         models=_models(device.get("hwsku", ""), device.get("platform", "")),
         routing_mode="split" if is_split else mode,
+        asn=number(device.get("bgp_asn")),
         system_mac=device.get("mac", ""),
         management=address,
         management_gateway=gateway,

@@ -1,0 +1,387 @@
+"""What the surveyed configurations say about the whole fabric → values of an intent."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import astuple, dataclass, field
+from ipaddress import IPv4Address, IPv4Network, collapse_addresses
+from typing import TypeVar
+
+from netkit.adopt.links import FoundLinks
+from netkit.adopt.placement import Placement
+from netkit.adopt.survey import Survey, SurveyedSwitch
+from netkit.design.lossless import ecn
+from netkit.design.numbering import LEAF_ASN_OFFSET
+from netkit.intent.model import Lossless
+from netkit.platforms.existing import ExistingQos, most
+from netkit.platforms.routing import PrefixListEntry
+
+T = TypeVar("T")
+Values = dict[str, object]
+MAIN_TABLE = 254
+HOST_LENGTH = 32
+LINK_LENGTH = 31
+DEFAULT_SNMP_SECRETS = {"auth_secret": "SNMP_AUTH", "priv_secret": "SNMP_PRIV"}
+LOGIN_NEEDS = "NETKIT_LOGIN_HASH"
+
+
+@dataclass
+class Guesses:
+    """What was not read, by section of the intent."""
+
+    found: list[tuple[str, str]] = field(default_factory=list)
+
+    def add(self, section: str, text: str) -> None:
+        if (section, text) not in self.found:
+            self.found.append((section, text))
+
+
+@dataclass(frozen=True)
+class Addressing:
+    """The pools, and the prefix of each rail and leaf."""
+
+    loopbacks: IPv4Network
+    hosts: IPv4Network
+    leaf_length: int
+    link_length: int
+    attachment: str
+    leaf_prefixes: Mapping[str, IPv4Network]
+    rail_prefixes: Mapping[int, IPv4Network]
+    """Empty where hosts have a route to each leaf."""
+
+
+def addressing(survey: Survey, links: FoundLinks, placement: Placement, guesses: Guesses) -> Addressing:
+    """Read the pools from prefix lists and routes of hosts; what they do not say follows from the addresses."""
+    leaves = [survey.switches[name] for name in placement.of_role("leaf") if name in survey.switches]
+    attachment = "vlan" if sum(bool(leaf.members) for leaf in leaves) * 2 > len(leaves) else "p2p"
+    links_of = {leaf.name: _host_networks(leaf) for leaf in leaves}
+    link_length = most(net.prefixlen for nets in links_of.values() for net in nets) or LINK_LENGTH
+    entries = list(_entries(survey))
+    prefixes = {leaf.name: _leaf_prefix(leaf, links_of[leaf.name], attachment) for leaf in leaves}
+    lists = _pools(entries, [prefix for prefix in prefixes.values() if prefix])
+    length = most(prefix.prefixlen for prefix in prefixes.values() if prefix) or most(low for _, low in lists)
+    if length is None:  # nothing summarises: as small as all leaves allow
+        length = min((_smallest(nets).prefixlen for nets in links_of.values() if nets), default=link_length)
+    prefixes = {
+        name: prefix if prefix and prefix.prefixlen == length else _around(links_of[name], length)
+        for name, prefix in prefixes.items()
+    }
+    found = {name: prefix for name, prefix in prefixes.items() if prefix}
+    rails = _rail_prefixes(survey, links, placement, length)
+    hosts = _host_pool(survey, lists, (*found.values(), *rails.values()), guesses)
+    loopbacks = _loopback_pool(survey, entries, guesses)
+    rails |= _free_prefixes(rails, hosts, placement.rails)
+    return Addressing(loopbacks, hosts, length, link_length, attachment, found, rails)
+
+
+def _host_networks(leaf: SurveyedSwitch) -> list[IPv4Network]:
+    return [leaf.addresses[leaf.members.get(port, port)].network for port in leaf.host_ports]
+
+
+def _leaf_prefix(leaf: SurveyedSwitch, networks: list[IPv4Network], attachment: str) -> IPv4Network | None:
+    """Return the subnet of the VLAN, the summary of the links, or the one link."""
+    if attachment == "vlan":
+        return most(leaf.addresses[interface].network for interface in leaf.members.values())
+    covering = [one.prefix for one in leaf.router.aggregates if any(net.subnet_of(one.prefix) for net in networks)]
+    if covering:
+        return max(covering, key=lambda prefix: prefix.prefixlen)
+    return networks[0] if len(networks) == 1 else None
+
+
+def _around(networks: list[IPv4Network], length: int) -> IPv4Network | None:
+    """Return the prefix of a length around the first network."""
+    if not networks:
+        return None
+    first = min(networks, key=lambda net: int(net.network_address))
+    return first.supernet(new_prefix=min(length, first.prefixlen)) if first.prefixlen >= length else first
+
+
+def _entries(survey: Survey) -> Iterator[PrefixListEntry]:
+    """Yield the permitting entries of prefix lists that no external peer uses."""
+    for switch in survey.switches.values():
+        maps = {name for peer in switch.router.external for name in (peer.inbound, peer.outbound)}
+        outside = {
+            name for one in maps for clause in switch.router.route_maps.get(one, ()) for name in clause.prefix_lists
+        } | maps
+        for name, rows in switch.router.prefix_lists.items():
+            if name not in outside:
+                yield from (row for row in rows if row.is_permit and row.prefix.prefixlen)
+
+
+def _pools(entries: Iterable[PrefixListEntry], prefixes: list[IPv4Network]) -> list[tuple[IPv4Network, int]]:
+    """Return (pool, length of leaf prefixes) of entries that let all prefixes of leaves through, widest first."""
+    found = {
+        (row.prefix, row.shortest)
+        for row in entries
+        if row.shortest == row.longest < HOST_LENGTH
+        and row.shortest > row.prefix.prefixlen
+        and prefixes
+        and all(prefix.subnet_of(row.prefix) and prefix.prefixlen == row.shortest for prefix in prefixes)
+    }
+    return sorted(found, key=lambda one: (one[0].prefixlen, one[0]))
+
+
+def _host_pool(
+    survey: Survey, lists: list[tuple[IPv4Network, int]], inside: Iterable[IPv4Network], guesses: Guesses
+) -> IPv4Network:
+    refused = most(
+        route.prefix
+        for host in survey.hosts.values()
+        for rail in host.routes.rails
+        for route in rail.routes
+        if route.is_unreachable and route.table != MAIN_TABLE
+    )
+    nets = list(inside)
+    for pool in (refused, *(pool for pool, _ in lists)):
+        if pool and all(net.subnet_of(pool) for net in nets):
+            return pool
+    guesses.add("pools", "hosts: the smallest network around all addresses of hosts")
+    return _smallest(nets) if nets else IPv4Network("10.128.0.0/10")
+
+
+def _loopback_pool(survey: Survey, entries: Iterable[PrefixListEntry], guesses: Guesses) -> IPv4Network:
+    loopbacks = [address.network for switch in survey.switches.values() if (address := switch.loopback)]
+    pools = {
+        row.prefix
+        for row in entries
+        if row.longest == HOST_LENGTH
+        and row.prefix.prefixlen < HOST_LENGTH
+        and all(net.subnet_of(row.prefix) for net in loopbacks)
+    }
+    if pools:
+        return min(pools, key=lambda pool: (pool.prefixlen, pool))
+    guesses.add("pools", "loopbacks: the smallest network around all loopbacks")
+    return _smallest(loopbacks) if loopbacks else IPv4Network("10.255.0.0/16")
+
+
+def _smallest(networks: Iterable[IPv4Network]) -> IPv4Network:
+    """Return the smallest network around several."""
+    merged = list(collapse_addresses(networks))
+    around = merged[0]
+    while not all(net.subnet_of(around) for net in merged):
+        around = around.supernet()
+    return around
+
+
+def _rail_prefixes(survey: Survey, links: FoundLinks, placement: Placement, leaf_length: int) -> dict[int, IPv4Network]:
+    """Return the prefix of each rail that hosts have routes to; empty if those are the prefixes of leaves.
+
+    The route in the main table is to the host's own rail. Others may be to rails of which no leaf is installed yet.
+    """
+    own: dict[int, list[IPv4Network]] = {}
+    others: set[IPv4Network] = set()
+    leaf_of = {link.near: link.far[0] for link in links.hosts}
+    for host in survey.hosts.values():
+        for rail in host.routes.rails:
+            place = placement.places.get(leaf_of.get((host.name, rail.interface), ""))
+            for route in rail.routes if place else ():
+                if route.gateway and route.prefix.prefixlen < leaf_length:
+                    others.add(route.prefix)
+                    if place and route.table == MAIN_TABLE:
+                        own.setdefault(place.rail, []).append(route.prefix)
+    chosen = {number: prefix for number, prefixes in own.items() if (prefix := most(prefixes))}
+    if len(set(chosen.values())) != len(chosen):
+        return {}
+    return chosen | _rails_to_come(chosen, sorted(others - set(chosen.values())))
+
+
+def _rails_to_come(known: Mapping[int, IPv4Network], others: list[IPv4Network]) -> dict[int, IPv4Network]:
+    """Give the prefixes of rails without a leaf their numbers: by their place among all, else by the free numbers."""
+    if not known or any(one.overlaps(prefix) for one in others for prefix in known.values()):
+        return {}
+    ordered = sorted((*known.values(), *others))
+    if all(ordered[number : number + 1] == [prefix] for number, prefix in known.items()):
+        return {number: prefix for number, prefix in enumerate(ordered) if number not in known}
+    free = (number for number in range(len(ordered) + max(known)) if number not in known)
+    return dict(zip(free, others, strict=False))
+
+
+def _free_prefixes(known: Mapping[int, IPv4Network], pool: IPv4Network, rails: int) -> dict[int, IPv4Network]:
+    """Give rails that no route names a free prefix of the pool, so that it does not overlap those of the others."""
+    missing = [rail for rail in range(rails) if rail not in known] if known else []
+    taken, found = list(known.values()), dict[int, IPv4Network]()
+    length = max((prefix.prefixlen for prefix in taken), default=0)
+    for rail, prefix in zip(missing, _free(pool, length, taken), strict=False):
+        found[rail] = prefix
+    return found
+
+
+def _free(pool: IPv4Network, length: int, taken: list[IPv4Network]) -> Iterator[IPv4Network]:
+    size, start = 1 << (HOST_LENGTH - length), int(pool.network_address)
+    while start <= int(pool.broadcast_address):
+        prefix = IPv4Network((start, length))
+        around = next((one for one in taken if one.overlaps(prefix)), None)
+        if around is None:
+            yield prefix
+        start = start + size if around is None else max(int(around.broadcast_address) + 1, start + size)
+
+
+# --- lossless, routing, services ------------------------------------------------------------------------------------
+
+
+def of_most(switches: Iterable[SurveyedSwitch], read: Callable[[SurveyedSwitch], T | None]) -> T | None:
+    """Return what most switches have."""
+    return most(read(switch) for switch in switches)
+
+
+def lossless(survey: Survey) -> Values:
+    """Return the lossless profile as most switches and hosts have it."""
+    every = [switch for switch in survey.switches.values() if switch.existing.qos != ExistingQos()]
+    hosts = [host.existing.qos for host in survey.hosts.values()]
+    if not every and not hosts:
+        return {}
+
+    def one(read: Callable[[ExistingQos], T | None]) -> T | None:
+        return of_most(every, lambda switch: read(switch.existing.qos))
+
+    priority = one(lambda qos: qos.lossless[0] if qos.lossless else None) or most(nic.priority for nic in hosts)
+    strict = one(lambda qos: qos.strict[0] if qos.strict else None)
+    strict = strict if strict is not None else most(nic.cnp_priority for nic in hosts)
+    best, shares = _weights(one, priority, strict)
+    return {
+        "roce": _given(priority=priority, dscp=_roce_dscps(every, survey, priority), weight=shares[0]),
+        "cnp": _given(
+            priority=strict, dscp=_cnp_dscp(every, survey, strict), shape_percent=one(lambda qos: qos.cnp_shape_percent)
+        ),
+        "best_effort": _given(priority=best, weight=shares[1]),
+        "ecn": _ecn(survey),
+        "watchdog": _watchdog(one),
+        "pool_percent": one(lambda qos: qos.pool_percent),
+    }
+
+
+def _weights(
+    one: Callable[[Callable[[ExistingQos], T | None]], T | None], roce: int | None, cnp: int | None
+) -> tuple[int | None, tuple[int | None, int | None]]:
+    """Return the priority of best effort, and the shares of RoCE and best effort."""
+    weights = dict(one(lambda qos: tuple(qos.weights.items()) or None) or ())  # type: ignore[arg-type,return-value,call-overload]
+    others = {key: share for key, share in weights.items() if key not in {roce, cnp}}
+    if roce not in weights or len(others) != 1:
+        return None, (None, None)
+    ((best, share),) = others.items()
+    return best, (weights[roce], share)
+
+
+def _roce_dscps(switches: list[SurveyedSwitch], survey: Survey, priority: int | None) -> list[int] | None:
+    """Return the DSCPs that hosts mark with; then those that switches map beyond the usual blocks of eight."""
+    marked = most(host.existing.qos.dscp for host in survey.hosts.values())
+    mapped = of_most(switches, lambda switch: tuple(sorted(switch.existing.qos.dscp_to_priority.items())) or None)
+    if priority is None:
+        return None
+    beyond = [dscp for dscp, one in mapped or () if one == priority and dscp // 8 != priority]
+    first = [marked] if marked is not None else [] if beyond else [26] if priority == 3 else [priority * 8]
+    return list(dict.fromkeys((*first, *beyond)))
+
+
+def _cnp_dscp(switches: list[SurveyedSwitch], survey: Survey, priority: int | None) -> int | None:
+    marked = most(host.existing.qos.cnp_dscp for host in survey.hosts.values())
+    if marked is not None or priority is None:
+        return marked
+    mapped = of_most(switches, lambda switch: tuple(sorted(switch.existing.qos.dscp_to_priority.items())) or None)
+    beyond = [dscp for dscp, one in mapped or () if one == priority and dscp // 8 != priority]
+    return beyond[0] if beyond else priority * 8
+
+
+def _ecn(survey: Survey) -> Values:
+    """Return the ECN thresholds by speed, as most ports have them."""
+    by_speed: dict[int, list[tuple[int, int, int]]] = {}
+    for switch in survey.switches.values():
+        for port in switch.existing.ports:
+            if port.ecn and port.speed_gbps:
+                by_speed.setdefault(port.speed_gbps, []).append(astuple(port.ecn))
+    keys = ("min_bytes", "max_bytes", "probability_percent")
+    chosen = {speed: most(found) for speed, found in by_speed.items()}
+    usual = {speed: astuple(ecn(Lossless(), speed)) for speed in chosen}
+    return {speed: dict(zip(keys, one, strict=True)) for speed, one in chosen.items() if one and one != usual[speed]}  # type: ignore[misc]
+
+
+def _watchdog(one: Callable[[Callable[[ExistingQos], int | str | None]], int | str | None]) -> Values:
+    poll, detection = one(lambda qos: qos.watchdog_poll_ms), one(lambda qos: qos.watchdog_detection_ms)
+    restoration, action = one(lambda qos: qos.watchdog_restoration_ms), one(lambda qos: qos.watchdog_action or None)
+    if not isinstance(poll, int) or not poll:
+        return _given(action=action)
+    return _given(
+        poll_ms=poll,
+        detection_polls=detection // poll if isinstance(detection, int) else None,
+        restoration_polls=restoration // poll if isinstance(restoration, int) else None,
+        action=action,
+    )
+
+
+def routing(survey: Survey, placement: Placement) -> Values:
+    """Return the timers and the policy of BGP, as most switches have them."""
+    every = [switch for switch in survey.switches.values() if switch.name in placement.places]
+    spines = [survey.switches[name] for name in placement.of_role("spine") if name in survey.switches]
+    by_pod: dict[int, set[int]] = {}
+    for spine in spines:
+        by_pod.setdefault(placement.places[spine.name].pod, set()).add(spine.asn)
+    has_several = any(len(numbers) > 1 for numbers in by_pod.values())
+    paths = of_most(every, lambda switch: switch.router.max_paths if switch.router.neighbors else None)
+    return _given(
+        spine_asn="unique" if has_several else "shared",
+        allowas_in=any(neighbor.allowas_in for switch in every for neighbor in switch.router.neighbors),
+        keepalive_s=of_most(every, lambda switch: switch.existing.keepalive_s),
+        hold_s=of_most(every, lambda switch: switch.existing.hold_s),
+        connect_s=of_most(every, lambda switch: switch.existing.connect_s),
+        max_paths=paths,
+        bfd=_given(
+            interval_ms=of_most(every, lambda switch: switch.existing.bfd_interval_ms),
+            multiplier=of_most(every, lambda switch: switch.existing.bfd_multiplier),
+        ),
+    )
+
+
+def services(survey: Survey, guesses: Guesses) -> Values:
+    """Return the services that most switches have."""
+    every = [switch.existing.services for switch in survey.switches.values()]
+    syslog = most(one.syslog for one in every) or ()
+    values: Values = {
+        "ntp": list(most(one.ntp for one in every) or ()),
+        "dns": list(most(one.dns for one in every) or ()),
+        "syslog": [{"address": address, "port": port, "protocol": protocol} for address, port, protocol in syslog],
+        "timezone": most(one.timezone or None for one in every),
+    }
+    if users := most(one.snmp_users for one in every):
+        location, contact = (most(one.snmp_location for one in every), most(one.snmp_contact for one in every))
+        values["snmp"] = {"user": users[0], **DEFAULT_SNMP_SECRETS, "location": location, "contact": contact}
+        guesses.add("services", f"snmp: set the secrets {' and '.join(DEFAULT_SNMP_SECRETS.values())} to those in use")
+    if logins := most(one.users for one in every):
+        values["login"] = {"user": logins[0], "password_hash_secret": LOGIN_NEEDS}
+        guesses.add("services", f"login: set the secret {LOGIN_NEEDS} to the hash in use")
+    return _given(**values)
+
+
+def management(survey: Survey, placement: Placement) -> Values | None:
+    """Return the management network, if most switches share one."""
+    found = most(
+        (network, switch.existing.management_gateway)
+        for switch in survey.switches.values()
+        if switch.name in placement.places and switch.existing.management_gateway
+        for network in [_network(switch.existing.management)]
+        if network and IPv4Address(switch.existing.management_gateway) in network
+    )
+    if not found:
+        return None
+    pool, gateway = found
+    return {"pool": str(pool), "gateway": gateway}
+
+
+def _network(text: str) -> IPv4Network | None:
+    try:
+        return IPv4Network(text, strict=False) if "/" in text else None
+    except ValueError:
+        return None
+
+
+def asn_base(survey: Survey, placement: Placement) -> int | None:
+    """Return the base from which every leaf gets its AS number by rule, if there is one."""
+    found = {
+        asn - LEAF_ASN_OFFSET - ((place.unit - 1) * placement.rails + place.rail)
+        for name in placement.of_role("leaf")
+        for place in [placement.places[name]]
+        if name in survey.switches and (asn := survey.switches[name].asn)
+    }
+    base = next(iter(found), 0)
+    return base if len(found) == 1 and base > 0 else None
+
+
+def _given(**values: object) -> Values:
+    return {key: value for key, value in values.items() if value not in (None, [], {}, ())}

@@ -1,0 +1,116 @@
+"""Choices that no configuration states, such as a NOS release: the one whose rendering differs least from what runs."""
+
+import copy
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from netkit import design
+from netkit.adopt.fabric_values import Values
+from netkit.adopt.placement import Placement
+from netkit.adopt.proposal import Proposal, Source, validated
+from netkit.design import Fabric
+from netkit.errors import NetkitError
+from netkit.platforms import PLATFORMS, version_key
+from netkit.platforms.compare import MODELS, ConfigComparison, compare
+from netkit.platforms.config import Files
+from netkit.render import Engine, render
+
+Path = tuple[str, ...]
+SAMPLES = 2
+"""Devices of each role that are rendered to compare choices."""
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A value of the intent with its alternatives; the first is kept where nothing speaks for another."""
+
+    path: Path
+    alternatives: tuple[object, ...]
+
+
+def fitted(source: Source, proposal: Proposal, files: Mapping[str, Files], engine: Engine) -> Proposal:
+    """Return the proposal with the alternatives that differ least from what the devices run."""
+    sample = _sample(proposal.placement, files)
+    values, fabric = proposal.values, proposal.fabric
+    least = _distance(fabric, sample, files, engine)
+    for choice in _choices(proposal):
+        if not least:
+            break
+        tried = {repr(_at(values, choice.path)): (least, values, fabric)}
+        for alternative in choice.alternatives:
+            changed = _with(values, choice.path, alternative)
+            try:
+                other = design.build(validated(changed, proposal.tables), source.catalog)
+            except NetkitError:
+                continue
+            distance = _distance(other, sample, files, engine)
+            tried.setdefault(repr(alternative), (distance, changed, other))
+        least, values, fabric = min(tried.values(), key=lambda one: one[0])
+    intent = validated(values, proposal.tables)
+    return replace(
+        proposal, values=values, intent=intent, fabric=fabric, guesses=(*proposal.guesses, *_versions(values))
+    )
+
+
+def compared(
+    fabric: Fabric, names: Iterable[str], files: Mapping[str, Files], engine: Engine
+) -> Iterator[tuple[str, ConfigComparison]]:
+    """Compare what devices run with what the fabric renders for them."""
+    devices = [device for device in (fabric.device(name) for name in names) if device]
+    for one in render(fabric, devices, engine):
+        device = fabric.device(one.device)
+        if device and one.device in files:
+            yield one.device, compare(MODELS[device.platform], files[one.device], one.files)
+
+
+def _distance(fabric: Fabric, sample: Sequence[str], files: Mapping[str, Files], engine: Engine) -> int:
+    return sum(len(comparison.changes) for _, comparison in compared(fabric, sample, files, engine))
+
+
+def _sample(placement: Placement, files: Mapping[str, Files]) -> list[str]:
+    """Return the first and the last devices of each role."""
+    found: list[str] = []
+    for role in ("leaf", "spine", "core", "host"):
+        names = [name for name in placement.of_role(role) if name in files]
+        found += dict.fromkeys((*names[:1], *names[-(SAMPLES - 1) :]))
+    return found
+
+
+def _choices(proposal: Proposal) -> Iterator[Choice]:
+    tiers = proposal.values["switches"]
+    if isinstance(tiers, dict):
+        platforms = {role: str(tier["platform"]) for role, tier in tiers.items()}
+        for role, platform in platforms.items():
+            known = PLATFORMS[platform]
+            versions = sorted({*known.tested_versions, known.newest_version}, key=version_key, reverse=True)
+            yield Choice(("switches", role, "version"), tuple(versions))
+    yield Choice(("routing", "leaf_export"), ("local", "all"))
+    yield Choice(("lossless", "cnp", "shape_percent"), (10, None))
+    yield Choice(("host_routes",), ("supernet", "per-leaf"))
+    yield Choice(("cross_rail",), ("routed", "blocked"))
+    yield Choice(("adaptive_routing",), (False, True))
+
+
+def _at(values: Mapping[str, object], path: Path) -> object:
+    found: object = values
+    for key in path:
+        found = found.get(key) if isinstance(found, dict) else None
+    return found
+
+
+def _with(values: Values, path: Path, value: object) -> Values:
+    changed = copy.deepcopy(values)
+    inner: dict[str, object] = changed
+    for key in path[:-1]:
+        found = inner.setdefault(key, {})
+        if not isinstance(found, dict):
+            return changed
+        inner = found
+    inner[path[-1]] = value
+    return changed
+
+
+def _versions(values: Values) -> Iterator[tuple[str, str]]:
+    tiers = values["switches"]
+    for role, tier in tiers.items() if isinstance(tiers, dict) else ():
+        yield "switches", f"{role}: version {tier['version']}, whose rendering differs least"

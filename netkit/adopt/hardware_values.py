@@ -1,0 +1,305 @@
+"""Ports and PCI addresses → models, breakouts and media of the intent."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from netkit.adopt.fabric_values import Guesses, Values
+from netkit.adopt.links import FoundLinks
+from netkit.adopt.placement import Placement, slots_of
+from netkit.adopt.survey import Survey, SurveyedSwitch
+from netkit.errors import AdoptError, HardwareError, Problem
+from netkit.hardware import Catalog, HostModel, Split, SwitchModel
+from netkit.platforms import PLATFORMS
+from netkit.platforms.existing import most
+
+TIERS = ("leaf", "spine", "core")
+WORDS = {"leaf": "leaves", "spine": "spines", "core": "core switches"}
+USUAL_GBPS, USUAL_M = 400, {"host": 30.0, "spine": 50.0, "core": 100.0}
+
+
+@dataclass
+class HardwareSearch:
+    """Finds hardware for what is installed."""
+
+    survey: Survey
+    links: FoundLinks
+    placement: Placement
+    catalog: Catalog
+    guesses: Guesses
+    names: dict[tuple[str, str, str], frozenset[str]] = field(default_factory=dict)
+
+    def tiers(self) -> Values:
+        return {role: self._tier(role) for role in TIERS if self.placement.of_role(role)}
+
+    def _switches(self, role: str) -> list[SurveyedSwitch]:
+        found = [self.survey.switches[name] for name in self.placement.of_role(role) if name in self.survey.switches]
+        platforms = Counter(switch.platform for switch in found)
+        if len(platforms) > 1:
+            (usual, _), *others = platforms.most_common()
+            odd = [switch.name for switch in found if switch.platform != usual]
+            shown = ", ".join(odd[:3]) + (" …" if len(odd) > 3 else "")
+            message = f"most {WORDS[role]} run {usual}, but {shown} run {others[0][0]}"
+            raise AdoptError(
+                Problem(message, "a tier has one NOS: adopt the others without these, or as another fabric")
+            )
+        return found
+
+    def _tier(self, role: str) -> Values:
+        switches = self._switches(role)
+        if switches:
+            platform, model = switches[0].platform, self.model(role)
+        else:  # only descriptions name them
+            platform, model = self._switches("leaf")[0].platform, self.model("leaf")
+            self.guesses.add("switches", f"{role}: NOS and model as of the leaves")
+        values: Values = {
+            "model": model.name,
+            "platform": platform,
+            "version": PLATFORMS[platform].newest_version,
+        }
+        if mode := most(switch.existing.routing_mode for switch in switches if switch.existing.routing_mode != "split"):
+            values["routing_mode"] = mode
+        down = self.split(role, "down")
+        values["host_breakout" if role == "leaf" else "breakout"] = down.mode
+        if self.placement.of_role({"leaf": "spine", "spine": "core", "core": ""}[role] or "none"):
+            values["uplink_breakout"] = self.split(role, "up").mode
+            key = "uplinks_per_spine" if role == "leaf" else "uplinks_per_core"
+            values[key] = self._parallel(role)
+        if role != "leaf":
+            values["slots"] = slots_of(self.placement.places[name].slot for name in self.placement.of_role(role))
+            if self.placement.planes > 1 and (role == "core") == (self.placement.topology == "three-tier"):
+                values["planes"] = self.placement.planes
+        return values
+
+    def model(self, role: str) -> SwitchModel:
+        """Return the model that most switches of a tier are; the usual one of the NOS where none says so."""
+        switches = self._switches(role)
+        votes = Counter(model for switch in switches for model in switch.existing.models)
+        if votes:
+            return self.catalog.switch(votes.most_common(1)[0][0])
+        platform = switches[0].platform if switches else self._switches("leaf")[0].platform
+        used = {port for switch in switches for port in self._used(switch)}
+        usual = PLATFORMS[platform].starting_point[0]
+        for name in dict.fromkeys((usual, *self.catalog.names("switches"))):
+            model = self.catalog.switch(name)
+            if platform not in model.platforms and not PLATFORMS[platform].runs_on_any_model:
+                continue
+            if used <= frozenset().union(*(self._ports(model, platform, split) for split in model.splits)):
+                self.guesses.add("switches", f"{role}: model {name}, whose ports have these names")
+                return model
+        self.guesses.add("switches", f"{role}: model {usual}")
+        return self.catalog.switch(usual)
+
+    def own_model(self, name: str) -> str:
+        """Return the model of one switch, if its configuration fits only others than that of its tier."""
+        switch, usual = self.survey.switches.get(name), self.tier_models[self.placement.places[name].role]
+        if switch is None or not switch.existing.models or usual in switch.existing.models:
+            return usual
+        return switch.existing.models[0]
+
+    @cached_property
+    def tier_models(self) -> Mapping[str, str]:
+        return {role: self.model(role).name for role in TIERS if self.placement.of_role(role)}
+
+    @cached_property
+    def sides(self) -> Mapping[tuple[str, str], str]:
+        """(switch, port) → down or up."""
+        order = {role: number for number, role in enumerate(TIERS)}
+        found: dict[tuple[str, str], str] = {link.far: "down" for link in self.links.hosts}
+        for link in self.links.switches:
+            places = [self.placement.places.get(name) for name in link.devices]
+            if None in places:
+                continue
+            lower = order[places[0].role] < order[places[1].role]  # type: ignore[union-attr]
+            found[link.near], found[link.far] = ("up", "down") if lower else ("down", "up")
+        return found
+
+    def _used(self, switch: SurveyedSwitch) -> set[str]:
+        return {port for port in switch.ports if (switch.name, port) in self.sides}
+
+    def split(self, role: str, side: str) -> Split:
+        """Return how most cages of a side are split; where a configuration does not say so, by the names of ports."""
+        model = self.model(role)
+        switches = self._switches(role)
+        ports = [
+            (switch, switch.ports[port])
+            for switch in switches
+            for port in self._used(switch)
+            if self.sides[(switch.name, port)] == side
+        ]
+        stated = most(port.split for _, port in ports if port.split and model.split(port.split))
+        if stated and (split := model.split(stated)):
+            return split
+        platform = switches[0].platform if switches else self._switches("leaf")[0].platform
+        names = {port.name for switch, port in ports}
+        fitting = [split for split in model.splits if names <= self._ports(model, platform, split)]
+        speeds = {port.speed_gbps for _, port in ports} - {None}
+        wanted = speeds or {self.host_speed}
+        chosen = next((split for split in fitting if split.speed_gbps in wanted), None)
+        if chosen is None:
+            chosen = next(iter(fitting), model.splits[0])
+        if not speeds:
+            towards = "lower devices" if side == "down" else "higher switches"
+            self.guesses.add(
+                "switches", f"{role}: {chosen.mode} for ports to {towards}; no configuration has their speed"
+            )
+        return chosen
+
+    def _ports(self, model: SwitchModel, platform: str, split: Split) -> frozenset[str]:
+        key = (model.name, platform, split.mode)
+        if key not in self.names:
+            name = PLATFORMS[platform].port_name
+            try:
+                self.names[key] = frozenset(
+                    name(model, split, cage, port)
+                    for cage in split.cages
+                    if cage <= model.cages
+                    for port in range(split.ports)
+                )
+            except (HardwareError, KeyError):
+                self.names[key] = frozenset()
+        return self.names[key]
+
+    def _parallel(self, role: str) -> int:
+        below = Counter(
+            frozenset(link.devices)
+            for link in self.links.switches
+            if role in {self.placement.places[name].role for name in link.devices if name in self.placement.places}
+            and any(
+                self.sides.get(end) == "up" and end[0] in self.placement.of_role(role) for end in (link.near, link.far)
+            )
+        )
+        return max(below.values(), default=1)
+
+    # --- hosts and cables -------------------------------------------------------------------------------------------
+
+    @cached_property
+    def host_model(self) -> HostModel:
+        return self.catalog.host(self._host_name())
+
+    @property
+    def host_speed(self) -> int:
+        return self.host_model.speed_gbps
+
+    def _host_name(self) -> str:
+        votes = Counter(model for host in self.survey.hosts.values() for model in host.existing.models)
+        if votes:
+            return votes.most_common(1)[0][0]
+        speed = most(
+            switch.ports[port].speed_gbps
+            for switch in self.survey.switches.values()
+            for port in switch.host_ports
+            if port in switch.ports
+        )
+        names = self.catalog.names("hosts")
+        fitting = [name for name in names if self.catalog.host(name).speed_gbps == (speed or USUAL_GBPS)]
+        with_rails = [name for name in fitting if len(self.catalog.host(name).rails) >= self.placement.rails]
+        chosen = next(iter((*with_rails, *fitting, *names)))
+        self.guesses.add("hosts", f"model {chosen}: no PCI address of NICs was read")
+        return chosen
+
+    def own_host_model(self, name: str) -> str:
+        host, usual = self.survey.hosts.get(name), self.host_model.name
+        if host is None or not host.existing.models or usual in host.existing.models:
+            return usual
+        return host.existing.models[0]
+
+    def hosts(self) -> Values:
+        """Return the model and settings that most hosts have."""
+        every = list(self.survey.hosts.values())
+        values: Values = {"model": self.host_model.name}
+        known = [nic.pci for nic in self.host_model.rails]
+        if own := self._pci(known):
+            values["pci"] = own
+        mtu = most(nic.mtu_bytes for host in every for nic in host.existing.nics)
+        backend = most(host.existing.backend or None for host in every)
+        interface = most(host.existing.management_interface or None for host in every)
+        rails = {link.near: self.placement.places[link.far[0]].rail for link in self.links.hosts}
+        base = most(
+            table - rails[(host.name, rail.interface)]
+            for host in every
+            for rail in host.routes.rails
+            if (host.name, rail.interface) in rails
+            for _, table in rail.tables
+        )
+        values |= {
+            key: value
+            for key, value in {
+                "mtu_bytes": mtu,
+                "backend": backend,
+                "management_interface": interface,
+                "table_base": base,
+            }.items()
+            if value is not None
+        }
+        return values
+
+    def _pci(self, known: list[str]) -> list[str]:
+        """Return the PCI addresses in the order of rails, where those of the model are missing or others."""
+        rails = {link.near: self.placement.places[link.far[0]].rail for link in self.links.hosts}
+        found = {
+            rail: most(
+                nic.pci or None
+                for host in self.survey.hosts.values()
+                for nic in host.existing.nics
+                if rails.get((host.name, nic.interface)) == rail
+                and (not host.existing.models or self.host_model.name in host.existing.models)
+            )
+            for rail in range(self.placement.rails)
+        }
+        if any(found.values()):
+            wanted = [pci or (known[rail] if rail < len(known) else "") for rail, pci in found.items()]
+            return [] if wanted == known[: len(wanted)] or not all(wanted) else [str(pci) for pci in wanted]
+        if len(known) >= self.placement.rails:
+            return []
+        self.guesses.add("hosts", "pci: placeholders, since neither the files nor the model have them")
+        return [f"0000:{rail + 1:02x}:00.0" for rail in range(self.placement.rails)]
+
+    def cables(self) -> Values:
+        """Return media that fit the ports, and the longest cable that most ports are set for."""
+        kinds = {"host": ("leaf", "down")}
+        if self.placement.of_role("spine"):
+            kinds["spine"] = ("leaf", "up")
+        if self.placement.of_role("core"):
+            kinds["core"] = ("spine", "up")
+        values: Values = {}
+        for kind, (role, side) in kinds.items():
+            split = self.split(role, side)
+            length = self.length(kind, None)
+            if length is None:
+                length = USUAL_M[kind]
+                self.guesses.add("cables", f"{kind}: {length:g} m, which decides the PFC headroom")
+            values[kind] = {
+                "media": self._media(kind, split, length),
+                "length_m": int(length) if length == int(length) else length,
+            }
+        return values
+
+    def length(self, kind: str, ends: Iterable[tuple[str, str]] | None) -> float | None:
+        """Return the cable length that most ports of a kind, or some ends, are set for."""
+        if ends is None:
+            links = self.links.hosts if kind == "host" else self.links.switches
+            ends = (end for link in links for end in (link.near, link.far))
+            roles = {"host": {"leaf"}, "spine": {"leaf", "spine"}, "core": {"core"}}[kind]
+            ends = (end for end in ends if (place := self.placement.places.get(end[0])) and place.role in roles)
+        return most(
+            switch.ports[port].cable_m
+            for name, port in ends
+            if (switch := self.survey.switches.get(name)) and port in switch.ports
+        )
+
+    def _media(self, kind: str, split: Split, length: float) -> str:
+        fitting = [
+            media
+            for media in self.catalog.media().values()
+            if (media.speed_gbps, media.ports_per_module) == (split.speed_gbps, split.ports)
+            and (media.reach_m is None or media.reach_m >= length)
+        ]
+        optical = [media for media in fitting if media.kind == "optical"]
+        if not fitting:
+            message = f"no media is known for cages split as {split.mode} and {length:g} m"
+            raise AdoptError(Problem(message, "describe the media in models/media.yaml of the current folder"))
+        chosen = (optical or fitting)[0].name
+        self.guesses.add("cables", f"{kind}: media {chosen}")
+        return chosen

@@ -1,0 +1,213 @@
+"""The cables between surveyed devices, from addresses, LLDP and descriptions."""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from ipaddress import IPv4Interface, IPv4Network
+from typing import Literal
+
+from netkit.adopt.survey import Survey, SurveyedSwitch, rails_of
+
+End = tuple[str, str]
+"""(device, port); an empty port is not known."""
+Origin = Literal["address", "lldp", "description", "guess"]
+STRICT = re.compile(r"([A-Za-z0-9][A-Za-z0-9._-]{0,62}):(\S{1,63})")
+WORD = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+TOKEN = re.compile(r"[^\s,;:()\[\]<>|=]+")
+
+
+@dataclass(frozen=True, slots=True)
+class FoundLink:
+    """A cable; for a host the host's end comes first."""
+
+    near: End
+    far: End
+    origin: Origin
+
+    @property
+    def devices(self) -> tuple[str, str]:
+        return self.near[0], self.far[0]
+
+
+@dataclass(frozen=True, slots=True)
+class FoundLinks:
+    """The cables of a survey."""
+
+    switches: tuple[FoundLink, ...]
+    """Between switches, each once."""
+    hosts: tuple[FoundLink, ...]
+    """From NICs to leaves."""
+    dangling: tuple[End, ...]
+    """Ports of the fabric whose other end is not known."""
+
+
+def find_links(survey: Survey, neighbors: Mapping[End, End]) -> FoundLinks:
+    """Find the cables. `neighbors` are what LLDP or a list of cables says: end → other end."""
+    return _Search(survey, neighbors).found()
+
+
+class _Search:
+    def __init__(self, survey: Survey, neighbors: Mapping[End, End]) -> None:
+        self.survey = survey
+        self.neighbors = dict(neighbors) | {far: near for near, far in neighbors.items()}
+        self.names = sorted((*survey.switches, *survey.hosts), key=lambda name: (-len(name), name))
+        self.known = {name.lower(): name for name in self.names}
+        self.hostnames = {
+            switch.existing.hostname.lower(): switch.name
+            for switch in survey.switches.values()
+            if switch.existing.hostname
+        }
+        self.taken: dict[End, FoundLink] = {}
+
+    def found(self) -> FoundLinks:
+        hosts = tuple(self._hosts())
+        switches = tuple(self._switches())
+        dangling = tuple(
+            (switch.name, port)
+            for switch in self.survey.switches.values()
+            for port in (*sorted(switch.fabric_ports), *switch.host_ports)
+            if (switch.name, port) not in self.taken
+        )
+        return FoundLinks(switches, hosts, dangling)
+
+    def _take(self, near: End, far: End, origin: Origin) -> FoundLink:
+        link = FoundLink(near, far, origin)
+        self.taken[near] = self.taken[far] = link
+        return link
+
+    # --- hosts ------------------------------------------------------------------------------------------------------
+
+    def _hosts(self) -> Iterator[FoundLink]:
+        routed, shared = self._leaf_networks()
+        open_nics: list[tuple[End, IPv4Interface]] = []
+        for host in self.survey.hosts.values():
+            for interface, address in rails_of(host):
+                ends = routed.get(address.network, ())
+                if len(ends) == 1:
+                    yield self._take((host.name, interface), ends[0], "address")
+                else:
+                    open_nics.append(((host.name, interface), address))
+        for near, address in list(open_nics):
+            if far := self._stated(near, shared.get(address.network, ())):
+                open_nics.remove((near, address))
+                yield self._take(near, *far)
+        yield from self._guessed(open_nics, shared)
+        yield from self._unread_hosts()
+
+    def _leaf_networks(self) -> tuple[dict[IPv4Network, list[End]], dict[IPv4Network, list[End]]]:
+        """Return the ports at each network of routed ports, and at each of VLANs."""
+        routed: dict[IPv4Network, list[End]] = {}
+        shared: dict[IPv4Network, list[End]] = {}
+        for switch in self.survey.switches.values():
+            for port in switch.host_ports:
+                if svi := switch.members.get(port):
+                    shared.setdefault(switch.addresses[svi].network, []).append((switch.name, port))
+                else:
+                    routed.setdefault(switch.addresses[port].network, []).append((switch.name, port))
+        return routed, shared
+
+    def _stated(self, near: End, candidates: Iterable[End]) -> tuple[End, Origin] | None:
+        """Return the leaf port that LLDP or a description says a NIC is on."""
+        ends = [end for end in candidates if end not in self.taken]
+        if (far := self.neighbors.get(near)) in ends and far:
+            return far, "lldp"
+        named = [end for end in ends if self._names(end)[0] == near[0]]
+        exact = [end for end in named if self._names(end)[1] == near[1]]
+        if len(exact) == 1 or len(named) == 1:
+            return (exact or named)[0], "description"
+        return None
+
+    def _guessed(
+        self, nics: Iterable[tuple[End, IPv4Interface]], shared: Mapping[IPv4Network, list[End]]
+    ) -> Iterator[FoundLink]:
+        """Give NICs whose leaf is known, but not the port, the next free ports in the order of addresses."""
+        for near, address in sorted(nics, key=lambda one: one[1].ip):
+            far = next(
+                (end for end in shared.get(address.network, ()) if end not in self.taken and not self._names(end)[0]),
+                None,
+            )
+            if far:
+                yield self._take(near, far, "guess")
+
+    def _unread_hosts(self) -> Iterator[FoundLink]:
+        """Yield the cables of hosts that only descriptions name."""
+        for switch in self.survey.switches.values():
+            for port in switch.host_ports:
+                if (switch.name, port) in self.taken:
+                    continue
+                match = STRICT.fullmatch(switch.ports[port].description)
+                if match and match[1] not in self.survey.switches and (match[1], match[2]) not in self.taken:
+                    yield self._take((match[1], match[2]), (switch.name, port), "description")
+
+    # --- switches ---------------------------------------------------------------------------------------------------
+
+    def _switches(self) -> Iterator[FoundLink]:
+        statements: dict[End, tuple[End, Origin]] = {}
+        for switch in self.survey.switches.values():
+            for port in sorted(switch.fabric_ports):
+                if stated := self._peer(switch, port):
+                    statements[(switch.name, port)] = stated
+        self._complete(statements)
+        for near, (far, origin) in statements.items():
+            if near in self.taken or far in self.taken or not far[1]:
+                continue
+            back = statements.get(far)
+            if back is None or back[0] in {near, (near[0], "")}:
+                yield self._take(near, far, origin)
+
+    def _peer(self, switch: SurveyedSwitch, port: str) -> tuple[End, Origin] | None:
+        end = (switch.name, port)
+        if far := self.neighbors.get(end):
+            return far, "lldp"
+        device, far_port = self._names(end)
+        if device:
+            return (device, far_port), "description"
+        description = switch.ports[port].description if port in switch.ports else ""
+        match = STRICT.fullmatch(description)
+        return ((match[1], match[2]), "description") if match else None
+
+    def _complete(self, statements: dict[End, tuple[End, Origin]]) -> None:
+        """Find the port of the other end where only its device is named: the one that names this device."""
+        naming: dict[tuple[str, str], list[End]] = {}
+        for near, (far, _) in statements.items():
+            naming.setdefault((near[0], far[0]), []).append(near)
+        used = {far for far, _ in statements.values() if far[1]}
+        for near, (far, origin) in list(statements.items()):
+            if far[1]:
+                continue
+            back = [end for end in naming.get((far[0], near[0]), ()) if end not in used]
+            exact = [end for end in back if statements[end][0] == near]
+            # Parallel links that name no ports cannot be told apart: they are paired in order.
+            if chosen := (exact or back)[:1]:
+                statements[near] = (chosen[0], origin)
+                used.add(chosen[0])
+
+    # --- descriptions -----------------------------------------------------------------------------------------------
+
+    def _names(self, end: End) -> End:
+        """Return the surveyed device that the description of a port names, and its port; empty where it does not."""
+        switch = self.survey.switches[end[0]]
+        text = switch.ports[end[1]].description if end[1] in switch.ports else ""
+        if not text:
+            return "", ""
+        match = STRICT.fullmatch(text)
+        if match and (name := self._device(match[1])):
+            return name, match[2]
+        for word in WORD.findall(text):
+            if (name := self._device(word)) and name != end[0]:
+                return name, self._port(name, text)
+        return "", ""
+
+    def _device(self, word: str) -> str:
+        word = word.lower().rstrip(".")
+        return self.known.get(word) or self.hostnames.get(word) or self.known.get(word.partition(".")[0], "")
+
+    def _port(self, device: str, text: str) -> str:
+        tokens = [token.lower() for token in TOKEN.findall(text)]
+        if switch := self.survey.switches.get(device):
+            ports = {port.lower(): port for port in switch.ports}
+        elif host := self.survey.hosts.get(device):
+            ports = {nic.interface.lower(): nic.interface for nic in host.existing.nics}
+        else:
+            return ""
+        return next((ports[token] for token in tokens if token in ports), "")

@@ -1,0 +1,321 @@
+"""Cables → topology: the role of each switch, its unit, rail, plane and slot, and the slot of each host."""
+
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from netkit.adopt.links import FoundLinks
+from netkit.adopt.names import NumberColumns, natural, separates
+from netkit.adopt.survey import Survey
+from netkit.errors import AdoptError, Problem
+
+Topology = Literal["two-tier", "three-tier", "rail-only"]
+MOST_RAILS = 16
+RAIL = "rail"
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a device is in the design. Numbers that its role does not have are 0."""
+
+    role: str
+    pod: int = 1
+    unit: int = 0
+    rail: int = 0
+    plane: int = 0
+    slot: int = 0
+
+
+@dataclass(frozen=True)
+class Placement:
+    """The place of every device that has one."""
+
+    topology: Topology
+    rails: int
+    planes: int
+    places: Mapping[str, Place]
+    left_out: Mapping[str, str] = field(default_factory=dict)
+    """Device → why it has no place."""
+
+    def of_role(self, role: str) -> tuple[str, ...]:
+        """Return the names of a role, in the order of their places."""
+        found = [name for name, place in self.places.items() if place.role == role]
+        return tuple(sorted(found, key=lambda name: (self._order(name), natural(name))))
+
+    def _order(self, name: str) -> tuple[int, ...]:
+        place = self.places[name]
+        return place.pod, place.unit, place.plane, place.slot, place.rail
+
+    def numbers(self, name: str) -> dict[str, int]:
+        """Return the fields a name pattern of the role may have."""
+        place = self.places[name]
+        keys = {
+            "leaf": ("unit", "rail", "pod"),
+            "spine": ("slot", "plane", "pod"),
+            "core": ("slot", "plane"),
+            "host": ("slot", "unit", "pod"),
+        }[place.role]
+        return {key: getattr(place, key) for key in keys}
+
+
+def place(survey: Survey, links: FoundLinks, *, by_names: bool) -> Placement:
+    """Find the place of each device. With `by_names`, units and slots have the numbers that are in the names."""
+    return _Placing(survey, links, by_names=by_names).done()
+
+
+class _Placing:
+    def __init__(self, survey: Survey, links: FoundLinks, *, by_names: bool) -> None:
+        self.survey, self.links, self.by_names = survey, links, by_names
+        self.neighbors: dict[str, set[str]] = defaultdict(set)
+        for link in links.switches:
+            one, other = link.devices
+            self.neighbors[one].add(other)
+            self.neighbors[other].add(one)
+        self.leaf_of: dict[str, dict[str, str]] = defaultdict(dict)
+        """Host → interface → leaf."""
+        for link in links.hosts:
+            self.leaf_of[link.near[0]][link.near[1]] = link.far[0]
+        self.roles = self._roles()
+        self.places: dict[str, Place] = {}
+
+    def done(self) -> Placement:
+        leaves = self._with("leaf")
+        if not leaves:
+            message = "no switch has a port towards a host, so nothing shows which are the leaves"
+            raise AdoptError(Problem(message, "add the files of leaves, or of their hosts"))
+        rails = self._rails(leaves)
+        units = self._units(leaves, rails)
+        topology: Topology = "three-tier" if self._with("core") else "two-tier" if self._with("spine") else "rail-only"
+        planes = 1
+        pods: dict[str, int] = {}
+        if topology == "two-tier":
+            planes = self._place_spines(rails)
+        elif topology == "three-tier":
+            pods, planes = self._place_pods()
+        self._place_leaves(units, rails, pods)
+        self._place_hosts(units)
+        everything = (*self.survey.switches, *self.survey.hosts)
+        left_out = {name: "no cable of it was found" for name in everything if name not in self.places}
+        return Placement(topology, max(rails.values()) + 1, planes, self.places, left_out | dict(self.survey.unread))
+
+    # --- roles ------------------------------------------------------------------------------------------------------
+
+    def _roles(self) -> dict[str, str]:
+        """Count the steps from the switches with host ports: leaves, spines, core switches."""
+        found = {name: "leaf" for name, switch in self.survey.switches.items() if switch.host_ports}
+        found |= {link.far[0]: "leaf" for link in self.links.hosts}
+        layer = set(found)
+        for role in ("spine", "core"):
+            layer = {near for name in layer for near in self.neighbors[name] if near not in found}
+            found |= dict.fromkeys(layer, role)
+        return found
+
+    def _with(self, role: str) -> list[str]:
+        return sorted((name for name, one in self.roles.items() if one == role), key=natural)
+
+    # --- rails and units --------------------------------------------------------------------------------------------
+
+    def _rails(self, leaves: Collection[str]) -> dict[str, int]:
+        """Return the rail of each leaf: that of the NICs on it, as most hosts have it."""
+        votes: dict[str, Counter[int]] = {leaf: Counter() for leaf in leaves}
+        for host, by_interface in self.leaf_of.items():
+            numbers = self._rail_numbers(host, by_interface)
+            for interface, leaf in by_interface.items():
+                votes[leaf][numbers[interface]] += 1
+        found = {leaf: min(voted, key=lambda rail: (-voted[rail], rail)) for leaf, voted in votes.items() if voted}
+        columns = NumberColumns.of(leaves)
+        column = (
+            columns.find(lambda values: all(values[leaf] == rail for leaf, rail in found.items())) if columns else None
+        )
+        for leaf in (leaf for leaf in leaves if leaf not in found):
+            # A leaf without hosts: its name says the rail where the names of the others do.
+            found[leaf] = columns.values(column)[leaf] if columns and column is not None else 0
+        if max(found.values()) >= MOST_RAILS:
+            message = f"hosts have NICs on {max(found.values()) + 1} rails, a fabric has {MOST_RAILS} at most"
+            raise AdoptError(Problem(message, "adopt the hosts of one interconnect at a time"))
+        return found
+
+    def _rail_numbers(self, host: str, interfaces: Iterable[str]) -> dict[str, int]:
+        """Return the rail of each NIC: by its name rail0, rail1 …, else by the place of its PCI address or name."""
+        every = sorted(interfaces, key=natural)
+        own = {one: one.removeprefix(RAIL) for one in every if one.startswith(RAIL)}
+        if len(own) == len(every) and all(text.isdecimal() and len(text) < 3 for text in own.values()):
+            return {one: int(text) for one, text in own.items()}
+        surveyed = self.survey.hosts.get(host)
+        order = {nic.interface: nic.pci for nic in surveyed.existing.nics} if surveyed else {}
+        every.sort(key=lambda one: (order.get(one, ""), natural(one)))
+        return {one: number for number, one in enumerate(every)}
+
+    def _units(self, leaves: Iterable[str], rails: Mapping[str, int]) -> list[tuple[str, ...]]:
+        """Return the leaves of each unit: those that share hosts."""
+        groups = _joined(leaves, (list(by_interface.values()) for by_interface in self.leaf_of.values()))
+        for group in groups:
+            repeated = [rail for rail, count in Counter(rails[leaf] for leaf in group).items() if count > 1]
+            if repeated:
+                both = [leaf for leaf in group if rails[leaf] == repeated[0]]
+                message = f"{' and '.join(both[:3])} are leaves of rail {repeated[0]} for the same hosts"
+                raise AdoptError(Problem(message, "each rail of a unit has one leaf: check the NICs of these hosts"))
+        return groups
+
+    def _place_leaves(self, units: list[tuple[str, ...]], rails: Mapping[str, int], pods: Mapping[str, int]) -> None:
+        by_pod: dict[int, list[tuple[str, ...]]] = defaultdict(list)
+        for group in units:
+            by_pod[pods.get(group[0], 1)].append(group)
+        for pod, groups in by_pod.items():
+            for group, number in zip(groups, self._group_numbers(groups), strict=True):
+                for leaf in group:
+                    self.places[leaf] = Place("leaf", pod, number, rails[leaf])
+
+    def _group_numbers(self, groups: list[tuple[str, ...]]) -> Iterable[int]:
+        """Return a number for each group of devices: by one in their names, else in the order of the names."""
+        columns = NumberColumns.of(name for group in groups for name in group) if self.by_names else None
+        column = columns.find(separates(groups)) if columns else None
+        if columns is None or column is None:
+            return range(1, len(groups) + 1)
+        values = columns.values(column)
+        return [values[group[0]] for group in groups]
+
+    # --- hosts ------------------------------------------------------------------------------------------------------
+
+    def _place_hosts(self, units: list[tuple[str, ...]]) -> None:
+        ports: dict[str, tuple[tuple[int, str], ...]] = {}
+        members: dict[tuple[str, ...], list[str]] = {group: [] for group in units}
+        group_of = {leaf: group for group in units for leaf in group}
+        first_port = {
+            link.near[0]: link.far
+            for link in sorted(self.links.hosts, key=lambda one: natural(one.near[1]), reverse=True)
+        }
+        for host, by_interface in self.leaf_of.items():
+            members[group_of[next(iter(by_interface.values()))]].append(host)
+            ports[host] = natural(first_port[host][1])
+        every = [sorted(found, key=lambda host: (ports[host], natural(host))) for found in members.values()]
+        slots = self._slots([found for found in every if found])
+        for group, hosts in members.items():
+            at = self.places[group[0]]
+            for host in hosts:
+                self.places[host] = Place("host", at.pod, at.unit, slot=slots[host])
+
+    def _slots(self, units: list[list[str]]) -> dict[str, int]:
+        columns = NumberColumns.of(host for hosts in units for host in hosts) if self.by_names else None
+        if columns:
+            groups = separates(units)
+            unit_column = columns.find(groups) if len(units) > 1 or columns.count > 1 else None
+
+            def fits(values: Mapping[str, int]) -> bool:
+                return all(
+                    len({values[host] for host in hosts}) == len(hosts) and min(values[host] for host in hosts) > 0
+                    for hosts in units
+                )
+
+            column = columns.find(fits, () if unit_column is None else (unit_column,))
+            if column is not None:
+                return columns.values(column)
+        return {host: number for hosts in units for number, host in enumerate(hosts, 1)}
+
+    # --- spines and core switches -----------------------------------------------------------------------------------
+
+    def _place_spines(self, rails: Mapping[str, int]) -> int:
+        """Place the spines of a two-tier fabric; return the number of planes."""
+        spines = self._with("spine")
+        lower = {name: self.neighbors[name] & rails.keys() for name in spines}
+        groups = _joined((*rails, *spines), ([name, *found] for name, found in lower.items()))
+        planes = [[name for name in group if name in lower] for group in groups]
+        dealt = {
+            index: {rails[name] for name in group if name in rails}
+            for index, group in enumerate(groups)
+            if planes[index]
+        }
+        count = len(dealt)
+        numbers = {index: min(found) % count for index, found in dealt.items()}
+        if any(rail % count != numbers[index] for index, found in dealt.items() for rail in found):
+            message = f"the leaves form {count} groups with spines of their own, but not by rail"
+            remedy = "a plane of spines has every n-th rail: check the cables that descriptions or LLDP name"
+            raise AdoptError(Problem(message, remedy))
+        for index, plane in numbers.items():
+            for slot, name in self._spine_slots(planes[index]).items():
+                self.places[slot] = Place("spine", plane=plane, slot=name)
+        return count
+
+    def _spine_slots(self, names: list[str]) -> dict[str, int]:
+        """Return the slot of each spine, by the number in its name, or by order."""
+        ordered = sorted(names, key=natural)
+        columns = NumberColumns.of(names) if self.by_names else None
+        column = columns.find(separates([[name] for name in names])) if columns else None
+        if columns is None or column is None:
+            return {name: number for number, name in enumerate(ordered, 1)}
+        return columns.values(column)
+
+    def _place_pods(self) -> tuple[dict[str, int], int]:
+        """Place spines and core switches of a three-tier fabric; return the pod of each leaf, and the core planes."""
+        leaves, spines, cores = self._with("leaf"), self._with("spine"), self._with("core")
+        below, above = set(leaves), set(cores)
+        groups = _joined((*leaves, *spines), ([name, *(self.neighbors[name] & below)] for name in spines))
+        groups = [group for group in groups if any(name in spines for name in group)]
+        core_groups = _joined((*spines, *cores), ([name, *(self.neighbors[name] & above)] for name in spines))
+        core_groups = [group for group in core_groups if any(name in above for name in group)]
+        planes = len(core_groups)
+        plane_of = {name: index for index, group in enumerate(core_groups) for name in group}
+        pods: dict[str, int] = {}
+        tops = [tuple(name for name in group if name in spines) for group in groups]
+        for group, top, pod in zip(groups, tops, self._group_numbers(tops), strict=True):
+            pods |= dict.fromkeys((name for name in group if name in below), pod)
+            slots = self._spine_slots(list(top))
+            if any(name in plane_of and (slot - 1) % planes != plane_of[name] for name, slot in slots.items()):
+                slots = dict(_dealt(top, plane_of, planes))
+            for name, slot in slots.items():
+                self.places[name] = Place("spine", pod, slot=slot)
+        for index, group in enumerate(core_groups):
+            names = [name for name in group if name in above]
+            for name, slot in self._spine_slots(names).items():
+                self.places[name] = Place("core", plane=index, slot=slot)
+        return pods, planes
+
+
+def _dealt(spines: Iterable[str], plane_of: Mapping[str, int], planes: int) -> Iterator[tuple[str, int]]:
+    """Yield slots such that slot s reaches core plane (s - 1) mod planes."""
+    used: Counter[int] = Counter()
+    for name in sorted(spines, key=natural):
+        plane = plane_of.get(name, 0)
+        yield name, used[plane] * planes + plane + 1
+        used[plane] += 1
+
+
+def _joined(names: Iterable[str], groups: Iterable[list[str]]) -> list[tuple[str, ...]]:
+    """Merge groups that share a name; return them in the order of their first names."""
+    parent = {name: name for name in names}
+
+    def root(name: str) -> str:
+        while parent[name] != name:
+            parent[name] = parent[parent[name]]
+            name = parent[name]
+        return name
+
+    for group in groups:
+        for name in group[1:]:
+            parent[root(name)] = root(group[0])
+    found: dict[str, list[str]] = defaultdict(list)
+    for name in parent:
+        found[root(name)].append(name)
+    joined = [tuple(sorted(group, key=natural)) for group in found.values()]
+    return sorted(joined, key=lambda group: natural(group[0]))
+
+
+def slots_of(numbers: Iterable[int]) -> int | str:
+    """Write slots as a count, if they are the first ones, else as a list."""
+    found = sorted(set(numbers))
+    if found == list(range(1, len(found) + 1)):
+        return len(found)
+    written = spans(found)
+    return written if len(found) > 1 else f"{written}-{written}"
+
+
+def spans(numbers: Iterable[int]) -> str:
+    """Write numbers as 1-3,5."""
+    parts: list[list[int]] = []
+    for number in sorted(set(numbers)):
+        if parts and number == parts[-1][1] + 1:
+            parts[-1][1] = number
+        else:
+            parts.append([number, number])
+    return ",".join(str(low) if low == high else f"{low}-{high}" for low, high in parts)

@@ -1,0 +1,267 @@
+"""Surveyed devices → an intent that designs the same fabric; tables hold what the design would number differently."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from ipaddress import IPv4Network
+
+from pydantic import ValidationError
+
+from netkit import design
+from netkit.adopt import fabric_values
+from netkit.adopt.fabric_values import Addressing, Guesses, Values
+from netkit.adopt.hardware_values import HardwareSearch
+from netkit.adopt.links import End, FoundLinks, find_links
+from netkit.adopt.names import pattern
+from netkit.adopt.placement import Placement, place, slots_of, spans
+from netkit.adopt.survey import Survey
+from netkit.adopt.table_rows import Installed, Row, needed
+from netkit.design import Fabric
+from netkit.design.blueprint import PATTERNS
+from netkit.design.numbering import Numbering
+from netkit.errors import AdoptError, DesignError, HardwareError, NetkitError, Problem
+from netkit.hardware import Catalog
+from netkit.intent import complaint
+from netkit.intent.model import Intent
+from netkit.platforms import PLATFORMS
+
+WIDEST_POOL = 8
+"""Prefix length up to which a pool is widened."""
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """An intent, the fabric it designs, and what is uncertain about it."""
+
+    values: Values
+    """Without the tables."""
+    tables: Mapping[str, list[Row]]
+    intent: Intent
+    fabric: Fabric
+    placement: Placement
+    links: FoundLinks
+    guesses: tuple[tuple[str, str], ...]
+
+    @property
+    def cells(self) -> int:
+        return sum(len(row) for rows in self.tables.values() for row in rows)
+
+
+@dataclass(frozen=True)
+class Source:
+    """What an intent is proposed from."""
+
+    name: str
+    survey: Survey
+    catalog: Catalog
+    neighbors: Mapping[End, End] = field(default_factory=dict)
+
+
+def propose(source: Source) -> Proposal:
+    """Propose the intent with the fewest cells in tables: with numbers in order, or from names."""
+    links = find_links(source.survey, source.neighbors)
+    found: list[Proposal] = []
+    refused: list[NetkitError] = []
+    for by_names in (False, True):
+        try:
+            found.append(_proposal(source, links, place(source.survey, links, by_names=by_names)))
+        except (AdoptError, DesignError, HardwareError) as error:
+            refused.append(error)
+    if not found:
+        raise AdoptError(_explained(refused[-1]))
+    return min(found, key=lambda one: one.cells)
+
+
+def _explained(error: NetkitError) -> Iterable[Problem]:
+    if isinstance(error, AdoptError):
+        return error.problems
+    remedy = "an intent cannot describe these devices as they are; adopt a part of them"
+    return [Problem(f"{'.'.join(map(str, one.path))}: {one.message}", remedy) for one in error.problems]
+
+
+def _proposal(source: Source, links: FoundLinks, placement: Placement) -> Proposal:
+    guesses = Guesses()
+    addresses = fabric_values.addressing(source.survey, links, placement, guesses)
+    placement = replace(placement, rails=max((placement.rails - 1, *addresses.rail_prefixes)) + 1)
+    hardware = HardwareSearch(source.survey, links, placement, source.catalog, guesses)
+    values = _values(source, placement, hardware, addresses, guesses)
+    installed = Installed(source.survey, links, placement, addresses, hardware)
+    bare, values = _bare(source, values)
+    rows = installed.rows(bare)
+    tables = needed({table: rows[table] for table in ("devices", "rails")}, bare)
+    if "asn" in tables.get("devices", [{}])[0]:
+        values = values | {"pools": _without(values["pools"], "asn_base")}
+    # Cables and NICs are found by names, so they are compared once the devices have theirs.
+    named = design.build(validated(values, tables), source.catalog) if tables else bare
+    tables |= needed({table: rows[table] for table in ("cables", "nics")}, named)
+    intent = validated(values, tables)
+    fabric = design.build(intent, source.catalog)
+    return Proposal(values, tables, intent, fabric, placement, links, tuple(guesses.found))
+
+
+def _without(values: object, key: str) -> Values:
+    return {one: value for one, value in values.items() if one != key} if isinstance(values, dict) else {}
+
+
+def _bare(source: Source, values: Values) -> tuple[Fabric, Values]:
+    """Design without tables; pools that have no room for all by rule are widened, that of management is dropped."""
+    while True:
+        try:
+            return design.build(validated(values, {}), source.catalog), values
+        except DesignError as error:
+            short = {
+                problem.path[:2] for problem in error.problems if problem.path[:1] in {("pools",), ("management",)}
+            }
+            pools = values["pools"]
+            wider = {
+                key: str(IPv4Network(str(pools[key])).supernet())
+                for key in ("loopbacks", "hosts")
+                if isinstance(pools, dict)
+                and ("pools", key) in short
+                and not str(pools[key]).endswith(f"/{WIDEST_POOL}")
+            }
+            if ("management", "pool") in short or ("management", "gateway") in short:
+                values = {key: value for key, value in values.items() if key != "management"}
+            elif wider and isinstance(pools, dict):
+                values = values | {"pools": pools | wider}
+            else:
+                raise
+
+
+def validated(values: Values, tables: Mapping[str, list[Row]]) -> Intent:
+    """Return the intent; a value that an intent cannot have is refused by its path."""
+    rows = {
+        table: [{key: cell for key, cell in row.items() if cell not in {None, ""}} for row in found]
+        for table, found in tables.items()
+    }
+    try:
+        return Intent.model_validate(values | ({"tables": rows} if rows else {}))
+    except ValidationError as error:
+        raise AdoptError(
+            replace(one, message=f"{'.'.join(map(str, one.path))}: {one.message}", path=())
+            for one in complaint.problems(error.errors(include_url=False))
+        ) from None
+
+
+def _values(
+    source: Source, placement: Placement, hardware: HardwareSearch, addresses: Addressing, guesses: Guesses
+) -> Values:
+    survey = source.survey
+    tiers = hardware.tiers()
+    platforms = {str(tier["platform"]) for tier in tiers.values() if isinstance(tier, dict)}
+    values: Values = {
+        "name": source.name,
+        "purpose": "lab" if any(PLATFORMS[one].missing_lossless for one in platforms) else "production",
+        "topology": placement.topology,
+        "rails": placement.rails,
+        "attachment": addresses.attachment,
+        **_host_routing(survey, placement, addresses, hardware),
+        "ceilings": _ceilings(placement),
+        "switches": tiers,
+        "hosts": hardware.hosts(),
+        "units": _units(placement),
+        "cables": hardware.cables(),
+        "pools": {"loopbacks": str(addresses.loopbacks), "hosts": str(addresses.hosts)},
+        "lossless": fabric_values.lossless(survey),
+        "routing": fabric_values.routing(survey, placement),
+        "services": fabric_values.services(survey, guesses),
+        "names": _names(placement),
+    }
+    if base := fabric_values.asn_base(survey, placement):
+        values["pools"] |= {"asn_base": base}  # type: ignore[operator]
+    if management := fabric_values.management(survey, placement):
+        values["management"] = management
+    adaptive = fabric_values.of_most(survey.switches.values(), lambda switch: switch.existing.adaptive_routing)
+    if adaptive is not None:
+        values["adaptive_routing"] = adaptive
+    return values | {"pools": values["pools"] | _lengths(values, addresses)}  # type: ignore[operator]
+
+
+def _lengths(values: Values, addresses: Addressing) -> Values:
+    """Give the lengths of prefixes that do not follow from the ceilings."""
+    numbering = Numbering(validated(values, {}))
+    lengths: Values = {}
+    if addresses.attachment == "p2p" and addresses.link_length != numbering.longest_link:
+        lengths["link_length"] = addresses.link_length
+        numbering = Numbering(validated(values | {"pools": values["pools"] | lengths}, {}))  # type: ignore[operator]
+    if addresses.leaf_length != numbering.longest_leaf:
+        lengths["leaf_length"] = addresses.leaf_length
+    return lengths
+
+
+def _host_routing(survey: Survey, placement: Placement, addresses: Addressing, hardware: HardwareSearch) -> Values:
+    """Return what routes hosts have: to each leaf or to rails, and whether to other rails too."""
+    rail_of = {prefix: placement.places[leaf].rail for leaf, prefix in addresses.leaf_prefixes.items()}
+    rail_of |= {prefix: rail for rail, prefix in addresses.rail_prefixes.items()}
+    ends = {link.near: placement.places[link.far[0]].rail for link in hardware.links.hosts}
+    reached = [
+        rail_of[route.prefix] != ends[(host.name, rail.interface)]
+        for host in survey.hosts.values()
+        for rail in host.routes.rails
+        for route in rail.routes
+        if route.gateway and route.prefix in rail_of and (host.name, rail.interface) in ends
+    ]
+    is_separate = placement.topology == "rail-only" or (placement.topology == "two-tier" and placement.planes > 1)
+    is_routed = any(reached) if reached else not is_separate
+    return {
+        "host_routes": "supernet" if addresses.rail_prefixes or not survey.hosts else "per-leaf",
+        "cross_rail": "routed" if is_routed and not is_separate else "blocked",
+    }
+
+
+def _ceilings(placement: Placement) -> Values:
+    places = placement.places.values()
+
+    def most(role: str, key: str) -> int:
+        return max((getattr(place, key) for place in places if place.role == role), default=0)
+
+    ceilings = {"units": most("leaf", "unit"), "hosts_per_unit": max(1, most("host", "slot"))}
+    if placement.topology == "three-tier":
+        ceilings["pods"] = most("leaf", "pod")
+        ceilings["cores"] = most("core", "slot")
+    return ceilings | ({} if placement.topology == "rail-only" else {"spines": most("spine", "slot")})
+
+
+def _units(placement: Placement) -> list[Values]:
+    """Return the units, those that are alike in one entry."""
+    hosts: dict[tuple[int, int], list[int]] = {}
+    rails: dict[tuple[int, int], list[int]] = {}
+    for one in placement.places.values():
+        if one.role == "host":
+            hosts.setdefault((one.pod, one.unit), []).append(one.slot)
+        elif one.role == "leaf":
+            rails.setdefault((one.pod, one.unit), []).append(one.rail)
+    alike: dict[tuple[int, int | str, str], list[int]] = {}
+    for (pod, unit), found in sorted(rails.items()):
+        every = sorted(found) == list(range(placement.rails))
+        slots = slots_of(hosts.get((pod, unit), [1]))
+        alike.setdefault((pod, slots, "" if every else spans(found)), []).append(unit)
+    entries: list[Values] = []
+    for (pod, slots, some), units in alike.items():
+        entry: Values = {"pod": pod} if placement.topology == "three-tier" else {}
+        entry |= {"unit": units[0] if len(units) == 1 else spans(units), "hosts": slots}
+        entries.append(entry | ({"rails": some} if some else {}))
+    return entries
+
+
+def _names(placement: Placement) -> Values:
+    """Return the patterns that make the names of whole roles, where they are not those of the design."""
+    found: Values = {}
+    for role, usual in PATTERNS[placement.topology].items():
+        names = placement.of_role(role)
+        if not names or not usual or "{number" in usual:
+            continue
+        made = pattern({name: placement.numbers(name) for name in names}, (usual,))
+        if made and made != usual and _is_distinct(made, placement, role):
+            found[role] = made
+    return found
+
+
+def _is_distinct(made: str, placement: Placement, role: str) -> bool:
+    """Whether a pattern gives every place its own name, also those not installed yet."""
+    fields = {
+        "leaf": {"unit", "rail"} | ({"pod"} if placement.topology == "three-tier" else set()),
+        "host": {"slot", "unit"} | ({"pod"} if placement.topology == "three-tier" else set()),
+        "spine": {"slot"},
+        "core": {"slot", "plane"},
+    }[role]
+    return all(f"{{{key}" in made for key in fields)

@@ -1,0 +1,211 @@
+"""The tables of the intent: what is installed, less the columns that the design fills in the same way."""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from netkit.adopt.fabric_values import Addressing
+from netkit.adopt.hardware_values import HardwareSearch
+from netkit.adopt.links import FoundLinks
+from netkit.adopt.names import natural
+from netkit.adopt.placement import Placement
+from netkit.adopt.survey import Survey
+from netkit.design import Fabric
+from netkit.design import tables as designed
+from netkit.design.entries import KEYS, keys_of
+
+Row = dict[str, object]
+OWN = {
+    "devices": (
+        "name",
+        "model",
+        "management",
+        "management_gateway",
+        "loopback",
+        "asn",
+        "prefix",
+        "vlan",
+        "vlan_gateway",
+    ),
+    "cables": ("port", "peer_port", "length_m"),
+    "rails": ("prefix", "vlan"),
+    "nics": ("address", "gateway", "mac"),
+}
+"""Columns that are compared; the others find the row."""
+
+
+@dataclass(frozen=True)
+class Installed:
+    """What is installed, in the form of the tables."""
+
+    survey: Survey
+    links: FoundLinks
+    placement: Placement
+    addressing: Addressing
+    hardware: HardwareSearch
+
+    def rows(self, fabric: Fabric) -> dict[str, list[Row]]:
+        """Return the complete tables, with the keys that the topology of the fabric has."""
+        return {
+            "devices": list(self._devices(fabric)),
+            "cables": list(self._cables()),
+            "rails": list(self._rails()),
+            "nics": list(self._nics()),
+        }
+
+    def _devices(self, fabric: Fabric) -> Iterator[Row]:
+        for role in ("leaf", "spine", "core", "host"):
+            for name in self.placement.of_role(role):
+                place = self.placement.places[name]
+                row: Row = {"role": role, **{key: getattr(place, key) for key in keys_of(fabric, role)}, "name": name}
+                if role == "host":
+                    yield row | {"model": self.hardware.own_host_model(name)}
+                else:
+                    yield row | self._of_switch(name)
+
+    def _of_switch(self, name: str) -> Row:
+        row: Row = {"model": self.hardware.own_model(name)}
+        switch = self.survey.switches.get(name)
+        if switch is None:
+            return row
+        existing = switch.existing
+        if existing.management:
+            row |= {"management": existing.management, "management_gateway": existing.management_gateway}
+        if loopback := switch.loopback:
+            row["loopback"] = str(loopback.ip)
+        if switch.asn:
+            row["asn"] = switch.asn
+        if prefix := self.addressing.leaf_prefixes.get(name):
+            row["prefix"] = str(prefix)
+        if self.addressing.attachment == "vlan" and switch.members:
+            (interface, _), *_ = Counter(switch.members.values()).most_common()
+            row["vlan"] = self._own_vlan(name)
+            row["vlan_gateway"] = str(switch.addresses[interface].ip)
+        return row
+
+    def _cables(self) -> Iterator[Row]:
+        rails = {name: place.rail for name, place in self.placement.places.items()}
+        for link in sorted(self.links.hosts, key=lambda one: (natural(one.near[0]), rails.get(one.far[0], 0))):
+            host, leaf = link.devices
+            if host in self.placement.places and leaf in self.placement.places:
+                row: Row = {
+                    "device": host,
+                    "port": f"rail{rails[leaf]}",
+                    "peer": leaf,
+                    "peer_port": link.far[1],
+                    "link": "",
+                }
+                yield row | self._length("host", (link.far,))
+        yield from self._switch_cables()
+
+    def _switch_cables(self) -> Iterator[Row]:
+        groups: dict[tuple[str, str], list[tuple[str, str]]] = defaultdict(list)
+        for link in self.links.switches:
+            ends = (link.near, link.far) if self.hardware.sides.get(link.near) == "up" else (link.far, link.near)
+            if all(end[0] in self.placement.places for end in ends):
+                groups[(ends[0][0], ends[1][0])].append((ends[0][1], ends[1][1]))
+        for (lower, upper), ports in sorted(groups.items(), key=lambda one: (natural(one[0][0]), natural(one[0][1]))):
+            kind = "spine" if self.placement.places[upper].role == "spine" else "core"
+            for number, (port, peer_port) in enumerate(sorted(ports, key=lambda one: natural(one[0])), 1):
+                row: Row = {"device": lower, "port": port, "peer": upper, "peer_port": peer_port, "link": number}
+                yield row | self._length(kind, ((lower, port), (upper, peer_port)))
+
+    def _length(self, kind: str, ends: Sequence[tuple[str, str]]) -> Row:
+        length = self.hardware.length(kind, ends)
+        return {} if length is None else {"length_m": f"{length:.12g}"}
+
+    @cached_property
+    def _vlans(self) -> Mapping[str, int]:
+        """Leaf → its VLAN."""
+        found: dict[str, int] = {}
+        for name in self.placement.of_role("leaf") if self.addressing.attachment == "vlan" else ():
+            switch = self.survey.switches.get(name)
+            if switch and switch.members:
+                (interface, _), *_ = Counter(switch.members.values()).most_common()
+                for vlan, one in switch.existing.vlans.items():
+                    if one == interface:
+                        found[name] = vlan
+        return found
+
+    @cached_property
+    def _rail_vlans(self) -> Mapping[int, int]:
+        """Rail → the VLAN of most of its leaves."""
+        found: dict[int, list[int]] = defaultdict(list)
+        for name, vlan in self._vlans.items():
+            found[self.placement.places[name].rail].append(vlan)
+        return {rail: Counter(numbers).most_common(1)[0][0] for rail, numbers in found.items()}
+
+    def _own_vlan(self, leaf: str) -> int | str:
+        """Return the VLAN of a leaf that differs from that of its rail."""
+        vlan = self._vlans.get(leaf)
+        return "" if vlan is None or vlan == self._rail_vlans[self.placement.places[leaf].rail] else vlan
+
+    def _rails(self) -> Iterator[Row]:
+        for rail in range(self.placement.rails):
+            prefix, vlan = self.addressing.rail_prefixes.get(rail), self._rail_vlans.get(rail)
+            yield {"rail": rail} | ({"prefix": str(prefix)} if prefix else {}) | ({"vlan": vlan} if vlan else {})
+
+    def _nics(self) -> Iterator[Row]:
+        leaf_of = {link.near: link.far for link in self.links.hosts}
+        for host in sorted(self.survey.hosts.values(), key=lambda one: natural(one.name)):
+            macs = {nic.interface: nic.mac for nic in host.existing.nics}
+            rows = []
+            for rail in host.routes.rails:
+                far = leaf_of.get((host.name, rail.interface))
+                if far is None or host.name not in self.placement.places or far[0] not in self.placement.places:
+                    continue
+                row: Row = {"host": host.name, "rail": self.placement.places[far[0]].rail}
+                row["address"] = str(rail.addresses[0].ip)
+                switch = self.survey.switches.get(far[0])
+                if self.addressing.attachment == "p2p" and switch and far[1] in switch.addresses:
+                    row["gateway"] = str(switch.addresses[far[1]].ip)
+                if mac := macs.get(rail.interface):
+                    row["mac"] = mac
+                rows.append(row)
+            yield from sorted(rows, key=lambda row: str(row["rail"]).zfill(3))
+
+
+def needed(installed: Mapping[str, list[Row]], fabric: Fabric) -> dict[str, list[Row]]:
+    """Return the tables with the columns in which any cell differs from the design, complete, and no others.
+
+    A column is whole or absent: once it is there, later growth does not move any of its numbers.
+    """
+    found: dict[str, list[Row]] = {}
+    for table, rows in installed.items():
+        own = OWN[table]
+        design = {_key(table, row): row for row in map(dict, designed.TABLES[table](fabric))}
+        kept = [
+            column
+            for column in own
+            if any(
+                str(row[column]) != str(design.get(_key(table, row), {}).get(column))
+                for row in rows
+                if row.get(column) not in {None, ""}
+            )
+        ]
+        if kept:
+            keys = [key for key in dict.fromkeys(key for row in rows for key in row) if key not in own]
+            found[table] = [{key: row.get(key, "") for key in (*keys, *kept)} for row in rows]
+            if table == "cables":
+                found[table] = [_with_ports(short, row) for short, row in zip(found[table], rows, strict=True)]
+    return found
+
+
+def _with_ports(short: Row, row: Row) -> Row:
+    """Name the NIC of a host in each row: the port finds it."""
+    return {
+        "device": row["device"],
+        "port": row["port"] if not row["link"] or "port" in short else "",
+        "peer": row["peer"],
+    } | short
+
+
+def _key(table: str, row: Mapping[str, object]) -> tuple[str, ...]:
+    """Return what finds a row."""
+    if table == "devices":
+        return (str(row["role"]), *(str(row.get(key, "")) for key in KEYS[str(row["role"])]))
+    if table == "cables":
+        is_host = not row["link"]
+        return (str(row["device"]), str(row["peer"]), str(row["port"]) if is_host else str(row["link"]))
+    return tuple(str(row[key]) for key in (("rail",) if table == "rails" else ("host", "rail")))

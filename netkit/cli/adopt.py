@@ -1,0 +1,117 @@
+"""`netkit adopt`."""
+
+import os
+import re
+import sys
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+from netkit.errors import Problem, UsageError
+from netkit.intent import csv_table
+from netkit.intent.model import CableEntry
+from netkit.platforms.config import Files
+from netkit.project import adopting
+from netkit.project.adopting import Adopted
+from netkit.report.plan_view import counted
+from netkit.terminal.text import check_format, write_json
+
+SHOWN = 10
+"""Lines of one kind that are printed."""
+ROLES = (("leaf", "leaf"), ("spine", "spine"), ("core", "core switch"), ("host", "host"))
+
+
+def run(folder: Path, out: Path, name: str, cables: Path | None, limit: str, output: str) -> None:
+    check_format(output)
+    files = _limited(dict(adopting.files_in(folder)), limit, folder)
+    neighbors = _cables(cables) if cables else {}
+    found = adopting.adopted(name or _name(out), files, neighbors, out)
+    written = adopting.write(found, out)
+    if output == "json":
+        write_json(_as_json(found, written))
+    else:
+        sys.stdout.writelines(f"{line}\n" for line in _lines(found, written, out, folder))
+
+
+def _name(folder: Path) -> str:
+    return re.sub(r"[^A-Za-z0-9-]+", "-", folder.resolve().name)[:63].strip("-") or "fabric"
+
+
+def _limited(files: Mapping[str, Files], limit: str, folder: Path) -> Mapping[str, Files]:
+    if not files:
+        raise UsageError(Problem(f"{folder} has no files of devices", "save them as DIR/<device>/<file>"))
+    patterns = limit.replace(",", " ").split()
+    for pattern in patterns:
+        if not any(fnmatchcase(name, pattern) for name in files):
+            raise UsageError(Problem(f"--limit {pattern!r} matches no device in {folder}", "use names and globs"))
+    return {
+        name: one for name, one in files.items() if not patterns or any(fnmatchcase(name, glob) for glob in patterns)
+    }
+
+
+def _cables(file: Path) -> dict[tuple[str, str], tuple[str, str]]:
+    """Read which ports are joined, from a table with the columns of an intent's cables."""
+    table = csv_table.read(file, CableEntry)
+    found = {}
+    for row, line in zip(table.rows, table.lines, strict=True):
+        ends = [str(row.get(key, "")) for key in ("device", "port", "peer", "peer_port")]
+        if not all(ends):
+            table.refuse("has no port at one end", "give device, port, peer and peer_port", line)
+        found[(ends[0], ends[1])] = (ends[2], ends[3])
+    if table.problems:
+        raise UsageError(table.problems)
+    return found
+
+
+def _lines(found: Adopted, written: Mapping[Path, int], out: Path, folder: Path) -> Iterable[str]:
+    proposal = found.proposal
+    roles = Counter(place.role for place in proposal.placement.places.values())
+    yield ", ".join(counted(roles[role], word) for role, word in ROLES if roles[role]) + (
+        f": {proposal.placement.topology}, {counted(proposal.placement.rails, 'rail')}, "
+        f"{proposal.intent.attachment} attachment"
+    )
+    for file, rows in written.items():
+        yield f"{file}: {counted(rows, 'row')}" if rows else f"{file}"
+    yield from _section("guessed, check it:", [f"{section}: {text}" for section, text in proposal.guesses])
+    guessed = [
+        f"{' '.join(link.near)}: the next free port, {' '.join(link.far)}"
+        for link in proposal.links.hosts
+        if link.origin == "guess"
+    ]
+    yield from _section("guessed, check these cables:", guessed)
+    dangling = [f"{device} {port}: nothing says what is at its other end" for device, port in proposal.links.dangling]
+    yield from _section("not in the intent:", [*(f"{name}: {why}" for name, why in found.unread.items()), *dangling])
+    rules = [f"{rule['path']} on {rule.get('devices', 'all devices')}" for rule in found.leave]
+    yield from _section("left as it runs, in `leave` of fabric.yaml:", rules)
+    yield from _section(
+        "differs, and cannot be left:",
+        [f"{name}: {counted(count, 'change')}" for name, count in found.remaining.items()],
+    )
+    if not found.remaining:
+        yield "a plan against these configurations is empty"
+    yield f"next: netkit plan --fabric {os.path.relpath(out)} --running {os.path.relpath(folder)}"
+
+
+def _section(title: str, lines: list[str]) -> Iterable[str]:
+    if lines:
+        yield title
+        yield from (f"  {line}" for line in lines[:SHOWN])
+        if len(lines) > SHOWN:
+            yield f"  and {len(lines) - SHOWN} more; --format json lists all"
+
+
+def _as_json(found: Adopted, written: Mapping[Path, int]) -> dict[str, object]:
+    proposal = found.proposal
+    return {
+        "topology": proposal.placement.topology,
+        "rails": proposal.placement.rails,
+        "devices": {name: place.role for name, place in proposal.placement.places.items()},
+        "files": [str(file) for file in written],
+        "guesses": [{"section": section, "text": text} for section, text in proposal.guesses],
+        "guessed_cables": [[*link.near, *link.far] for link in proposal.links.hosts if link.origin == "guess"],
+        "not_adopted": dict(found.unread),
+        "unknown_ends": [list(end) for end in proposal.links.dangling],
+        "leave": list(found.leave),
+        "remaining_changes": dict(found.remaining),
+    }

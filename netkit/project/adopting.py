@@ -1,0 +1,101 @@
+"""`netkit adopt`: saved configurations → a folder with the intent of the fabric that runs them."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from netkit import adopt, design
+from netkit.adopt import document, remainder
+from netkit.adopt.fit import compared, fitted
+from netkit.adopt.links import End
+from netkit.adopt.proposal import Proposal, Source, propose, validated
+from netkit.errors import OutputError, Problem, UsageError
+from netkit.hardware import Catalog
+from netkit.intent import csv_table, scaffold
+from netkit.intent.model import Tables
+from netkit.plan import Running
+from netkit.platforms.config import Files
+from netkit.platforms.config import Path as ConfigPath
+from netkit.project.planning import saved
+from netkit.project.project import MODELS, TEMPLATES, beside
+from netkit.project.rendering import bounded
+from netkit.render import Engine
+
+BACKUP_SUFFIX = ".conf"
+
+
+@dataclass(frozen=True)
+class Adopted:
+    """The intent of a fabric that runs, and what it does not say about it."""
+
+    proposal: Proposal
+    unread: Mapping[str, str]
+    """Device → why it is not in the intent."""
+    leave: tuple[remainder.Rule, ...]
+    remaining: Mapping[str, int]
+    """Device → number of its differences that `leave` cannot keep either."""
+    has_changes: int
+    """Differences before `leave`."""
+
+
+def files_in(folder: Path) -> Iterator[tuple[str, Files]]:
+    """Yield the files of each device in a folder, as `netkit render` or `netkit backup` writes them."""
+    if not folder.is_dir():
+        raise UsageError(Problem(f"{folder} is not a folder", "name one with a folder or a backup for each device"))
+    folders = {entry.name for entry in folder.iterdir() if entry.is_dir() and not entry.name.startswith(".")}
+    backups = {entry.stem for entry in folder.iterdir() if entry.is_file() and entry.suffix == BACKUP_SUFFIX}
+    for name in sorted(folders | backups):
+        found = saved(folder, (name,))[name]
+        if isinstance(found, Running):
+            yield name, {file: text for file, text in found.files.items() if text is not None}
+
+
+def adopted(name: str, files: Mapping[str, Files], neighbors: Mapping[End, End], folder: Path) -> Adopted:
+    """Find the intent of devices; `folder` is where it will be written, for models and templates beside it."""
+    source = Source(name, adopt.survey(files.items()), Catalog(beside(folder, MODELS)), neighbors)
+    engine = Engine(beside(folder, TEMPLATES))
+    with bounded():
+        proposal = fitted(source, propose(source), files, engine)
+        differing = dict(_differing(proposal, files, engine))
+        rules = remainder.rules(proposal.fabric, differing)
+        remaining = _remaining(source, proposal, rules, files, engine) if rules else {}
+    changes = sum(map(len, differing.values()))
+    return Adopted(proposal, proposal.placement.left_out, tuple(rules), remaining, changes)
+
+
+def _differing(
+    proposal: Proposal, files: Mapping[str, Files], engine: Engine
+) -> Iterator[tuple[str, list[ConfigPath]]]:
+    for device, comparison in compared(proposal.fabric, proposal.placement.places, files, engine):
+        if comparison.changes:
+            yield device, remainder.tops(comparison)
+
+
+def _remaining(
+    source: Source, proposal: Proposal, rules: Iterable[remainder.Rule], files: Mapping[str, Files], engine: Engine
+) -> dict[str, int]:
+    intent = validated(proposal.values | {"leave": list(rules)}, proposal.tables)
+    fabric = design.build(intent, source.catalog)
+    return {
+        device: len(comparison.changes)
+        for device, comparison in compared(fabric, proposal.placement.places, files, engine)
+        if comparison.changes
+    }
+
+
+def write(found: Adopted, folder: Path) -> dict[Path, int]:
+    """Write the intent and its tables into a folder without an intent; return the files, with the rows of tables."""
+    if (folder / scaffold.FABRIC_FILE).exists():
+        what = Problem(
+            "exists already", "choose another folder; nothing was changed", file=str(folder / scaffold.FABRIC_FILE)
+        )
+        raise OutputError(what)
+    written: dict[Path, int] = {}
+    for table, rows in found.proposal.tables.items():
+        file = folder / f"{table}.csv"
+        kind = Tables.columns()[table]
+        columns = [column for column in kind.model_fields if any(row.get(column) not in {None, ""} for row in rows)]
+        written[file] = csv_table.write(
+            file, kind, ({one: row.get(one, "") for one in columns} for row in rows), columns
+        )
+    return {scaffold.write(folder, document.fabric_yaml(found.proposal, found.leave)): 0} | written
