@@ -19,6 +19,8 @@ Values = dict[str, object]
 MAIN_TABLE = 254
 HOST_LENGTH = 32
 LINK_LENGTH = 31
+USUAL_DSCP = 26
+"""Of RoCE data."""
 DEFAULT_SNMP_SECRETS = {"auth_secret": "SNMP_AUTH", "priv_secret": "SNMP_PRIV"}
 LOGIN_NEEDS = "NETKIT_LOGIN_HASH"
 
@@ -222,61 +224,74 @@ def of_most(switches: Iterable[SurveyedSwitch], read: Callable[[SurveyedSwitch],
     return most(read(switch) for switch in switches)
 
 
+@dataclass(frozen=True)
+class _QosOfMost:
+    """The classes of traffic, as most switches have them."""
+
+    read: tuple[ExistingQos, ...]
+
+    def one(self, read: Callable[[ExistingQos], T | None]) -> T | None:
+        return most(map(read, self.read))
+
+    @property
+    def weights(self) -> dict[int, int]:
+        return dict(self.one(lambda qos: tuple(qos.weights.items()) or None) or ())
+
+    @property
+    def dscp_to_priority(self) -> dict[int, int]:
+        return dict(self.one(lambda qos: tuple(sorted(qos.dscp_to_priority.items())) or None) or ())
+
+
 def lossless(survey: Survey) -> Values:
     """Return the lossless profile as most switches and hosts have it."""
-    every = [switch for switch in survey.switches.values() if switch.existing.qos != ExistingQos()]
-    hosts = [host.existing.qos for host in survey.hosts.values()]
-    if not every and not hosts:
-        return {}
-
-    def one(read: Callable[[ExistingQos], T | None]) -> T | None:
-        return of_most(every, lambda switch: read(switch.existing.qos))
-
-    priority = one(lambda qos: qos.lossless[0] if qos.lossless else None) or most(nic.priority for nic in hosts)
-    strict = one(lambda qos: qos.strict[0] if qos.strict else None)
-    strict = strict if strict is not None else most(nic.cnp_priority for nic in hosts)
-    best, shares = _weights(one, priority, strict)
-    return {
-        "roce": _given(priority=priority, dscp=_roce_dscps(every, survey, priority), weight=shares[0]),
-        "cnp": _given(
-            priority=strict, dscp=_cnp_dscp(every, survey, strict), shape_percent=one(lambda qos: qos.cnp_shape_percent)
+    found = [switch.existing.qos for switch in survey.switches.values()]
+    usual = _QosOfMost(tuple(qos for qos in found if qos != ExistingQos()))
+    nics = [host.existing.qos for host in survey.hosts.values()]
+    priority = usual.one(lambda qos: qos.lossless[0] if qos.lossless else None)
+    priority = priority if priority is not None else most(nic.priority for nic in nics)
+    strict = usual.one(lambda qos: qos.strict[0] if qos.strict else None)
+    strict = strict if strict is not None else most(nic.cnp_priority for nic in nics)
+    weights = usual.weights or dict(most(tuple(nic.weights.items()) or None for nic in nics) or ())
+    best, shares = _weights(weights, priority, strict)
+    data, cnp = most(nic.dscp for nic in nics), most(nic.cnp_dscp for nic in nics)
+    return _given(
+        roce=_given(priority=priority, dscp=_roce_dscps(usual, data, priority), weight=shares[0]),
+        cnp=_given(
+            priority=strict,
+            dscp=_cnp_dscp(usual, cnp, strict),
+            shape_percent=usual.one(lambda qos: qos.cnp_shape_percent),
         ),
-        "best_effort": _given(priority=best, weight=shares[1]),
-        "ecn": _ecn(survey),
-        "watchdog": _watchdog(one),
-        "pool_percent": one(lambda qos: qos.pool_percent),
-    }
+        best_effort=_given(priority=best, weight=shares[1]),
+        ecn=_ecn(survey),
+        watchdog=_watchdog(usual),
+        pool_percent=usual.one(lambda qos: qos.pool_percent),
+    )
 
 
 def _weights(
-    one: Callable[[Callable[[ExistingQos], T | None]], T | None], roce: int | None, cnp: int | None
+    weights: Mapping[int, int], roce: int | None, cnp: int | None
 ) -> tuple[int | None, tuple[int | None, int | None]]:
     """Return the priority of best effort, and the shares of RoCE and best effort."""
-    weights = dict(one(lambda qos: tuple(qos.weights.items()) or None) or ())  # type: ignore[arg-type,return-value,call-overload]
     others = {key: share for key, share in weights.items() if key not in {roce, cnp}}
-    if roce not in weights or len(others) != 1:
+    if roce is None or roce not in weights or len(others) != 1:
         return None, (None, None)
     ((best, share),) = others.items()
     return best, (weights[roce], share)
 
 
-def _roce_dscps(switches: list[SurveyedSwitch], survey: Survey, priority: int | None) -> list[int] | None:
-    """Return the DSCPs that hosts mark with; then those that switches map beyond the usual blocks of eight."""
-    marked = most(host.existing.qos.dscp for host in survey.hosts.values())
-    mapped = of_most(switches, lambda switch: tuple(sorted(switch.existing.qos.dscp_to_priority.items())) or None)
+def _roce_dscps(usual: _QosOfMost, marked: int | None, priority: int | None) -> list[int] | None:
+    """Return the DSCP that hosts mark with, and those that switches map beyond the usual blocks of eight."""
     if priority is None:
         return None
-    beyond = [dscp for dscp, one in mapped or () if one == priority and dscp // 8 != priority]
-    first = [marked] if marked is not None else [] if beyond else [26] if priority == 3 else [priority * 8]
-    return list(dict.fromkeys((*first, *beyond)))
+    beyond = [dscp for dscp, one in usual.dscp_to_priority.items() if one == priority and dscp // 8 != priority]
+    unmarked = [] if beyond else [USUAL_DSCP] if priority == USUAL_DSCP // 8 else [priority * 8]
+    return list(dict.fromkeys((*(unmarked if marked is None else [marked]), *beyond)))
 
 
-def _cnp_dscp(switches: list[SurveyedSwitch], survey: Survey, priority: int | None) -> int | None:
-    marked = most(host.existing.qos.cnp_dscp for host in survey.hosts.values())
+def _cnp_dscp(usual: _QosOfMost, marked: int | None, priority: int | None) -> int | None:
     if marked is not None or priority is None:
         return marked
-    mapped = of_most(switches, lambda switch: tuple(sorted(switch.existing.qos.dscp_to_priority.items())) or None)
-    beyond = [dscp for dscp, one in mapped or () if one == priority and dscp // 8 != priority]
+    beyond = [dscp for dscp, one in usual.dscp_to_priority.items() if one == priority and dscp // 8 != priority]
     return beyond[0] if beyond else priority * 8
 
 
@@ -293,16 +308,14 @@ def _ecn(survey: Survey) -> Values:
     return {speed: dict(zip(keys, one, strict=True)) for speed, one in chosen.items() if one and one != usual[speed]}  # type: ignore[misc]
 
 
-def _watchdog(one: Callable[[Callable[[ExistingQos], int | str | None]], int | str | None]) -> Values:
-    poll, detection = one(lambda qos: qos.watchdog_poll_ms), one(lambda qos: qos.watchdog_detection_ms)
-    restoration, action = one(lambda qos: qos.watchdog_restoration_ms), one(lambda qos: qos.watchdog_action or None)
-    if not isinstance(poll, int) or not poll:
-        return _given(action=action)
+def _watchdog(usual: _QosOfMost) -> Values:
+    poll, detection = usual.one(lambda qos: qos.watchdog_poll_ms), usual.one(lambda qos: qos.watchdog_detection_ms)
+    restoration = usual.one(lambda qos: qos.watchdog_restoration_ms)
     return _given(
         poll_ms=poll,
-        detection_polls=detection // poll if isinstance(detection, int) else None,
-        restoration_polls=restoration // poll if isinstance(restoration, int) else None,
-        action=action,
+        detection_polls=detection // poll if poll and detection else None,
+        restoration_polls=restoration // poll if poll and restoration else None,
+        action=usual.one(lambda qos: qos.watchdog_action or None),
     )
 
 

@@ -214,7 +214,7 @@ def _ceilings(placement: Placement) -> Values:
     def most(role: str, key: str) -> int:
         return max((getattr(place, key) for place in places if place.role == role), default=0)
 
-    ceilings = {"units": most("leaf", "unit"), "hosts_per_unit": max(1, most("host", "slot"))}
+    ceilings: Values = {"units": most("leaf", "unit"), "hosts_per_unit": max(1, most("host", "slot"))}
     if placement.topology == "three-tier":
         ceilings["pods"] = most("leaf", "pod")
         ceilings["cores"] = most("core", "slot")

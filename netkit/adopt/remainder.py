@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from pydantic import TypeAdapter, ValidationError
 
 from netkit.design import Fabric
+from netkit.design.select import Device
 from netkit.intent.scalars import ConfigPath
 from netkit.platforms.compare import ConfigComparison, natural
 from netkit.platforms.config import Path
@@ -64,7 +65,7 @@ def _written(path: Path) -> str:
 def _expressions(fabric: Fabric, names: Collection[str]) -> Iterator[str]:
     """Yield expressions that select exactly these devices: a role, or their names."""
     wanted = set(names)
-    devices = (*fabric.switches, *fabric.hosts)
+    devices: tuple[Device, ...] = (*fabric.switches, *fabric.hosts)
     if wanted == {device.name for device in devices}:
         yield ""
         return

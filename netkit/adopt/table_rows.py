@@ -144,7 +144,8 @@ class Installed:
     def _rails(self) -> Iterator[Row]:
         for rail in range(self.placement.rails):
             prefix, vlan = self.addressing.rail_prefixes.get(rail), self._rail_vlans.get(rail)
-            yield {"rail": rail} | ({"prefix": str(prefix)} if prefix else {}) | ({"vlan": vlan} if vlan else {})
+            row: Row = {"rail": rail}
+            yield row | ({"prefix": str(prefix)} if prefix else {}) | ({"vlan": vlan} if vlan else {})
 
     def _nics(self) -> Iterator[Row]:
         leaf_of = {link.near: link.far for link in self.links.hosts}

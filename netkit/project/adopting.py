@@ -12,6 +12,7 @@ from netkit.adopt.proposal import Proposal, Source, propose, validated
 from netkit.errors import OutputError, Problem, UsageError
 from netkit.hardware import Catalog
 from netkit.intent import csv_table, scaffold
+from netkit.intent.load import FABRIC_FILE
 from netkit.intent.model import Tables
 from netkit.plan import Running
 from netkit.platforms.config import Files
@@ -85,10 +86,8 @@ def _remaining(
 
 def write(found: Adopted, folder: Path) -> dict[Path, int]:
     """Write the intent and its tables into a folder without an intent; return the files, with the rows of tables."""
-    if (folder / scaffold.FABRIC_FILE).exists():
-        what = Problem(
-            "exists already", "choose another folder; nothing was changed", file=str(folder / scaffold.FABRIC_FILE)
-        )
+    if (folder / FABRIC_FILE).exists():
+        what = Problem("exists already", "choose another folder; nothing was changed", file=str(folder / FABRIC_FILE))
         raise OutputError(what)
     written: dict[Path, int] = {}
     for table, rows in found.proposal.tables.items():
