@@ -32,6 +32,7 @@ STAGES = (
     "routing",
     "render",
     "plan",
+    "adopt",
     "access",
     "truth",
     "deploy",

@@ -134,8 +134,10 @@ class HardwareSearch:
         platform = switches[0].platform if switches else self._switches("leaf")[0].platform
         names = {port.name for switch, port in ports}
         fitting = [split for split in model.splits if names <= self._ports(model, platform, split)]
+        fastest = max(split.ports * split.speed_gbps for split in model.splits)
         speeds = {port.speed_gbps for _, port in ports} - {None}
-        wanted = speeds or {self.host_speed}
+        is_host = (role, side) == ("leaf", "down")
+        wanted = speeds or ({self.host_speed} if is_host else {fastest // split.ports for split in fitting})
         chosen = next((split for split in fitting if split.speed_gbps in wanted), None)
         if chosen is None:
             chosen = next(iter(fitting), model.splits[0])
@@ -266,7 +268,7 @@ class HardwareSearch:
         values: Values = {}
         for kind, (role, side) in kinds.items():
             split = self.split(role, side)
-            length = self.length(kind, None)
+            length = self.usual_length(kind)
             if length is None:
                 length = USUAL_M[kind]
                 self.guesses.add("cables", f"{kind}: {length:g} m, which decides the PFC headroom")
@@ -276,18 +278,26 @@ class HardwareSearch:
             }
         return values
 
-    def length(self, kind: str, ends: Iterable[tuple[str, str]] | None) -> float | None:
-        """Return the cable length that most ports of a kind, or some ends, are set for."""
-        if ends is None:
-            links = self.links.hosts if kind == "host" else self.links.switches
-            ends = (end for link in links for end in (link.near, link.far))
-            roles = {"host": {"leaf"}, "spine": {"leaf", "spine"}, "core": {"core"}}[kind]
-            ends = (end for end in ends if (place := self.placement.places.get(end[0])) and place.role in roles)
+    def usual_length(self, kind: str) -> float | None:
+        """Return the length of most cables of a kind."""
+        if kind == "host":
+            return most(self.length((link.far,)) for link in self.links.hosts)
+        upper = "spine" if kind == "spine" else "core"
+        roles = {name: place.role for name, place in self.placement.places.items()}
         return most(
+            self.length((link.near, link.far))
+            for link in self.links.switches
+            if upper in (ends := {roles.get(name) for name in link.devices}) and ("core" in ends) == (upper == "core")
+        )
+
+    def length(self, ends: Iterable[tuple[str, str]]) -> float | None:
+        """Return the length that a cable is set for: the shortest of its ends, as some NOSes have one for all ports."""
+        found = (
             switch.ports[port].cable_m
             for name, port in ends
             if (switch := self.survey.switches.get(name)) and port in switch.ports
         )
+        return min((length for length in found if length is not None), default=None)
 
     def _media(self, kind: str, split: Split, length: float) -> str:
         fitting = [

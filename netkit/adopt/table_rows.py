@@ -96,7 +96,7 @@ class Installed:
                     "peer_port": link.far[1],
                     "link": "",
                 }
-                yield row | self._length("host", (link.far,))
+                yield row | self._length((link.far,))
         yield from self._switch_cables()
 
     def _switch_cables(self) -> Iterator[Row]:
@@ -106,13 +106,12 @@ class Installed:
             if all(end[0] in self.placement.places for end in ends):
                 groups[(ends[0][0], ends[1][0])].append((ends[0][1], ends[1][1]))
         for (lower, upper), ports in sorted(groups.items(), key=lambda one: (natural(one[0][0]), natural(one[0][1]))):
-            kind = "spine" if self.placement.places[upper].role == "spine" else "core"
             for number, (port, peer_port) in enumerate(sorted(ports, key=lambda one: natural(one[0])), 1):
                 row: Row = {"device": lower, "port": port, "peer": upper, "peer_port": peer_port, "link": number}
-                yield row | self._length(kind, ((lower, port), (upper, peer_port)))
+                yield row | self._length(((lower, port), (upper, peer_port)))
 
-    def _length(self, kind: str, ends: Sequence[tuple[str, str]]) -> Row:
-        length = self.hardware.length(kind, ends)
+    def _length(self, ends: Sequence[tuple[str, str]]) -> Row:
+        length = self.hardware.length(ends)
         return {} if length is None else {"length_m": f"{length:.12g}"}
 
     @cached_property

@@ -61,7 +61,7 @@ def _interfaces(config: Config) -> Interfaces:
             settings.setdefault("address", str(value))
         elif key == "routes" and isinstance(value, dict) and str(value.get("to")) in {"default", "0.0.0.0/0"}:
             settings["gateway"] = str(value.get("via", ""))
-        elif key in {"gateway4"}:
+        elif key == "gateway4":
             settings["gateway"] = str(value)
     return found
 
