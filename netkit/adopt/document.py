@@ -8,7 +8,7 @@ import yaml
 from pydantic import BaseModel
 
 from netkit.adopt.fabric_values import Values
-from netkit.adopt.proposal import Proposal
+from netkit.adopt.proposal import FoundIntent
 from netkit.intent.model import Intent
 from netkit.intent.scaffold import SCHEMA_FILE
 
@@ -17,7 +17,7 @@ SPACED = ("switches", "hosts", "ceilings", "cables", "pools", "lossless", "table
 """Sections with an empty line before them."""
 
 
-def fabric_yaml(proposal: Proposal, leave: Iterable[Mapping[str, str]]) -> str:
+def fabric_yaml(proposal: FoundIntent, leave: Iterable[Mapping[str, str]]) -> str:
     """Write the intent; its tables are in CSV files beside it."""
     short = without_defaults(proposal.values, Intent)
     if proposal.tables:

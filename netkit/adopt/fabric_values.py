@@ -22,11 +22,11 @@ LINK_LENGTH = 31
 USUAL_DSCP = 26
 """Of RoCE data."""
 DEFAULT_SNMP_SECRETS = {"auth_secret": "SNMP_AUTH", "priv_secret": "SNMP_PRIV"}
-LOGIN_NEEDS = "NETKIT_LOGIN_HASH"
+LOGIN_NEEDS = "LOGIN_HASH"
 
 
 @dataclass
-class Guesses:
+class Assumptions:
     """What was not read, by section of the intent."""
 
     found: list[tuple[str, str]] = field(default_factory=list)
@@ -50,7 +50,7 @@ class Addressing:
     """Empty where hosts have a route to each leaf."""
 
 
-def addressing(survey: Survey, links: FoundLinks, placement: Placement, guesses: Guesses) -> Addressing:
+def addressing(survey: Survey, links: FoundLinks, placement: Placement, guesses: Assumptions) -> Addressing:
     """Read the pools from prefix lists and routes of hosts; what they do not say follows from the addresses."""
     leaves = [survey.switches[name] for name in placement.of_role("leaf") if name in survey.switches]
     attachment = "vlan" if sum(bool(leaf.members) for leaf in leaves) * 2 > len(leaves) else "p2p"
@@ -122,7 +122,7 @@ def _pools(entries: Iterable[PrefixListEntry], prefixes: list[IPv4Network]) -> l
 
 
 def _host_pool(
-    survey: Survey, lists: list[tuple[IPv4Network, int]], inside: Iterable[IPv4Network], guesses: Guesses
+    survey: Survey, lists: list[tuple[IPv4Network, int]], inside: Iterable[IPv4Network], guesses: Assumptions
 ) -> IPv4Network:
     refused = most(
         route.prefix
@@ -139,7 +139,7 @@ def _host_pool(
     return _smallest(nets) if nets else IPv4Network("10.128.0.0/10")
 
 
-def _loopback_pool(survey: Survey, entries: Iterable[PrefixListEntry], guesses: Guesses) -> IPv4Network:
+def _loopback_pool(survey: Survey, entries: Iterable[PrefixListEntry], guesses: Assumptions) -> IPv4Network:
     loopbacks = [address.network for switch in survey.switches.values() if (address := switch.loopback)]
     pools = {
         row.prefix
@@ -342,7 +342,7 @@ def routing(survey: Survey, placement: Placement) -> Values:
     )
 
 
-def services(survey: Survey, guesses: Guesses) -> Values:
+def services(survey: Survey, guesses: Assumptions) -> Values:
     """Return the services that most switches have."""
     every = [switch.existing.services for switch in survey.switches.values()]
     syslog = most(one.syslog for one in every) or ()

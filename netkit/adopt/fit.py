@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from netkit import design
 from netkit.adopt.fabric_values import Values
 from netkit.adopt.placement import Placement
-from netkit.adopt.proposal import Proposal, Source, validated
+from netkit.adopt.proposal import Findings, FoundIntent, validated
 from netkit.design import Fabric
 from netkit.errors import NetkitError
 from netkit.platforms import PLATFORMS, version_key
@@ -28,7 +28,7 @@ class Choice:
     alternatives: tuple[object, ...]
 
 
-def fitted(source: Source, proposal: Proposal, files: Mapping[str, Files], engine: Engine) -> Proposal:
+def fitted(source: Findings, proposal: FoundIntent, files: Mapping[str, Files], engine: Engine) -> FoundIntent:
     """Return the proposal with the alternatives that differ least from what the devices run."""
     sample = _sample(proposal.placement, files)
     values, fabric = proposal.values, proposal.fabric
@@ -76,7 +76,7 @@ def _sample(placement: Placement, files: Mapping[str, Files]) -> list[str]:
     return found
 
 
-def _choices(proposal: Proposal) -> Iterator[Choice]:
+def _choices(proposal: FoundIntent) -> Iterator[Choice]:
     tiers = proposal.values["switches"]
     if isinstance(tiers, dict):
         platforms = {role: str(tier["platform"]) for role, tier in tiers.items()}

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from netkit.adopt.fabric_values import Guesses, Values
+from netkit.adopt.fabric_values import Assumptions, Values
 from netkit.adopt.links import FoundLinks
 from netkit.adopt.placement import Placement, slots_of
 from netkit.adopt.survey import Survey, SurveyedSwitch
@@ -27,7 +27,7 @@ class HardwareSearch:
     links: FoundLinks
     placement: Placement
     catalog: Catalog
-    guesses: Guesses
+    guesses: Assumptions
     names: dict[tuple[str, str, str], frozenset[str]] = field(default_factory=dict)
 
     def tiers(self) -> Values:

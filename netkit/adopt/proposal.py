@@ -8,7 +8,7 @@ from pydantic import ValidationError
 
 from netkit import design
 from netkit.adopt import fabric_values
-from netkit.adopt.fabric_values import Addressing, Guesses, Values
+from netkit.adopt.fabric_values import Addressing, Assumptions, Values
 from netkit.adopt.hardware_values import HardwareSearch
 from netkit.adopt.links import End, FoundLinks, find_links
 from netkit.adopt.names import pattern
@@ -29,7 +29,7 @@ WIDEST_POOL = 8
 
 
 @dataclass(frozen=True)
-class Proposal:
+class FoundIntent:
     """An intent, the fabric it designs, and what is uncertain about it."""
 
     values: Values
@@ -47,7 +47,7 @@ class Proposal:
 
 
 @dataclass(frozen=True)
-class Source:
+class Findings:
     """What an intent is proposed from."""
 
     name: str
@@ -56,10 +56,10 @@ class Source:
     neighbors: Mapping[End, End] = field(default_factory=dict)
 
 
-def propose(source: Source) -> Proposal:
+def propose(source: Findings) -> FoundIntent:
     """Propose the intent with the fewest cells in tables: with numbers in order, or from names."""
     links = find_links(source.survey, source.neighbors)
-    found: list[Proposal] = []
+    found: list[FoundIntent] = []
     refused: list[NetkitError] = []
     for by_names in (False, True):
         try:
@@ -78,8 +78,8 @@ def _explained(error: NetkitError) -> Iterable[Problem]:
     return [Problem(f"{'.'.join(map(str, one.path))}: {one.message}", remedy) for one in error.problems]
 
 
-def _proposal(source: Source, links: FoundLinks, placement: Placement) -> Proposal:
-    guesses = Guesses()
+def _proposal(source: Findings, links: FoundLinks, placement: Placement) -> FoundIntent:
+    guesses = Assumptions()
     addresses = fabric_values.addressing(source.survey, links, placement, guesses)
     placement = replace(placement, rails=max((placement.rails - 1, *addresses.rail_prefixes)) + 1)
     hardware = HardwareSearch(source.survey, links, placement, source.catalog, guesses)
@@ -95,14 +95,14 @@ def _proposal(source: Source, links: FoundLinks, placement: Placement) -> Propos
     tables |= needed({table: rows[table] for table in ("cables", "nics")}, named)
     intent = validated(values, tables)
     fabric = design.build(intent, source.catalog)
-    return Proposal(values, tables, intent, fabric, placement, links, tuple(guesses.found))
+    return FoundIntent(values, tables, intent, fabric, placement, links, tuple(guesses.found))
 
 
 def _without(values: object, key: str) -> Values:
     return {one: value for one, value in values.items() if one != key} if isinstance(values, dict) else {}
 
 
-def _bare(source: Source, values: Values) -> tuple[Fabric, Values]:
+def _bare(source: Findings, values: Values) -> tuple[Fabric, Values]:
     """Design without tables; pools that have no room for all by rule are widened, that of management is dropped."""
     while True:
         try:
@@ -143,7 +143,7 @@ def validated(values: Values, tables: Mapping[str, list[Row]]) -> Intent:
 
 
 def _values(
-    source: Source, placement: Placement, hardware: HardwareSearch, addresses: Addressing, guesses: Guesses
+    source: Findings, placement: Placement, hardware: HardwareSearch, addresses: Addressing, guesses: Assumptions
 ) -> Values:
     survey = source.survey
     tiers = hardware.tiers()

@@ -8,7 +8,7 @@ from netkit import adopt, design
 from netkit.adopt import document, remainder
 from netkit.adopt.fit import compared, fitted
 from netkit.adopt.links import End
-from netkit.adopt.proposal import Proposal, Source, propose, validated
+from netkit.adopt.proposal import Findings, FoundIntent, propose, validated
 from netkit.errors import OutputError, Problem, UsageError
 from netkit.hardware import Catalog
 from netkit.intent import csv_table, scaffold
@@ -29,7 +29,7 @@ BACKUP_SUFFIX = ".conf"
 class Adopted:
     """The intent of a fabric that runs, and what it does not say about it."""
 
-    proposal: Proposal
+    proposal: FoundIntent
     unread: Mapping[str, str]
     """Device → why it is not in the intent."""
     leave: tuple[remainder.Rule, ...]
@@ -53,7 +53,7 @@ def files_in(folder: Path) -> Iterator[tuple[str, Files]]:
 
 def adopted(name: str, files: Mapping[str, Files], neighbors: Mapping[End, End], folder: Path) -> Adopted:
     """Find the intent of devices; `folder` is where it will be written, for models and templates beside it."""
-    source = Source(name, adopt.survey(files.items()), Catalog(beside(folder, MODELS)), neighbors)
+    source = Findings(name, adopt.survey(files.items()), Catalog(beside(folder, MODELS)), neighbors)
     engine = Engine(beside(folder, TEMPLATES))
     with bounded():
         proposal = fitted(source, propose(source), files, engine)
@@ -65,7 +65,7 @@ def adopted(name: str, files: Mapping[str, Files], neighbors: Mapping[End, End],
 
 
 def _differing(
-    proposal: Proposal, files: Mapping[str, Files], engine: Engine
+    proposal: FoundIntent, files: Mapping[str, Files], engine: Engine
 ) -> Iterator[tuple[str, list[ConfigPath]]]:
     for device, comparison in compared(proposal.fabric, proposal.placement.places, files, engine):
         if comparison.changes:
@@ -73,7 +73,7 @@ def _differing(
 
 
 def _remaining(
-    source: Source, proposal: Proposal, rules: Iterable[remainder.Rule], files: Mapping[str, Files], engine: Engine
+    source: Findings, proposal: FoundIntent, rules: Iterable[remainder.Rule], files: Mapping[str, Files], engine: Engine
 ) -> dict[str, int]:
     intent = validated(proposal.values | {"leave": list(rules)}, proposal.tables)
     fabric = design.build(intent, source.catalog)
