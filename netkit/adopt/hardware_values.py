@@ -128,12 +128,16 @@ class HardwareSearch:
             for port in self._used(switch)
             if self.sides[(switch.name, port)] == side
         ]
-        stated = most(port.split for _, port in ports if port.split and model.split(port.split))
+        stated = most(port.split for _, port in ports if port.split)
         if stated and (split := model.split(stated)):
             return split
         platform = switches[0].platform if switches else self._switches("leaf")[0].platform
         names = {port.name for switch, port in ports}
-        fitting = [split for split in model.splits if names <= self._ports(model, platform, split)]
+        fitting = [
+            split
+            for split in model.splits
+            if names <= self._ports(model, platform, split) and (not stated or split.mode.startswith(stated))
+        ]
         fastest = max(split.ports * split.speed_gbps for split in model.splits)
         speeds = {port.speed_gbps for _, port in ports} - {None}
         is_host = (role, side) == ("leaf", "down")

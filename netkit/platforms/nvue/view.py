@@ -8,16 +8,14 @@ from netkit.design.fabric import Fabric, Snmp, Switch
 from netkit.design.policy import PrefixList, announced, prefix_lists
 from netkit.design.traffic import EcnThresholds, LosslessProfile
 from netkit.platforms.nvue.dialects import NvueDialect, dialect
-from netkit.platforms.nvue.roce_mode import (
-    MODE_CLASSES,
-    MODE_CNP_CLASS,
-    MODE_ECN,
-    MODE_REST_CLASS,
-    MODE_ROCE_CLASS,
-    MODE_WEIGHTS,
-)
 from netkit.render.artifact import Artifact
 
+# Defaults of `qos roce mode lossless` (Cumulus Linux user guide, RDMA over Converged Ethernet). Only what differs from
+# them is rendered. The mode keeps its traffic classes for any priorities: RoCE is class 3, CNP 6, everything else 0.
+MODE_ROCE_CLASS, MODE_CNP_CLASS, MODE_REST_CLASS = 3, 6, 0
+MODE_CLASSES = {3: MODE_ROCE_CLASS, 6: MODE_CNP_CLASS}
+MODE_ECN = EcnThresholds(150_000, 1_500_000, 100)
+MODE_WEIGHTS = (50, 50)
 FLOOD_PPS = 100  # unknown unicast of a host port: enough to relearn a host, too little to fill a lossless queue
 MAC_AGEING_S = 1800  # above Cumulus Linux's ARP refresh of 1080 s, so that a MAC never ages before its ARP entry
 
@@ -115,7 +113,7 @@ def ztp(fabric: Fabric, switch: Switch) -> Iterator[Artifact]:
 
 
 def build(fabric: Fabric, switch: Switch) -> NvueView:
-    ecn = {port.profile.ecn: port.speed_gbps for port in switch.ports if port.profile.ecn != EcnThresholds(*MODE_ECN)}
+    ecn = {port.profile.ecn: port.speed_gbps for port in switch.ports if port.profile.ecn != MODE_ECN}
     profiles = tuple(
         NvueEcnProfile(f"ecn-{speed}g", thresholds)
         for thresholds, speed in sorted(ecn.items(), key=lambda item: item[1])
