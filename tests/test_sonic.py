@@ -273,8 +273,8 @@ def test_model_a_branch_has_no_layout_for_is_refused() -> None:
 
 
 def test_model_without_sonic_data_is_refused_before_anything_is_rendered() -> None:
-    models = {"switches": {"leaf": {"model": "DS5000"}, "spine": {"model": "DS5000"}}}
-    with pytest.raises(DesignError, match="no source states hwsku, platform, alias, subport_alias, lanes"):
+    models = {"switches": {"leaf": {"model": "AS9817-64D"}, "spine": {"model": "AS9817-64D"}}}
+    with pytest.raises(DesignError, match="no source states buffer_pools"):
         fabric("202411", models, {"lossless": {"headroom": {400: {"xoff_bytes": 400_000}}}})
 
 

@@ -4,7 +4,7 @@ import sys
 from pathlib import Path
 
 from netkit.errors import HardwareError, OutputError, Problem, UsageError
-from netkit.hardware import Catalog
+from netkit.hardware import read_switch
 from netkit.platforms import PLATFORMS, registry
 
 
@@ -29,7 +29,12 @@ def import_folder(folder: Path, name: str, hwsku: str, out: Path) -> None:
     file = out / f"{name}.yaml"
     if file.exists():
         raise OutputError(Problem("exists", "remove it, or choose another --name", file=str(file)))
-    wanted = [folder / importer.PLATFORM, *(folder / chosen / one for one in (importer.HEADROOM, importer.DYNAMIC))]
+    wanted = [
+        folder / importer.PLATFORM,
+        *(folder / chosen / one for one in (importer.PORTS, importer.HEADROOM, importer.DYNAMIC)),
+    ]
+    for link in (one for one in wanted if one.is_symlink() and not one.exists()):
+        raise UsageError(Problem(f"{link} links to {link.readlink()}, which is not here", "copy the folder with cp -L"))
     try:
         texts = {one.name: one.read_text(encoding="utf-8") for one in wanted if one.is_file()}
     except (OSError, UnicodeDecodeError) as error:
@@ -42,7 +47,7 @@ def import_folder(folder: Path, name: str, hwsku: str, out: Path) -> None:
         raise OutputError(
             Problem(f"cannot be written: {error.strerror}", "choose another --out", file=str(file))
         ) from None
-    model = Catalog([out.parent]).switch(name)
+    model = read_switch(file)
     splits = ", ".join(split.mode for split in model.splits)
     sys.stdout.write(f"{file}: {model.cages} cages, {splits}\n")
     sys.stdout.writelines(f"{line.removeprefix('# ')}\n" for line in text.splitlines()[1:] if line.startswith("#"))

@@ -10,6 +10,18 @@ from netkit.hardware.catalog import (
     Split,
     SwitchModel,
     module_for,
+    read_switch,
 )
 
-__all__ = ["Catalog", "HeadroomRow", "HostGpu", "HostModel", "Media", "RailNic", "Split", "SwitchModel", "module_for"]
+__all__ = [
+    "Catalog",
+    "HeadroomRow",
+    "HostGpu",
+    "HostModel",
+    "Media",
+    "RailNic",
+    "Split",
+    "SwitchModel",
+    "module_for",
+    "read_switch",
+]

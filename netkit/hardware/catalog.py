@@ -157,9 +157,7 @@ class Catalog:
         self.folders = (*folders, SHIPPED)
 
     def switch(self, name: str) -> SwitchModel:
-        file = self._find("switches", name)
-        with _naming(file):
-            return _switch(file)
+        return read_switch(self._find("switches", name))
 
     def host(self, name: str) -> HostModel:
         file = self._find("hosts", name)
@@ -185,6 +183,12 @@ class Catalog:
         return next(
             folder / kind / f"{name}.yaml" for folder in self.folders if (folder / kind / f"{name}.yaml").exists()
         )
+
+
+def read_switch(file: Path) -> SwitchModel:
+    """Read a model file of a switch."""
+    with _naming(file):
+        return _switch(file)
 
 
 @contextmanager
@@ -237,8 +241,8 @@ def _split(row: Mapping[str, Any], cages: int, data: "_Data") -> Split:
     if named in {"odd", "even"}:
         numbers = tuple(range(1 if named == "odd" else 2, cages + 1, 2))
     else:
-        first, _, last = named.partition("-")
-        numbers = tuple(range(int(first), int(last or first) + 1))
+        runs = (run.partition("-") for run in named.split(","))
+        numbers = tuple(number for first, _, last in runs for number in range(int(first), int(last or first) + 1))
     blocks = row.get("disables") == "next-cage"
     return Split(row["ports"], row["speed_gbps"], row["lanes_per_port"], numbers, blocks, data.citation(row["source"]))
 

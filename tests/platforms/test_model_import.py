@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from netkit.errors import HardwareError
-from netkit.hardware import Catalog, SwitchModel
+from netkit.hardware import Catalog, SwitchModel, read_switch
 from netkit.platforms.sonic.hardware import hardware, missing
-from netkit.platforms.sonic.model_import import HEADROOM, PLATFORM, model_file
+from netkit.platforms.sonic.model_import import DYNAMIC, HEADROOM, PLATFORM, PORTS, model_file
 from tests.command import run
 
 CATALOG = Catalog()
@@ -71,6 +71,55 @@ def test_an_image_gives_the_model_that_is_shipped(tmp_path: Path, name: str) -> 
     assert "# Not for the fabric, so not here: Ethernet4000." in text
 
 
+def imported(tmp_path: Path, files: dict[str, str]) -> tuple[SwitchModel, str]:
+    """Return the model that a device folder gives, and the comments of its file."""
+    text = model_file(files, "S9", "x86_64-some-r0", "Some-SKU")
+    (tmp_path / "S9.yaml").write_text(text, encoding="utf-8")
+    return read_switch(tmp_path / "S9.yaml"), "".join(line for line in text.splitlines(True) if line.startswith("#"))
+
+
+def test_cages_that_only_port_config_has_are_ports_that_the_image_cannot_split(tmp_path: Path) -> None:
+    shipped = CATALOG.switch("DS5000")
+    files, lanes = image(shipped), shipped.platforms["sonic"]["lanes"]
+    content = json.loads(files[PLATFORM])
+    for cage in (13, 14, 20):
+        del content["interfaces"][f"Ethernet{8 * (cage - 1)}"]
+    lines = [f"Ethernet{8 * at}  {row}  Eth{at + 1}/1  800000  {at + 1}  rs" for at, row in enumerate(lanes)]
+    head = ["##", "## Some licence", "# name lanes alias speed index fec"]
+    ports = "\n".join([*head, *lines, "Ethernet512 516 Eth65/1 25000 65 none"])
+    model, comments = imported(tmp_path, {PLATFORM: json.dumps(content), PORTS: ports})
+    assert (model.cages, model.platforms["sonic"]["lanes"]) == (64, lanes)
+    every = tuple(range(1, 65))
+    splits = {split.mode: split.cages for split in model.splits}
+    assert (splits["1x800G"], splits["2x400G"]) == (every, tuple(cage for cage in every if cage not in {13, 14, 20}))
+    assert (
+        "# In port_config.ini only, so the image cannot split them: Ethernet96, Ethernet104, Ethernet152.\n" in comments
+    )
+
+
+def test_an_alias_that_slipped_is_named_and_the_pattern_of_the_others_taken(tmp_path: Path) -> None:
+    shipped = CATALOG.switch("SN4600C")
+    content = json.loads(image(shipped)[PLATFORM])
+    content["interfaces"]["Ethernet160"]["breakout_modes"]["2x50G[25G,10G,1G]"] = ["etp42a", "etp42b"]
+    model, comments = imported(tmp_path, {PLATFORM: json.dumps(content)})
+    assert model.platforms["sonic"]["subport_alias"] == "etp{cage}{letter}"
+    assert "# Aliases in platform.json that differ from those of the other cages: cage 41.\n" in comments
+
+
+def test_of_two_breakouts_with_the_same_ports_the_one_with_more_lanes_counts(tmp_path: Path) -> None:
+    modes = {"4x100G[50G](4)": ["a", "b", "c", "d"], "4x200G[100G]": ["a", "b", "c", "d"], "1x100G(4)": ["a"]}
+    row = {"index": "1", "lanes": "1,2,3,4,5,6,7,8", "breakout_modes": modes}
+    model, _ = imported(tmp_path, {PLATFORM: json.dumps({"interfaces": {"Ethernet0": row}})})
+    splits = {split.mode: split.lanes_per_port for split in model.splits}
+    assert splits == {"1x100G": 4, "4x200G": 2, "4x100G": 2, "4x50G": 1}
+    assert model.platforms["sonic"]["breakout_modes"] == {
+        "1x100G": "1x100G(4)",
+        "4x100G": "4x200G[100G]",
+        "4x50G": "4x100G[50G](4)",
+        "4x200G": "4x200G[100G]",
+    }
+
+
 @given(
     st.recursive(
         st.none() | st.integers() | st.text(max_size=9),
@@ -104,5 +153,11 @@ def test_the_command_writes_a_file_that_the_catalogue_reads_and_keeps_one_that_i
     again = run("model", "import", folder, "--hwsku", "Two", "--out", out, "--name", "S9")
     assert (again.returncode, (out / "S9.yaml").read_text(encoding="utf-8")) == (3, before)
     assert yaml.safe_load(before)["name"] == "S9"
+    (folder / "One" / DYNAMIC).symlink_to("../../other/buffers.j2")
+    link = run("model", "import", folder, "--hwsku", "One", "--out", out)
+    here = f"{folder / 'One' / DYNAMIC} links to ../../other/buffers.j2, which is not here"
+    assert (link.returncode, link.stderr) == (3, f"error: {here}; copy the folder with cp -L\n")
+    elsewhere = run("model", "import", folder, "--hwsku", "Two", "--out", tmp_path / "anywhere")
+    assert (elsewhere.returncode, (tmp_path / "anywhere" / "Two.yaml").is_file()) == (0, True)
     none = run("model", "import", tmp_path, "--out", out)
     assert none.stderr == f"error: {tmp_path} has no platform.json; name the device folder of the switch in its image\n"

@@ -49,8 +49,7 @@ class SonicHardware:
 
     def port_alias(self, split: Split, cage: int, port: int) -> str:
         """Return the front-panel name, which is also the LLDP port ID."""
-        pattern = self.alias if split.ports == 1 else self.subport_alias
-        return pattern.format(cage=cage, letter=LETTERS[port], sub=port + 1)
+        return port_alias(self.alias if split.ports == 1 else self.subport_alias, cage, port, split.lanes_per_port)
 
     def port_lanes(self, split: Split, cage: int, port: int) -> str:
         first = port * split.lanes_per_port
@@ -59,6 +58,11 @@ class SonicHardware:
     def breakout_mode(self, split: Split) -> str:
         """Return the breakout as platform.json has it; without data, the plain form."""
         return self.breakout_modes.get(split.mode, split.mode)
+
+
+def port_alias(pattern: str, cage: int, port: int, lanes_per_port: int) -> str:
+    """Return the alias of a port by the pattern of its model: {lane} is the port's first lane in the cage, from 1."""
+    return pattern.format(cage=cage, letter=LETTERS[port], sub=port + 1, lane=1 + port * lanes_per_port)
 
 
 def missing(model: SwitchModel, version: str) -> tuple[str, ...]:

@@ -11,7 +11,7 @@ from typing import Any
 import yaml
 
 from netkit.errors import HardwareError, Problem
-from netkit.platforms.sonic.hardware import LETTERS, NEEDED, REGULAR
+from netkit.platforms.sonic.hardware import LETTERS, NEEDED, REGULAR, port_alias
 
 PLATFORM, PORTS, HEADROOM, DYNAMIC = (
     "platform.json",
@@ -19,7 +19,10 @@ PLATFORM, PORTS, HEADROOM, DYNAMIC = (
     "pg_profile_lookup.ini",
     "buffers_dynamic.json.j2",
 )
-MODE = re.compile(r"(\d+)x(\d+)G(?:\[([\dG,]*)\])?")
+MODE = re.compile(r"(\d+)x(\d+)G(?:\[([\dG,]*)\])?(?:\((\d+)\))?")
+NUMBER = re.compile(r"\d+")
+SLIPS = 0.1
+"""Share of cages whose aliases may differ."""
 SLOWEST_GBPS = 50
 """Slower ports are not for a fabric."""
 UNKNOWN = {"value": None, "source": None}
@@ -35,25 +38,40 @@ class _Cage:
     """Breakout as platform.json writes it → aliases of its ports."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Mode:
+    """A breakout into equal ports."""
+
+    ports: int
+    speeds: tuple[int, ...]
+    """The fastest first."""
+    lanes: int | None
+    """Lanes in use, where it names them: 4x100G(4) leaves four of eight lanes dark."""
+
+    def lanes_per_port(self, cage: _Cage) -> int:
+        return (self.lanes or len(cage.lanes)) // self.ports
+
+
 def model_file(files: Mapping[str, str], name: str, platform: str, hwsku: str) -> str:
     """Return a model file with all that the files of a device folder state; what they do not is null.
 
     `files` are those named in this module, as far as the folder and its hwsku have them. HardwareError if they do not
     describe a switch.
     """
-    cages, left_out = _cages(files[PLATFORM])
+    cages, only_configured, left_out = _cages(files[PLATFORM], files.get(PORTS, ""))
     lanes = [cage.lanes for cage in cages]
     count = len(lanes[0])
     regular = [tuple(str(lane) for lane in range(count * at, count * (at + 1))) for at in range(len(cages))]
     splits = list(_splits(cages))
     rows = list(_headroom(files.get(HEADROOM, "")))
+    (alias, others), (subport_alias, split_others) = _alias(cages, 0), _alias(cages, 1)
     sonic = {
         "source": "platform",
         "hwsku": hwsku,
         "platform": platform,
         "buffer_model": "dynamic" if DYNAMIC in files else None,
-        "alias": _alias(cages),
-        "subport_alias": _subport_alias(cages),
+        "alias": alias,
+        "subport_alias": subport_alias,
         "lanes_per_index": _step(cages),
         "first_index": int(cages[0].name.removeprefix("Ethernet")),
         "port_index_base": cages[0].index,
@@ -83,7 +101,11 @@ def model_file(files: Mapping[str, str], name: str, platform: str, hwsku: str) -
         "headroom_table": rows,
         "platforms": {"sonic": sonic},
     }
-    head = [f"# {name}, from the device folder {platform} of a SONiC image.", *_open_points(sonic, left_out)]
+    head = [
+        f"# {name}, from the device folder {platform} of a SONiC image.",
+        *_open_points(sonic, only_configured, left_out),
+    ]
+    head += _slips(sorted({*others, *split_others}))
     return "\n".join(head) + "\n" + yaml.dump(content, Dumper=_Plain, sort_keys=False, width=200)
 
 
@@ -94,22 +116,33 @@ class _Plain(yaml.SafeDumper):
         return True
 
 
-def _open_points(sonic: Mapping[str, Any], left_out: Sequence[str]) -> Iterator[str]:
+def _open_points(sonic: Mapping[str, Any], only_configured: Sequence[str], left_out: Sequence[str]) -> Iterator[str]:
     missing = ", ".join(key for key in NEEDED if sonic[key] is None)
     yield "# null is not in its files: give the value and where you read it, or leave it."
     if missing:
         yield f"# Needed to render SONiC: {missing}. Buffer pools are those of buffers_defaults_t1.j2."
     yield "# Whether a breakout blocks the next cage is not in its files: compare port_config.ini and set `disables`."
+    if only_configured:
+        names = ", ".join(only_configured)
+        yield f"# In {PORTS} only, so the image cannot split them: {names}."
     if left_out:
         yield f"# Not for the fabric, so not here: {', '.join(left_out)}."
 
 
-def _cages(text: str) -> tuple[list[_Cage], list[str]]:
-    """Return the cages of the fabric in their order, and the names of the other ports."""
+def _slips(cages: Sequence[int]) -> list[str]:
+    named = ", ".join(map(str, cages))
+    return [f"# Aliases in {PLATFORM} that differ from those of the other cages: cage {named}."] if named else []
+
+
+def _cages(text: str, port_config: str) -> tuple[list[_Cage], list[str], list[str]]:
+    """Return the cages of the fabric in order, those that only port_config.ini has, and the names of other ports.
+
+    A cage that only port_config.ini has is one port of the speed given there.
+    """
     try:
         interfaces = json.loads(text)["interfaces"]
-        found = [
-            _Cage(
+        found = {
+            name: _Cage(
                 name,
                 0,
                 int(row["index"].split(",")[0]),
@@ -118,7 +151,7 @@ def _cages(text: str) -> tuple[list[_Cage], list[str]]:
             )
             for name, row in interfaces.items()
             if re.fullmatch(r"Ethernet\d+", name)
-        ]
+        }
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         message = f"is not the platform.json of a SONiC image: {type(error).__name__}: {error}"
         raise HardwareError(
@@ -127,13 +160,32 @@ def _cages(text: str) -> tuple[list[_Cage], list[str]]:
     if not found:
         message = "has no ports: some images describe them in port_config.ini only"
         raise HardwareError(Problem(message, "write the model by hand, from a shipped one", file=PLATFORM))
-    found.sort(key=lambda cage: (cage.index, int(cage.name.removeprefix("Ethernet"))))
-    usual = Counter(len(cage.lanes) for cage in found).most_common(1)[0][0]
-    fabric = [cage for cage in found if len(cage.lanes) == usual]
+    usual = Counter(len(cage.lanes) for cage in found.values()).most_common(1)[0][0]
+    lanes = {lane for cage in found.values() for lane in cage.lanes}
+    added = [cage for cage in _configured(port_config) if len(cage.lanes) == usual and not lanes & set(cage.lanes)]
+    found.update((cage.name, cage) for cage in added)
+    cages = sorted(found.values(), key=lambda cage: (cage.index, int(cage.name.removeprefix("Ethernet"))))
+    fabric = [cage for cage in cages if len(cage.lanes) == usual]
     numbered = [
         _Cage(cage.name, number, cage.index, cage.lanes, cage.modes) for number, cage in enumerate(fabric, start=1)
     ]
-    return numbered, [cage.name for cage in found if len(cage.lanes) != usual]
+    left_out = [cage.name for cage in cages if len(cage.lanes) != usual]
+    return numbered, [cage.name for cage in added], left_out
+
+
+def _configured(text: str) -> Iterator[_Cage]:
+    """Yield the ports of port_config.ini whose line gives lanes, alias, index and speed."""
+    head: list[str] = []
+    for line in text.splitlines():
+        words = line.removeprefix("#").split()
+        if line.startswith("#"):
+            head = words if words[:1] == ["name"] else head
+            continue
+        row = dict(zip(head, words, strict=False))
+        speed = row.get("speed", "")
+        if re.fullmatch(r"Ethernet\d+", row.get("name", "")) and speed.isdecimal() and row.get("index", "").isdecimal():
+            mode = f"1x{int(speed) // 1000}G"
+            yield _Cage(row["name"], 0, int(row["index"]), tuple(row["lanes"].split(",")), {mode: [row["alias"]]})
 
 
 def _step(cages: Sequence[_Cage]) -> int:
@@ -146,29 +198,43 @@ def _step(cages: Sequence[_Cage]) -> int:
     return steps.pop() if steps else len(cages[0].lanes)
 
 
-def _parsed(mode: str) -> tuple[int, list[int]] | None:
-    """Return ports and speeds of a breakout, the fastest first; None for one of unequal ports."""
+def _parsed(mode: str) -> _Mode | None:
+    """Return a breakout; None for one of unequal ports."""
     match = MODE.fullmatch(mode.replace(" ", ""))
     if match is None:
         return None
     others = [int(speed.removesuffix("G")) for speed in (match[3] or "").split(",") if speed.removesuffix("G")]
-    return int(match[1]), [int(match[2]), *others]
+    return _Mode(int(match[1]), (int(match[2]), *others), int(match[4]) if match[4] else None)
+
+
+def _widest(cage: _Cage) -> Mapping[tuple[int, int], tuple[int, str]]:
+    """Map ports and speed to lanes per port and the breakout that has them.
+
+    Of several it is the one with the most lanes, then the one whose own speed it is.
+    """
+    found: dict[tuple[int, int], tuple[int, bool, str]] = {}
+    for text in cage.modes:
+        mode = _parsed(text)
+        if mode is None or len(cage.lanes) % mode.ports:
+            continue
+        for at, speed in enumerate(mode.speeds):
+            one = (mode.lanes_per_port(cage), at == 0, text)
+            if speed >= SLOWEST_GBPS and one[0] and one[:2] > found.get((mode.ports, speed), (0, False, ""))[:2]:
+                found[mode.ports, speed] = one
+    return {key: (lanes, text) for key, (lanes, _, text) in found.items()}
 
 
 def _splits(cages: Sequence[_Cage]) -> Iterator[Mapping[str, Any]]:
     """Yield a row for each way to split a cage, by the cages that have it."""
-    having: dict[tuple[int, int], list[int]] = {}
+    having: dict[tuple[int, int, int], list[int]] = {}
     for cage in cages:
-        for ports, speeds in filter(None, map(_parsed, cage.modes)):
-            for speed in speeds:
-                if speed >= SLOWEST_GBPS and len(cage.lanes) % ports == 0:
-                    numbers = having.setdefault((ports, speed), [])
-                    numbers += [cage.number] if cage.number not in numbers else []
-    for (ports, speed), numbers in sorted(having.items(), key=lambda row: (row[0][0], -row[0][1])):
+        for (ports, speed), (lanes, _) in _widest(cage).items():
+            having.setdefault((ports, speed, lanes), []).append(cage.number)
+    for (ports, speed, lanes), numbers in sorted(having.items(), key=lambda row: (row[0][0], -row[0][1], -row[0][2])):
         yield {
             "ports": ports,
             "speed_gbps": speed,
-            "lanes_per_port": len(cages[0].lanes) // ports,
+            "lanes_per_port": lanes,
             "cages": _range(numbers, len(cages)),
             "disables": "none",
             "source": "platform",
@@ -176,59 +242,66 @@ def _splits(cages: Sequence[_Cage]) -> Iterator[Mapping[str, Any]]:
 
 
 def _range(numbers: Sequence[int], last: int) -> str:
-    """Write cages as a model file does: all odd ones, all even ones, or the first run of them."""
+    """Write cages as a model file does: all odd ones, all even ones, or runs of them."""
     for word, first in (("odd", 1), ("even", 2)):
         if list(numbers) == list(range(first, last + 1, 2)):
             return word
-    end = next((at for at, number in enumerate(numbers) if number != numbers[0] + at), len(numbers))
-    return f"{numbers[0]}-{numbers[end - 1]}"
+    starts = [number for number in numbers if number - 1 not in numbers]
+    ends = [number for number in numbers if number + 1 not in numbers]
+    return ",".join(f"{start}-{end}" for start, end in zip(starts, ends, strict=True))
 
 
 def _modes(cages: Sequence[_Cage]) -> Mapping[str, str]:
     """Map each breakout to what platform.json calls it, where that differs."""
-    own, other = dict[str, str](), dict[str, str]()
-    for mode in cages[0].modes:
-        if parsed := _parsed(mode):
-            ports, (fastest, *slower) = parsed
-            own[f"{ports}x{fastest}G"] = mode
-            for speed in slower:
-                if speed >= SLOWEST_GBPS:
-                    other.setdefault(f"{ports}x{speed}G", mode)
-    return {mode: text for mode, text in {**other, **own}.items() if mode != text}
+    found: dict[str, str] = {}
+    for cage in cages:
+        for (ports, speed), (_, text) in _widest(cage).items():
+            found.setdefault(f"{ports}x{speed}G", text)
+    return {mode: text for mode, text in found.items() if mode != text}
 
 
-def _alias(cages: Sequence[_Cage]) -> str | None:
-    """Return the pattern of the alias of an unsplit port, if all cages follow one."""
-    patterns = {
-        aliases[0].replace(str(cage.number), "{cage}") if aliases[0].endswith(str(cage.number)) else ""
-        for cage in cages
-        for mode, aliases in cage.modes.items()
-        if (parsed := _parsed(mode)) and parsed[0] == 1 and aliases
-    }
-    return (patterns.pop() or None) if len(patterns) == 1 else None
+def _alias(cages: Sequence[_Cage], port: int) -> tuple[str | None, list[int]]:
+    """Return the pattern of the aliases of unsplit (port 0) or split (port 1) ports, and the cages that have others.
+
+    Images have slips: a few cages of many may differ.
+    """
+    for pattern in _patterns(cages, port):
+        others = [cage.number for cage in cages if not _follows(pattern, cage, is_split=port > 0)]
+        if len(others) <= len(cages) * SLIPS:
+            return pattern, others
+    return None, []
 
 
-def _subport_alias(cages: Sequence[_Cage]) -> str | None:
-    """Return the pattern of the alias of a split port, if all cages follow one."""
-    base = _alias(cages)
-    ends = ("{letter}", "/{sub}", "_{sub}")
-    fits = (
-        end
-        for end in ends
-        if base
-        and all(
-            list(aliases)
-            == [
-                (base + end).format(cage=cage.number, letter=LETTERS[port], sub=port + 1)
-                for port in range(len(aliases))
-            ]
-            for cage in cages
-            for mode, aliases in cage.modes.items()
-            if (parsed := _parsed(mode)) and 1 < parsed[0] <= len(LETTERS)
-        )
-    )
-    end = next(fits, None)
-    return f"{base}{end}" if end else None
+def _patterns(cages: Sequence[_Cage], port: int) -> Iterator[str]:
+    """Yield the patterns that the alias of a port of the last cage may follow."""
+    cage = cages[-1]
+    for text, aliases in cage.modes.items():
+        mode = _parsed(text)
+        if mode is None or len(aliases) <= port or (port == 0) != (mode.ports == 1):
+            continue
+        words = NUMBER.split(aliases[port])
+        numbers = ["{cage}" if int(one) == cage.number else one for one in NUMBER.findall(aliases[port])]
+        own = _joined(words, numbers)
+        yield own
+        for name in ("{sub}", "{lane}"):
+            yield _joined(words, [one if one == "{cage}" else name for one in numbers])
+        if own.endswith(LETTERS[port]):
+            yield f"{own[:-1]}{{letter}}"
+
+
+def _joined(words: Sequence[str], numbers: Sequence[str]) -> str:
+    return "".join(word + number for word, number in zip(words, [*numbers, ""], strict=True))
+
+
+def _follows(pattern: str, cage: _Cage, *, is_split: bool) -> bool:
+    """Whether all aliases of a cage follow a pattern."""
+    for text, aliases in cage.modes.items():
+        mode = _parsed(text)
+        if mode and (mode.ports > 1) == is_split and mode.ports <= len(LETTERS):
+            lanes = mode.lanes_per_port(cage)
+            if list(aliases) != [port_alias(pattern, cage.number, port, lanes) for port in range(mode.ports)]:
+                return False
+    return True
 
 
 def _headroom(text: str) -> Iterator[Mapping[str, Any]]:
