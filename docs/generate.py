@@ -1,4 +1,4 @@
-"""Write the pages that are generated from the code: intent, checks, facts, faults, verbs."""
+"""Write the pages that are generated from the code: intent, checks, facts, faults, hardware, verbs."""
 
 import sys
 import types
@@ -8,6 +8,7 @@ from typing import Any
 
 import fact_page
 import fault_page
+import hardware_page
 import verb_page
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
@@ -130,6 +131,7 @@ def pages() -> dict[Path, str]:
         HERE / "check-catalogue.md": catalogue_page(),
         HERE / "fact-catalogue.md": fact_page.page(),
         HERE / "faults.md": fault_page.page(),
+        HERE / "hardware.md": hardware_page.page(),
         **verb_page.pages(),
     }
 

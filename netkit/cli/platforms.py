@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from netkit.errors import Problem, UsageError
+from netkit.hardware import Catalog
 from netkit.platforms import FEATURES, HOSTS, PLATFORMS, Platform
 from netkit.platforms.compare import MODELS
 from netkit.platforms.ownership import SEPARATOR
@@ -53,6 +54,8 @@ def _sections(name: str) -> Iterator[str]:
         yield f"{name}: {platform.title}, rendered and checked for {', '.join(platform.tested_versions)}\n"
         table = ((feature, platform.capabilities[feature]) for feature in FEATURES)
         yield columns(((feature, one.how or "–", one.note) for feature, one in table), ("FEATURE", "HOW", "NOTE"))
+        yield "Switch models, and what netkit asks for before it renders them:\n"
+        yield columns(_models(platform))
         if platform.ignored:
             yield "Keys of the intent that have no effect, always or on some models and versions:\n"
             yield columns((ignored.key, ignored.note) for ignored in platform.ignored)
@@ -67,6 +70,13 @@ def _sections(name: str) -> Iterator[str]:
     places = (" ".join(rule.path) + ("" if rule.when == "any" else f" ({rule.when})") for rule in rules)
     rows = ((place, rule.risk.word, rule.note, rule.source) for place, rule in zip(places, rules, strict=True))
     yield columns(rows, ("WHERE", "RISK", "WHY", "SOURCE"))
+
+
+def _models(platform: Platform) -> Iterator[tuple[str, str]]:
+    catalog = Catalog()
+    for model in map(catalog.switch, catalog.names("switches")):
+        if platform.name in model.platforms or platform.runs_on_any_model:
+            yield model.name, ", ".join(platform.missing_data(model, platform.newest_version))
 
 
 def _entry(platform: Platform) -> dict[str, Any]:
@@ -84,7 +94,8 @@ def _entry(platform: Platform) -> dict[str, Any]:
 
 
 def _details_entry(name: str) -> dict[str, Any]:
-    about = _entry(PLATFORMS[name]) if name in PLATFORMS else {"title": HOSTS_TITLE}
+    platform = PLATFORMS.get(name)
+    about = {**_entry(platform), "models": dict(_models(platform))} if platform else {"title": HOSTS_TITLE}
     risks = [
         {"path": rule.path, "when": rule.when, "risk": rule.risk.word, "note": rule.note, "source": rule.source}
         for rule in MODELS[name].risks.rules
