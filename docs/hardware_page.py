@@ -7,8 +7,8 @@ from netkit.platforms import PLATFORMS
 
 HEAD = """# Hardware catalogue
 
-Generated from the model files in `netkit/hardware/data` (`scripts/docs`). Each value there has its source; one without a
-source is null. **To give** lists what netkit asks for before it builds or renders with a model:
+Generated from the model files in `netkit/hardware/data` (`scripts/docs`). Each value there has its source, or
+is null. **To give** lists what netkit asks for before it builds or renders with a model:
 [a hardware model of your own](files.md#a-hardware-model-of-your-own) says where.
 """
 
