@@ -13,7 +13,7 @@ from netkit.design.traffic import WatchdogTimers
 from netkit.hardware import Catalog
 from netkit.platforms.eos import view
 from netkit.platforms.eos import view_qos as eos_qos
-from netkit.platforms.eos.dialects import DIALECTS, dialect, hardware
+from netkit.platforms.eos.dialects import DIALECTS, alpha_within, dialect, hardware
 from netkit.render import Engine, render
 from tests import intents
 from tests.conftest import Golden
@@ -243,7 +243,7 @@ def test_watchdog_times_stay_within_what_eos_takes(
 
 @pytest.mark.parametrize(("percent", "alpha"), [(1, "1/128"), (10, "1/16"), (50, "1"), (90, "8"), (99, "8")])
 def test_a_queue_alone_stays_within_its_share(percent: int, alpha: str) -> None:
-    assert eos_qos.alpha_within(percent) == alpha
+    assert alpha_within(percent) == alpha
 
 
 def test_a_whole_drain_quiesces_the_system_unit() -> None:

@@ -111,6 +111,17 @@ class ExistingSwitch:
 
 
 @dataclass(frozen=True, slots=True)
+class SessionTimers:
+    """The timers of most sessions; None: no BGP, no BFD, or a NOS without this timer."""
+
+    keepalive_s: int | None = None
+    hold_s: int | None = None
+    connect_s: int | None = None
+    bfd_interval_ms: int | None = None
+    bfd_multiplier: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class ExistingNic:
     """A NIC of a host that its network configuration names and gives addresses."""
 

@@ -33,7 +33,7 @@ from tests.random_intents import intents as random_intents
 
 CATALOG = Catalog()
 ENGINE = Engine()
-READ = ("nvue", "sonic")
+READ = ("eos", "nvue", "sonic")
 VERSIONS = [
     (platform, version)
     for platform in READ
@@ -74,6 +74,7 @@ SN4700: Values = {
     "switches": {role: {**tier, "model": "SN4700"} for role, tier in SCENES["one port in a cage"]["switches"].items()},
 }
 SPECIAL = [
+    ("eos", "4.35.1F", {"adaptive_routing": True}),
     ("nvue", "5.16.1", {"adaptive_routing": True}),
     ("nvue", "5.16.1", SN4700),
     ("sonic", "202411", SN4700),
@@ -151,13 +152,15 @@ def parsed(fabric: Fabric, switch: Switch) -> Config:
 def read(fabric: Fabric, switch: Switch) -> ExistingSwitch:
     """Read what is rendered, without ports that are not in use, and without what the design does not decide alone.
 
-    A cable length is rounded up to a row of the vendor's table, and explicit headroom follows from it.
+    A cable length is rounded up to a row of the vendor's table, and explicit headroom follows from it. EOS has none.
     """
     found = EXISTING[switch.platform](parsed(fabric, switch))
     used = {port.name for port in switch.ports}
     assert used <= {port.name for port in found.ports}
     assert not any(port.is_lossless for port in found.ports if port.name not in used)
-    assert all(port.cable_m and port.cable_m > 0 for port in found.ports if port.name in used)
+    assert all(
+        port.xoff_bytes if switch.platform == "eos" else port.cable_m for port in found.ports if port.name in used
+    )
     ports = tuple(replace(port, cable_m=None, xoff_bytes=None) for port in found.ports if port.name in used)
     return replace(found, ports=tuple(sorted(ports, key=lambda port: port.name)))
 
@@ -221,7 +224,24 @@ def has_speed(switch: Switch, port: ExistingPort) -> bool:
     return bool(switch.model.platforms["nvue"].get("force_speed")) or not is_fastest
 
 
-EXPRESSED = {"nvue": expressed_by_nvue, "sonic": expressed_by_sonic}
+def expressed_by_eos(_fabric: Fabric, switch: Switch, whole: ExistingSwitch) -> ExistingSwitch:
+    has_timers = bool(switch.fabric_ports)  # they are those of peer groups, and of BFD
+    has_split = any(port.lane_port + 1 == port.profile.split.ports for port in switch.ports)
+    return replace(
+        whole,
+        models=(),
+        system_mac="",  # that of the switch
+        # How many lanes a cage has is seen where the last one is in use.
+        ports=whole.ports if has_split else tuple(replace(port, split="") for port in whole.ports),
+        keepalive_s=whole.keepalive_s if has_timers else None,
+        hold_s=whole.hold_s if has_timers else None,
+        connect_s=None,  # no such timer
+        bfd_interval_ms=whole.bfd_interval_ms if has_timers else None,
+        bfd_multiplier=whole.bfd_multiplier if has_timers else None,
+    )
+
+
+EXPRESSED = {"eos": expressed_by_eos, "nvue": expressed_by_nvue, "sonic": expressed_by_sonic}
 
 
 @pytest.mark.parametrize("scene", SCENES)
@@ -249,6 +269,9 @@ def test_any_rendered_configuration_says_what_is_designed(values: Values) -> Non
 
 
 WORDS = {
+    "eos": """
+hostname vlan 7 mtu speed 400g-4 on priority 3 no-drop 0-70 vrf MGMT 192.0.2.4/24 192.0.2.1 interface 10 percent drop
+""",
     "sonic": """
 PORT Ethernet0 QUEUE Ethernet0|3 Ethernet0,Ethernet4|0-2 pfc_enable WRED_PROFILE A speed PORT_QOS_MAP DSCP_TO_TC_MAP
 SCHEDULER BUFFER_PG BREAKOUT_CFG brkout_mode VLAN CABLE_LENGTH frr.conf bfd MGMT_INTERFACE eth0|192.0.2.4/24
@@ -260,7 +283,41 @@ trust l3 dscp egress-scheduler traffic-class bw-percent egress-queue-mapping con
 traffic-pool roce-lossless memory-percent bridge domain br access vlan vlan7 system service ntp server enable
 """,
 }
-LINES = {"sonic": ["router bgp", "timers bgp", "neighbor A bfd", "profile x"], "nvue": []}
+LINES = {
+    "eos": [
+        "interface Ethernet1/1",
+        "interface Vlan7",
+        "interface Management1",
+        "ip address 192.0.2.4/24",
+        "ip route vrf MGMT 0.0.0.0/0 192.0.2.1",
+        "service-profile",
+        "qos profile A",
+        "uc-tx-queue 3",
+        "tx-queue 9",
+        "no priority",
+        "bandwidth percent",
+        "shape rate",
+        "priority-flow-control on",
+        "priority-flow-control priority 3 no-drop",
+        "priority-flow-control pause watchdog port timer timeout 0.2",
+        "priority-flow-control pause watchdog default timeout",
+        "qos map traffic-class 3 to tx-queue 9",
+        "qos map dscp 77 to traffic-class 9",
+        "router bgp",
+        "neighbor A peer group",
+        "neighbor interface Ethernet1/1",
+        "neighbor A timers",
+        "neighbor A bfd",
+        "router bfd",
+        "ntp server",
+        "logging vrf",
+        "ip name-server vrf A",
+        "snmp-server user",
+        "username",
+    ],
+    "sonic": ["router bgp", "timers bgp", "neighbor A bfd", "profile x"],
+    "nvue": [],
+}
 Entry = tuple[str, ...]
 
 

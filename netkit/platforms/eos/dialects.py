@@ -1,9 +1,16 @@
 """Differences between EOS releases, as data."""
 
 from dataclasses import dataclass, replace
+from fractions import Fraction
 
 from netkit.hardware import Split, SwitchModel
 from netkit.platforms.platform import newest
+
+TIMEZONES = {"Etc/UTC": "UTC"}
+# EOS has no action that forwards from a stuck queue: the closest is to only report it.
+WATCHDOG_ACTIONS = {"drop": "drop", "forward": "notify-only"}
+# Shares of the free buffer one queue may take that EOS supports.
+ALPHAS = tuple(Fraction(1, 128) * 2**step for step in range(11))
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,3 +68,13 @@ def hardware(model: SwitchModel) -> EosHardware:
         speed_keywords=tuple((data.get("speed_keywords") or {}).items()),
         speed_keyword_400g_8_lanes=data.get("speed_keyword_400g_8_lanes") or "",
     )
+
+
+def alpha_within(percent: int) -> str:
+    """Return the largest α with which a single queue, at α ÷ (1 + α), stays within a percentage of the buffer.
+
+    Strata has no pool per class: small best-effort queues keep the rest free for the lossless one.
+    """
+    limit = Fraction(percent, 100)
+    fitting = [alpha for alpha in ALPHAS if alpha / (1 + alpha) <= limit]
+    return str(fitting[-1] if fitting else ALPHAS[0])

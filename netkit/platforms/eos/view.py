@@ -17,7 +17,7 @@ from netkit.design.fabric import (
 )
 from netkit.design.policy import PrefixList, announced, prefix_lists
 from netkit.platforms.eos import INTERNAL_VLANS, view_qos
-from netkit.platforms.eos.dialects import EosDialect, EosHardware, dialect, hardware
+from netkit.platforms.eos.dialects import TIMEZONES, EosDialect, EosHardware, dialect, hardware
 from netkit.render.artifact import Artifact
 
 MANAGEMENT_INTERFACE, MANAGEMENT_VRF = "Management1", "MGMT"
@@ -35,7 +35,6 @@ GROUP_NAMES = {
     ("core", "down"): "SPINES",
 }
 SYSLOG_OPTIONS = {"udp": "", "tcp": " protocol tcp"}
-EOS_TIMEZONES = {"Etc/UTC": "UTC"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,7 +183,7 @@ def build(fabric: Fabric, switch: Switch) -> EosView:
             for snmp in services.snmp
             if snmp.auth_secret and snmp.priv_secret
         ),
-        timezone=EOS_TIMEZONES.get(services.timezone, services.timezone),
+        timezone=TIMEZONES.get(services.timezone, services.timezone),
         vlans=(switch.vlan,) if switch.vlan else (),
         interfaces=tuple(_interfaces(switch, chip)),
         qos=qos,

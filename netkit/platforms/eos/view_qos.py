@@ -1,20 +1,15 @@
 """Values for EOS's templates: QoS profiles, maps, PFC watchdog and the packet buffer."""
 
 from dataclasses import dataclass
-from fractions import Fraction
 
 from netkit.design.fabric import Switch
 from netkit.design.traffic import EcnThresholds, LosslessProfile, TrafficClass, WatchdogTimers
-from netkit.platforms.eos.dialects import EosHardware
+from netkit.platforms.eos.dialects import WATCHDOG_ACTIONS, EosHardware, alpha_within
 
 MMU_PROFILE = "LOSSLESS"
 # Releases differ in whether the watchdog covers PFC queues without guaranteed bandwidth; one percent costs nothing.
 GUARANTEED_PERCENT = 1
-# EOS has no action that forwards from a stuck queue: the closest is to only report it.
-WATCHDOG_ACTIONS = {"drop": "drop", "forward": "notify-only"}
 WATCHDOG_POLL_SHORTEST_S, WATCHDOG_POLL_LONGEST_S = 0.005, 30.0
-# Shares of the free buffer one queue may take that EOS supports.
-ALPHAS = tuple(Fraction(1, 128) * 2**step for step in range(11))
 # A lossless priority group pauses its sender at an equal share (as in public 7060 configurations). Its egress queue
 # must never drop first, so it gets EOS's maximum.
 LOSSLESS_INGRESS_ALPHA, LOSSLESS_EGRESS_ALPHA = "1", "8"
@@ -157,13 +152,3 @@ def _mmu(lossless: LosslessProfile, switch: Switch, hardware: EosHardware) -> Mm
         egress_alphas=tuple(sorted(alphas.items())),
         headroom_pool_bytes=pool if pool is not None and pool <= hardware.headroom_pool_limit_max_bytes else None,
     )
-
-
-def alpha_within(percent: int) -> str:
-    """Return the largest α with which a single queue, at α ÷ (1 + α), stays within a percentage of the buffer.
-
-    Strata has no pool per class: small best-effort queues keep the rest free for the lossless one.
-    """
-    limit = Fraction(percent, 100)
-    fitting = [alpha for alpha in ALPHAS if alpha / (1 + alpha) <= limit]
-    return str(fitting[-1] if fitting else ALPHAS[0])

@@ -2,11 +2,10 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
 from netkit.platforms.bgp_reader import line_of
 from netkit.platforms.config import Config, Path
-from netkit.platforms.existing import most, number
+from netkit.platforms.existing import SessionTimers, most, number
 from netkit.platforms.frr.files import FRR_CONF
 
 Section = dict[str, list[tuple[Path, str]]]
@@ -14,17 +13,6 @@ Section = dict[str, list[tuple[Path, str]]]
 BGP_DEFAULTS = {"traditional": (60, 180), "datacenter": (3, 9)}
 CONNECT_DEFAULTS = {"traditional": 120, "datacenter": 10}
 BFD_INTERVAL_MS, BFD_MULTIPLIER = 300, 3
-
-
-@dataclass(frozen=True, slots=True)
-class SessionTimers:
-    """The timers of most sessions; None: no BGP, or no BFD."""
-
-    keepalive_s: int | None = None
-    hold_s: int | None = None
-    connect_s: int | None = None
-    bfd_interval_ms: int | None = None
-    bfd_multiplier: int | None = None
 
 
 def session_timers(config: Config) -> SessionTimers:

@@ -9,7 +9,6 @@ Sources of the defaults: Cumulus Linux user guide, Quality of Service, RDMA over
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
 from netkit.platforms.bgp_reader import interface_address, is_address
 from netkit.platforms.config import Config, Tree, nested
@@ -19,6 +18,7 @@ from netkit.platforms.existing import (
     ExistingQos,
     ExistingServices,
     ExistingSwitch,
+    SessionTimers,
     most,
     number,
     numbers,
@@ -286,24 +286,13 @@ def _is_watched(port: Tree) -> bool:
     return _text(port, "qos", "pfc-watchdog", "state") in ON
 
 
-@dataclass(frozen=True, slots=True)
-class _Timers:
-    """The timers of most sessions; None: no session, or none with BFD."""
-
-    keepalive_s: int | None = None
-    hold_s: int | None = None
-    connect_s: int | None = None
-    bfd_interval_ms: int | None = None
-    bfd_multiplier: int | None = None
-
-
-def _timers(bgp: Tree, profiles: Tree) -> _Timers:
+def _timers(bgp: Tree, profiles: Tree) -> SessionTimers:
     groups = _trees(bgp, "peer-group")
     sessions = [(row, groups.get(_text(row, "peer-group"), {})) for row in _trees(bgp, "neighbor").values()]
     # Groups without neighbours may be those of peers that connect by themselves.
     sessions = sessions or [(row, {}) for row in groups.values()]
     if not sessions:
-        return _Timers()
+        return SessionTimers()
     keys = {"keepalive": KEEPALIVE_S, "hold": HOLD_S, "connection-retry": CONNECT_S}
     keepalive, hold, connect = (
         most(_number(own, "timers", key) or _number(group, "timers", key) or default for own, group in sessions)
@@ -311,7 +300,7 @@ def _timers(bgp: Tree, profiles: Tree) -> _Timers:
     )
     bfd = Counter(_bfd(sessions, profiles))
     interval, multiplier = bfd.most_common(1)[0][0] if bfd else (None, None)
-    return _Timers(keepalive, hold, connect, interval, multiplier)
+    return SessionTimers(keepalive, hold, connect, interval, multiplier)
 
 
 def _bfd(sessions: list[tuple[Tree, Tree]], profiles: Tree) -> Iterator[tuple[int, int]]:

@@ -18,11 +18,12 @@ from netkit.platforms.existing import (
     ExistingQos,
     ExistingServices,
     ExistingSwitch,
+    SessionTimers,
     most,
     number,
     numbers,
 )
-from netkit.platforms.frr.timers import SessionTimers, session_timers
+from netkit.platforms.frr.timers import session_timers
 from netkit.platforms.secrets import SECRET
 from netkit.platforms.sonic.router import SPLIT_MODES
 

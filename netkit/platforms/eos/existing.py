@@ -1,0 +1,397 @@
+"""What an EOS configuration says about the design of a switch.
+
+References are followed and names ignored, so that profiles and peer groups may have any; lines of an interface take
+precedence over its profile. Where ports differ in what is one value in an intent, most ports count.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from itertools import takewhile
+
+from netkit.platforms.bgp_reader import interface_address, is_address
+from netkit.platforms.config import Config
+from netkit.platforms.eos.dialects import TIMEZONES, WATCHDOG_ACTIONS, alpha_within
+from netkit.platforms.existing import (
+    ExistingEcn,
+    ExistingPort,
+    ExistingQos,
+    ExistingServices,
+    ExistingSwitch,
+    SessionTimers,
+    most,
+    number,
+    numbers,
+)
+
+PORT = re.compile(r"Ethernet\d+(?:/\d+)*")
+SPEED = re.compile(r"(?:forced |auto )?(\d{1,4})g(?:full|-(\d))?")
+LANES_PER_CAGE = 8
+QUEUE = re.compile(r"(?:uc-)?tx-queue (\d)")
+CLASS_TO_QUEUE = re.compile(r"qos map traffic-class ([\d,-]+) to (?:uc-)?tx-queue (\d)")
+DSCP = re.compile(r"qos map dscp (\d{1,2}) to traffic-class ([0-7])")
+TRUST = re.compile(r"qos trust (\S+)")
+SHAPE = re.compile(r"shape rate (\d{1,10})(?: (percent|kbps))?")
+PORT_TIMER = re.compile(r"priority-flow-control pause watchdog port timer (.+)")
+PORT_ACTION = re.compile(r"priority-flow-control pause watchdog port action (\S+)")
+BFD = re.compile(r"(?:bfd )?interval (\d{1,6}) min[-_]rx \d{1,6} multiplier (\d{1,3})(?: default)?")
+ECN = re.compile(
+    r"random-detect ecn minimum-threshold (\d{1,12}) (\w+) maximum-threshold (\d{1,12}) (\w+)"
+    r"(?: max-mark-probability (\d{1,3}))?.*"
+)
+BYTES = {"bytes": 1, "kbytes": 1000, "mbytes": 1_000_000}  # segments and times depend on the chip and the speed
+SECONDS = re.compile(r"\d{1,5}(?:\.\d{1,6})?")
+# The map of DSCPs in blocks of eight; lines that equal it may be missing in a running configuration.
+CLASS_OF_BLOCK = (1, 0, 2, 3, 4, 5, 6, 7)
+KEEPALIVE_S, HOLD_S = 60, 180
+BFD_INTERVAL_MS, BFD_MULTIPLIER = 300, 3
+SYSLOG_PORT, SYSLOG_PROTOCOL = 514, "udp"
+KBPS_PER_GBPS = 1_000_000
+MMU = "platform trident mmu queue profile "
+
+
+@dataclass(slots=True)
+class _Section:
+    """A line, without its key, and the lines below it by key."""
+
+    value: str = ""
+    inner: dict[str, "_Section"] = field(default_factory=dict)
+
+    def rows(self) -> Iterator[tuple[str, "_Section"]]:
+        for key, section in self.inner.items():
+            yield f"{key} {section.value}" if section.value else key, section
+
+    def lines(self) -> list[str]:
+        return [line for line, _ in self.rows()]
+
+    def get(self, key: str) -> str:
+        """Return the value of a line that has one."""
+        return self.inner[key].value if key in self.inner else ""
+
+    def below(self, key: str) -> "_Section":
+        return self.inner.get(key) or _Section()
+
+
+def existing(config: Config) -> ExistingSwitch:
+    top = _Section()
+    for path, value in config.items():
+        section = top
+        for key in path:
+            section = section.inner.setdefault(key, _Section())
+        section.value = value
+    interfaces = {
+        key.removeprefix("interface "): section for key, section in top.inner.items() if key.startswith("interface ")
+    }
+    ports = {name: section for name, section in interfaces.items() if PORT.fullmatch(name)}
+    qos = _Qos(top, ports)
+    address, gateway = _management(top, interfaces)
+    timers = _timers(top, interfaces)
+    return ExistingSwitch(
+        hostname=top.get("hostname"),
+        management=address,
+        management_gateway=gateway,
+        ports=tuple(_ports(ports, qos)),
+        vlans=_vlans(top, interfaces),
+        qos=qos.read(),
+        services=_services(top),
+        keepalive_s=timers.keepalive_s,
+        hold_s=timers.hold_s,
+        bfd_interval_ms=timers.bfd_interval_ms,
+        bfd_multiplier=timers.bfd_multiplier,
+        adaptive_routing=top.get("ip hardware fib load-balance distribution") == "dynamic",
+    )
+
+
+def _ports(ports: dict[str, _Section], qos: "_Qos") -> Iterator[ExistingPort]:
+    speeds = {name: _speed(section.get("speed")) for name, section in ports.items()}
+    # Most cages have four or eight lanes, and the configuration does not say which: it shows where all eight are used.
+    has_eight = any(_last_lane(name, lanes) >= LANES_PER_CAGE for name, (_, lanes) in speeds.items())
+    for name, section in ports.items():
+        speed_gbps, lanes = speeds[name]
+        count = 1 if "/" not in name else LANES_PER_CAGE // lanes if lanes and has_eight else None
+        lossless = qos.ports[name].lossless
+        yield ExistingPort(
+            name=name,
+            description=section.get("description"),
+            split=f"{count}x{speed_gbps}G" if count and speed_gbps else "",
+            speed_gbps=speed_gbps,
+            mtu_bytes=number(section.get("mtu")),
+            vlan=_untagged(section),
+            is_lossless=bool(lossless),
+            ecn=next(filter(None, (qos.ecn(name, priority) for priority in lossless)), None),
+            xoff_bytes=qos.headroom_bytes if lossless else None,
+        )
+
+
+def _speed(text: str) -> tuple[int | None, int | None]:
+    """Return the speed in Gb/s and the lanes of a port."""
+    match = SPEED.fullmatch(text)
+    return (int(match[1]), number(match[2]) or None) if match else (None, None)
+
+
+def _last_lane(name: str, lanes: int | None) -> int:
+    return (number(name.rpartition("/")[2]) or 1) + (lanes or 1) - 1 if "/" in name else 1
+
+
+def _untagged(section: _Section) -> int | None:
+    if "no switchport" in section.inner:
+        return None
+    if section.get("switchport mode") != "trunk":
+        return number(section.get("switchport access vlan"))
+    native = (line.split()[-1] for line in section.inner if line.startswith("switchport trunk native vlan "))
+    return next(map(number, native), None)
+
+
+def _vlans(top: _Section, interfaces: Iterable[str]) -> dict[int, str]:
+    lists = (key.removeprefix("vlan ") for key in top.inner if key.startswith("vlan "))
+    named = (name.removeprefix("Vlan") for name in interfaces if name.startswith("Vlan"))
+    return {vlan: f"Vlan{vlan}" for text in (*lists, *named) for vlan in numbers(text)}
+
+
+def _management(top: _Section, interfaces: dict[str, _Section]) -> tuple[str, str]:
+    for name, section in interfaces.items():
+        words = (line.split() for line in section.lines() if line.startswith("ip address "))
+        address = next(
+            (line[2] for line in words if len(line) > 2 and "/" in line[2] and interface_address(line[2])), ""
+        )
+        if name.startswith("Management") and address:
+            vrf = section.get("vrf").removeprefix("forwarding ")
+            start = f"ip route vrf {vrf} 0.0.0.0/0 " if vrf else "ip route 0.0.0.0/0 "
+            routes = (line.removeprefix(start).split() for line in top.lines() if line.startswith(start))
+            return address, next((word for route in routes for word in route[:2] if is_address(word)), "")
+    return "", ""
+
+
+@dataclass(slots=True)
+class _PortQos:
+    """The QoS of a port: its lines, and those of its queues."""
+
+    lines: list[str] = field(default_factory=list)
+    queues: dict[int, list[str]] = field(default_factory=dict)
+
+    def add(self, section: _Section) -> None:
+        for line, inner in section.rows():
+            if match := QUEUE.fullmatch(line):
+                self.queues.setdefault(int(match[1]), []).extend(inner.lines())
+            else:
+                self.lines.append(line)
+
+    @property
+    def lossless(self) -> tuple[int, ...]:
+        """The priorities with PFC."""
+        if not {"priority-flow-control on", "priority-flow-control mode on"} & set(self.lines):
+            return ()
+        words = (line.split() for line in self.lines if line.startswith("priority-flow-control priority "))
+        return tuple(sorted({one for line in words if line[3:] == ["no-drop"] for one in numbers(line[2]) if one < 8}))
+
+    def weight(self, queue: int) -> int | None:
+        """Return the weight of a queue; None for one that is served first, which is the default."""
+        words = (line.split() for line in self.queues[queue])
+        weights = [number(line[2]) for line in words if line[:2] == ["bandwidth", "percent"] and len(line) == 3]
+        order = [line for line in self.queues[queue] if line in {"no priority", "priority strict"}]
+        return (weights or [None])[-1] or 0 if order[-1:] == ["no priority"] else None
+
+    def last(self, pattern: re.Pattern[str]) -> re.Match[str] | None:
+        """Match the last line that fits; those of the interface come last."""
+        return next(filter(None, map(pattern.fullmatch, reversed(self.lines))), None)
+
+
+class _Qos:
+    """The classes of traffic of a switch, and those of each port."""
+
+    def __init__(self, top: _Section, ports: dict[str, _Section]) -> None:
+        self.top = top
+        self.speeds = {name: _speed(section.get("speed"))[0] for name, section in ports.items()}
+        is_off = "priority-flow-control all off" in top.inner
+        self.ports = {name: self._of_port(section, is_off=is_off) for name, section in ports.items()}
+        self.queues = {one: one for one in range(8)}
+        for match in filter(None, map(CLASS_TO_QUEUE.fullmatch, top.lines())):
+            self.queues |= dict.fromkeys((one for one in numbers(match[1]) if one in self.queues), int(match[2]))
+        self.lossless = tuple(sorted({one for port in self.ports.values() for one in port.lossless}))
+        self.priorities = {queue: self._priority(queue) for queue in self.queues.values()}
+        applied = (key.removesuffix(" apply") for key in top.inner if key.startswith(MMU) and key.endswith(" apply"))
+        self.mmu = top.below(next(applied, ""))
+        self.headroom_bytes = number(self.mmu.get("ingress headroom bytes"))
+
+    def _of_port(self, section: _Section, *, is_off: bool) -> _PortQos:
+        found = _PortQos()
+        if not is_off:
+            found.add(self.top.below(f"qos profile {section.get('service-profile')}"))
+            found.add(section)
+        return found
+
+    def _priority(self, queue: int) -> int:
+        """Return the traffic class that stands for a queue: the lossless one, the one with its number, or the first."""
+        members = [one for one, found in self.queues.items() if found == queue]
+        return min(members, key=lambda one: (one not in self.lossless, one != queue, one))
+
+    def ecn(self, name: str, priority: int) -> ExistingEcn | None:
+        for line in reversed(self.ports[name].queues.get(self.queues[priority], [])):
+            match = ECN.fullmatch(line)
+            if match and match[2] in BYTES and match[4] in BYTES:
+                low, high = int(match[1]) * BYTES[match[2]], int(match[3]) * BYTES[match[4]]
+                return ExistingEcn(low, high, int(match[5] or 100))
+        return None
+
+    def read(self) -> ExistingQos:
+        schedulers = self._schedulers()
+        strict = tuple(sorted(self.priorities[queue] for queue, weight in schedulers.items() if weight is None))
+        return ExistingQos(
+            dscp_to_priority=self._dscps(),
+            lossless=self.lossless,
+            strict=strict,
+            weights={self.priorities[queue]: weight for queue, weight in schedulers.items() if weight},
+            cnp_shape_percent=self._shape(queue for queue, weight in schedulers.items() if weight is None),
+            watchdog_poll_ms=self._watchdog("polling-interval"),
+            watchdog_detection_ms=self._watchdog("timeout"),
+            watchdog_restoration_ms=self._watchdog("recovery-time"),
+            watchdog_action=self._watchdog_action(),
+            pool_percent=self._pool_percent(),
+        )
+
+    def _dscps(self) -> dict[int, int]:
+        """Return DSCP → priority; none where nothing is configured, or ports trust the priority of the frame."""
+        explicit = {int(match[1]): int(match[2]) for match in filter(None, map(DSCP.fullmatch, self.top.lines()))}
+        trust = most(match[1] for port in self.ports.values() if (match := port.last(TRUST)))
+        if trust == "cos" or not (explicit or self.lossless):
+            return {}
+        classes = {dscp: CLASS_OF_BLOCK[dscp // 8] for dscp in range(64)}
+        classes |= {dscp: one for dscp, one in explicit.items() if dscp in classes}
+        return {dscp: self.priorities[self.queues[one]] for dscp, one in classes.items()}
+
+    def _schedulers(self) -> dict[int, int | None]:
+        """Return the weight of each configured queue in use, as most ports have it; None: it is served first."""
+        found: dict[int, Counter[int | None]] = {}
+        for port in self.ports.values():
+            for queue in port.queues:
+                found.setdefault(queue, Counter())[port.weight(queue)] += 1
+        used = {self.queues[one] for one in self._dscps().values()} or set(self.priorities)
+        return {queue: found[queue].most_common(1)[0][0] for queue in sorted(used & found.keys())}
+
+    def _shape(self, strict: Iterable[int]) -> int | None:
+        """Return the cap of strict queues as a share of the port."""
+        wanted, found = set(strict), []
+        for name, port in self.ports.items():
+            for line in (line for queue in wanted for line in port.queues.get(queue, ())):
+                match, speed_gbps = SHAPE.fullmatch(line), self.speeds[name]
+                if match and match[2] == "percent":
+                    found.append(int(match[1]))
+                elif match and speed_gbps:
+                    found.append(round(100 * int(match[1]) / (speed_gbps * KBPS_PER_GBPS)))
+        return most(percent for percent in found if 1 <= percent <= 100)
+
+    def _watchdog(self, key: str) -> int | None:
+        own = (match[1].split() for port in self.ports.values() if (match := port.last(PORT_TIMER)))
+        start = "priority-flow-control pause watchdog default"
+        default = (line.split() for line in self.top.lines() if line.startswith(start))
+        return most(_milliseconds(_after(words, key)) for words in own) or most(
+            _milliseconds(_after(words, key)) for words in default
+        )
+
+    def _watchdog_action(self) -> str:
+        start = "priority-flow-control pause watchdog "
+        override = next(
+            (line.split()[-1] for line in self.top.lines() if line.startswith(f"{start}override action")), ""
+        )
+        own = most(match[1] for port in self.ports.values() if (match := port.last(PORT_ACTION)))
+        action = override or own or self.top.get(f"{start}action")
+        return {theirs: ours for ours, theirs in WATCHDOG_ACTIONS.items()}.get(action, action)
+
+    def _pool_percent(self) -> int | None:
+        """Return the share that the limit of other queues leaves to lossless ones: of those that fit, the roundest."""
+        lossless = {self.queues[one] for one in self.lossless}
+        lossy = sorted(set(self.priorities) - lossless)
+        limits = (self.mmu.get(f"egress unicast queue {queue} threshold") or None for queue in lossy)
+        alpha = most(limits)
+        fitting = [percent for percent in range(1, 100) if alpha_within(100 - percent) == alpha]
+        return max(fitting, key=lambda percent: (percent % 10 == 0, percent % 5 == 0, percent), default=None)
+
+
+def _milliseconds(text: str) -> int | None:
+    return round(1000 * float(text)) if SECONDS.fullmatch(text) else None
+
+
+def _timers(top: _Section, interfaces: dict[str, _Section]) -> SessionTimers:
+    lines = [line.split() for line in top.below("router bgp").lines()]
+    groups: dict[str, str] = {}
+    timers: dict[str, list[str]] = {}
+    with_bfd: set[str] = set()
+    sessions: list[str] = []
+    for words in lines:
+        match words:
+            case ["neighbor", "interface", name, *options]:
+                sessions.append(name)
+                groups[name] = dict(zip(options[::2], options[1::2], strict=False)).get("peer-group", "")
+            case ["neighbor", name, "peer", "group", group] | ["neighbor", name, "peer-group", group]:
+                sessions.append(name)
+                groups[name] = group
+            case ["neighbor", name, "remote-as", _] if is_address(name):
+                sessions.append(name)
+            case ["neighbor", name, "timers", *times]:
+                timers[name] = times
+            case ["neighbor", name, "bfd", *_]:
+                with_bfd.add(name)
+            case ["timers", "bgp", *times]:
+                timers[""] = times
+    sessions = list(dict.fromkeys(sessions))
+    pairs = (timers.get(name) or timers.get(groups.get(name, "")) or timers.get("") or [] for name in sessions)
+    keepalive_s, hold_s = most(_pair(words) for words in pairs) or (None, None)
+    default = _bfd((*top.below("router bfd").lines(), *top.lines())) or (BFD_INTERVAL_MS, BFD_MULTIPLIER)
+    bfd = most(
+        _bfd(interfaces.get(name, _Section()).lines()) or default
+        for name in sessions
+        if {name, groups.get(name)} & with_bfd
+    )
+    interval_ms, multiplier = bfd or (None, None)
+    return SessionTimers(keepalive_s, hold_s, bfd_interval_ms=interval_ms, bfd_multiplier=multiplier)
+
+
+def _pair(words: list[str]) -> tuple[int | None, int | None]:
+    return (number(words[0]), number(words[1])) if len(words) > 1 else (KEEPALIVE_S, HOLD_S)
+
+
+def _bfd(lines: Iterable[str]) -> tuple[int, int] | None:
+    match = next(filter(None, map(BFD.fullmatch, lines)), None)
+    return (int(match[1]), int(match[2])) if match else None
+
+
+def _servers(top: _Section, *start: str) -> Iterator[list[str]]:
+    """Yield the words after the start of a line, without the VRF that may stand after its first word or its last."""
+    for line in top.lines():
+        words = line.split()
+        if "vrf" in words[:3]:
+            place = words.index("vrf")
+            del words[place : place + 2]
+        if words[: len(start)] == list(start) and len(words) > len(start):
+            yield words[len(start) :]
+
+
+def _services(top: _Section) -> ExistingServices:
+    zone = top.get("clock timezone")
+    ntp = sorted(_servers(top, "ntp", "server"), key=lambda words: "prefer" not in words)
+    return ExistingServices(
+        ntp=tuple(words[0] for words in ntp),
+        dns=tuple(word for words in _servers(top, "ip", "name-server") for word in takewhile(is_address, words)),
+        syslog=tuple(
+            (
+                words[0],
+                next(filter(None, map(number, words[1:])), SYSLOG_PORT),
+                _after(words, "protocol") or SYSLOG_PROTOCOL,
+            )
+            for words in _servers(top, "logging", "host")
+        ),
+        snmp_users=tuple(words[0] for words in _servers(top, "snmp-server", "user") if "v3" in words[2:3]),
+        snmp_location=top.get("snmp-server location"),
+        snmp_contact=top.get("snmp-server contact"),
+        users=tuple(dict.fromkeys(words[0] for words in _servers(top, "username"))),
+        timezone={theirs: ours for ours, theirs in TIMEZONES.items()}.get(zone, zone),
+    )
+
+
+def _after(words: list[str], key: str) -> str:
+    """Return the word after a keyword; empty if there is none."""
+    return words[words.index(key) + 1] if key in words[:-1] else ""
+
+
+EXISTING = existing
