@@ -24,7 +24,7 @@ def page() -> str:
             *_table(("model", "vendor", "chip", "cages", "breakouts", "NOS", "to give"), map(_switch, switches)),
             "\nEach model also runs `frr` in a lab. Which cages a breakout is limited to is in the model file.\n",
             "## Hosts\n",
-            *_table(("model", "vendor", "GPUs", "rail NICs", "PCI map", "to give"), map(_host, hosts)),
+            *_table(("model", "vendor", "GPUs", "NIC", "rails", "to give"), map(_host, hosts)),
             "\n## Media\n",
             "Speed is that of one port. A module with several ports serves a cage that is split in as many.\n",
             *_table(
@@ -56,8 +56,8 @@ def _newest(platform: str) -> str:
 
 
 def _host(model: HostModel) -> tuple[str, ...]:
-    asked = [] if model.rails else ["PCI addresses (`hosts.pci`)"]
-    rails = str(len(model.rails)) if model.rails else "–"
+    asked = [] if model.rails else ["`hosts.pci`"]
+    rails = str(len(model.rail_gpus))
     vendor = model.vendor if model.vendor != "None" else "any"
     return model.name, vendor, str(model.gpus), f"{model.nic}, {model.speed_gbps}G", rails, _list(asked)
 

@@ -11,8 +11,9 @@ from netkit.errors import DesignError
 from netkit.hardware import Catalog, Media, Split, SwitchModel
 from netkit.intent import Intent
 from netkit.platforms import PLATFORMS
+from netkit.platforms.linux.view_nic import nearest_gpu
 from netkit.render import Engine, render
-from tests.intents import values
+from tests.intents import on_platform, values
 
 CATALOG = Catalog()
 VERSIONS = {"nvue": "5.16.1", "sonic": "202511", "eos": "4.35.1F", "frr": "8.4.4"}
@@ -99,3 +100,36 @@ def test_a_fabric_of_each_model_is_rendered(tmp_path: Path, name: str, platform:
         (device,) = render(fabric, [leaf], Engine())
         text = "\n".join(device.files.values())
         assert all(port.name in text for port in (*leaf.host_ports, *leaf.fabric_ports))
+
+
+LEAF_BREAKOUTS = {400: ("2x400G", "800G-2xDR4"), 800: ("1x800G", "800G-DR8")}
+
+
+@pytest.mark.parametrize("name", CATALOG.names("hosts"))
+@pytest.mark.parametrize("platform", ["nvue", "sonic", "eos"])
+def test_a_fabric_with_each_host_model_is_rendered(name: str, platform: str) -> None:
+    model = CATALOG.host(name)
+    assert len(model.rail_gpus) % model.gpus == 0
+    split, media = LEAF_BREAKOUTS[model.speed_gbps]
+    tier = {**on_platform(platform, VERSIONS[platform])["switches"]["leaf"], "host_breakout": split}
+    rails = len(model.rail_gpus)
+    pci = None if model.rails else [f"0000:{16 + rail:02x}:00.0" for rail in range(rails)]
+    cables = {"host": {"media": media, "length_m": 20}}
+    hosts = {"model": name, **({"pci": pci} if pci else {})}
+    given = on_platform(
+        platform,
+        VERSIONS[platform],
+        {"rails": rails, "switches": {"leaf": tier}, "hosts": hosts, "cables": cables},
+    )
+    fabric = design.build(Intent.model_validate(given), CATALOG)
+    host = fabric.hosts[0]
+    per_gpu = rails // model.gpus
+    assert [nearest_gpu(host, nic.rail) for nic in host.nics] == [rail // per_gpu for rail in range(rails)]
+    files = {device.device: device.files for device in render(fabric, [host, fabric.switch("leaf01")], Engine())}
+    assert f"rail{rails - 1}=" in files[host.name]["netkit-nic-qos"]
+
+
+@pytest.mark.parametrize("name", [name for name in CATALOG.names("hosts") if not CATALOG.host(name).rails])
+def test_a_host_without_a_pci_map_asks_for_it(name: str) -> None:
+    with pytest.raises(DesignError, match=f"no source states the PCI addresses of {name}'s rail NICs"):
+        design.build(Intent.model_validate(values({"hosts": {"model": name}})), CATALOG)

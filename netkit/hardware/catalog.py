@@ -110,6 +110,8 @@ class HostModel:
     """Vendor and device, such as 15b3:1021; empty without a source."""
     speed_gbps: int
     rails: tuple[RailNic, ...]
+    rail_gpus: tuple[int | None, ...]
+    """The GPU next to the NIC of each rail, also where the intent gives the PCI map. Two-port NICs have two rails."""
     ports_per_cage: int | None
     cage_form: str
     untouched: tuple[str, ...]
@@ -274,6 +276,7 @@ def _host(file: Path) -> HostModel:
             RailNic(row["pci"], row["netdev"], row["rdma"], row.get("cage") or "", row.get("cage_port"), row.get("gpu"))
             for row in rails
         ),
+        rail_gpus=tuple(row.get("gpu") for row in data.rows("rails")),
         ports_per_cage=data.value("ports_per_cage"),
         cage_form=str(data.value("cage_form") or ""),
         untouched=tuple(data.content.get("untouched") or ()),

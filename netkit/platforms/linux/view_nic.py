@@ -124,6 +124,6 @@ def nccl_tuning(fabric: Fabric) -> Iterator[Setting]:
 
 def nearest_gpu(host: Host, rail: int) -> int:
     """Return the GPU next to a rail's NIC; without a source, the one with the number of the rail."""
-    rails = host.model.rails
-    known = rails[rail].gpu if rail < len(rails) else None
+    gpus = host.model.rail_gpus
+    known = gpus[rail] if rail < len(gpus) else None
     return rail if known is None else known
