@@ -133,10 +133,13 @@ class HardwareSearch:
             return split
         platform = switches[0].platform if switches else self._switches("leaf")[0].platform
         names = {port.name for switch, port in ports}
+        lanes = most(port.lanes for _, port in ports)
         fitting = [
             split
             for split in model.splits
-            if names <= self._ports(model, platform, split) and (not stated or split.mode.startswith(stated))
+            if names <= self._ports(model, platform, split)
+            and (not stated or split.mode.startswith(stated))
+            and lanes in {None, split.lanes_per_port}
         ]
         fastest = max(split.ports * split.speed_gbps for split in model.splits)
         speeds = {port.speed_gbps for _, port in ports} - {None}

@@ -37,6 +37,8 @@ class ExistingPort:
     description: str = ""
     split: str = ""
     """How its cage is split, such as 2x400G; 2x where the speed follows from the model; empty: not known."""
+    lanes: int | None = None
+    """Of the port, not of its cage."""
     speed_gbps: int | None = None
     mtu_bytes: int | None = None
     vlan: int | None = None

@@ -33,12 +33,13 @@ from tests.random_intents import intents as random_intents
 
 CATALOG = Catalog()
 ENGINE = Engine()
-READ = ("eos", "nvue", "sonic")
-VERSIONS = [
-    (platform, version)
-    for platform in READ
-    for version in (*PLATFORMS[platform].tested_versions, PLATFORMS[platform].newest_version)
-]
+RELEASES = {
+    "eos": ("4.32.3F", "4.33.0F", "4.33.2F", "4.35.1F"),
+    "nvue": ("5.9", "5.11", "5.14.0", "5.16.1", "5.17"),
+    "sonic": ("202305", "202311", "202405", "202411", "202505", "202511"),
+}
+READ = tuple(RELEASES)
+VERSIONS = [(platform, version) for platform, versions in RELEASES.items() for version in versions]
 SCENES: dict[str, Values] = {
     "p2p": {},
     "vlan": {"attachment": "vlan"},
@@ -135,6 +136,7 @@ def described_port(switch: Switch, port: Port) -> ExistingPort:
         name=port.name,
         description=port.description,
         split=port.profile.split.mode,
+        lanes=port.profile.split.lanes_per_port,
         speed_gbps=port.speed_gbps,
         mtu_bytes=switch.mtu_bytes,
         vlan=switch.vlan.number if switch.vlan and port.role == "host" else None,
@@ -194,9 +196,9 @@ def expressed_by_nvue(fabric: Fabric, switch: Switch, whole: ExistingSwitch) -> 
         models=(),
         system_mac="",  # that of the switch
         ports=tuple(
-            port
+            replace(port, lanes=None)
             if has_speed(switch, port)
-            else replace(port, speed_gbps=None, split=port.split.partition("x")[0] + "x")
+            else replace(port, lanes=None, speed_gbps=None, split=port.split.partition("x")[0] + "x")
             for port in whole.ports
         ),
         vlans={vlan: name.lower() for vlan, name in whole.vlans.items()},

@@ -115,6 +115,7 @@ def _ports(ports: dict[str, _Section], qos: "_Qos") -> Iterator[ExistingPort]:
             name=name,
             description=section.get("description"),
             split=f"{count}x{speed_gbps}G" if count and speed_gbps else "",
+            lanes=lanes,
             speed_gbps=speed_gbps,
             mtu_bytes=number(section.get("mtu")),
             vlan=_untagged(section),

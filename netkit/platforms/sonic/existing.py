@@ -166,6 +166,7 @@ class _Ports:
                 name=name,
                 description=row.get("description", ""),
                 split=self.splits.get(name, ""),
+                lanes=len(row["lanes"].split(",")) if row.get("lanes") else None,
                 speed_gbps=speed,
                 mtu_bytes=number(row.get("mtu")),
                 vlan=self.vlans.get(name),
