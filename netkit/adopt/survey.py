@@ -10,7 +10,7 @@ from netkit.platforms import HOSTS, PLATFORMS
 from netkit.platforms.compare import MODELS
 from netkit.platforms.config import Config, Files
 from netkit.platforms.existing import EXISTING, ExistingHost, ExistingPort, ExistingSwitch
-from netkit.platforms.linux.existing import existing_host
+from netkit.platforms.linux.existing import existing_host, host_config, host_files
 from netkit.platforms.routing import HostRoutes, Router
 
 
@@ -117,8 +117,9 @@ def _device(name: str, files: Files) -> SurveyedSwitch | SurveyedHost | None:
     found: list[tuple[int, int, SurveyedSwitch | SurveyedHost]] = []
     for platform in (*PLATFORMS, HOSTS):
         model = MODELS[platform]
-        own = {file: text for file, text in files.items() if model.reads(file)}
-        if own and (device := _as(platform, name, model.parse(own))):
+        is_host = model.host_routes is not None
+        own = host_files(files) if is_host else {file: text for file, text in files.items() if model.reads(file)}
+        if own and (device := _as(platform, name, host_config(own) if is_host else model.parse(own))):
             ports = device.ports if isinstance(device, SurveyedSwitch) else device.existing.nics
             if ports:
                 found.append((len(own), len(ports), device))

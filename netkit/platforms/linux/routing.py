@@ -7,11 +7,11 @@ from typing import Any
 
 from netkit.platforms.bgp_reader import ANY, interface_address, network
 from netkit.platforms.config import Config
+from netkit.platforms.linux.interface_names import NETPLAN, netplan_names, unit_settings
 from netkit.platforms.linux.netplan import ITEM, read_item
 from netkit.platforms.linux.unit import JOIN
 from netkit.platforms.routing import HostRail, HostRoute, HostRoutes
 
-NETPLAN = "netplan.yaml"
 MAIN_TABLE = 254
 DROPPING = frozenset({"unreachable", "blackhole", "prohibit"})
 ON_LINK = frozenset({"", "unicast"})
@@ -41,7 +41,7 @@ def host_routes(config: Config) -> HostRoutes:
     for path, value in config.items():
         if path[0] == NETPLAN:
             if len(path) == 6 and path[1:3] == ("network", "ethernets"):
-                reader.netplan(path[3], path[4], path[5].removeprefix(ITEM), value)
+                reader.netplan(reader.netplan_names[path[3]], path[4], path[5].removeprefix(ITEM), value)
         elif path[0].endswith((".network", "oif.conf")):
             reader.unit(path[0], path[1:], value)
     return reader.done()
@@ -51,8 +51,8 @@ class _Reader:
     """The routing of a host under construction."""
 
     def __init__(self, config: Config) -> None:
-        names = ((path[0], value) for path, value in config.items() if path[1:] == ("[Match]", "Name"))
-        self.names = {file: value for file, value in names if file.endswith(".network")}
+        self.names = {file: settings.get("name", "") for file, settings in unit_settings(config).items()}
+        self.netplan_names = netplan_names(config)
         self.rails: dict[str, _Draft] = {}
         self.bound: dict[str, int] = {}
         self.unknown: set[str] = set()
@@ -63,13 +63,14 @@ class _Reader:
 
     def netplan(self, name: str, key: str, item: str, value: str) -> None:
         """Parse an item of an interface's list in netplan."""
+        found: Any = read_item(item, value)
         if key == "addresses":
-            self.address(name, item)
+            for address in found if isinstance(found, dict) else (item,):  # an address may have options of its own
+                self.address(name, address)
             return
         if key not in {"routes", "routing-policy"}:
             return
         words = ROUTE if key == "routes" else RULE
-        found: Any = read_item(item, value)
         settings = (
             {words.get(str(one), str(one)): str(text) for one, text in found.items()} if isinstance(found, dict) else {}
         )
