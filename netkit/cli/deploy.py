@@ -13,7 +13,7 @@ from netkit.errors import NetkitError, PlanError, Problem, UsageError
 from netkit.plan import Plan
 from netkit.project.control import finished, given_digest, refuse_unapproved
 from netkit.project.deploying import Deploying
-from netkit.project.planning import Planned, from_devices, plan_of_file
+from netkit.project.planning import Planned, from_devices, plan_of_file, taking_over
 from netkit.project.runs import found_run, unfinished_run
 from netkit.terminal.ctrl_c import INTERRUPTED
 from netkit.terminal.interrupt import Interrupt
@@ -68,10 +68,13 @@ def _run(request: DeployRequest) -> int:
     if request.resume:
         return _resume(request, deploying, request.resume)
     warn(project)
-    whole = planned = plan_of_file(project, file) if file else from_devices(project, request.limit, deploying.devices)
+    planned = plan_of_file(project, file) if file else from_devices(project, request.limit, deploying.devices)
+    whole = planned = taking_over(planned, options)
+    options = replace(options, is_taking_over=whole.plan.is_taking_over)
     is_part = bool(file and request.limit and whole.plan.has_routing)
     if is_part:  # the order of a part is its own, and depends on what all devices run
-        planned = from_devices(project, request.limit, deploying.devices)
+        planned = taking_over(from_devices(project, request.limit, deploying.devices), options)
+        planned = replace(planned, plan=replace(planned.plan, is_taking_over=whole.plan.is_taking_over))
         _refuse_changed(planned.plan, whole.plan)
     if digest and file is None and (done := finished(planned.plan, deploying.runs, digest)):
         say(sys.stdout if request.output == "text" else sys.stderr, f"nothing to change; {digest} was {done}\n")

@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -52,6 +53,9 @@ def roll_out(request: DeployRequest, folder: Path) -> int:
         plans = fleet.divided(plan_of_file(project, request.file).plan, request.limit)
     else:
         plans = fleet.plans(request.limit)
+    is_taking_over = request.take_over or any(plan.is_taking_over for plan in plans.values())
+    plans = {site: replace(plan, is_taking_over=is_taking_over) for site, plan in plans.items()}
+    options = replace(options, is_taking_over=is_taking_over)
     whole = fleet.whole(plans)
     if digest:
         refuse_unapproved(whole, digest)

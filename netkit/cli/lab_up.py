@@ -32,7 +32,9 @@ def up(folder: Path, name: str, *, bare: bool, configs: Path | None, patience_s:
             is_new = not lab.is_alive
             if is_new:
                 files = {} if bare else _files(project, configs)
-                start(lab, project, LabJob(project.fabric, files, lab, str(folder.absolute()), patience_s))
+                is_rendered = bool(files) and configs is None
+                job = LabJob(project.fabric, files, lab, str(folder.absolute()), patience_s, is_rendered=is_rendered)
+                start(lab, project, job)
             else:
                 known = lab.record().get("fabric")
                 if known and Path(known).resolve() != folder.resolve():

@@ -1,6 +1,7 @@
 """`netkit plan`."""
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 from netkit import plan as planning
@@ -49,7 +50,7 @@ def run(request: PlanRequest) -> int:
         return _cluster(request, request.cluster)
     project = open_project(request.folder, request.lab, request.processes)
     warn(project)
-    found = _live(project, request.limit, request.running, request.fleet)
+    found = replace(_live(project, request.limit, request.running, request.fleet), is_taking_over=request.take_over)
     if request.out is not None:
         write_named(request.out, planning.write(found))
     sys.stdout.write(FORMATS[request.output](found))
@@ -85,7 +86,8 @@ def _against(request: PlanRequest) -> int:
     project, aside = open_project(request.folder, request.lab, request.processes), NO_PROOF
     if request.against == RUNNING:
         warn(project)
-        shift = of_running(_live(project, request.limit, request.running, request.fleet))
+        live = _live(project, request.limit, request.running, request.fleet)
+        shift = of_running(replace(live, is_taking_over=request.take_over))
     else:
         with at_revision(project, request.against.removeprefix(REVISION)) as (base, shown):
             shift = between(base, project, request.limit, shown)

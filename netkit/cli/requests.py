@@ -110,6 +110,7 @@ class PlanRequest:
     most_devices: int = 40
     within_s: float = 900.0
     processes: int = 0
+    take_over: bool = False
     fleet: Path | None = None
     """The folder of a fleet whose sites read the devices."""
 
@@ -129,6 +130,7 @@ class RolloutRequest:
     max_fail: int = 0
     disruptive: bool = False
     busy: bool = False
+    take_over: bool = False
     has_canary: bool = True
     has_drain: bool = True
     parallel: int = 20

@@ -37,6 +37,7 @@ def options_of(request: RolloutRequest) -> Options:
     return Options(
         is_disruptive_allowed=request.disruptive,
         is_busy_allowed=request.busy,
+        is_taking_over=request.take_over,
         has_canary=request.has_canary,
         has_drain=request.has_drain,
         is_together=request.together,

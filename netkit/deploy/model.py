@@ -28,6 +28,8 @@ class Options:
     is_disruptive_allowed: bool = False
     is_busy_allowed: bool = False
     """Whether a disruptive change goes on while lossless traffic still flows."""
+    is_taking_over: bool = False
+    """Whether the first contact with a device may remove what the intent does not explain."""
     has_canary: bool = True
     has_drain: bool = True
     """Whether a device whose traffic has another path is drained first."""

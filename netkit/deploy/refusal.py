@@ -7,9 +7,10 @@ from netkit.deploy.model import Options
 from netkit.deploy.preflight import Task
 from netkit.design.fabric import Fabric, Switch
 from netkit.errors import DeployError, Problem
-from netkit.plan import Plan
+from netkit.plan import DevicePlan, Plan
 from netkit.plan.model import ReachabilityLoss
 from netkit.platforms.config import Files
+from netkit.platforms.ownership import SEPARATOR
 
 MOST_NAMED = 8
 
@@ -36,6 +37,8 @@ def _problems(
     for device in plan.changed:
         if fabric.device(device.name) is None or device.name not in intended:
             yield Problem(f"{device.name}: in the plan, but not in fabric {fabric.name} as it is intended now", again)
+    if not plan.is_taking_over:
+        yield from (_unexplained(device) for device in plan.unexplained if device.name in tasks)
     if plan.partial is not None:
         lost = f"{plan.partial.loss.pairs} pairs of addresses, of hosts {_some(plan.partial.loss.hosts)}"
         what = f"this leaves the fabric worse than it was: {lost} do not reach each other any more"
@@ -46,6 +49,15 @@ def _problems(
     for task in tasks.values():
         if fabric.device(task.name) is not None:
             yield from _of_task(task, fabric, options)
+
+
+def _unexplained(device: DevicePlan) -> Problem:
+    """Say what the first contact with a device would remove."""
+    paths = [SEPARATOR.join(path) for path in device.unexplained]
+    more = f"; and {len(paths) - MOST_NAMED} more" if len(paths) > MOST_NAMED else ""
+    what = f"{device.name}: netkit has not deployed to it, and would remove what the intent does not explain"
+    remedy = "list it in leave, put it in the intent, or remove it with --take-over"
+    return Problem(f"{what} ({len(paths)}): {'; '.join(paths[:MOST_NAMED])}{more}", remedy)
 
 
 def _outages(plan: Plan, tasks: Mapping[str, Task]) -> Iterator[Problem]:

@@ -29,7 +29,7 @@ from netkit.fleet.lease import Connect, FabricLease
 from netkit.fleet.rabbitmq import LEASE, fabric_queue
 from netkit.project.control import Requester, refuse_other_plan
 from netkit.project.deploying import Deploying
-from netkit.project.planning import from_devices
+from netkit.project.planning import from_devices, taking_over
 from netkit.project.project import Project
 from netkit.project.runs import found_run, is_unfinished, runs_folder
 from netkit.report.history_text import entry, run_document, run_text, table
@@ -111,6 +111,7 @@ def deploy_plan(asked: SiteRequest) -> Answer:
 
     def begin(deploying: Deploying) -> Run:
         found = from_devices(asked.project, asked.job.limit, deploying.devices, here=asked.here)
+        found = taking_over(found, work.options)
         refuse_other_plan(found.plan, work.plan)
         return lambda on_event, is_stopping: deploying.run(found, work.options, on_event, is_stopping)
 

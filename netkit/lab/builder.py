@@ -48,7 +48,8 @@ def write(world: World) -> None:
         for name, device in devices.items()
     ]
     folder.ssh_config.write_text("".join([*entries, NOWHERE]), encoding="utf-8")
-    folder.write({"lab": folder.name, "fabric": world.fabric_folder, "block": world.block, "devices": devices})
+    record = {"lab": folder.name, "fabric": world.fabric_folder, "block": world.block, "devices": devices}
+    folder.write({**record, "is_rendered": world.is_rendered})
 
 
 def _device(world: World, name: str) -> Mapping[str, Any]:

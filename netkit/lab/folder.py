@@ -158,6 +158,8 @@ class LabJob:
     patience_s: float = 90.0
     promised: Fabric | None = None
     """The fabric that the files configure, if it differs from `fabric`."""
+    is_rendered: bool = False
+    """Whether the files are as rendered from the intent, so that nothing else runs on the devices."""
 
 
 PATIENCE_S = 900.0

@@ -69,6 +69,7 @@ class Keeper:
         self._job = job
         self._status = Status()
         self._world = world.begin(job.fabric, job.fabric_folder, job.folder)
+        self._world.is_rendered = job.is_rendered
         self._builder = Builder(self._world, job.files, self._status.progress)
         self._breaker = Breaker(self._world)
         caller = Caller(self._world.nodes)

@@ -43,6 +43,8 @@ class World:
     personalities: dict[str, Personality] = field(default_factory=dict)
     host_keys: dict[str, str] = field(default_factory=dict)
     certificates: dict[str, str] = field(default_factory=dict)
+    is_rendered: bool = False
+    """See LabJob."""
 
     def port(self, number: int) -> int:
         """Shift a privileged port if the keeper may not bind it."""

@@ -48,7 +48,10 @@ class IntentDiff:
 def approval(plan: Plan) -> str:
     """Return a digest of what changes where, from what to what: equal for a predicted and for the actual plan.
 
-    A device that was edited by hand in between, or differs in anything else, makes it differ.
+    A device that was edited by hand in between, or differs in anything else, makes it differ. So does what a plan takes
+    over: it has to be approved too.
     """
     changed = sorted((device.name, device.running_digest, device.intended_digest) for device in plan.changed)
-    return hashlib.sha256(json.dumps([plan.fabric, changed]).encode()).hexdigest()[:32]
+    taken = sorted((one.name, one.unexplained) for one in plan.unexplained) if plan.is_taking_over else []
+    approved = [plan.fabric, changed, taken] if taken else [plan.fabric, changed]
+    return hashlib.sha256(json.dumps(approved).encode()).hexdigest()[:32]

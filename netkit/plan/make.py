@@ -42,10 +42,13 @@ def make(
     owner: Mapping[str, Files] | None = None,
     known: Known | None = None,
     is_part: bool = False,
+    explain: bool = False,
 ) -> Plan:
     """Return what has to change on each device that has intended files, and in which order.
 
     A device that could not be read is listed, never assumed unchanged. `owner`: see netkit.platforms.compare.compare.
+    With `explain`, what would be removed is listed as unexplained: see netkit.deploy.contact.
+
     A part of a plan has neither groups nor an order: `grouped` and `ordered` make them once all parts are there.
     """
     unknown = sorted(set(devices) - set(intended)) or sorted(name for name in intended if fabric.device(name) is None)
@@ -57,7 +60,7 @@ def make(
     for name, files in intended.items():
         read = devices.get(name, Unreachable(NOT_ASKED))
         if isinstance(read, Running):
-            planned = _device(fabric, name, read, files, owner[name] if owner else None, known)
+            planned = _device(fabric, name, read, files, owner[name] if owner else None, known, explain=explain)
         else:
             planned = read
         if isinstance(planned, Unreachable):
@@ -170,7 +173,14 @@ def rollback(
 
 
 def _device(
-    fabric: Fabric, name: str, running: Running, intended: Files, owner: Files | None, known: Known | None
+    fabric: Fabric,
+    name: str,
+    running: Running,
+    intended: Files,
+    owner: Files | None,
+    known: Known | None,
+    *,
+    explain: bool = False,
 ) -> DevicePlan | Unreachable:
     device = fabric.device(name)
     if device is None:
@@ -197,7 +207,8 @@ def _device(
     if found.left_rendered:
         some = "; ".join(SEPARATOR.join(path) for path in found.left_rendered[:MOST_NAMED])
         warnings = (*warnings, f"left as it is, although the intent sets it ({len(found.left_rendered)}): {some}")
-    return _planned(fabric, device, model, version, found, warnings)
+    planned = _planned(fabric, device, model, version, found, warnings)
+    return replace(planned, unexplained=found.removed(model.ownership.on(intended))) if explain else planned
 
 
 def _planned(

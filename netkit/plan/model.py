@@ -120,6 +120,8 @@ class DevicePlan:
     warnings: tuple[str, ...] = ()
     left: tuple[Path, ...] = ()
     """What runs on the device and `leave` of the intent keeps, without secrets."""
+    unexplained: tuple[Path, ...] = ()
+    """What would be removed on the first contact with the device, and the intent does not explain."""
     unowned: int = 0
     """How many entries run on the device that netkit neither owns nor leaves by request."""
     routing: RoutingChange | None = field(default=None, compare=False, repr=False)
@@ -159,11 +161,18 @@ class Plan:
     """Whether any device's routing changes, so that a part of the plan has an order of its own."""
     partial: Partial | None = None
     """Only for a plan with a limit that leaves the fabric worse than before."""
+    is_taking_over: bool = False
+    """Whether what is unexplained may be removed."""
 
     @property
     def changed(self) -> tuple[DevicePlan, ...]:
         """The devices to change."""
         return tuple(device for device in self.devices if device.changes)
+
+    @property
+    def unexplained(self) -> tuple[DevicePlan, ...]:
+        """The devices that would lose what the intent does not explain."""
+        return tuple(device for device in self.devices if device.unexplained)
 
     @property
     def is_complete(self) -> bool:

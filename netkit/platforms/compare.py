@@ -1,7 +1,7 @@
 """The configuration model each platform defines, and the comparison of configurations, which is the same for all."""
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from functools import lru_cache
@@ -79,6 +79,13 @@ class ConfigComparison:
     unowned: tuple[Path, ...] = ()
     """What runs and netkit neither owns nor leaves by request."""
 
+    def removed(self, ownership: Ownership) -> tuple[Path, ...]:
+        """Return what goes, apart from the NOS's own: the highest paths below which nothing stays."""
+        gone = {one.path for one in self.changes if one.is_removal and not ownership.is_factory(one.path)}
+        stays = (path for side in (self.intended, self.whole) for path in side if path not in gone) if gone else ()
+        kept = {path[:length] for path in stays for length in range(1, len(path) + 1)}
+        return tuple(dict.fromkeys(_highest(path, gone, kept, ownership.held(path)) for path in sorted(gone)))
+
     @property
     def held(self) -> tuple[Path, ...]:
         """The changes that would remove what is left, because the NOS replaces the section around it."""
@@ -126,6 +133,12 @@ def compare(
     intended_digest = digest(wanted) if changes else running_digest
     seen = (not_read, whole, left, left_rendered, unowned)
     return ConfigComparison(have, wanted, changes, running_digest, intended_digest, *seen)
+
+
+def _highest(path: Path, gone: Collection[Path], kept: Collection[Path], held: int) -> Path:
+    """Return the shortest part of a path that goes as a whole, inside what one owned pattern covers."""
+    heads = (path[:length] for length in range(1, len(path)))
+    return next((head for head in heads if head in gone or (len(head) > held and head not in kept)), path)
 
 
 def diff(model: ConfigModel, running: Config, intended: Config) -> tuple[Change, ...]:

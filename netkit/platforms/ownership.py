@@ -71,6 +71,8 @@ class Ownership:
     owned: tuple[Path, ...]
     claimed: tuple[Path, ...] = ()
     left: tuple[Path, ...] = ()
+    factory: tuple[Path, ...] = ()
+    """What the NOS has from the factory: nobody wrote it, so its removal needs no explanation."""
     _root: _Place = field(default_factory=_Place, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -90,6 +92,15 @@ class Ownership:
                 break
             place = place.below.get(element) or place.step(element)
         return place.standing
+
+    def is_factory(self, path: Path) -> bool:
+        """Whether a path is, or is below, one that the NOS has from the factory."""
+        return any(len(pattern) <= len(path) and all(map(fnmatchcase, path, pattern)) for pattern in self.factory)
+
+    def held(self, path: Path) -> int:
+        """Return the length of the longest owned pattern that a path matches; 0 if there is none."""
+        fits = (len(one) for one in self.owned if len(one) <= len(path) and all(map(fnmatchcase, path, one)))
+        return max(fits, default=0)
 
     def claims(self, intended: Config) -> frozenset[Path]:
         """Find the claimed paths that an intended configuration has."""
@@ -119,7 +130,7 @@ class Ownership:
 @lru_cache(maxsize=256)
 def _on(ownership: Ownership, rules: str) -> Ownership:
     found = _paths(rules)
-    return Ownership((*ownership.owned, *found["own"]), ownership.claimed, found["leave"])
+    return Ownership((*ownership.owned, *found["own"]), ownership.claimed, found["leave"], ownership.factory)
 
 
 def rules_text(leave: Iterable[str], own: Iterable[str]) -> str:
@@ -144,7 +155,7 @@ def declared(folder: str) -> Ownership:
     """Load the owns.yaml of a template folder."""
     text = (shipped_templates() / folder / OWNS).read_text(encoding="utf-8")
     paths = _paths(text)
-    return Ownership(paths["owned"], paths["claimed"])
+    return Ownership(paths["owned"], paths["claimed"], factory=paths["factory"])
 
 
 def _paths(text: str) -> Mapping[str, tuple[Path, ...]]:

@@ -38,6 +38,8 @@ class Work:
     """Makes the part of the plan that a limit leaves out; called if routing changes."""
     is_part: bool = False
     """Leave the order to the caller."""
+    explain: bool = False
+    """List what would be removed as unexplained."""
     feedback: Feedback = SILENT
     processes: int = 0
     """As many as cores, if it is 0."""
@@ -53,7 +55,8 @@ class Work:
         pairs: dict[str, str] = {}
         try:
             running, intended = self.sides(names)
-            plan = planning.make(self.fabric, running, intended, known=ChainMap(pairs, self.known), is_part=True)
+            known = ChainMap(pairs, self.known)
+            plan = planning.make(self.fabric, running, intended, known=known, is_part=True, explain=self.explain)
         except NetkitError as error:
             return Answer(None, {}, type(error), error.problems)
         return Answer(plan, pairs)

@@ -20,7 +20,7 @@ from netkit.platforms.config import Files
 from netkit.project.connections import Connections
 from netkit.project.control import Control, Requester, refuse_other_plan
 from netkit.project.gate import gate_of, reader_of
-from netkit.project.planning import Planned
+from netkit.project.planning import Planned, taking_over
 from netkit.project.project import Project
 from netkit.project.runs import found_run, runs_folder, unfinished_run
 from netkit.report.plan_view import listed
@@ -67,7 +67,10 @@ class Deploying:
         is_stopping: Stopping | None = None,
     ) -> Outcome:
         """Deploy a plan without asking anyone, and roll back where the options ask for it."""
-        options, plan = options or Options(), planned.plan
+        options = options or Options()
+        planned = taking_over(planned, options)
+        plan = planned.plan
+        options = replace(options, is_taking_over=plan.is_taking_over)
         if not plan.changed:
             deploy.refuse_unsettled(self.runs)
             return Outcome("", plan.fabric, tuple(untouched(plan, options.limit)))

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,6 +22,7 @@ from netkit.project.rendering import intended, quietly
 from netkit.render import Engine
 
 if TYPE_CHECKING:
+    from netkit.deploy import Options
     from netkit.project.connections import Connections
 
 
@@ -31,6 +32,13 @@ class Planned:
 
     plan: Plan
     intended: Mapping[str, Files]
+
+
+def taking_over(planned: Planned, options: "Options") -> Planned:
+    """Return a plan that removes what is unexplained, if the options allow it; a plan that does stays one."""
+    if not options.is_taking_over:
+        return planned
+    return replace(planned, plan=replace(planned.plan, is_taking_over=True))
 
 
 def cache_folder() -> Path:
@@ -137,13 +145,18 @@ def _made(
         known,
         others=others,
         is_part=is_part,
+        explain=not is_part,
         feedback=project.feedback,
         processes=project.processes,
     )
     plan = comparing.make(work)
     if len(known) > before:
         cache.save(folder, known)
-    return plan
+    if not plan.unexplained:
+        return plan
+    from netkit.project.contact import explained  # noqa: PLC0415 (few plans need it)
+
+    return explained(project, plan)
 
 
 def _parsed(device: Device | None, running: Running | Unreachable) -> Running | Unreachable:

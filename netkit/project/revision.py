@@ -74,6 +74,17 @@ def checked_out(folder: Path, beside: Sequence[Path]) -> tuple[str, bool]:
     return commit, bool(status.returncode or status.stdout.strip())
 
 
+def commits_of(folder: Path, most: int) -> tuple[str, ...]:
+    """Return the newest commits that changed a fabric's folder, newest first; none without git."""
+    try:
+        repository = Repository.around(folder)
+        repository.commit("HEAD")
+    except UsageError:
+        return ()
+    done = git(repository.root, "rev-list", f"--max-count={most}", "HEAD", "--", str(folder.resolve()))
+    return tuple(done.stdout.decode().split()) if done.returncode == 0 else ()
+
+
 def committed(folder: Path, beside: Sequence[Path]) -> tuple[str, str]:
     """Return the commit of a fabric's folder, and its path in the repository; UsageError if files are modified."""
     repository = Repository.around(folder)

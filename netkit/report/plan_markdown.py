@@ -5,7 +5,19 @@ from collections.abc import Iterator
 
 from netkit.plan.model import Plan
 from netkit.report import plan_text
-from netkit.report.plan_view import MOST_LINES, GroupView, counted, groups, headline, left_lines, listed, shown, why_not
+from netkit.report.plan_view import (
+    MOST_LINES,
+    GroupView,
+    counted,
+    groups,
+    headline,
+    left_lines,
+    listed,
+    shown,
+    unexplained_heading,
+    unexplained_lines,
+    why_not,
+)
 
 SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~])")
 FENCE = "```"
@@ -32,6 +44,11 @@ def _lines(plan: Plan, most_lines: int) -> Iterator[str]:
     if notes:
         yield ""
         yield from (f"- ⚠ {plain(device.name)}: {plain(warning)}" for device, warning in notes)
+    if plan.unexplained:
+        yield ""
+        yield f"{'' if plan.is_taking_over else '⚠ '}{plain(unexplained_heading(plan))}"
+        yield ""
+        yield from (f"- {plain(line)}" for line in unexplained_lines(plan))
     if left := left_lines(plan):
         yield ""
         yield "Left as it is, by `leave` of the intent:"

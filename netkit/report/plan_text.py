@@ -14,6 +14,8 @@ from netkit.report.plan_view import (
     listed,
     shown,
     touched,
+    unexplained_heading,
+    unexplained_lines,
     why_not,
 )
 
@@ -106,6 +108,10 @@ def _lines(plan: Plan, most_lines: int) -> Iterator[str]:
             yield from (f"! {device.name}: {warning}" for warning in device.warnings)
             if device.not_read:
                 yield f"! {device.name}: not compared, because not read: {', '.join(device.not_read)}"
+    if plan.unexplained:
+        yield ""
+        yield unexplained_heading(plan)
+        yield from (f"  {line}" for line in unexplained_lines(plan))
     if left := left_lines(plan):
         yield ""
         yield "Left as it is, by leave of the intent:"

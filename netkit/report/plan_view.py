@@ -6,6 +6,7 @@ from difflib import unified_diff
 
 from netkit.plan.model import Blast, DevicePlan, Plan
 from netkit.platforms.change import Change, Risk, Strategy
+from netkit.platforms.config import Path
 from netkit.report.section import ReportLine, Section, sections
 
 MOST_NAMES = 6
@@ -66,12 +67,24 @@ def headline(plan: Plan) -> str:
 
 def left_lines(plan: Plan) -> list[str]:
     """List what each device keeps by `leave`, cut to a readable length."""
-    lines = []
-    for device in plan.devices:
-        if device.left:
-            more = f"; and {len(device.left) - MOST_NAMES} more" if len(device.left) > MOST_NAMES else ""
-            lines.append(f"{device.name}: {'; '.join(map(' / '.join, device.left[:MOST_NAMES]))}{more}")
-    return lines
+    return [f"{device.name}: {_paths(device.left)}" for device in plan.devices if device.left]
+
+
+def unexplained_heading(plan: Plan) -> str:
+    """Say what happens with what is unexplained."""
+    if plan.is_taking_over:
+        return "Taken over: removed on the first contact, although the intent does not explain it:"
+    return "Not explained: netkit has not deployed to these devices, and removes this only with --take-over:"
+
+
+def unexplained_lines(plan: Plan) -> list[str]:
+    """List what each device would lose without an explanation, cut to a readable length."""
+    return [f"{device.name}: {_paths(device.unexplained)}" for device in plan.unexplained]
+
+
+def _paths(paths: Sequence[Path]) -> str:
+    more = f"; and {len(paths) - MOST_NAMES} more" if len(paths) > MOST_NAMES else ""
+    return f"{'; '.join(map(' / '.join, paths[:MOST_NAMES]))}{more}"
 
 
 def touched(blast: Blast) -> str:

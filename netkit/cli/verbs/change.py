@@ -29,6 +29,7 @@ from netkit.cli.verbs.options import (
     Reason,
     Site,
     SkipHook,
+    TakeOver,
     Together,
     Watch,
     Yes,
@@ -63,6 +64,7 @@ def plan(
         float, typer.Option("--prove-within", help="End the proof after this, as failed.", metavar="S", min=1)
     ] = 900,
     processes: Processes = 0,
+    take_over: TakeOver = False,
     fleet: Fleet = None,
 ) -> None:
     """Show what would change on the devices, what it risks and what it touches; change nothing."""
@@ -80,6 +82,7 @@ def plan(
         most_devices=prove_devices,
         within_s=prove_within,
         processes=processes,
+        take_over=take_over,
         fleet=fleet,
     )
     _run("plan", asked)
@@ -114,6 +117,7 @@ def deploy(
     max_fail: MaxFail = 0,
     disruptive: Disruptive = False,
     busy: Busy = False,
+    take_over: TakeOver = False,
     no_canary: NoCanary = False,
     no_drain: NoDrain = False,
     confirm_within: ConfirmWithin = 120,
@@ -146,6 +150,7 @@ def deploy(
         max_fail=max_fail,
         disruptive=disruptive,
         busy=busy,
+        take_over=take_over,
         has_canary=not no_canary,
         has_drain=not no_drain,
         parallel=parallel,

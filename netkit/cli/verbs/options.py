@@ -69,6 +69,9 @@ Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 MaxFail = Annotated[int, typer.Option("--max-fail", help="Go on while no more devices fail than this.", min=0)]
 Disruptive = Annotated[bool, typer.Option("--disruptive", help="Allow changes that no other path makes up for.")]
 Busy = Annotated[bool, typer.Option("--busy", help="Make disruptive changes although lossless traffic still moves.")]
+TakeOver = Annotated[
+    bool, typer.Option("--take-over", help="Remove what the intent does not explain at the first contact.")
+]
 NoCanary = Annotated[bool, typer.Option("--no-canary", help="Begin with a whole wave, not with one device.")]
 NoDrain = Annotated[bool, typer.Option("--no-drain", help="Change spines and cores without moving traffic away first.")]
 ConfirmWithin = Annotated[
