@@ -6,8 +6,9 @@ precedence over its profile. Where ports differ in what is one value in an inten
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
 from itertools import takewhile
 
 from netkit.platforms.bgp_reader import interface_address, is_address
@@ -110,7 +111,7 @@ def _ports(ports: dict[str, _Section], qos: "_Qos") -> Iterator[ExistingPort]:
     for name, section in ports.items():
         speed_gbps, lanes = speeds[name]
         count = 1 if "/" not in name else LANES_PER_CAGE // lanes if lanes and has_eight else None
-        lossless = qos.ports[name].lossless
+        lossless = qos.lossless_of(name)
         yield ExistingPort(
             name=name,
             description=section.get("description"),
@@ -164,21 +165,25 @@ def _management(top: _Section, interfaces: dict[str, _Section]) -> tuple[str, st
     return "", ""
 
 
-@dataclass(slots=True)
+@dataclass
 class _PortQos:
-    """The QoS of a port: its lines, and those of its queues."""
+    """The QoS of ports: their lines, and those of their queues."""
 
-    lines: list[str] = field(default_factory=list)
-    queues: dict[int, list[str]] = field(default_factory=dict)
+    lines: list[str]
+    queues: dict[int, list[str]]
 
-    def add(self, section: _Section) -> None:
+    def with_lines(self, section: _Section) -> "_PortQos":
+        """Add the lines of another section, which come last; the same object if there are none."""
+        lines, queues = list(self.lines), dict(self.queues)
         for line, inner in section.rows():
             if match := QUEUE.fullmatch(line):
-                self.queues.setdefault(int(match[1]), []).extend(inner.lines())
-            else:
-                self.lines.append(line)
+                queue = int(match[1])
+                queues[queue] = [*queues.get(queue, ()), *inner.lines()]
+            elif line.startswith(("qos ", "priority-flow-control ")):
+                lines.append(line)
+        return self if (lines, queues) == (self.lines, self.queues) else _PortQos(lines, queues)
 
-    @property
+    @cached_property
     def lossless(self) -> tuple[int, ...]:
         """The priorities with PFC."""
         if not {"priority-flow-control on", "priority-flow-control mode on"} & set(self.lines):
@@ -204,28 +209,32 @@ class _Qos:
     def __init__(self, top: _Section, ports: dict[str, _Section]) -> None:
         self.top = top
         self.speeds = {name: _speed(section.get("speed"))[0] for name, section in ports.items()}
-        is_off = "priority-flow-control all off" in top.inner
-        self.ports = {name: self._of_port(section, is_off=is_off) for name, section in ports.items()}
+        self.lines = top.lines()
+        self.profiles: dict[str, _PortQos] = {}
+        self.ports = {name: self._of_port(section) for name, section in ports.items()}
         self.queues = {one: one for one in range(8)}
-        for match in filter(None, map(CLASS_TO_QUEUE.fullmatch, top.lines())):
+        for match in filter(None, map(CLASS_TO_QUEUE.fullmatch, self.lines)):
             self.queues |= dict.fromkeys((one for one in numbers(match[1]) if one in self.queues), int(match[2]))
-        self.lossless = tuple(sorted({one for port in self.ports.values() for one in port.lossless}))
+        self.is_off = "priority-flow-control all off" in top.inner
+        self.lossless = tuple(sorted({one for name in ports for one in self.lossless_of(name)}))
         self.priorities = {queue: self._priority(queue) for queue in self.queues.values()}
         applied = (key.removesuffix(" apply") for key in top.inner if key.startswith(MMU) and key.endswith(" apply"))
         self.mmu = top.below(next(applied, ""))
         self.headroom_bytes = number(self.mmu.get("ingress headroom bytes"))
 
-    def _of_port(self, section: _Section, *, is_off: bool) -> _PortQos:
-        found = _PortQos()
-        if not is_off:
-            found.add(self.top.below(f"qos profile {section.get('service-profile')}"))
-            found.add(section)
-        return found
+    def _of_port(self, section: _Section) -> _PortQos:
+        name = section.get("service-profile")
+        if name not in self.profiles:
+            self.profiles[name] = _PortQos([], {}).with_lines(self.top.below(f"qos profile {name}"))
+        return self.profiles[name].with_lines(section)
 
     def _priority(self, queue: int) -> int:
         """Return the traffic class that stands for a queue: the lossless one, the one with its number, or the first."""
         members = [one for one, found in self.queues.items() if found == queue]
         return min(members, key=lambda one: (one not in self.lossless, one != queue, one))
+
+    def lossless_of(self, name: str) -> tuple[int, ...]:
+        return () if self.is_off else self.ports[name].lossless
 
     def ecn(self, name: str, priority: int) -> ExistingEcn | None:
         for line in reversed(self.ports[name].queues.get(self.queues[priority], [])):
@@ -236,10 +245,11 @@ class _Qos:
         return None
 
     def read(self) -> ExistingQos:
-        schedulers = self._schedulers()
+        dscps = self._dscps()
+        schedulers = self._schedulers(set(dscps.values()))
         strict = tuple(sorted(self.priorities[queue] for queue, weight in schedulers.items() if weight is None))
         return ExistingQos(
-            dscp_to_priority=self._dscps(),
+            dscp_to_priority=dscps,
             lossless=self.lossless,
             strict=strict,
             weights={self.priorities[queue]: weight for queue, weight in schedulers.items() if weight},
@@ -253,7 +263,7 @@ class _Qos:
 
     def _dscps(self) -> dict[int, int]:
         """Return DSCP → priority; none where nothing is configured, or ports trust the priority of the frame."""
-        explicit = {int(match[1]): int(match[2]) for match in filter(None, map(DSCP.fullmatch, self.top.lines()))}
+        explicit = {int(match[1]): int(match[2]) for match in filter(None, map(DSCP.fullmatch, self.lines))}
         trust = most(match[1] for port in self.ports.values() if (match := port.last(TRUST)))
         if trust == "cos" or not (explicit or self.lossless):
             return {}
@@ -261,13 +271,13 @@ class _Qos:
         classes |= {dscp: one for dscp, one in explicit.items() if dscp in classes}
         return {dscp: self.priorities[self.queues[one]] for dscp, one in classes.items()}
 
-    def _schedulers(self) -> dict[int, int | None]:
+    def _schedulers(self, priorities: Collection[int]) -> dict[int, int | None]:
         """Return the weight of each configured queue in use, as most ports have it; None: it is served first."""
         found: dict[int, Counter[int | None]] = {}
         for port in self.ports.values():
             for queue in port.queues:
                 found.setdefault(queue, Counter())[port.weight(queue)] += 1
-        used = {self.queues[one] for one in self._dscps().values()} or set(self.priorities)
+        used = {self.queues[one] for one in priorities} or set(self.priorities)
         return {queue: found[queue].most_common(1)[0][0] for queue in sorted(used & found.keys())}
 
     def _shape(self, strict: Iterable[int]) -> int | None:
@@ -285,28 +295,29 @@ class _Qos:
     def _watchdog(self, key: str) -> int | None:
         own = (match[1].split() for port in self.ports.values() if (match := port.last(PORT_TIMER)))
         start = "priority-flow-control pause watchdog default"
-        default = (line.split() for line in self.top.lines() if line.startswith(start))
+        default = (line.split() for line in self.lines if line.startswith(start))
         return most(_milliseconds(_after(words, key)) for words in own) or most(
             _milliseconds(_after(words, key)) for words in default
         )
 
     def _watchdog_action(self) -> str:
         start = "priority-flow-control pause watchdog "
-        override = next(
-            (line.split()[-1] for line in self.top.lines() if line.startswith(f"{start}override action")), ""
-        )
+        override = next((line.split()[-1] for line in self.lines if line.startswith(f"{start}override action")), "")
         own = most(match[1] for port in self.ports.values() if (match := port.last(PORT_ACTION)))
         action = override or own or self.top.get(f"{start}action")
         return {theirs: ours for ours, theirs in WATCHDOG_ACTIONS.items()}.get(action, action)
 
     def _pool_percent(self) -> int | None:
-        """Return the share that the limit of other queues leaves to lossless ones: of those that fit, the roundest."""
-        lossless = {self.queues[one] for one in self.lossless}
-        lossy = sorted(set(self.priorities) - lossless)
-        limits = (self.mmu.get(f"egress unicast queue {queue} threshold") or None for queue in lossy)
-        alpha = most(limits)
-        fitting = [percent for percent in range(1, 100) if alpha_within(100 - percent) == alpha]
-        return max(fitting, key=lambda percent: (percent % 10 == 0, percent % 5 == 0, percent), default=None)
+        """Return the share that the limit of other queues leaves to lossless ones."""
+        lossy = sorted(set(self.priorities) - {self.queues[one] for one in self.lossless})
+        return _share_beside(most(self.mmu.get(f"egress unicast queue {queue} threshold") or None for queue in lossy))
+
+
+@lru_cache(maxsize=100)
+def _share_beside(alpha: str | None) -> int | None:
+    """Return the percentage of the buffer that an α of other queues stands for: of those that fit, the roundest."""
+    fitting = [percent for percent in range(1, 100) if alpha_within(100 - percent) == alpha]
+    return max(fitting, key=lambda percent: (percent % 10 == 0, percent % 5 == 0, percent), default=None)
 
 
 def _milliseconds(text: str) -> int | None:
@@ -385,7 +396,7 @@ def _services(top: _Section) -> ExistingServices:
         snmp_users=tuple(words[0] for words in _servers(top, "snmp-server", "user") if "v3" in words[2:3]),
         snmp_location=top.get("snmp-server location"),
         snmp_contact=top.get("snmp-server contact"),
-        users=tuple(dict.fromkeys(words[0] for words in _servers(top, "username"))),
+        users=tuple(dict.fromkeys(line.split()[1] for line in top.inner if line.startswith("username "))),
         timezone={theirs: ours for ours, theirs in TIMEZONES.items()}.get(zone, zone),
     )
 
