@@ -30,7 +30,7 @@ PORT = re.compile(r"Ethernet\d+(?:/\d+)*")
 SPEED = re.compile(r"(?:forced |auto )?(\d{1,4})g(?:full|-(\d))?")
 LANES_PER_CAGE = 8
 QUEUE = re.compile(r"(?:uc-)?tx-queue (\d)")
-CLASS_TO_QUEUE = re.compile(r"qos map traffic-class ([\d,-]+) to (?:uc-)?tx-queue (\d)")
+CLASS_TO_QUEUE = re.compile(r"qos map traffic-class ([\d ,-]+) to (?:uc-)?tx-queue (\d)")
 DSCP = re.compile(r"qos map dscp (\d{1,2}) to traffic-class ([0-7])")
 TRUST = re.compile(r"qos trust (\S+)")
 SHAPE = re.compile(r"shape rate (\d{1,10})(?: (percent|kbps))?")
@@ -214,7 +214,9 @@ class _Qos:
         self.ports = {name: self._of_port(section) for name, section in ports.items()}
         self.queues = {one: one for one in range(8)}
         for match in filter(None, map(CLASS_TO_QUEUE.fullmatch, self.lines)):
-            self.queues |= dict.fromkeys((one for one in numbers(match[1]) if one in self.queues), int(match[2]))
+            self.queues |= dict.fromkeys(
+                (one for one in numbers(match[1].replace(" ", ",")) if one in self.queues), int(match[2])
+            )
         self.is_off = "priority-flow-control all off" in top.inner
         self.lossless = tuple(sorted({one for name in ports for one in self.lossless_of(name)}))
         self.priorities = {queue: self._priority(queue) for queue in self.queues.values()}
@@ -237,12 +239,12 @@ class _Qos:
         return () if self.is_off else self.ports[name].lossless
 
     def ecn(self, name: str, priority: int) -> ExistingEcn | None:
-        for line in reversed(self.ports[name].queues.get(self.queues[priority], [])):
-            match = ECN.fullmatch(line)
-            if match and match[2] in BYTES and match[4] in BYTES:
-                low, high = int(match[1]) * BYTES[match[2]], int(match[3]) * BYTES[match[4]]
-                return ExistingEcn(low, high, int(match[5] or 100))
-        return None
+        lines = reversed(self.ports[name].queues.get(self.queues[priority], []))
+        match = next(filter(None, map(ECN.fullmatch, lines)), None)
+        if match is None or match[2] not in BYTES or match[4] not in BYTES:
+            return None
+        low, high = int(match[1]) * BYTES[match[2]], int(match[3]) * BYTES[match[4]]
+        return ExistingEcn(low, high, int(match[5] or 100))
 
     def read(self) -> ExistingQos:
         dscps = self._dscps()

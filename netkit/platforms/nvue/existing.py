@@ -114,13 +114,14 @@ def _is_port(name: str, interfaces: Mapping[str, Tree]) -> bool:
 
 
 def _port(name: str, interfaces: Mapping[str, Tree], qos: "_Qos") -> ExistingPort:
-    row = interfaces[name]
+    row, cage = interfaces[name], interfaces.get(_cage(name), {})
     split, speed_gbps = _split(name, interfaces)
     lossless = qos.lossless_of(name)
     return ExistingPort(
         name=name,
         description=_text(row, "description"),
         split=split,
+        lanes=next((_number(mode, "lanes-per-port") for mode in _trees(cage, "link", "breakout").values()), None),
         speed_gbps=speed_gbps,
         mtu_bytes=_number(row, "link", "mtu"),
         vlan=next(filter(None, map(_untagged, _trees(row, "bridge", "domain").values())), None),
@@ -130,14 +131,18 @@ def _port(name: str, interfaces: Mapping[str, Tree], qos: "_Qos") -> ExistingPor
     )
 
 
+def _cage(name: str) -> str:
+    """Return swp1 for swp1 and swp1s0."""
+    return name.rpartition("s")[0] if name.count("s") > 1 else name
+
+
 def _split(name: str, interfaces: Mapping[str, Tree]) -> tuple[str, int | None]:
     """Return how the cage of a port is split, and the speed of the port.
 
     NVUE needs no speed where the model has one for the breakout, so that a split may be 2x without a speed.
     """
-    cage = name.rpartition("s")[0] if name.count("s") > 1 else name
-    breakout = BREAKOUT.match(_text(interfaces.get(cage, {}), "link", "breakout"))
-    if breakout is None and cage != name:
+    breakout = BREAKOUT.match(_text(interfaces.get(_cage(name), {}), "link", "breakout"))
+    if breakout is None and _cage(name) != name:
         return "", _gbps(_text(interfaces[name], "link", "speed"))
     count, given = breakout.groups() if breakout else ("1", None)
     speed_gbps = _gbps(_text(interfaces[name], "link", "speed")) or number(given)
@@ -157,9 +162,8 @@ def _vlans(tree: Tree, interfaces: Mapping[str, Tree]) -> dict[int, str]:
     domains = _trees(tree, "bridge", "domain").values()
     found = {vlan: f"vlan{vlan}" for domain in domains for vlan in _keys(domain, "vlan")}
     for name, row in interfaces.items():
-        is_sub = _text(row, "type") == "sub" or "base-interface" in row
         vlan = _number(row, "vlan") or number(name.removeprefix("vlan"))
-        if vlan is not None and not is_sub:
+        if vlan is not None and "base-interface" not in row:
             found[vlan] = name
     return found
 
