@@ -35,6 +35,7 @@ CATALOG = Catalog()
 ENGINE = Engine()
 RELEASES = {
     "eos": ("4.32.3F", "4.33.0F", "4.33.2F", "4.35.1F"),
+    "frr": ("8.4.4", "10.0.4", "10.3", "10.6.2"),
     "nvue": ("5.9", "5.11", "5.14.0", "5.16.1", "5.17"),
     "sonic": ("202305", "202311", "202405", "202411", "202505", "202511"),
 }
@@ -154,7 +155,8 @@ def parsed(fabric: Fabric, switch: Switch) -> Config:
 def read(fabric: Fabric, switch: Switch) -> ExistingSwitch:
     """Read what is rendered, without ports that are not in use, and without what the design does not decide alone.
 
-    A cable length is rounded up to a row of the vendor's table, and explicit headroom follows from it. EOS has none.
+    A cable length is rounded up to a row of the vendor's table, and explicit headroom follows from it. EOS has only the
+    headroom, and Linux neither.
     """
     found = EXISTING[switch.platform](parsed(fabric, switch))
     if not switch.ports:  # of classes that nothing uses, each NOS holds other parts
@@ -162,9 +164,8 @@ def read(fabric: Fabric, switch: Switch) -> ExistingSwitch:
     used = {port.name for port in switch.ports}
     assert used <= {port.name for port in found.ports}
     assert not any(port.is_lossless for port in found.ports if port.name not in used)
-    assert all(
-        port.xoff_bytes if switch.platform == "eos" else port.cable_m for port in found.ports if port.name in used
-    )
+    sizes = [port.xoff_bytes if switch.platform == "eos" else port.cable_m for port in found.ports if port.name in used]
+    assert [size is not None for size in sizes] == [switch.platform != "frr"] * len(sizes)
     ports = tuple(replace(port, cable_m=None, xoff_bytes=None) for port in found.ports if port.name in used)
     return replace(found, ports=tuple(sorted(ports, key=lambda port: port.name)))
 
@@ -245,7 +246,30 @@ def expressed_by_eos(_fabric: Fabric, switch: Switch, whole: ExistingSwitch) -> 
     )
 
 
-EXPRESSED = {"eos": expressed_by_eos, "nvue": expressed_by_nvue, "sonic": expressed_by_sonic}
+def expressed_by_frr(_fabric: Fabric, switch: Switch, whole: ExistingSwitch) -> ExistingSwitch:
+    has_timers = bool(switch.fabric_ports)
+    services = whole.services
+    return replace(
+        whole,
+        models=(),
+        system_mac="",  # that of the switch
+        ports=tuple(
+            replace(port, split="", lanes=None, speed_gbps=None, is_lossless=False, ecn=None) for port in whole.ports
+        ),
+        vlans={vlan: name.lower() for vlan, name in whole.vlans.items()},
+        qos=ExistingQos(),
+        # Accounts and timezone are set at the first boot; name servers are those of the management port.
+        services=replace(services, users=(), timezone="", dns=services.dns if switch.management else ()),
+        keepalive_s=whole.keepalive_s if has_timers else None,
+        hold_s=whole.hold_s if has_timers else None,
+        connect_s=whole.connect_s if has_timers else None,
+        bfd_interval_ms=whole.bfd_interval_ms if has_timers else None,
+        bfd_multiplier=whole.bfd_multiplier if has_timers else None,
+        adaptive_routing=None,
+    )
+
+
+EXPRESSED = {"eos": expressed_by_eos, "frr": expressed_by_frr, "nvue": expressed_by_nvue, "sonic": expressed_by_sonic}
 
 
 @pytest.mark.parametrize("scene", SCENES)
@@ -275,6 +299,10 @@ def test_any_rendered_configuration_says_what_is_designed(values: Values) -> Non
 WORDS = {
     "eos": """
 hostname vlan 7 mtu speed 400g-4 on priority 3 no-drop 0-70 vrf MGMT 192.0.2.4/24 192.0.2.1 interface 10 percent drop
+""",
+    "frr": """
+frr.conf netplan.yaml network ethernets bridges vrfs vlan7 mgmt eth0 swp1 interfaces addresses routes gateway4 mtu
+hostname description chrony.conf rsyslog.conf snmpd.conf (text) nameservers
 """,
     "sonic": """
 PORT Ethernet0 QUEUE Ethernet0|3 Ethernet0,Ethernet4|0-2 pfc_enable WRED_PROFILE A speed PORT_QOS_MAP DSCP_TO_TC_MAP
@@ -318,6 +346,25 @@ LINES = {
         "ip name-server vrf A",
         "snmp-server user",
         "username",
+    ],
+    "frr": [
+        "interface swp1",
+        "interface ",
+        "router bgp",
+        "router bgp 65001 vrf RED",
+        "neighbor swp1 interface peer-group A",
+        "neighbor swp1 description",
+        "- 192.0.2.4/24",
+        "- to=default",
+        '- {"192.0.2.4/24": {}}',
+        "server",
+        "rouser -s",
+        "sysLocation",
+        'action(type="omfwd" target="a" port="x")',
+        "*.* @@[::1]:99999999999999999999",
+        "timers bgp",
+        "bfd",
+        "profile x",
     ],
     "sonic": ["router bgp", "timers bgp", "neighbor A bfd", "profile x"],
     "nvue": [],

@@ -4,9 +4,9 @@ They have no speed, breakout or model of the switch, and nothing about lossless 
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
-from netkit.platforms.bgp_reader import interface_address
+from netkit.platforms.bgp_reader import ANY, interface_address, line_of, network
 from netkit.platforms.config import Config
 from netkit.platforms.existing import ExistingPort, ExistingServices, ExistingSwitch, number
 from netkit.platforms.frr.files import FRR_CONF, NETPLAN
@@ -16,22 +16,29 @@ from netkit.platforms.linux.netplan import ITEM, read_item
 CHRONY, RSYSLOG, SNMPD = "chrony.conf", "rsyslog.conf", "snmpd.conf"
 SYSLOG_PORT, SYSLOG_PROTOCOL = 514, "udp"
 PHYSICAL = "ethernets"
-FORWARDED = re.compile(r'action\(\s*type="omfwd"(.*?)\)', re.DOTALL)
-OLD_FORWARD = re.compile(r"^\S+\s+(@@?)\[?([\w.:-]+?)\]?(?::(\d+))?$", re.MULTILINE)
-PARAMETER = re.compile(r'(\w+)="([^"]*)"')
-NUMBERED = re.compile(r"\D*?(\d{1,4})")
+ACTION = re.compile(r"action\((.*?)\)", re.DOTALL)
+PARAMETER = re.compile(r'([\w.]+)\s*=\s*"([^"]*)"')
+OLD_FORWARD = re.compile(r"^\S+\s+(@@?)(?:\([^)]*\))?(\[[0-9A-Fa-f:.]+\]|[\w.-]+)(?::(\d+))?(?:;\S+)?$", re.MULTILINE)
+VLAN_BRIDGE = re.compile(r"(?:br[-_.]?)?vlan[-_.]?(\d{1,4})", re.IGNORECASE)
+VLANS = range(1, 4095)
+MANAGEMENT_VRF = re.compile(r"mgmt.*|management.*", re.IGNORECASE)
+NO_PORT = re.compile(
+    r"lo|.*[.@:].*|(?:lo|dummy|br|bridge|vlan|bond|vrf|vxlan|vni|mgmt|docker|cni|irb|svi|veth|tun|tap|wg)[-_]?\d*",
+    re.IGNORECASE,
+)
+"""Names of interfaces that the kernel makes, where netplan does not say what they are."""
 Interfaces = Mapping[str, Mapping[str, str]]
 
 
 def existing(config: Config) -> ExistingSwitch:
     interfaces = _interfaces(config)
     timers = session_timers(config)
-    address, gateway = _management(config, interfaces)
+    port, address, gateway = _management(config, interfaces)
     return ExistingSwitch(
         hostname=config.get((FRR_CONF, "hostname"), ""),
         management=address,
         management_gateway=gateway,
-        ports=tuple(_ports(config, interfaces, address)),
+        ports=tuple(_ports(config, interfaces, port)),
         vlans=_vlans(config),
         services=_services(config),
         keepalive_s=timers.keepalive_s,
@@ -45,61 +52,84 @@ def existing(config: Config) -> ExistingSwitch:
 def _items(config: Config) -> Iterator[tuple[str, str, str, object]]:
     """Yield (kind, interface, key, value) of the interfaces in netplan; lists item by item."""
     for path, value in config.items():
-        if path[0] == NETPLAN and len(path) > 4:
-            item = path[5] if len(path) > 5 else ""
-            yield path[2], path[3], path[4], read_item(item.removeprefix(ITEM), value) if item else value
+        if path[:2] == (NETPLAN, "network") and len(path) > 3:
+            _, _, kind, name, key, item, *_ = (*path, "", "")
+            yield kind, name, key, read_item(item.removeprefix(ITEM), value) if item else value
 
 
 def _interfaces(config: Config) -> Interfaces:
-    """Return MTU, first address and gateway by physical interface."""
+    """Return the MTU, first IPv4 address and gateway by physical interface, and by VRF."""
     found: dict[str, dict[str, str]] = {}
     for kind, name, key, value in _items(config):
-        settings = found.setdefault(name, {}) if kind == PHYSICAL else {}
+        settings = found.setdefault(name, {"kind": kind})
         if key == "mtu":
             settings["mtu"] = str(value)
         elif key == "addresses":
-            settings.setdefault("address", str(value))
-        elif key == "routes" and isinstance(value, dict) and str(value.get("to")) in {"default", "0.0.0.0/0"}:
-            settings["gateway"] = str(value.get("via", ""))
+            address = str(next(iter(value), "")) if isinstance(value, dict) else str(value)
+            if interface_address(address) is not None:
+                settings.setdefault("address", address)
+        elif key == "routes" and isinstance(value, dict):
+            to = str(value.get("to"))
+            if to == "default" or network(to) == ANY:
+                settings["gateway"] = str(value.get("via", ""))
         elif key == "gateway4":
             settings["gateway"] = str(value)
     return found
 
 
-def _management(config: Config, interfaces: Interfaces) -> tuple[str, str]:
-    """Return the address of the interface with a default route, or of the one in a VRF of its own."""
-    vrfs = {name: str(value) for kind, name, key, value in _items(config) if (kind, key) == ("vrfs", "interfaces")}
-    candidates = [*(name for name, one in interfaces.items() if one.get("gateway")), *vrfs.values()]
-    for name in candidates:
-        address = interfaces.get(name, {}).get("address", "")
-        if interface_address(address) is not None:
-            return address, interfaces[name].get("gateway", "")
-    return "", ""
+def _management(config: Config, interfaces: Interfaces) -> tuple[str, str, str]:
+    """Return (port, address, gateway) of the interface in the VRF for management, else of one with a default route."""
+    members = [(name, str(one)) for kind, name, key, one in _items(config) if (kind, key) == ("vrfs", "interfaces")]
+    own = [(port, vrf) for vrf, port in members if MANAGEMENT_VRF.fullmatch(vrf)]
+    ways = [(name, "") for name, one in interfaces.items() if one["kind"] == PHYSICAL and one.get("gateway")]
+    for port, vrf in (*own, *ways):
+        settings = interfaces.get(port, {})
+        if "address" in settings:
+            gateway = settings.get("gateway") or interfaces.get(vrf, {}).get("gateway", "")
+            return port, settings["address"], gateway
+    return "", "", ""
 
 
 def _ports(config: Config, interfaces: Interfaces, management: str) -> Iterator[ExistingPort]:
-    descriptions = {
-        path[1].removeprefix("interface "): value
-        for path, value in config.items()
-        if path[0] == FRR_CONF and len(path) == 3 and path[2] == "description" and path[1].startswith("interface ")
-    }
-    bridges = _vlans_by_name(config)
-    vlans = {
-        str(value): bridges.get(name)
+    """Yield what netplan has as physical, and what only FRR names and does not look virtual."""
+    descriptions: dict[str, str] = {}
+    sessions: dict[str, str] = {}
+    for path, value in config.items():
+        if path[0] != FRR_CONF or len(path) < 2:
+            continue
+        if path[1].startswith("interface ") and (words := path[1].split()[1:]):
+            descriptions.setdefault(words[0], "")
+            if path[2:] == ("description",):
+                descriptions[words[0]] = value
+        elif path[1].startswith("router bgp") and len(path) == 3:
+            match line_of(path, value).split(maxsplit=3):
+                case ["neighbor", name, "interface", *_]:
+                    descriptions.setdefault(name, "")
+                case ["neighbor", name, "description", text]:
+                    sessions[name] = text
+    vlans = _vlans_by_name(config)
+    bridged = {
+        str(value): vlans.get(name)
         for kind, name, key, value in _items(config)
         if (kind, key) == ("bridges", "interfaces")
     }
     for name in dict.fromkeys((*interfaces, *descriptions)):
         settings = interfaces.get(name, {})
-        if name != "lo" and not (management and settings.get("address") == management):
-            mtu = number(settings.get("mtu"))
-            yield ExistingPort(name, descriptions.get(name, ""), mtu_bytes=mtu, vlan=vlans.get(name))
+        is_port = settings["kind"] == PHYSICAL if settings else not NO_PORT.fullmatch(name)
+        if is_port and name not in {"lo", management}:
+            yield ExistingPort(
+                name,
+                descriptions.get(name) or sessions.get(name, ""),
+                mtu_bytes=number(settings.get("mtu")),
+                vlan=bridged.get(name),
+            )
 
 
 def _vlans_by_name(config: Config) -> dict[str, int]:
-    """Return the VLAN that the name of each bridge has as its number."""
+    """Return the VLAN of each bridge with a name such as vlan101; a bridge has no number of its own."""
     names = dict.fromkeys(name for kind, name, _, _ in _items(config) if kind == "bridges")
-    return {name: int(match[1]) for name in names if (match := NUMBERED.fullmatch(name))}
+    found = {name: int(match[1]) for name in names if (match := VLAN_BRIDGE.fullmatch(name))}
+    return {name: vlan for name, vlan in found.items() if vlan in VLANS}
 
 
 def _vlans(config: Config) -> dict[int, str]:
@@ -107,18 +137,33 @@ def _vlans(config: Config) -> dict[int, str]:
 
 
 def _services(config: Config) -> ExistingServices:
-    words = {
-        file: [(*" ".join(path[1:]).split(), *value.split()) for path, value in config.items() if path[0] == file]
-        for file in (CHRONY, SNMPD)
-    }
+    chrony, snmpd = list(_words(config, CHRONY)), list(_words(config, SNMPD))
     return ExistingServices(
-        ntp=tuple(line[1] for line in words[CHRONY] if line[0] in {"server", "pool", "peer"} and len(line) > 1),
+        ntp=tuple(line[1] for line in chrony if line[0] in {"server", "pool", "peer"} and len(line) > 1),
         dns=tuple(dict.fromkeys(_nameservers(config))),
         syslog=tuple(_syslog("\n".join(value for path, value in config.items() if path[0] == RSYSLOG))),
-        snmp_users=tuple(line[1] for line in words[SNMPD] if line[0] in {"rouser", "rwuser"} and len(line) > 1),
-        snmp_location=_first(words[SNMPD], "sysLocation"),
-        snmp_contact=_first(words[SNMPD], "sysContact"),
+        snmp_users=tuple(dict.fromkeys(_snmp_users(snmpd))),
+        snmp_location=_first(snmpd, "syslocation"),
+        snmp_contact=_first(snmpd, "syscontact"),
     )
+
+
+def _words(config: Config, file: str) -> Iterator[tuple[str, ...]]:
+    """Yield the words of each line; the case of the first does not matter."""
+    for path, value in config.items():
+        words = " ".join((*path[1:], value)).split()
+        if path[0] == file and words:
+            yield words[0].lower(), *words[1:]
+
+
+def _snmp_users(lines: Iterable[tuple[str, ...]]) -> Iterator[str]:
+    """Yield the users with access; -s and -V come with a word of their own."""
+    for line in lines:
+        words = list(line[1:])
+        while words and words[0] in {"-s", "-V"}:
+            words = words[2:]
+        if line[0] in {"rouser", "rwuser"} and words:
+            yield words[0]
 
 
 def _first(lines: list[tuple[str, ...]], key: str) -> str:
@@ -135,12 +180,13 @@ def _nameservers(config: Config) -> Iterator[str]:
 
 
 def _syslog(text: str) -> Iterator[tuple[str, int, str]]:
-    for action in FORWARDED.findall(text):
-        parameters = dict(PARAMETER.findall(action))
-        if target := parameters.get("target"):
-            yield target, number(parameters.get("port")) or SYSLOG_PORT, parameters.get("protocol", SYSLOG_PROTOCOL)
+    for action in ACTION.findall(text):
+        parameters = {key.lower(): value for key, value in PARAMETER.findall(action)}
+        if parameters.get("type") == "omfwd" and (target := parameters.get("target")):
+            protocol = parameters.get("protocol", SYSLOG_PROTOCOL).lower()
+            yield target, number(parameters.get("port")) or SYSLOG_PORT, protocol
     for mark, target, port in OLD_FORWARD.findall(text):
-        yield target, number(port) or SYSLOG_PORT, "tcp" if mark == "@@" else "udp"
+        yield target.strip("[]"), number(port) or SYSLOG_PORT, "tcp" if mark == "@@" else "udp"
 
 
 EXISTING = existing
