@@ -5,9 +5,8 @@ from dataclasses import astuple, dataclass, field
 from ipaddress import IPv4Address, IPv4Network, collapse_addresses
 from typing import TypeVar
 
-from netkit.adopt.links import FoundLinks
 from netkit.adopt.placement import Placement
-from netkit.adopt.survey import Survey, SurveyedSwitch
+from netkit.adopt.survey import Survey, SurveyedSwitch, rails_of
 from netkit.design.lossless import ecn
 from netkit.design.numbering import LEAF_ASN_OFFSET
 from netkit.intent.model import Lossless
@@ -50,7 +49,7 @@ class Addressing:
     """Empty where hosts have a route to each leaf."""
 
 
-def addressing(survey: Survey, links: FoundLinks, placement: Placement, guesses: Assumptions) -> Addressing:
+def addressing(survey: Survey, placement: Placement, guesses: Assumptions) -> Addressing:
     """Read the pools from prefix lists and routes of hosts; what they do not say follows from the addresses."""
     leaves = [survey.switches[name] for name in placement.of_role("leaf") if name in survey.switches]
     attachment = "vlan" if sum(bool(leaf.members) for leaf in leaves) * 2 > len(leaves) else "p2p"
@@ -66,12 +65,25 @@ def addressing(survey: Survey, links: FoundLinks, placement: Placement, guesses:
         name: prefix if prefix and prefix.prefixlen == length else _around(links_of[name], length)
         for name, prefix in prefixes.items()
     }
-    found = {name: prefix for name, prefix in prefixes.items() if prefix}
-    rails = _rail_prefixes(survey, links, placement, length)
+    found = {name: prefix for name, prefix in prefixes.items() if prefix} | dict(_of_unread(survey, placement, length))
+    rails = _rail_prefixes(survey, placement, length)
     hosts = _host_pool(survey, lists, (*found.values(), *rails.values()), guesses)
     loopbacks = _loopback_pool(survey, entries, guesses)
     rails |= _free_prefixes(rails, hosts, placement.rails)
     return Addressing(loopbacks, hosts, length, link_length, attachment, found, rails)
+
+
+def _of_unread(survey: Survey, placement: Placement, length: int) -> Iterator[tuple[str, IPv4Network]]:
+    """Yield the prefixes of leaves that were not read, from the NICs on them."""
+    networks: dict[str, list[IPv4Network]] = {}
+    for host in survey.hosts.values():
+        for interface, address in rails_of(host):
+            leaf = placement.leaf_of.get((host.name, interface), "")
+            if leaf and leaf not in survey.switches:
+                networks.setdefault(leaf, []).append(address.network)
+    for leaf, found in networks.items():
+        if prefix := _around(found, length):
+            yield leaf, prefix
 
 
 def _host_networks(leaf: SurveyedSwitch) -> list[IPv4Network]:
@@ -163,17 +175,16 @@ def _smallest(networks: Iterable[IPv4Network]) -> IPv4Network:
     return around
 
 
-def _rail_prefixes(survey: Survey, links: FoundLinks, placement: Placement, leaf_length: int) -> dict[int, IPv4Network]:
+def _rail_prefixes(survey: Survey, placement: Placement, leaf_length: int) -> dict[int, IPv4Network]:
     """Return the prefix of each rail that hosts have routes to; empty if those are the prefixes of leaves.
 
     The route in the main table is to the host's own rail. Others may be to rails of which no leaf is installed yet.
     """
     own: dict[int, list[IPv4Network]] = {}
     others: set[IPv4Network] = set()
-    leaf_of = {link.near: link.far[0] for link in links.hosts}
     for host in survey.hosts.values():
         for rail in host.routes.rails:
-            place = placement.places.get(leaf_of.get((host.name, rail.interface), ""))
+            place = placement.places.get(placement.leaf_of.get((host.name, rail.interface), ""))
             for route in rail.routes if place else ():
                 if route.gateway and route.prefix.prefixlen < leaf_length:
                     others.add(route.prefix)

@@ -5,9 +5,9 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from netkit.adopt.links import FoundLinks
+from netkit.adopt.links import End, FoundLinks
 from netkit.adopt.names import NumberColumns, natural, separates
-from netkit.adopt.survey import Survey
+from netkit.adopt.survey import Survey, rails_of
 from netkit.errors import AdoptError, Problem
 
 Topology = Literal["two-tier", "three-tier", "rail-only"]
@@ -35,6 +35,8 @@ class Placement:
     rails: int
     planes: int
     places: Mapping[str, Place]
+    leaf_of: Mapping[End, str] = field(default_factory=dict)
+    """(host, NIC) → its leaf, also where the leaf was not read and no cable is known."""
     left_out: Mapping[str, str] = field(default_factory=dict)
     """Device → why it has no place."""
 
@@ -84,8 +86,11 @@ class _Placing:
         if not leaves:
             message = "no switch has a port towards a host, so nothing shows which are the leaves"
             raise AdoptError(Problem(message, "add the files of leaves, or of their hosts"))
+        unread = [leaf for leaf in leaves if leaf not in self.survey.switches]
+        leaves = [leaf for leaf in leaves if leaf in self.survey.switches]
         rails = self._rails(leaves)
         units = self._units(leaves, rails)
+        self._add_unread(unread, units, rails)
         topology: Topology = "three-tier" if self._with("core") else "two-tier" if self._with("spine") else "rail-only"
         planes = 1
         pods: dict[str, int] = {}
@@ -97,7 +102,17 @@ class _Placing:
         self._place_hosts(units)
         everything = (*self.survey.switches, *self.survey.hosts)
         left_out = {name: "no cable of it was found" for name in everything if name not in self.places}
-        return Placement(topology, max(rails.values()) + 1, planes, self.places, left_out | dict(self.survey.unread))
+        left_out |= dict(self.survey.unread)
+        rail_count = max(rails.values()) + 1
+        return Placement(topology, rail_count, planes, self.places, dict(self._leaves_of_nics(units, rails)), left_out)
+
+    def _leaves_of_nics(self, units: list[tuple[str, ...]], rails: Mapping[str, int]) -> Iterator[tuple[End, str]]:
+        unit_of = {leaf: group for group in units for leaf in group}
+        for host, linked in self.leaf_of.items():
+            by_rail = {rails[leaf]: leaf for leaf in unit_of[next(iter(linked.values()))]}
+            for interface, rail in self._rail_numbers(host, linked).items():
+                if leaf := linked.get(interface) or by_rail.get(rail):
+                    yield (host, interface), leaf
 
     # --- roles ------------------------------------------------------------------------------------------------------
 
@@ -109,7 +124,9 @@ class _Placing:
         for role in ("spine", "core"):
             layer = {near for name in layer for near in self.neighbors[name] if near not in found}
             found |= dict.fromkeys(layer, role)
-        return found
+        unread = {name for name in layer if name not in self.survey.switches}
+        # Above spines, switches of which nothing was read are as likely leaves whose host ports nobody names.
+        return found | dict.fromkeys(unread if unread == layer else (), "leaf")
 
     def _with(self, role: str) -> list[str]:
         return sorted((name for name, one in self.roles.items() if one == role), key=natural)
@@ -136,14 +153,30 @@ class _Placing:
             raise AdoptError(Problem(message, "adopt the hosts of one interconnect at a time"))
         return found
 
+    def _add_unread(self, unread: list[str], units: list[tuple[str, ...]], rails: dict[str, int]) -> None:
+        """Put leaves that only spines name where hosts have NICs without a leaf, in the order of their names."""
+        open_places: list[tuple[int, int]] = []
+        for number, group in enumerate(units):
+            hosts = [host for host, found in self.leaf_of.items() if not set(group).isdisjoint(found.values())]
+            wanted = {
+                rail
+                for host in hosts
+                for interface, rail in self._rail_numbers(host, self.leaf_of[host]).items()
+                if interface not in self.leaf_of[host]
+            }
+            open_places += [(number, rail) for rail in sorted(wanted - {rails[leaf] for leaf in group})]
+        for leaf, (number, rail) in zip(unread, open_places, strict=False):
+            rails[leaf] = rail
+            units[number] = tuple(sorted((*units[number], leaf), key=natural))
+
     def _rail_numbers(self, host: str, interfaces: Iterable[str]) -> dict[str, int]:
         """Return the rail of each NIC: by its name rail0, rail1 …, else by the place of its PCI address or name."""
-        every = sorted(interfaces, key=natural)
+        known = self.survey.hosts.get(host)
+        every = sorted({*interfaces, *(one for one, _ in rails_of(known))} if known else interfaces, key=natural)
         own = {one: one.removeprefix(RAIL) for one in every if one.startswith(RAIL)}
         if len(own) == len(every) and all(text.isdecimal() and len(text) < 3 for text in own.values()):
             return {one: int(text) for one, text in own.items()}
-        surveyed = self.survey.hosts.get(host)
-        order = {nic.interface: nic.pci for nic in surveyed.existing.nics} if surveyed else {}
+        order = {nic.interface: nic.pci for nic in known.existing.nics} if known else {}
         every.sort(key=lambda one: (order.get(one, ""), natural(one)))
         return {one: number for number, one in enumerate(every)}
 

@@ -80,7 +80,7 @@ def _explained(error: NetkitError) -> Iterable[Problem]:
 
 def _proposal(source: Findings, links: FoundLinks, placement: Placement) -> FoundIntent:
     guesses = Assumptions()
-    addresses = fabric_values.addressing(source.survey, links, placement, guesses)
+    addresses = fabric_values.addressing(source.survey, placement, guesses)
     placement = replace(placement, rails=max((placement.rails - 1, *addresses.rail_prefixes)) + 1)
     hardware = HardwareSearch(source.survey, links, placement, source.catalog, guesses)
     values = _values(source, placement, hardware, addresses, guesses)

@@ -7,13 +7,14 @@ from functools import cached_property
 
 from netkit.adopt.fabric_values import Addressing
 from netkit.adopt.hardware_values import HardwareSearch
-from netkit.adopt.links import FoundLinks
+from netkit.adopt.links import End, FoundLinks
 from netkit.adopt.names import natural
 from netkit.adopt.placement import Placement
 from netkit.adopt.survey import Survey
 from netkit.design import Fabric
 from netkit.design import tables as designed
 from netkit.design.entries import KEYS, keys_of
+from netkit.platforms.routing import HostRail
 
 Row = dict[str, object]
 OWN = {
@@ -68,7 +69,8 @@ class Installed:
         row: Row = {"model": self.hardware.own_model(name)}
         switch = self.survey.switches.get(name)
         if switch is None:
-            return row
+            prefix = self.addressing.leaf_prefixes.get(name)
+            return row | ({"prefix": str(prefix)} if prefix else {}) | self._told_asn(name)
         existing = switch.existing
         if existing.management:
             row |= {"management": existing.management, "management_gateway": existing.management_gateway}
@@ -83,6 +85,16 @@ class Installed:
             row["vlan"] = self._own_vlan(name)
             row["vlan_gateway"] = str(switch.addresses[interface].ip)
         return row
+
+    def _told_asn(self, name: str) -> Row:
+        """Return the AS number that the neighbours of a switch expect of it."""
+        found: Counter[int] = Counter()
+        for link in self.links.switches:
+            for (near, port), (far, _) in ((link.near, link.far), (link.far, link.near)):
+                if far == name and (switch := self.survey.switches.get(near)):
+                    found.update(one.remote_asn for one in switch.router.neighbors if one.interface == port)
+        found.pop(0, None)
+        return {"asn": found.most_common(1)[0][0]} if found else {}
 
     def _cables(self) -> Iterator[Row]:
         rails = {name: place.rail for name, place in self.placement.places.items()}
@@ -147,23 +159,43 @@ class Installed:
             yield row | ({"prefix": str(prefix)} if prefix else {}) | ({"vlan": vlan} if vlan else {})
 
     def _nics(self) -> Iterator[Row]:
-        leaf_of = {link.near: link.far for link in self.links.hosts}
+        ends = {link.near: link.far for link in self.links.hosts}
         for host in sorted(self.survey.hosts.values(), key=lambda one: natural(one.name)):
             macs = {nic.interface: nic.mac for nic in host.existing.nics}
             rows = []
             for rail in host.routes.rails:
-                far = leaf_of.get((host.name, rail.interface))
-                if far is None or host.name not in self.placement.places or far[0] not in self.placement.places:
+                leaf = self.placement.leaf_of.get((host.name, rail.interface), "")
+                if host.name not in self.placement.places or leaf not in self.placement.places or not rail.addresses:
                     continue
-                row: Row = {"host": host.name, "rail": self.placement.places[far[0]].rail}
+                row: Row = {"host": host.name, "rail": self.placement.places[leaf].rail}
                 row["address"] = str(rail.addresses[0].ip)
-                switch = self.survey.switches.get(far[0])
-                if self.addressing.attachment == "p2p" and switch and far[1] in switch.addresses:
-                    row["gateway"] = str(switch.addresses[far[1]].ip)
+                if self.addressing.attachment == "p2p":
+                    row["gateway"] = self._gateway(ends.get((host.name, rail.interface)), rail)
                 if mac := macs.get(rail.interface):
                     row["mac"] = mac
                 rows.append(row)
             yield from sorted(rows, key=lambda row: str(row["rail"]).zfill(3))
+        yield from self._unread_nics()
+
+    def _gateway(self, end: End | None, rail: HostRail) -> str:
+        """Return the address of the port of a leaf; if that was not read, the gateway of the NIC."""
+        switch = self.survey.switches.get(end[0]) if end else None
+        if end and switch and end[1] in switch.addresses:
+            return str(switch.addresses[end[1]].ip)
+        return next((route.gateway for route in rail.routes if route.gateway), "")
+
+    def _unread_nics(self) -> Iterator[Row]:
+        """Yield what the ports of leaves say about hosts that were not read."""
+        for link in self.links.hosts:
+            host, (leaf, port) = link.near[0], link.far
+            switch = self.survey.switches.get(leaf)
+            if host in self.survey.hosts or switch is None or port not in switch.addresses:
+                continue
+            gateway = switch.addresses[port]
+            others = [address for address in gateway.network.hosts() if address != gateway.ip]
+            if host in self.placement.places and others:
+                rail = self.placement.places[leaf].rail
+                yield {"host": host, "rail": rail, "address": str(others[0]), "gateway": str(gateway.ip)}
 
 
 def needed(installed: Mapping[str, list[Row]], fabric: Fabric) -> dict[str, list[Row]]:
