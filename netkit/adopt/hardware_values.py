@@ -1,5 +1,6 @@
 """Ports and PCI addresses → models, breakouts and media of the intent."""
 
+from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -9,6 +10,8 @@ from netkit.adopt.fabric_values import Assumptions, Values
 from netkit.adopt.links import FoundLinks
 from netkit.adopt.placement import Placement, slots_of
 from netkit.adopt.survey import Survey, SurveyedSwitch
+from netkit.design import headroom
+from netkit.design.fabric import Cable
 from netkit.errors import AdoptError, HardwareError, Problem
 from netkit.hardware import Catalog, HostModel, Split, SwitchModel
 from netkit.platforms import PLATFORMS
@@ -17,6 +20,9 @@ from netkit.platforms.existing import most
 TIERS = ("leaf", "spine", "core")
 WORDS = {"leaf": "leaves", "spine": "spines", "core": "core switches"}
 USUAL_GBPS, USUAL_M = 400, {"host": 30.0, "spine": 50.0, "core": 100.0}
+STEPS_PER_M, LONGEST_M = 10, 10_000
+ROUND_STEPS = (100, 50, 10, 5, 1)
+"""Of a length, from the roundest: 10 m to 0.1 m."""
 
 
 @dataclass
@@ -29,6 +35,7 @@ class HardwareSearch:
     catalog: Catalog
     guesses: Assumptions
     names: dict[tuple[str, str, str], frozenset[str]] = field(default_factory=dict)
+    _by_headroom: dict[tuple[str, str, int, int], tuple[float, float] | None] = field(default_factory=dict)
 
     def tiers(self) -> Values:
         return {role: self._tier(role) for role in TIERS if self.placement.of_role(role)}
@@ -132,8 +139,7 @@ class HardwareSearch:
         if stated and (split := model.split(stated)):
             return split
         platform = switches[0].platform if switches else self._switches("leaf")[0].platform
-        names = {port.name for switch, port in ports}
-        lanes = most(port.lanes for _, port in ports)
+        names, lanes = {port.name for _, port in ports}, most(port.lanes for _, port in ports)
         fitting = [
             split
             for split in model.splits
@@ -299,12 +305,27 @@ class HardwareSearch:
 
     def length(self, ends: Iterable[tuple[str, str]]) -> float | None:
         """Return the length that a cable is set for: the shortest of its ends, as some NOSes have one for all ports."""
-        found = (
-            switch.ports[port].cable_m
-            for name, port in ends
-            if (switch := self.survey.switches.get(name)) and port in switch.ports
-        )
-        return min((length for length in found if length is not None), default=None)
+        found = [one for one in map(self._lengths_at, ends) if one]
+        if not found:
+            return None
+        first, longest = min(found, key=lambda one: one[1])
+        return longest if any(low == high for low, high in found) else _roundest(first, longest)
+
+    def _lengths_at(self, end: tuple[str, str]) -> tuple[float, float] | None:
+        """Return the shortest and longest cable that a port is set for; where it only has headroom, those with it."""
+        switch = self.survey.switches.get(end[0])
+        port = switch.ports.get(end[1]) if switch else None
+        if port and port.cable_m is not None:
+            return port.cable_m, port.cable_m
+        if port is None or not port.xoff_bytes or end not in self.sides:
+            return None
+        role = self.placement.places[end[0]].role
+        split = self.split(role, self.sides[end])
+        key = (role, split.mode, port.xoff_bytes, port.mtu_bytes or 0)
+        if key not in self._by_headroom:
+            model = self.model(role)
+            self._by_headroom[key] = _lengths_with(model, split, port.mtu_bytes or 0, port.xoff_bytes)
+        return self._by_headroom[key]
 
     def _media(self, kind: str, split: Split, length: float) -> str:
         fitting = [
@@ -320,3 +341,25 @@ class HardwareSearch:
         chosen = (optical or fitting)[0].name
         self.guesses.add("cables", f"{kind}: media {chosen}")
         return chosen
+
+
+def _lengths_with(model: SwitchModel, split: Split, mtu_bytes: int, xoff_bytes: int) -> tuple[float, float] | None:
+    """Return the shortest and the longest cable with a headroom; None if there is none."""
+
+    def xoff(step: int) -> int:
+        found = headroom.choose(model, split, Cable("", "", step / STEPS_PER_M), mtu_bytes, None)
+        return found.xoff_bytes if found else 0
+
+    steps = range(1, LONGEST_M * STEPS_PER_M + 1)
+    first = bisect_left(steps, xoff_bytes, key=xoff) + 1
+    last = bisect_right(steps, xoff_bytes, key=xoff)
+    return (first / STEPS_PER_M, last / STEPS_PER_M) if first <= last else None
+
+
+def _roundest(first: float, last: float) -> float:
+    """Return the length in a range with the fewest digits, the shortest of several."""
+    for unit in ROUND_STEPS:
+        steps = -(-round(first * STEPS_PER_M) // unit) * unit
+        if steps <= round(last * STEPS_PER_M):
+            return steps / STEPS_PER_M
+    return first

@@ -67,7 +67,7 @@ def propose(source: Findings) -> FoundIntent:
         except (AdoptError, DesignError, HardwareError) as error:
             refused.append(error)
     if not found:
-        raise AdoptError(_explained(refused[-1]))
+        raise AdoptError(_explained(refused[0]))
     return min(found, key=lambda one: one.cells)
 
 

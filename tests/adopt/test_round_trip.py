@@ -18,7 +18,7 @@ from tests.random_intents import PLATFORMS, Values
 from tests.random_intents import intents as random_intents
 
 CATALOG, ENGINE = Catalog(), Engine()
-READ = ("eos", "nvue", "sonic", "frr")
+READ = ("nvue", "sonic", "frr", "eos")
 
 
 def files_of(fabric: Fabric) -> Mapping[str, Files]:
