@@ -8,6 +8,7 @@ from functools import cached_property
 
 from netkit.adopt.fabric_values import Assumptions, Values
 from netkit.adopt.links import FoundLinks
+from netkit.adopt.names import natural
 from netkit.adopt.placement import Placement, slots_of
 from netkit.adopt.survey import Survey, SurveyedSwitch
 from netkit.design import headroom
@@ -55,11 +56,9 @@ class HardwareSearch:
 
     def _tier(self, role: str) -> Values:
         switches = self._switches(role)
-        if switches:
-            platform, model = switches[0].platform, self.model(role)
-        else:  # only descriptions name them
-            platform, model = self._switches("leaf")[0].platform, self.model("leaf")
-            self.guesses.add("switches", f"{role}: NOS and model as of the leaves")
+        platform, model = self.platform(role), self.model(role)
+        if not switches:
+            self.guesses.add("switches", f"{role}: {platform}, whose ports have the names that neighbours give")
         values: Values = {
             "model": model.name,
             "platform": platform,
@@ -79,13 +78,25 @@ class HardwareSearch:
                 values["planes"] = self.placement.planes
         return values
 
+    def platform(self, role: str) -> str:
+        """Return the NOS of a tier; where no switch of it was read, one whose ports have the names others give them."""
+        if switches := self._switches(role):
+            return switches[0].platform
+        names = {port for end in self.sides for name, port in [end] if name in self.placement.of_role(role)}
+        usual = self._switches("leaf")[0].platform
+        for platform in dict.fromkeys((usual, *PLATFORMS)):
+            model = self.catalog.switch(PLATFORMS[platform].starting_point[0])
+            if names <= frozenset().union(*(self._ports(model, platform, split) for split in model.splits)):
+                return platform
+        return usual
+
     def model(self, role: str) -> SwitchModel:
         """Return the model that most switches of a tier are; the usual one of the NOS where none says so."""
         switches = self._switches(role)
         votes = Counter(model for switch in switches for model in switch.existing.models)
         if votes:
             return self.catalog.switch(votes.most_common(1)[0][0])
-        platform = switches[0].platform if switches else self._switches("leaf")[0].platform
+        platform = self.platform(role)
         used = {port for switch in switches for port in self._used(switch)}
         usual = PLATFORMS[platform].starting_point[0]
         for name in dict.fromkeys((usual, *self.catalog.names("switches"))):
@@ -138,7 +149,11 @@ class HardwareSearch:
         stated = most(port.split for _, port in ports if port.split)
         if stated and (split := model.split(stated)):
             return split
-        platform = switches[0].platform if switches else self._switches("leaf")[0].platform
+        platform = self.platform(role)
+        other = self._other_end(role, side)
+        if not ports and other and self._switches(other[0]):
+            same = self.split(*other)
+            return model.split(same.mode) or next(one for one in model.splits if one.speed_gbps == same.speed_gbps)
         names, lanes = {port.name for _, port in ports}, most(port.lanes for _, port in ports)
         fitting = [
             split
@@ -160,6 +175,16 @@ class HardwareSearch:
                 "switches", f"{role}: {chosen.mode} for ports to {towards}; no configuration has their speed"
             )
         return chosen
+
+    @staticmethod
+    def _other_end(role: str, side: str) -> tuple[str, str] | None:
+        """Return the tier and the side at the other end of links between switches."""
+        place = TIERS.index(role) + (1 if side == "up" else -1)
+        return (TIERS[place], "down" if side == "up" else "up") if 0 <= place < len(TIERS) else None
+
+    def ports(self, role: str, side: str) -> list[str]:
+        """Return the ports that a switch of a tier has on a side, in order."""
+        return sorted(self._ports(self.model(role), self.platform(role), self.split(role, side)), key=natural)
 
     def _ports(self, model: SwitchModel, platform: str, split: Split) -> frozenset[str]:
         key = (model.name, platform, split.mode)

@@ -9,6 +9,7 @@ from netkit.adopt.links import End, FoundLinks
 from netkit.adopt.names import NumberColumns, natural, separates
 from netkit.adopt.survey import Survey, rails_of
 from netkit.errors import AdoptError, Problem
+from netkit.platforms.existing import most
 
 Topology = Literal["two-tier", "three-tier", "rail-only"]
 MOST_RAILS = 16
@@ -125,8 +126,17 @@ class _Placing:
             layer = {near for name in layer for near in self.neighbors[name] if near not in found}
             found |= dict.fromkeys(layer, role)
         unread = {name for name in layer if name not in self.survey.switches}
-        # Above spines, switches of which nothing was read are as likely leaves whose host ports nobody names.
-        return found | dict.fromkeys(unread if unread == layer else (), "leaf")
+        is_leaf_missing = any(
+            interface not in self.leaf_of.get(host.name, {})
+            for host in self.survey.hosts.values()
+            for interface, _ in rails_of(host)
+        )
+        if not is_leaf_missing:
+            return found
+        # Nobody but hosts names the host ports of a leaf, so one that was not read looks like a core switch. But the
+        # core switches have one AS number, and each leaf its own.
+        numbers = {switch.asn for name, switch in self.survey.switches.items() if name in layer}
+        return found | {name: "leaf" for name in unread if told_asn(self.survey, self.links, name) not in numbers}
 
     def _with(self, role: str) -> list[str]:
         return sorted((name for name, one in self.roles.items() if one == role), key=natural)
@@ -154,7 +164,7 @@ class _Placing:
         return found
 
     def _add_unread(self, unread: list[str], units: list[tuple[str, ...]], rails: dict[str, int]) -> None:
-        """Put leaves that only spines name where hosts have NICs without a leaf, in the order of their names."""
+        """Put leaves that only spines name where hosts below these have NICs without a leaf, in the order of names."""
         open_places: list[tuple[int, int]] = []
         for number, group in enumerate(units):
             hosts = [host for host, found in self.leaf_of.items() if not set(group).isdisjoint(found.values())]
@@ -165,7 +175,17 @@ class _Placing:
                 if interface not in self.leaf_of[host]
             }
             open_places += [(number, rail) for rail in sorted(wanted - {rails[leaf] for leaf in group})]
-        for leaf, (number, rail) in zip(unread, open_places, strict=False):
+        for leaf in unread:
+            same_spines = (
+                (number, rail)
+                for number, rail in open_places
+                if any(self.neighbors[leaf] & self.neighbors[other] for other in units[number])
+            )
+            found = next(same_spines, None)
+            if found is None:
+                continue
+            open_places.remove(found)
+            number, rail = found
             rails[leaf] = rail
             units[number] = tuple(sorted((*units[number], leaf), key=natural))
 
@@ -253,22 +273,21 @@ class _Placing:
         spines = self._with("spine")
         lower = {name: self.neighbors[name] & rails.keys() for name in spines}
         groups = _joined((*rails, *spines), ([name, *found] for name, found in lower.items()))
-        planes = [[name for name in group if name in lower] for group in groups]
-        dealt = {
-            index: {rails[name] for name in group if name in rails}
-            for index, group in enumerate(groups)
-            if planes[index]
-        }
-        count = len(dealt)
-        numbers = {index: min(found) % count for index, found in dealt.items()}
-        if any(rail % count != numbers[index] for index, found in dealt.items() for rail in found):
-            message = f"the leaves form {count} groups with spines of their own, but not by rail"
-            remedy = "a plane of spines has every n-th rail: check the cables that descriptions or LLDP name"
-            raise AdoptError(Problem(message, remedy))
-        for index, plane in numbers.items():
-            for slot, name in self._spine_slots(planes[index]).items():
-                self.places[slot] = Place("spine", plane=plane, slot=name)
-        return count
+        dealt = [
+            ([name for name in group if name in lower], {rails[name] for name in group if name in rails})
+            for group in groups
+            if not lower.keys().isdisjoint(group) and not rails.keys().isdisjoint(group)
+        ]
+        for count in range(len(dealt), MOST_RAILS + 1):
+            numbers = [{rail % count for rail in found} for _, found in dealt]
+            if all(len(one) == 1 for one in numbers) and len(set(map(frozenset, numbers))) == len(dealt):
+                for (members, _), (plane,) in zip(dealt, numbers, strict=True):
+                    for name, slot in self._spine_slots(members).items():
+                        self.places[name] = Place("spine", plane=plane, slot=slot)
+                return count
+        message = f"the leaves form {len(dealt)} groups with spines of their own, but not by rail"
+        remedy = "a plane of spines has every n-th rail: check the cables that descriptions or LLDP name"
+        raise AdoptError(Problem(message, remedy))
 
     def _spine_slots(self, names: list[str]) -> dict[str, int]:
         """Return the slot of each spine, by the number in its name, or by order."""
@@ -303,6 +322,18 @@ class _Placing:
             for name, slot in self._spine_slots(names).items():
                 self.places[name] = Place("core", plane=index, slot=slot)
         return pods, planes
+
+
+def told_asn(survey: Survey, links: FoundLinks, name: str) -> int | None:
+    """Return the AS number that the neighbours of a switch expect of it."""
+    return most(
+        neighbor.remote_asn or None
+        for link in links.switches
+        for near, far in ((link.near, link.far), (link.far, link.near))
+        if far[0] == name and (switch := survey.switches.get(near[0]))
+        for neighbor in switch.router.neighbors
+        if neighbor.interface == near[1]
+    )
 
 
 def _dealt(spines: Iterable[str], plane_of: Mapping[str, int], planes: int) -> Iterator[tuple[str, int]]:

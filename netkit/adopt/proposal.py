@@ -92,7 +92,9 @@ def _proposal(source: Findings, links: FoundLinks, placement: Placement) -> Foun
         values = values | {"pools": _without(values["pools"], "asn_base")}
     # Cables and NICs are found by names, so they are compared once the devices have theirs.
     named = design.build(validated(values, tables), source.catalog) if tables else bare
-    tables |= needed({table: rows[table] for table in ("cables", "nics")}, named)
+    cables = [*rows["cables"], *installed.unseen_cables(rows["cables"], named)]
+    nics = [*rows["nics"], *installed.unseen_nics(rows["nics"], named)]
+    tables |= needed({"cables": cables, "nics": nics}, named)
     intent = validated(values, tables)
     fabric = design.build(intent, source.catalog)
     return FoundIntent(values, tables, intent, fabric, placement, links, tuple(guesses.found))

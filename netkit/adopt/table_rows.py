@@ -4,12 +4,13 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from ipaddress import IPv4Interface, IPv4Network
 
 from netkit.adopt.fabric_values import Addressing
 from netkit.adopt.hardware_values import HardwareSearch
 from netkit.adopt.links import End, FoundLinks
 from netkit.adopt.names import natural
-from netkit.adopt.placement import Placement
+from netkit.adopt.placement import Placement, told_asn
 from netkit.adopt.survey import Survey
 from netkit.design import Fabric
 from netkit.design import tables as designed
@@ -34,6 +35,7 @@ OWN = {
     "nics": ("address", "gateway", "mac"),
 }
 """Columns that are compared; the others find the row."""
+CABLE_ENDS = (("device", "port"), ("peer", "peer_port"))
 
 
 @dataclass(frozen=True)
@@ -49,7 +51,7 @@ class Installed:
     def rows(self, fabric: Fabric) -> dict[str, list[Row]]:
         """Return the complete tables, with the keys that the topology of the fabric has."""
         return {
-            "devices": list(self._devices(fabric)),
+            "devices": self._with_free_addresses(list(self._devices(fabric)), fabric),
             "cables": list(self._cables()),
             "rails": list(self._rails()),
             "nics": list(self._nics()),
@@ -65,12 +67,28 @@ class Installed:
                 else:
                     yield row | self._of_switch(name)
 
+    def _with_free_addresses(self, rows: list[Row], fabric: Fabric) -> list[Row]:
+        """Give switches that were not read addresses that no other has, where those by design are taken."""
+        design = {_key("devices", row): row for row in map(dict, designed.TABLES["devices"](fabric))}
+        for column, pool in (("loopback", self.addressing.loopbacks), ("management", None)):
+            taken = {str(row[column]) for row in rows if row.get(column)}
+            for row in rows:
+                own = str(design.get(_key("devices", row), {}).get(column, ""))
+                if row["role"] == "host" or row.get(column) or own not in taken:
+                    continue
+                network, length = (pool, "") if pool else ((net := IPv4Interface(own).network), f"/{net.prefixlen}")
+                free = (f"{network[place]}{length}" for place in range(network.num_addresses - 2, 1, -1))
+                row[column] = next((address for address in free if address not in taken), "")
+                taken.add(str(row[column]))
+        return rows
+
     def _of_switch(self, name: str) -> Row:
         row: Row = {"model": self.hardware.own_model(name)}
         switch = self.survey.switches.get(name)
         if switch is None:
             prefix = self.addressing.leaf_prefixes.get(name)
-            return row | ({"prefix": str(prefix)} if prefix else {}) | self._told_asn(name)
+            asn = told_asn(self.survey, self.links, name)
+            return row | ({"prefix": str(prefix)} if prefix else {}) | ({"asn": asn} if asn else {})
         existing = switch.existing
         if existing.management:
             row |= {"management": existing.management, "management_gateway": existing.management_gateway}
@@ -85,16 +103,6 @@ class Installed:
             row["vlan"] = self._own_vlan(name)
             row["vlan_gateway"] = str(switch.addresses[interface].ip)
         return row
-
-    def _told_asn(self, name: str) -> Row:
-        """Return the AS number that the neighbours of a switch expect of it."""
-        found: Counter[int] = Counter()
-        for link in self.links.switches:
-            for (near, port), (far, _) in ((link.near, link.far), (link.far, link.near)):
-                if far == name and (switch := self.survey.switches.get(near)):
-                    found.update(one.remote_asn for one in switch.router.neighbors if one.interface == port)
-        found.pop(0, None)
-        return {"asn": found.most_common(1)[0][0]} if found else {}
 
     def _cables(self) -> Iterator[Row]:
         rails = {name: place.rail for name, place in self.placement.places.items()}
@@ -151,6 +159,38 @@ class Installed:
         """Return the VLAN of a leaf that differs from that of its rail."""
         vlan = self._vlans.get(leaf)
         return "" if vlan is None or vlan == self._rail_vlans[self.placement.places[leaf].rail] else vlan
+
+    def unseen_cables(self, seen: list[Row], fabric: Fabric) -> Iterator[Row]:
+        """Yield cables of the design that nothing names, such as those of a switch that was not read, on free ports."""
+        known = {_key("cables", row) for row in seen}
+        taken = {(row[end], row[port]) for row in seen for end, port in CABLE_ENDS}
+        for designed_row in designed.TABLES["cables"](fabric):
+            row = {key: designed_row[key] for key in ("device", "port", "peer", "peer_port", "link")}
+            if _key("cables", row) in known:
+                continue
+            for (end, port), side in zip(CABLE_ENDS, ("up", "down"), strict=True):
+                name = str(row[end])
+                if (row[end], row[port]) in taken and self.placement.places[name].role != "host":
+                    role = self.placement.places[name].role
+                    free = (one for one in self.hardware.ports(role, side) if (name, one) not in taken)
+                    row[port] = next(free, row[port])
+                taken.add((row[end], row[port]))
+            yield row
+
+    def unseen_nics(self, seen: list[Row], fabric: Fabric) -> Iterator[Row]:
+        """Yield NICs of hosts that were not read with free addresses, where those by design are taken."""
+        known, taken = {_key("nics", row) for row in seen}, {str(row.get("address")) for row in seen}
+        for host in fabric.hosts:
+            for nic in host.nics:
+                row: Row = {"host": host.name, "rail": nic.rail}
+                if _key("nics", row) in known or nic.address not in taken or self.addressing.attachment == "p2p":
+                    continue
+                network = IPv4Network(fabric.switch(nic.leaf).leaf_prefix)
+                places = range(network.num_addresses - 2, 1, -1)
+                free = (str(network[place]) for place in places if str(network[place]) not in {nic.gateway, *taken})
+                row["address"] = next(free, nic.address)
+                taken.add(str(row["address"]))
+                yield row
 
     def _rails(self) -> Iterator[Row]:
         for rail in range(self.placement.rails):
