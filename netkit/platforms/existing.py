@@ -40,8 +40,6 @@ class ExistingPort:
     lanes: int | None = None
     """Of the port, not of its cage."""
     speed_gbps: int | None = None
-    lanes: int | None = None
-    """Of the port, where the configuration has them."""
     mtu_bytes: int | None = None
     vlan: int | None = None
     """Its untagged VLAN."""

@@ -237,10 +237,7 @@ def expressed_by_eos(_fabric: Fabric, switch: Switch, whole: ExistingSwitch) -> 
         models=(),
         system_mac="",  # that of the switch
         # How many lanes a cage has is seen where the last one is in use.
-        ports=tuple(
-            replace(ours, lanes=port.profile.split.lanes_per_port, split=ours.split if has_split else "")
-            for ours, port in zip(whole.ports, switch.ports, strict=True)
-        ),
+        ports=whole.ports if has_split else tuple(replace(port, split="") for port in whole.ports),
         keepalive_s=whole.keepalive_s if has_timers else None,
         hold_s=whole.hold_s if has_timers else None,
         connect_s=None,  # no such timer

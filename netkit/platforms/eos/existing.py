@@ -118,7 +118,6 @@ def _ports(ports: dict[str, _Section], qos: "_Qos") -> Iterator[ExistingPort]:
             split=f"{count}x{speed_gbps}G" if count and speed_gbps else "",
             lanes=lanes,
             speed_gbps=speed_gbps,
-            lanes=lanes,
             mtu_bytes=number(section.get("mtu")),
             vlan=_untagged(section),
             is_lossless=bool(lossless),

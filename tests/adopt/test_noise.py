@@ -1,0 +1,104 @@
+"""Fabrics of others: names, ports and numbers that no rule makes, and a device of which nothing was read."""
+
+import random
+from collections import defaultdict
+from collections.abc import Mapping
+from typing import Any
+
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+
+from netkit import design
+from netkit.design import Fabric, tables
+from netkit.errors import NetkitError
+from netkit.intent import Intent
+from tests.adopt.test_round_trip import CATALOG, adopted, differences, files_of
+from tests.lanes import examples
+from tests.random_intents import Values
+from tests.random_intents import intents as random_intents
+
+Rows = list[dict[str, Any]]
+WORDS = ("ai", "tor", "zz", "dc1-sw")
+MANY = settings(max_examples=examples(20), deadline=None, suppress_health_check=list(HealthCheck))
+
+
+def with_own_numbers(values: Values, chance: random.Random) -> Values:
+    """Return the intent with names, ports, loopbacks, AS numbers and prefixes of leaves in random order, in tables."""
+    fabric = design.build(Intent.model_validate(values), CATALOG)
+    rows: dict[str, Rows] = {
+        table: [{key: cell for key, cell in row.items() if cell not in {None, ""}} for row in found(fabric)]
+        for table, found in tables.TABLES.items()
+        if table != "nics"
+    }
+    names = [row["name"] for row in rows["devices"]]
+    others = [f"{chance.choice(WORDS)}-{number * 7 + 3}{chance.choice('abc')}" for number in range(len(names))]
+    chance.shuffle(others)
+    renamed = dict(zip(names, others, strict=True))
+    for role in ("leaf", "spine", "core"):
+        _shuffle([row for row in rows["devices"] if row["role"] == role], "loopback", chance)
+    leaves = [row for row in rows["devices"] if row["role"] == "leaf"]
+    for leaf, asn in zip(leaves, chance.sample(range(64_512, 65_500), len(leaves)), strict=True):
+        leaf["asn"] = asn
+    for rail in {leaf["rail"] for leaf in leaves}:
+        _shuffle([leaf for leaf in leaves if leaf["rail"] == rail], "prefix", chance)
+    for row in rows["devices"]:
+        row["name"] = renamed[row["name"]]
+        row.pop("vlan_gateway", None)
+    _shuffle_ports(rows["cables"], renamed, chance)
+    return {**values, "host_routes": "per-leaf", "tables": rows}
+
+
+def _shuffle(rows: Rows, column: str, chance: random.Random) -> None:
+    cells = [row[column] for row in rows]
+    chance.shuffle(cells)
+    for row, cell in zip(rows, cells, strict=True):
+        row[column] = cell
+
+
+def _shuffle_ports(cables: Rows, renamed: Mapping[str, str], chance: random.Random) -> None:
+    by_switch: dict[tuple[str, str], Rows] = defaultdict(list)
+    for row in cables:
+        row |= {"device": renamed[row["device"]], "peer": renamed[row["peer"]]}
+        for column in ("length_m", "media", "label"):
+            row.pop(column, None)
+        by_switch[(row["peer"], "peer_port")].append(row)
+        if "link" in row:
+            by_switch[(row["device"], "port")].append(row)
+    for (_, column), found in by_switch.items():
+        _shuffle(found, column, chance)
+
+
+def foreign(values: Values, chance: random.Random) -> Fabric:
+    """Design the intent with own numbers; combinations that the design refuses are not of interest."""
+    try:
+        return design.build(Intent.model_validate(with_own_numbers(values, chance)), CATALOG)
+    except NetkitError:
+        assume(False)
+        raise
+
+
+@MANY
+@given(random_intents(), st.randoms(use_true_random=False))
+def test_names_ports_and_numbers_of_others_are_kept(values: Values, chance: random.Random) -> None:
+    fabric = foreign(values, chance)
+    files = files_of(fabric)
+    found = adopted(files)
+    assert set(found.placement.places) == {name for link in fabric.links() for name in (link.device, link.peer)}
+    assert differences(found, files) == {}
+
+
+@MANY
+@given(random_intents(), st.randoms(use_true_random=False))
+def test_a_device_of_which_nothing_was_read_does_not_hinder_the_others(values: Values, chance: random.Random) -> None:
+    fabric = foreign(values, chance)
+    cabled = sorted({name for link in fabric.links() for name in (link.device, link.peer)})
+    missing = chance.choice(cabled)
+    read = {name: files for name, files in files_of(fabric).items() if name != missing}
+    assume(any(name in read for leaf in fabric.tier("leaf") for name in [leaf.name]))
+    assume(any(host.name in read for host in fabric.hosts))
+    alone = {host.name for host in fabric.hosts if len(host.nics) == 1 and host.nics[0].leaf == missing}
+    found = adopted(read)
+    assert set(found.placement.places) >= set(cabled) - {missing} - alone
+    roles = {switch.name: switch.role for switch in fabric.switches}
+    wrong = {name for name, place in found.placement.places.items() if roles.get(name, "host") != place.role}
+    assert wrong <= {missing}
