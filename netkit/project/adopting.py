@@ -9,14 +9,17 @@ from netkit.adopt import document, remainder
 from netkit.adopt.fit import compared, fitted
 from netkit.adopt.links import End
 from netkit.adopt.proposal import Findings, FoundIntent, propose, validated
+from netkit.design.fabric import Host
 from netkit.errors import OutputError, Problem, UsageError
 from netkit.hardware import Catalog
 from netkit.intent import csv_table, scaffold
 from netkit.intent.load import FABRIC_FILE
 from netkit.intent.model import Tables
 from netkit.plan import Running
+from netkit.platforms import HOSTS, compare
 from netkit.platforms.config import Files
 from netkit.platforms.config import Path as ConfigPath
+from netkit.platforms.linux.existing import host_files
 from netkit.project.planning import saved
 from netkit.project.project import MODELS, TEMPLATES, beside
 from netkit.project.rendering import bounded
@@ -68,8 +71,17 @@ def _differing(
     proposal: FoundIntent, files: Mapping[str, Files], engine: Engine
 ) -> Iterator[tuple[str, list[ConfigPath]]]:
     for device, comparison in compared(proposal.fabric, proposal.placement.places, files, engine):
-        if comparison.changes:
-            yield device, remainder.tops(comparison)
+        paths = remainder.tops(comparison) if comparison.changes else []
+        if isinstance(proposal.fabric.device(device), Host) and _has_other_names(files[device]):
+            # A deploy would add netkit's files beside those that now do the same.
+            paths += [(file,) for file in comparison.not_read]
+        if paths:
+            yield device, paths
+
+
+def _has_other_names(files: Files) -> bool:
+    """Whether files of a host's network have other names than netkit's."""
+    return not all(map(compare.MODELS[HOSTS].reads, host_files(files)))
 
 
 def _remaining(
