@@ -50,6 +50,7 @@ VERBS = (
     *(change.plan, change.approve, change.deploy, change.rollback, change.history),
     *(state.check, state.watch, state.report, state.snapshot, state.backup, state.schedule, state.notify),
     *(serve, mcp, fleet.worker, change.trust, change.inventory, intent.platforms),
+    *(intent.leave, intent.own),
 )
 """In the order a newcomer meets them."""
 for verb in VERBS:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from netkit.cli.fabric import open_project
 from netkit.errors import NetkitError, Problem, UsageError
+from netkit.intent.list_edit import Plain
 from netkit.judge import Finding, Verdict
 from netkit.judge.cause import Layers, heads
 from netkit.judge.check import is_meant
@@ -34,7 +35,7 @@ UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 HEAD = ("ID", "KIND", "STATE", "CHECK", "WHERE", "UNTIL", "BY", "WHY", "TICKET")
 MOST = 100
 """The limit of findings to acknowledge at once."""
-Values = dict[str, edit.Plain]
+Values = dict[str, Plain]
 
 
 def add(
@@ -127,7 +128,7 @@ def _report(what: str, entry: AnyEntry) -> None:
     sys.stdout.write(f"{one.id}: {what}: {one.kind} of {one.about} {until}\n")
 
 
-def _parts(text: str) -> edit.Plain:
+def _parts(text: str) -> Plain:
     found = [part for part in text.split(",") if part]
     return text if len(found) < 2 else found
 

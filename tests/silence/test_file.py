@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from netkit.errors import SilenceError
+from netkit.intent.list_edit import Plain
 from netkit.silence import edit
 from netkit.silence.entry import schema
 from netkit.silence.file import Known, check, load
@@ -158,7 +159,7 @@ def test_the_example_of_the_page_is_right_and_so_is_the_schema(tmp_path: Path) -
     assert not validator.is_valid({"silences": [{**entry, "by": None}]})
 
 
-VALUES: dict[str, edit.Plain] = {
+VALUES: dict[str, Plain] = {
     "check": "bgp.sessions",
     "where": ["leaf01:swp1", "spine*"],
     "until": "2026-12-02T08:00:00Z",

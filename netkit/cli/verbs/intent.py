@@ -167,3 +167,32 @@ def platforms(
 ) -> None:
     """List the platforms, what each can express, and how each takes changes."""
     _run("platforms", name, output)
+
+
+Devices = Annotated[str, typer.Option("--devices", help="Which devices, as --limit names them.", metavar="EXPR")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Show the edit of fabric.yaml; write nothing.")]
+
+
+def leave(
+    fabric: Fabric,
+    path: Annotated[
+        str, typer.Argument(help="Part of the configuration, such as 'VLAN / Vlan3000'.", metavar="[PATH]")
+    ] = "",
+    devices: Devices = "",
+    from_plan: Annotated[
+        Path | None, typer.Option("--from-plan", help="All that this plan lists as not explained.", metavar="FILE")
+    ] = None,
+    dry_run: DryRun = False,
+) -> None:
+    """Leave a part of the configuration as it is: add it to fabric.yaml."""
+    _run("ownership", fabric, path, verb="leave", devices=devices, from_plan=from_plan, is_dry=dry_run)
+
+
+def own(
+    path: Annotated[str, typer.Argument(help="Part of the configuration, such as 'ACL_TABLE'.", metavar="PATH")],
+    fabric: Fabric,
+    devices: Devices = "",
+    dry_run: DryRun = False,
+) -> None:
+    """Let netkit own a part of the configuration: add it to fabric.yaml, or take it out of leave."""
+    _run("ownership", fabric, path, verb="own", devices=devices, is_dry=dry_run)
