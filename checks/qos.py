@@ -118,7 +118,7 @@ def nic(context: CheckContext, device: DeviceContext) -> Iterator[Finding]:
         else:
             profile = context.fabric.lossless
             is_operated = device.name in operated(context.fabric)
-            scheduled = () if is_operated else _classes(profile, qos)
+            scheduled = () if is_operated else _classes(profile, qos, qos.priority_to_class)
             found_now = (*_common(profile, qos), *scheduled, *_answers(profile, qos))
             yield from _judged(name, found_now, OPERATOR if is_operated else PLAN)
 
@@ -243,12 +243,16 @@ def _common(profile: LosslessProfile, qos: PortQos) -> tuple[Aspect, ...]:
     )
 
 
-def _classes(profile: LosslessProfile, qos: PortQos) -> Iterator[Aspect]:
-    strict = frozenset(one.priority for one in profile.classes if one.is_strict)
+def _classes(profile: LosslessProfile, qos: PortQos, carries: Mapping[int, int] | None = None) -> Iterator[Aspect]:
+    """Yield scheduling by the traffic class of a priority: the one of the same number, or the one that carries it."""
+    own = {one.priority: (carries or {}).get(one.priority, one.priority) for one in profile.classes}
+    if len(set(own.values())) < len(own):
+        own = {priority: priority for priority in own}
+    strict = frozenset(own[one.priority] for one in profile.classes if one.is_strict)
     if qos.strict is not None:
         yield Aspect("strict scheduling", qos.strict, strict, strict <= qos.strict)
     for one in profile.classes:
-        weight = None if qos.weights is None or one.is_strict else qos.weights.get(one.priority)
+        weight = None if qos.weights is None or one.is_strict else qos.weights.get(own[one.priority])
         if weight is not None:
             is_right = abs(weight - one.weight) <= WEIGHT_STEP
             yield Aspect(f"the share of class {one.name}", weight, one.weight, is_right)

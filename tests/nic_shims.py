@@ -100,6 +100,8 @@ def dcb(nic: dict[str, Any], part: str, verb: str, args: list[str]) -> None:
     match part, verb:
         case "dcbx", "set":
             change(nic, "dcbx", {("host", "ieee"): "OS controlled"}[tuple(args)])  # type: ignore[index]  # any other is a fault
+        case "app", "replace" if "dgram-port-prio" in given:
+            change(nic, "ports", given["dgram-port-prio"])
         case "app", "replace":
             change(nic, "trust", "dscp")
             pairs = given["dscp-prio"]
@@ -109,8 +111,11 @@ def dcb(nic: dict[str, Any], part: str, verb: str, args: list[str]) -> None:
             change(nic, "buffer", nic["pfc"])
         case "ets", "set":
             change(nic, "prio_tc", [int(given["prio-tc"][str(at)]) for at in range(8)])
-            change(nic, "tsa", [given["tc-tsa"][str(at)] for at in range(8)])
-            change(nic, "bw", [int(given["tc-bw"][str(at)]) for at in range(8)])
+            classes = range(len(nic["tsa"]))
+            if {*given["tc-tsa"]} != {str(at) for at in classes} or max(nic["prio_tc"]) not in classes:
+                sys.exit("RTNETLINK answers: Invalid argument")
+            change(nic, "tsa", [given["tc-tsa"][str(at)] for at in classes])
+            change(nic, "bw", [int(given["tc-bw"][str(at)]) for at in classes])
         case _:
             sys.exit(f"What is {verb}?")
 
@@ -125,6 +130,8 @@ def show_dcb(nic: dict[str, Any], part: str) -> None:
         case "app":
             if nic["trust"] == "dscp":
                 row("dscp-prio", nic["dscp"])
+            if nic.get("ports"):
+                print("dgram-port-prio", *(f"{port}:{priority}" for port, priority in nic["ports"].items()), "")
         case "pfc":
             print("pfc-cap 8 macsec-bypass off delay 4096")
             row("prio-pfc", ["on" if on else "off" for on in nic["pfc"]])

@@ -43,7 +43,10 @@ class Machine:
         return self.folder / "root" / "sys"
 
     def run(self, *args: str, changes: dict[str, Any] | None = None) -> subprocess.CompletedProcess[str]:
-        (self.folder / SCRIPT).write_text(script(changes), encoding="utf-8")
+        return self.run_text(script(changes), *args)
+
+    def run_text(self, text: str, *args: str) -> subprocess.CompletedProcess[str]:
+        (self.folder / SCRIPT).write_text(text, encoding="utf-8")
         (self.folder / "state.json").write_text(json.dumps(self.state), encoding="utf-8")
         (self.folder / "log").write_text("", encoding="utf-8")
         environment = {

@@ -88,6 +88,7 @@ OWNED = (
     "/etc/systemd/system/netkit-nic-qos@.service",
     "/etc/nccl.conf",
     "/etc/netkit/mlxconfig.conf",
+    "/etc/netkit/nicctl.conf",
 )
 
 

@@ -258,7 +258,7 @@ def test_names_of_nodes_are_lower_case() -> None:
 
 def test_the_operator_gets_the_values_that_netkits_own_files_set() -> None:
     built = fabric({"adaptive_routing": True}, nic_qos="operator", operator_version=OLDEST_WITH_ECN)
-    own = nic_qos(built.lossless, is_adaptive=True)
+    own = nic_qos(built.lossless, "mlx5", is_adaptive=True)
     (policy,) = manifests.objects_of(files(built), ["NicConfigurationTemplate"])
     template = policy["spec"]["template"]
     qos = template["roceOptimized"]["qos"]

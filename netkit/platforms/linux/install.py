@@ -27,6 +27,7 @@ PLACES: Mapping[str, str] = {
     "/etc/systemd/system/netkit-nic-qos@.service": "",
     "/etc/nccl.conf": "",
     "/etc/netkit/mlxconfig.conf": "",
+    "/etc/netkit/nicctl.conf": "",
 }
 """Path pattern → the name under which netkit renders the file; empty if it is the file's own name."""
 MOST_RAILS = 16

@@ -19,6 +19,7 @@ KINDS = {
     "netkit-nic-qos@.service": file_kinds.UNIT,
     "nccl.conf": file_kinds.SHELL,
     "mlxconfig.conf": file_kinds.SHELL,
+    "nicctl.conf": file_kinds.WHOLE,
     "70-netkit-rails.rules": file_kinds.WHOLE,
 }
 

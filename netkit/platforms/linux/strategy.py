@@ -46,6 +46,7 @@ RISKS = RiskTable(
             "takes effect after a firmware reset or a reboot, which netkit leaves to you",
             DERIVED,
         ),
+        Rule(("nicctl.conf",), Risk.LOW, "takes effect when you run its commands", DERIVED),
     ),
 )
 
@@ -56,6 +57,7 @@ COSTS = {
     "70-netkit-rails.rules": "udev rules: names of interfaces change with the next boot or driver reload",
     "netkit-nic-qos": "NIC QoS: brief packet loss on each rail with changed settings",
     "mlxconfig.conf": "firmware settings take effect after mlxfwreset or a reboot; drain the host before",
+    "nicctl.conf": "QoS of AMD Pollara NICs changes when you run the commands of nicctl.conf",
     "nccl.conf": "running jobs keep the settings they started with",
 }
 

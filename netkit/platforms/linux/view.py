@@ -6,7 +6,16 @@ from dataclasses import dataclass
 from netkit.design.clusters import operated
 from netkit.design.fabric import Fabric, Host, Nic
 from netkit.design.hosts import OIF_RULE_PRIORITY, RULE_PRIORITY, RoutePlan
-from netkit.platforms.linux.view_nic import Setting, is_adaptive, nccl_settings, nic_qos, nv_settings
+from netkit.platforms.linux.view_nic import (
+    NicQos,
+    Setting,
+    driver_of,
+    is_adaptive,
+    nccl_settings,
+    nic_qos,
+    nicctl_settings,
+    nv_settings,
+)
 from netkit.render.artifact import Artifact
 
 Context = Mapping[str, object]
@@ -61,7 +70,6 @@ class Rules:
 
 RULES = Rules(RULE_PRIORITY, OIF_RULE_PRIORITY)
 NETWORKD = "/etc/systemd/network"
-MELLANOX = ("ConnectX", "BlueField")
 SYSCTLS = (
     Setting("arp_ignore", "1", "answer ARP only on the NIC that has the address"),
     Setting("arp_announce", "2", "ask with the address of the NIC that asks"),
@@ -77,6 +85,7 @@ NIC_QOS = (
 )
 NCCL = Install("0644", "nccl.conf", "/etc/nccl.conf")
 FIRMWARE = Install("0644", "mlxconfig.conf", "/etc/netkit/mlxconfig.conf")
+NICCTL = Install("0644", "nicctl.conf", "/etc/netkit/nicctl.conf")
 TEMPLATES = {
     "70-netkit-rails.rules": "host/udev.rules.j2",
     "90-netkit-rails.conf": "host/sysctl.conf.j2",
@@ -97,7 +106,7 @@ class _Views:
 
     def __init__(self, fabric: Fabric) -> None:
         self._plan = RoutePlan(fabric)
-        self._qos = nic_qos(fabric.lossless, is_adaptive=is_adaptive(fabric))
+        self._qos: dict[str, NicQos] = {}
         self._nv = nv_settings(fabric)
         self._operated = operated(fabric)
         self._fabric = fabric
@@ -117,7 +126,7 @@ class _Views:
             ),
             "sysctls": SYSCTLS,
             "rules": RULES,
-            "qos": self._qos,
+            "qos": self._qos_of(driver_of(host)),
             "owns_nics": owns_nics,
             "settings": nccl_settings(self._fabric, host),
         }
@@ -132,11 +141,20 @@ class _Views:
             yield Artifact(install.file, TEMPLATES[install.file], context)
         if owns_nics and has_firmware_settings(host):
             yield Artifact(FIRMWARE.file, "host/mlxconfig.conf.j2", {**context, "settings": self._nv})
+        if owns_nics and driver_of(host) == "ionic":
+            commands = tuple(nicctl_settings(self._fabric.lossless, host))
+            yield Artifact(NICCTL.file, "host/nicctl.conf.j2", {**context, "settings": commands})
         units = " ".join(UNIT.format(interface=nic.interface) for nic in host.nics)
         reload = "netplan apply" if host.backend == "netplan" else "networkctl reload"
         steps = (*RELOAD, reload, f"systemctl restart {units}") if owns_nics else (*RELOAD, reload)
         installs = tuple(_installs(host, owns_nics=owns_nics))
         yield Artifact("install.txt", "host/install.txt.j2", {**context, "installs": installs, "steps": steps})
+
+    def _qos_of(self, driver: str) -> NicQos:
+        if driver not in self._qos:
+            found = nic_qos(self._fabric.lossless, driver, is_adaptive=is_adaptive(self._fabric))
+            self._qos[driver] = found
+        return self._qos[driver]
 
     def _rail(self, nic: Nic) -> HostRailView:
         plan = self._plan
@@ -158,7 +176,7 @@ class _Views:
 
 
 def has_firmware_settings(host: Host) -> bool:
-    return host.model.nic.startswith(MELLANOX)
+    return driver_of(host) == "mlx5"
 
 
 def _common(*, owns_nics: bool) -> tuple[Install, ...]:
@@ -178,3 +196,5 @@ def _installs(host: Host, *, owns_nics: bool) -> Iterator[Install]:
     yield from _common(owns_nics=owns_nics)
     if owns_nics and has_firmware_settings(host):
         yield FIRMWARE
+    if owns_nics and driver_of(host) == "ionic":
+        yield NICCTL

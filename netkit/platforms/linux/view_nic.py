@@ -7,6 +7,11 @@ from netkit.design.fabric import Fabric, Host
 from netkit.design.traffic import LosslessProfile
 
 PRIORITIES = range(8)
+DRIVERS = {"15b3": "mlx5", "14e4": "bnxt", "1dd8": "ionic"}
+"""PCI vendor → family of the driver."""
+STRICT_LIMIT = 10
+NAMES = {"ConnectX": "mlx5", "BlueField": "mlx5", "BCM": "bnxt", "Pollara": "ionic"}
+"""How the NIC of a host model begins → the same."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,28 +37,78 @@ class NicQos:
     cnp_dscp: int
     cnp_priority: int
     tos: int
+    data_dscp: int
     adaptive: str
     """The value to force in the register ROCE_ACCL; empty: unchanged."""
+    is_broadcom: bool
+    is_pollara: bool
+    """Set with nicctl; see `nicctl_settings`."""
 
 
-def nic_qos(lossless: LosslessProfile, *, is_adaptive: bool) -> NicQos:
-    """Build the NIC's part of a lossless profile."""
-    algorithm = {traffic.priority: "strict" if traffic.is_strict else "ets" for traffic in lossless.classes}
-    weight = {traffic.priority: 0 if traffic.is_strict else traffic.weight for traffic in lossless.classes}
+def driver_of(host: Host) -> str:
+    """Return the family of the driver of a host's NICs: mlx5, bnxt, ionic; empty if unknown."""
+    known = DRIVERS.get(host.model.nic_pci_id.partition(":")[0])
+    return known or next((driver for name, driver in NAMES.items() if host.model.nic.startswith(name)), "")
+
+
+def nic_qos(lossless: LosslessProfile, driver: str, *, is_adaptive: bool) -> NicQos:
+    """Build the NIC's part of a lossless profile.
+
+    A class of traffic has the number of its priority, but bnxt has three classes and counts them through.
+    """
+    number = {traffic.priority: traffic.priority for traffic in lossless.classes}
+    if driver == "bnxt":
+        number = {priority: count for count, priority in enumerate(sorted(number))}
+    algorithm = {number[one.priority]: "strict" if one.is_strict else "ets" for one in lossless.classes}
+    weight = {number[one.priority]: 0 if one.is_strict else one.weight for one in lossless.classes}
+    classes = sorted(algorithm) if driver == "bnxt" else PRIORITIES
     pauses = {traffic.priority for traffic in lossless.classes if traffic.is_lossless}
     return NicQos(
         priority=lossless.roce.priority,
         pfc=_pairs(int(priority in pauses) for priority in PRIORITIES),
         dscp_map=_pairs(lossless.dscp_to_priority),
-        priority_to_class=_pairs(lossless.priority_to_class),
-        class_algorithm=_pairs(algorithm.get(number, "ets") for number in PRIORITIES),
-        class_weight=_pairs(weight.get(number, 0) for number in PRIORITIES),
-        classes_in_use=" ".join(f"{number}:{algorithm[number]}:{weight[number]}" for number in sorted(algorithm)),
+        priority_to_class=_pairs(number[priority] for priority in lossless.priority_to_class),
+        class_algorithm=_pairs(algorithm.get(one, "ets") for one in classes),
+        class_weight=_pairs(weight.get(one, 0) for one in classes),
+        classes_in_use=" ".join(f"{one}:{algorithm[one]}:{weight[one]}" for one in sorted(algorithm)),
         cnp_dscp=lossless.cnp_dscp,
         cnp_priority=lossless.cnp.priority,
         tos=lossless.tos,
-        adaptive="0x00000001" if is_adaptive else "",
+        data_dscp=lossless.data_dscp,
+        adaptive="0x00000001" if is_adaptive and driver == "mlx5" else "",
+        is_broadcom=driver == "bnxt",
+        is_pollara=driver == "ionic",
     )
+
+
+def nicctl_settings(lossless: LosslessProfile, host: Host) -> Iterator[Setting]:
+    """Yield commands that set AMD's NICs up, with their reasons."""
+    qos = "nicctl update qos"
+    yield Setting("nicctl update port --all --pause-type pfc --rx-pause enable --tx-pause enable", "", "PFC, no 802.3x")
+    yield Setting(f"{qos} --classification-type dscp", "", "trust DSCP")
+    by_priority: dict[int, list[int]] = {}
+    for dscp, priority in enumerate(lossless.dscp_to_priority):
+        by_priority.setdefault(priority, []).append(dscp)
+    for priority, dscps in sorted(by_priority.items()):
+        why = f"DSCPs of priority {priority}"
+        yield Setting(f"{qos} dscp-to-priority --dscp {_runs(dscps)} --priority {priority}", "", why)
+    for priority in lossless.lossless_priorities:
+        yield Setting(f"{qos} pfc --priority {priority} --no-drop enable", "", "the lossless class")
+    classes = sorted(lossless.classes, key=lambda one: one.priority)
+    priorities = ",".join(str(one.priority) for one in classes)
+    weights = ",".join("0" if one.is_strict else str(one.weight) for one in classes)
+    limits = ",".join(str(STRICT_LIMIT) if one.is_strict else "0" for one in classes)
+    why = f"shares of the classes; the strict one takes at most {STRICT_LIMIT}, as in AMD's recipe"
+    yield Setting(f"{qos} scheduling --priority {priorities} --dwrr {weights} --rate-limit {limits}", "", why)
+    for nic in host.nics:
+        yield Setting(f"nicctl update dcqcn -r {nic.rdma} -i 1 --cnp-dscp {lossless.cnp_dscp}", "", "DSCP of its CNPs")
+
+
+def _runs(numbers: list[int]) -> str:
+    """Write sorted numbers as runs: 0-25,27."""
+    starts = [one for one in numbers if one - 1 not in numbers]
+    ends = [one for one in numbers if one + 1 not in numbers]
+    return ",".join(str(a) if a == b else f"{a}-{b}" for a, b in zip(starts, ends, strict=True))
 
 
 def is_adaptive(fabric: Fabric) -> bool:

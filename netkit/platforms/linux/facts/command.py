@@ -11,7 +11,10 @@ from netkit.platforms.linux.facts.reading import CONF, LAST, PCI, SYSCTLS
 from netkit.platforms.view import SubjectNic, ViewSubject
 
 TIMEOUT_S = 3
-COUNTED = r"_phy:|_prio[0-7]_|vport_rdma|pause_storm|outbound_pci_stalled"
+COUNTED = (
+    r"_phy:|_prio[0-7]_|vport_rdma|pause_storm|outbound_pci_stalled"
+    r"|_frames_pri[0-7]:|_packets_pri[0-7]:|pfc_pri[0-7]_.x_duration_us|link_down_events:|rx_corrected_bits:|rx_bits:"
+)
 """Selects the relevant ones of thousands of rows, most of which are for single rings."""
 FIRMWARE = (
     *("LINK_TYPE", "ROCE_", "CNP_", "PCI_WR_ORDERING", "USER_PROGRAMMABLE_CC", "TX_SCHEDULER_LOCALITY_MODE"),
@@ -63,6 +66,7 @@ def files(subject: ViewSubject) -> str:
         paths += (f"{PCI}/{nic.pci}/{name}" for name in ABOUT_NIC)
         paths.append(f"/sys/kernel/debug/mlx5/{nic.pci}/cc_params/np_cnp_*")
         paths.append(f"/sys/kernel/config/rdma_cm/{shlex.quote(nic.rdma)}/ports/1/default_roce_tos")
+        paths.append(f"/sys/kernel/config/bnxt_re/{shlex.quote(nic.rdma)}/ports/1/cc/apply")
     return _grep(paths)
 
 

@@ -209,6 +209,29 @@ QUEUE: Mapping[str, str] = {
     "roce_slow_restart_cnps": "slow_restart_cnps",
     "rx_icrc_encapsulated": "icrc_errors",
 }
+# Broadcom (bnxt_re) and AMD (ionic_rdma) count received CNPs whether or not they slow a sender down, so theirs are all
+# handled. Their other counters of errors are not the same as mlx5's.
+QUEUE_OF_OTHERS: Mapping[str, str] = {
+    "tx_cnp_pkts": "cnp_sent",
+    "rx_cnp_pkts": "cnp_handled",
+    "rx_ecn_marked_pkts": "ecn_received",
+    "oos_drop_count": "out_of_sequence",
+    "seq_err_naks_rcvd": "packet_seq_err",
+    "to_retransmits": "local_ack_timeout",
+    "max_retry_exceeded": "retries_exceeded",
+    "rx_out_of_buffer": "out_of_buffer",
+    "dup_req": "duplicate_requests",
+    "rx_roce_only_bytes": "rdma_rx_bytes",
+    "tx_roce_only_bytes": "rdma_tx_bytes",
+    "tx_rdma_cnp_pkts": "cnp_sent",
+    "rx_rdma_cnp_pkts": "cnp_handled",
+    "rx_rdma_ecn_pkts": "ecn_received",
+    "req_rx_pkt_seq_err": "packet_seq_err",
+    "tx_rdma_ack_timeout": "local_ack_timeout",
+    "req_tx_retry_excd_err": "retries_exceeded",
+    "rx_rdma_ucast_bytes": "rdma_rx_bytes",
+    "tx_rdma_ucast_bytes": "rdma_tx_bytes",
+}
 PORT: Mapping[str, str] = {
     "rx_bytes_phy": "rx_bytes",
     "tx_bytes_phy": "tx_bytes",
@@ -226,6 +249,12 @@ PORT: Mapping[str, str] = {
     "tx_pause_storm_error_events": "pause_storm_errors",
     "outbound_pci_stalled_wr_events": "pci_stalls",
 }
+PORT_OF_OTHERS: Mapping[str, str] = {
+    "link_down_events": "link_downs",
+    "rx_corrected_bits": "corrected_bits",
+    "rx_bits": "received_bits",
+}
+"""Of bnxt_en."""
 KERNEL: Mapping[str, str] = {
     "rx_bytes": "rx_bytes",
     "tx_bytes": "tx_bytes",
@@ -245,6 +274,15 @@ PRIORITY: Mapping[str, str] = {
     "tx_packets": "priority_tx_packets",
 }
 OF_PRIORITY = re.compile(r"(rx|tx)_prio([0-7])_([a-z_]+)\Z")
+PRIORITY_OF_OTHERS: Sequence[tuple[re.Pattern[str], Mapping[str, str]]] = (
+    (re.compile(r"(?P<way>rx|tx)_pfc_ena_frames_pri(?P<at>[0-7])\Z"), {"rx": "rx_pause", "tx": "tx_pause"}),
+    (re.compile(r"pfc_pri(?P<at>[0-7])_(?P<way>rx|tx)_duration_us\Z"), {"rx": "rx_pause_us", "tx": "tx_pause_us"}),
+    (
+        re.compile(r"(?P<way>rx|tx)_packets_pri(?P<at>[0-7])\Z"),
+        {"rx": "priority_rx_packets", "tx": "priority_tx_packets"},
+    ),
+)
+"""Of bnxt_en."""
 FEC: Mapping[str, str] = {"corrected_blocks": "fec_corrected", "uncorrectable_blocks": "fec_uncorrectable"}
 
 
@@ -264,6 +302,12 @@ class CounterTable:
         for row, name in names.items():
             self.write(name, at, rows.get(row))
 
+    def known(self, rows: Rows, names: Mapping[str, str], at: str) -> None:
+        """Add those that are not there yet: names of another driver for the same."""
+        for row, name in names.items():
+            if at not in self.counters.get(name, {}):
+                self.write(name, at, rows.get(row))
+
 
 def counters(tree: Tree, cards: Sequence[Card], statistics: str, fec: str) -> Counters | Absent:
     """Collect the counters of the NICs from sysfs, the driver and ethtool."""
@@ -271,7 +315,9 @@ def counters(tree: Tree, cards: Sequence[Card], statistics: str, fec: str) -> Co
     driver, corrections = sections(statistics), sections(fec)
     for card in cards:
         kernel = _below(tree, f"{card.net}/statistics")
-        table.rows(_below(tree, f"{card.port}/hw_counters"), QUEUE, card.interface)
+        queue = _below(tree, f"{card.port}/hw_counters")
+        table.rows(queue, QUEUE, card.interface)
+        table.known(queue, QUEUE_OF_OTHERS, card.interface)
         table.rows(kernel, ALWAYS_KERNEL, card.interface)
         table.write("carrier_changes", card.interface, whole(tree.text(f"{card.net}/carrier_changes")))
         if card.interface in driver:
@@ -302,6 +348,11 @@ def _driver(table: CounterTable, interface: str, rows: Rows, kernel: Rows) -> No
     They are not interchangeable: a NIC whose driver failed to answer once would seem to count backwards.
     """
     table.rows(rows, PORT, interface)
+    table.known(rows, PORT_OF_OTHERS, interface)
+    for name, count in rows.items():
+        for pattern, names in PRIORITY_OF_OTHERS if "pri" in name else ():
+            if found := pattern.match(name):
+                table.write(names[found["way"]], place(interface, found["at"]), count)
     if not any(name.endswith("_phy") for name in rows):
         table.rows(kernel, KERNEL, interface)
     for name, count in rows.items():

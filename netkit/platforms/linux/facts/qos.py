@@ -95,6 +95,8 @@ PRIORITIES = range(8)
 TCLASS = "Global tclass="
 DEBUG = "/sys/kernel/debug/mlx5"
 CONFIG = "/sys/kernel/config/rdma_cm"
+BROADCOM = "/sys/kernel/config/bnxt_re"
+IN_EFFECT = re.compile(r"\(([a-z_]+)\)\s*: *(\S+)")
 
 
 def qos(tree: Tree, cards: Sequence[Card], shown: str, pause: str) -> Mapping[str, PortQos] | Absent:
@@ -120,6 +122,11 @@ def _with_driver(found: PortQos, tree: Tree, card: Card) -> PortQos:
     notifies, reacts = _enabled(tree, f"{ecn}/roce_np/enable"), _enabled(tree, f"{ecn}/roce_rp/enable")
     # Both sides of a NIC have to take part in congestion control.
     both = None if notifies is None or reacts is None else sorted(notifies & reacts)
+    broadcom = dict(IN_EFFECT.findall(tree.text(f"{BROADCOM}/{card.rdma}/ports/1/cc/apply")))
+    if both is None and broadcom.get("ecn_enable"):  # one switch for both sides, on the priority of RoCE
+        priority = whole(broadcom.get("roce_prio", "")) if broadcom["ecn_enable"] == "Enabled" else None
+        notifies = reacts = frozenset[int]() if priority is None else frozenset({priority})
+        both = sorted(notifies)
     classes = found.priority_to_class or {}
     tclass = tree.text(f"{card.folder}/infiniband/{card.rdma}/tc/1/traffic_class")
     return replace(
@@ -127,8 +134,10 @@ def _with_driver(found: PortQos, tree: Tree, card: Card) -> PortQos:
         ecn_notifies=notifies,
         ecn_reacts=reacts,
         ecn=None if both is None else {classes.get(priority, priority): Ecn(is_on=True) for priority in both},
-        cnp_dscp=_first(tree, f"{ecn}/roce_np/cnp_dscp", f"{debug}/np_cnp_dscp"),
-        cnp_priority=_first(tree, f"{ecn}/roce_np/cnp_802p_prio", f"{debug}/np_cnp_prio"),
+        cnp_dscp=_or(_first(tree, f"{ecn}/roce_np/cnp_dscp", f"{debug}/np_cnp_dscp"), broadcom.get("cnp_dscp")),
+        cnp_priority=_or(
+            _first(tree, f"{ecn}/roce_np/cnp_802p_prio", f"{debug}/np_cnp_prio"), broadcom.get("cnp_prio")
+        ),
         data_tos=whole(tclass.removeprefix(TCLASS)),
         cm_tos=whole(tree.text(f"{CONFIG}/{card.rdma}/ports/1/default_roce_tos")),
     )
@@ -139,6 +148,10 @@ def _enabled(tree: Tree, folder: str) -> frozenset[int] | None:
     if not any(texts.values()):
         return None
     return frozenset(priority for priority, text in texts.items() if text == "1")
+
+
+def _or(found: int | None, other: str | None) -> int | None:
+    return whole(other or "") if found is None else found
 
 
 def _first(tree: Tree, *paths: str) -> int | None:
