@@ -1,5 +1,6 @@
 """What a running configuration says about the design: rendered ones say what was designed; others raise nothing."""
 
+import math
 from dataclasses import replace
 from functools import cache
 
@@ -164,16 +165,28 @@ def read(fabric: Fabric, switch: Switch) -> ExistingSwitch:
     used = {port.name for port in switch.ports}
     assert used <= {port.name for port in found.ports}
     assert not any(port.is_lossless for port in found.ports if port.name not in used)
-    sizes = [port.xoff_bytes if switch.platform == "eos" else port.cable_m for port in found.ports if port.name in used]
-    assert [size is not None for size in sizes] == [switch.platform != "frr"] * len(sizes)
+    assert all(has_room(switch, port) for port in found.ports if port.name in used)
     ports = tuple(replace(port, cable_m=None, xoff_bytes=None) for port in found.ports if port.name in used)
     return replace(found, ports=tuple(sorted(ports, key=lambda port: port.name)))
+
+
+def has_room(switch: Switch, port: ExistingPort) -> bool:
+    """Whether a port has room for its cable: on NVUE and EOS that of the longest of the switch, none on FRR."""
+    if switch.platform == "eos":
+        return port.xoff_bytes == max(one.profile.headroom.xoff_bytes for one in switch.ports if one.profile.headroom)
+    if switch.platform == "frr":
+        return port.cable_m is port.xoff_bytes is None
+    if switch.platform == "nvue":
+        return port.cable_m == math.ceil(max(one.profile.cable.length_m for one in switch.ports))
+    return bool(port.cable_m)
 
 
 def expressed(fabric: Fabric, switch: Switch) -> ExistingSwitch:
     """Return what is designed, without what the configuration of the NOS does not hold."""
     whole = described(fabric, switch)
     found = EXPRESSED[switch.platform](fabric, switch, whole)
+    if not switch.fabric_ports:  # timers are those of peer groups, which are not rendered without neighbours
+        found = replace(found, keepalive_s=None, hold_s=None, connect_s=None, bfd_interval_ms=None, bfd_multiplier=None)
     return replace(found, ports=tuple(sorted(found.ports, key=lambda port: port.name)))
 
 
@@ -192,8 +205,6 @@ def expressed_by_nvue(fabric: Fabric, switch: Switch, whole: ExistingSwitch) -> 
     roce, cnp, others = fabric.lossless.roce, fabric.lossless.cnp, fabric.lossless.best_effort
     # The RoCE mode has one class for all but RoCE and CNP; its lowest priority stands for it, whatever the intent has.
     rest = {others.priority: min(set(range(8)) - {roce.priority, cnp.priority})}
-    # A peer group, which has the timers, is not rendered without neighbours.
-    has_timers = bool(switch.fabric_ports)
     return replace(
         whole,
         models=(),
@@ -213,11 +224,6 @@ def expressed_by_nvue(fabric: Fabric, switch: Switch, whole: ExistingSwitch) -> 
             watchdog_restoration_ms=None,  # one poll without pauses
             watchdog_action="",  # it drops, and has no other
         ),
-        keepalive_s=whole.keepalive_s if has_timers else None,
-        hold_s=whole.hold_s if has_timers else None,
-        connect_s=whole.connect_s if has_timers else None,
-        bfd_interval_ms=whole.bfd_interval_ms if has_timers else None,
-        bfd_multiplier=whole.bfd_multiplier if has_timers else None,
     )
 
 
@@ -230,7 +236,6 @@ def has_speed(switch: Switch, port: ExistingPort) -> bool:
 
 
 def expressed_by_eos(_fabric: Fabric, switch: Switch, whole: ExistingSwitch) -> ExistingSwitch:
-    has_timers = bool(switch.fabric_ports)  # they are those of peer groups, and of BFD
     has_split = any(port.lane_port + 1 == port.profile.split.ports for port in switch.ports)
     return replace(
         whole,
@@ -238,11 +243,7 @@ def expressed_by_eos(_fabric: Fabric, switch: Switch, whole: ExistingSwitch) -> 
         system_mac="",  # that of the switch
         # How many lanes a cage has is seen where the last one is in use.
         ports=whole.ports if has_split else tuple(replace(port, split="") for port in whole.ports),
-        keepalive_s=whole.keepalive_s if has_timers else None,
-        hold_s=whole.hold_s if has_timers else None,
         connect_s=None,  # no such timer
-        bfd_interval_ms=whole.bfd_interval_ms if has_timers else None,
-        bfd_multiplier=whole.bfd_multiplier if has_timers else None,
     )
 
 
