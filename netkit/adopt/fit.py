@@ -1,7 +1,7 @@
 """Choices that no configuration states, such as a NOS release: the one whose rendering differs least from what runs."""
 
 import copy
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from netkit import design
@@ -33,7 +33,10 @@ def fitted(source: Findings, proposal: FoundIntent, files: Mapping[str, Files], 
     sample = _sample(proposal.placement, files)
     values, fabric = proposal.values, proposal.fabric
     least = _distance(fabric, sample, files, engine)
+    named = _named_versions(source, proposal)
     for choice in _choices(proposal):
+        if choice.path[:1] == ("switches",) and choice.path[1] in named:
+            continue
         if not least:
             break
         tried = {repr(_at(values, choice.path)): (least, values, fabric)}
@@ -48,7 +51,7 @@ def fitted(source: Findings, proposal: FoundIntent, files: Mapping[str, Files], 
         least, values, fabric = min(tried.values(), key=lambda one: one[0])
     intent = validated(values, proposal.tables)
     return replace(
-        proposal, values=values, intent=intent, fabric=fabric, guesses=(*proposal.guesses, *_versions(values))
+        proposal, values=values, intent=intent, fabric=fabric, guesses=(*proposal.guesses, *_versions(values, named))
     )
 
 
@@ -110,7 +113,19 @@ def _with(values: Values, path: Path, value: object) -> Values:
     return changed
 
 
-def _versions(values: Values) -> Iterator[tuple[str, str]]:
+def _named_versions(source: Findings, proposal: FoundIntent) -> frozenset[str]:
+    """Return the tiers whose release is one that a switch names."""
+    tiers, switches = proposal.values["switches"], source.survey.switches
+    return frozenset(
+        role
+        for role, tier in (tiers.items() if isinstance(tiers, dict) else ())
+        for name in proposal.placement.of_role(role)
+        if name in switches and switches[name].existing.version == tier["version"]
+    )
+
+
+def _versions(values: Values, named: Collection[str]) -> Iterator[tuple[str, str]]:
     tiers = values["switches"]
     for role, tier in tiers.items() if isinstance(tiers, dict) else ():
-        yield "switches", f"{role}: version {tier['version']}, whose rendering differs least"
+        if role not in named:
+            yield "switches", f"{role}: version {tier['version']}, whose rendering differs least"

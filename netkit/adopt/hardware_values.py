@@ -13,6 +13,7 @@ from netkit.adopt.placement import Placement, slots_of
 from netkit.adopt.survey import Survey, SurveyedSwitch
 from netkit.design import headroom
 from netkit.design.fabric import Cable
+from netkit.design.hardware_lookup import version_problems
 from netkit.errors import AdoptError, HardwareError, Problem
 from netkit.hardware import Catalog, HostModel, Split, SwitchModel
 from netkit.platforms import PLATFORMS
@@ -62,7 +63,7 @@ class HardwareSearch:
         values: Values = {
             "model": model.name,
             "platform": platform,
-            "version": PLATFORMS[platform].newest_version,
+            "version": self._stated_version(switches) or PLATFORMS[platform].newest_version,
         }
         if mode := most(switch.existing.routing_mode for switch in switches if switch.existing.routing_mode != "split"):
             values["routing_mode"] = mode
@@ -89,6 +90,17 @@ class HardwareSearch:
             if names <= frozenset().union(*(self._ports(model, platform, split) for split in model.splits)):
                 return platform
         return usual
+
+    @staticmethod
+    def _stated_version(switches: Iterable[SurveyedSwitch]) -> str:
+        """Return the release that most switches name; empty if none does, or netkit does not support it."""
+        named = (
+            switch.existing.version
+            for switch in switches
+            if switch.existing.version
+            and not any(version_problems(switch.platform, switch.existing.version, switch.existing.routing_mode, ()))
+        )
+        return most(named) or ""
 
     def model(self, role: str) -> SwitchModel:
         """Return the model that most switches of a tier are; the usual one of the NOS where none says so."""

@@ -1,7 +1,7 @@
 """Files of devices → what each says about the design: which NOS it runs, its ports, addresses and routing."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from ipaddress import IPv4Interface
 
@@ -9,7 +9,7 @@ from netkit.errors import ConfigError
 from netkit.platforms import HOSTS, PLATFORMS
 from netkit.platforms.compare import MODELS
 from netkit.platforms.config import Config, Files
-from netkit.platforms.existing import EXISTING, ExistingHost, ExistingPort, ExistingSwitch
+from netkit.platforms.existing import EXISTING, ExistingHost, ExistingPort, ExistingSwitch, heading, models_named
 from netkit.platforms.linux.existing import existing_host, host_config, host_files
 from netkit.platforms.routing import HostRoutes, Router
 
@@ -119,14 +119,14 @@ def _device(name: str, files: Files) -> SurveyedSwitch | SurveyedHost | None:
         model = MODELS[platform]
         is_host = model.host_routes is not None
         own = host_files(files) if is_host else {file: text for file, text in files.items() if model.reads(file)}
-        if own and (device := _as(platform, name, host_config(own) if is_host else model.parse(own))):
+        if own and (device := _as(platform, name, host_config(own) if is_host else model.parse(own), own)):
             ports = device.ports if isinstance(device, SurveyedSwitch) else device.existing.nics
             if ports:
                 found.append((len(own), len(ports), device))
     return max(found, key=lambda one: one[:2], default=(0, 0, None))[2]
 
 
-def _as(platform: str, name: str, config: Config) -> SurveyedSwitch | SurveyedHost | None:
+def _as(platform: str, name: str, config: Config, files: Files) -> SurveyedSwitch | SurveyedHost | None:
     model = MODELS[platform]
     if model.host_routes is not None:
         return SurveyedHost(name, existing_host(config), model.host_routes(config))
@@ -134,7 +134,15 @@ def _as(platform: str, name: str, config: Config) -> SurveyedSwitch | SurveyedHo
         read = EXISTING[platform]
     except (KeyError, AttributeError, ImportError):
         return None
-    return SurveyedSwitch(name, platform, read(config), model.router(config)) if model.router else None
+    if model.router is None:
+        return None
+    existing, above = read(config), heading(platform, files)
+    existing = replace(
+        existing,
+        models=existing.models or models_named(above.model),
+        version=existing.version or above.version,
+    )
+    return SurveyedSwitch(name, platform, existing, model.router(config))
 
 
 def rails_of(host: SurveyedHost) -> Iterator[tuple[str, IPv4Interface]]:

@@ -1,17 +1,19 @@
 """What a running configuration says about the design of its device, in one form for every NOS: the input of `adopt`.
 
 Each platform reads its own configuration (module `existing`, attribute `EXISTING`), whoever wrote it. A value that the
-configuration does not contain is None or empty; nothing is assumed. Routing comes from `ConfigModel.router` and
-`ConfigModel.host_routes`.
+configuration does not contain is None or empty; nothing is assumed. Optional: `HEADING` reads what stands above it.
+Routing comes from `ConfigModel.router` and `ConfigModel.host_routes`.
 """
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from typing import TypeVar
 
-from netkit.platforms.config import Config
-from netkit.platforms.registry import Parts
+from netkit.hardware import Catalog
+from netkit.platforms.config import Config, Files
+from netkit.platforms.registry import Parts, optional
 
 T = TypeVar("T")
 LONGEST_NUMBER = 18
@@ -93,6 +95,8 @@ class ExistingSwitch:
     """Models of the catalogue that the configuration fits; empty: it does not name the model."""
     routing_mode: str = "split"
     """As the intent has it; a NOS may have further modes, which netkit does not render."""
+    version: str = ""
+    """Release, where the configuration names it."""
     asn: int | None = None
     """Of a switch without BGP, where the NOS keeps it anyway."""
     system_mac: str = ""
@@ -121,6 +125,15 @@ class SessionTimers:
     connect_s: int | None = None
     bfd_interval_ms: int | None = None
     bfd_multiplier: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ExistingHeading:
+    """What the text of a configuration says of its switch above the configuration itself; empty: nothing."""
+
+    model: str = ""
+    """In the vendor's words, such as DCS-7060X6-64PE-F."""
+    version: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,6 +178,20 @@ class ExistingHost:
 
 
 EXISTING: Mapping[str, Callable[[Config], ExistingSwitch]] = Parts("existing", "EXISTING", has_hosts=False)
+
+
+def heading(platform: str, files: Files) -> ExistingHeading:
+    """Read model and release where the NOS writes them into its configurations."""
+    read: Callable[[Files], ExistingHeading] | None = getattr(optional(platform, "existing"), "HEADING", None)
+    return read(files) if read else ExistingHeading()
+
+
+@cache
+def models_named(name: str) -> tuple[str, ...]:
+    """Return the model of the shipped catalogue with a vendor's name for it, which may add the direction of air."""
+    known = Catalog().names("switches")
+    fitting = [model for model in known if name in {model, f"M{model}"} or name.startswith(f"{model}-")]
+    return tuple(sorted(fitting, key=len)[-1:])
 
 
 def number(text: str | None) -> int | None:

@@ -9,10 +9,13 @@ from netkit.platforms.compare import MODELS
 from netkit.platforms.existing import (
     EXISTING,
     ExistingEcn,
+    ExistingHeading,
     ExistingPort,
     ExistingQos,
     ExistingServices,
     ExistingSwitch,
+    heading,
+    models_named,
 )
 
 BLOCKS = {dscp: dscp // 8 for dscp in range(64)}
@@ -556,3 +559,28 @@ def test_eos_with_pfc_off_everywhere_has_no_lossless_port() -> None:
 def test_eos_with_all_lanes_in_use_says_how_cages_are_split() -> None:
     found = read("eos", "interface Ethernet1/1\n   speed 200g-2\ninterface Ethernet2/5\n   speed 400g-4\n")
     assert [port.split for port in found.ports] == ["4x200G", "2x400G"]
+
+
+HEADER_AS_JSON = (
+    """[{"header": {"model": "SN5600", "rev-id": "1.0", "version": "Cumulus Linux 5.14.0"}}, {"set": {}}]"""
+)
+HEADINGS = [
+    ("nvue", NVUE_PROFILES, "MSN4700", "5.16.1"),
+    ("nvue", HEADER_AS_JSON, "SN5600", "5.14.0"),
+    ("nvue", "- set:\n    system:\n      model: x\n      version: Cumulus Linux 5.1\n", "", ""),
+    ("eos", EOS_ON_INTERFACES, "DCS-7260CX3-64", "4.32.3F"),
+    ("eos", "! leaf01: leaf of small, DCS-7060X6-64PE, EOS 4.35.1F\n", "", ""),
+    ("sonic", "{}", "", ""),
+]
+
+
+@pytest.mark.parametrize(("platform", "text", "model", "version"), HEADINGS)
+def test_headings_name_model_and_release(platform: str, text: str, model: str, version: str) -> None:
+    files = {MODELS[platform].files[0]: textwrap.dedent(text)}
+    assert heading(platform, files) == ExistingHeading(model, version)
+
+
+def test_models_are_found_by_their_vendors_names() -> None:
+    names = ("SN5600", "MSN4700", "DCS-7060X6-64PE-F", "DCS-7060X6-64PE-B-R", "DCS-7260CX3-64", "SN56", "")
+    found = [models_named(name) for name in names]
+    assert found == [("SN5600",), ("SN4700",), ("DCS-7060X6-64PE",), ("DCS-7060X6-64PE-B",), (), (), ()]

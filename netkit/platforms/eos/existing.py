@@ -12,10 +12,12 @@ from functools import cached_property, lru_cache
 from itertools import takewhile
 
 from netkit.platforms.bgp_reader import interface_address, is_address
-from netkit.platforms.config import Config
+from netkit.platforms.config import Config, Files
 from netkit.platforms.eos.dialects import TIMEZONES, WATCHDOG_ACTIONS, alpha_within
+from netkit.platforms.eos.routing import FILE
 from netkit.platforms.existing import (
     ExistingEcn,
+    ExistingHeading,
     ExistingPort,
     ExistingQos,
     ExistingServices,
@@ -28,6 +30,8 @@ from netkit.platforms.existing import (
 
 PORT = re.compile(r"Ethernet\d+(?:/\d+)*")
 SPEED = re.compile(r"(?:forced |auto )?(\d{1,4})g(?:full|-(\d))?")
+DEVICE = re.compile(r"^! device: .* \(([\w-]+), EOS-(\w[\w.]*)\)$", re.MULTILINE)
+HEADING_LENGTH = 1000
 LANES_PER_CAGE = 8
 QUEUE = re.compile(r"(?:uc-)?tx-queue (\d)")
 CLASS_TO_QUEUE = re.compile(r"qos map traffic-class ([\d ,-]+) to (?:uc-)?tx-queue (\d)")
@@ -408,4 +412,11 @@ def _after(words: list[str], key: str) -> str:
     return words[words.index(key) + 1] if key in words[:-1] else ""
 
 
+def heading(files: Files) -> ExistingHeading:
+    """Read the comment that EOS writes above its configuration."""
+    found = DEVICE.search(files.get(FILE, "")[:HEADING_LENGTH])
+    return ExistingHeading(found[1], found[2]) if found else ExistingHeading()
+
+
 EXISTING = existing
+HEADING = heading

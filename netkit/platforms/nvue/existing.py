@@ -11,9 +11,10 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 
 from netkit.platforms.bgp_reader import interface_address, is_address
-from netkit.platforms.config import Config, Tree, nested
+from netkit.platforms.config import Config, Files, Tree, nested
 from netkit.platforms.existing import (
     ExistingEcn,
+    ExistingHeading,
     ExistingPort,
     ExistingQos,
     ExistingServices,
@@ -23,12 +24,15 @@ from netkit.platforms.existing import (
     number,
     numbers,
 )
-from netkit.platforms.nvue.routing import ON, SWITCH
+from netkit.platforms.nvue.routing import FILE, ON, SWITCH
 
 OFF = frozenset({"off", "disabled", "disable", "false"})
 PORT = re.compile(r"(swp\d+)(s\d+)?")
 BREAKOUT = re.compile(r"(\d)x(?:(\d+)G)?")
 SPEED = re.compile(r"(\d{1,4})G")
+HEADER_LENGTH = 1000
+HEADER_MODEL = re.compile(r"\bmodel\W+(\w[\w-]*)")
+HEADER_VERSION = re.compile(r"\bversion\W+Cumulus Linux (\d[\w.]*)")
 FOR_ALL = "default-global"
 """The profile of every port that names no other."""
 
@@ -345,4 +349,13 @@ def _servers(tree: Tree, kind: str) -> dict[str, Tree]:
     return found
 
 
+def heading(files: Files) -> ExistingHeading:
+    """Read the header that `nv config show` writes above the configuration."""
+    top = files.get(FILE, "")[:HEADER_LENGTH]
+    found = top.partition("header")[2]
+    model, version = HEADER_MODEL.search(found), HEADER_VERSION.search(found)
+    return ExistingHeading(model[1] if model else "", version[1] if version else "")
+
+
 EXISTING = existing
+HEADING = heading

@@ -1,0 +1,58 @@
+"""What stands above a configuration is not guessed: the model of a switch and its release."""
+
+from collections.abc import Mapping
+
+import pytest
+
+from netkit.adopt import FoundIntent
+from netkit.platforms.config import Files
+from tests import intents
+from tests.adopt.test_round_trip import adopted, differences, files_of
+from tests.random_intents import Values
+
+WHOLE_CAGES: Values = {
+    "switches": {
+        "leaf": {"model": "SN4700", "host_breakout": "1x400G", "uplink_breakout": "1x400G"},
+        "spine": {"model": "SN4700", "breakout": "1x400G"},
+    },
+    "cables": {kind: {"media": "400G-DR4", "length_m": 30} for kind in ("host", "spine")},
+}
+HEADINGS = [
+    (
+        "nvue",
+        "5.15",
+        WHOLE_CAGES,
+        "startup.yaml",
+        "- header:\n    model: MSN4700\n    rev-id: 1.0\n    version: Cumulus Linux 5.15\n",
+        "SN4700",
+    ),
+    ("eos", "4.33.2F", {}, "eos.cfg", "! device: one (DCS-7060X6-64PE-F, EOS-4.33.2F)\n", "DCS-7060X6-64PE"),
+]
+
+
+@pytest.mark.parametrize(("platform", "version", "changes", "file", "heading", "model"), HEADINGS, ids=["nvue", "eos"])
+def test_model_and_release_are_those_of_the_heading(
+    platform: str, version: str, changes: Values, file: str, heading: str, model: str
+) -> None:
+    files = files_of(intents.fabric(intents.on_platform(platform, version, changes)))
+    found = adopted(with_heading(files, file, heading))
+    tiers = found.values["switches"]
+    assert isinstance(tiers, dict)
+    assert {(tier["model"], tier["version"]) for tier in tiers.values()} == {(model, version)}
+    assert guesses_of_release(found) == []
+    assert differences(found, files) == {}
+
+
+def test_a_release_that_netkit_does_not_support_is_guessed() -> None:
+    files = files_of(intents.fabric(intents.on_platform("eos", "4.35.1F")))
+    found = adopted(with_heading(files, "eos.cfg", "! device: one (DCS-7060X6-64PE, EOS-4.28.3M)\n"))
+    assert len(guesses_of_release(found)) == 2
+    assert differences(found, files) == {}
+
+
+def with_heading(files: Mapping[str, Files], file: str, heading: str) -> Mapping[str, Files]:
+    return {name: {**own, file: heading + own[file]} if file in own else own for name, own in files.items()}
+
+
+def guesses_of_release(found: FoundIntent) -> list[str]:
+    return [text for key, text in found.guesses if key == "switches" and "version" in text]
