@@ -10,6 +10,7 @@ from netkit import design
 from netkit.adopt import fabric_values
 from netkit.adopt.fabric_values import Addressing, Assumptions, Values
 from netkit.adopt.hardware_values import HardwareSearch
+from netkit.adopt.limits import within_limits
 from netkit.adopt.links import End, FoundLinks, find_links
 from netkit.adopt.names import pattern
 from netkit.adopt.placement import Placement, place, slots_of, spans
@@ -175,6 +176,7 @@ def _values(
     adaptive = fabric_values.of_most(survey.switches.values(), lambda switch: switch.existing.adaptive_routing)
     if adaptive is not None:
         values["adaptive_routing"] = adaptive
+    values = within_limits(values, guesses)
     return values | {"pools": values["pools"] | _lengths(values, addresses)}  # type: ignore[operator]
 
 

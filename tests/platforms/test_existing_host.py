@@ -273,7 +273,16 @@ def test_commands_are_read_where_they_are_plain(script: str, expected: ExistingN
 
 @pytest.mark.parametrize(
     ("value", "expected"),
-    [("=eno1,eno2", "eno1"), ("eno1", "eno1"), ("rail0", "rail0"), ("eth", ""), ("^eno1", ""), ("", "")],
+    [
+        ("=eno1,eno2", "eno1"),
+        ("=bootstrap", "bootstrap"),
+        ("bootstrap", ""),
+        ("eno1", "eno1"),
+        ("rail0", "rail0"),
+        ("eth", ""),
+        ("^eno1", ""),
+        ("", ""),
+    ],
 )
 def test_a_prefix_of_names_is_no_management_interface(value: str, expected: str) -> None:
     config = host_config({"nccl.conf": f"NCCL_SOCKET_IFNAME={value}\n"})
