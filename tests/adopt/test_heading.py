@@ -27,10 +27,13 @@ HEADINGS = [
         "SN4700",
     ),
     ("eos", "4.33.2F", {}, "eos.cfg", "! device: one (DCS-7060X6-64PE-F, EOS-4.33.2F)\n", "DCS-7060X6-64PE"),
+    ("frr", "8.5", {}, "frr.conf", "frr version 8.5\n", "SN5600"),
 ]
 
 
-@pytest.mark.parametrize(("platform", "version", "changes", "file", "heading", "model"), HEADINGS, ids=["nvue", "eos"])
+@pytest.mark.parametrize(
+    ("platform", "version", "changes", "file", "heading", "model"), HEADINGS, ids=["nvue", "eos", "frr"]
+)
 def test_model_and_release_are_those_of_the_heading(
     platform: str, version: str, changes: Values, file: str, heading: str, model: str
 ) -> None:

@@ -568,8 +568,10 @@ HEADINGS = [
     ("nvue", NVUE_PROFILES, "MSN4700", "5.16.1"),
     ("nvue", HEADER_AS_JSON, "SN5600", "5.14.0"),
     ("nvue", "- set:\n    system:\n      model: x\n      version: Cumulus Linux 5.1\n", "", ""),
+    ("nvue", "- header:\n    rev-id: 1.0\n- set:\n    system:\n      model: x\n", "", ""),
     ("eos", EOS_ON_INTERFACES, "DCS-7260CX3-64", "4.32.3F"),
     ("eos", "! leaf01: leaf of small, DCS-7060X6-64PE, EOS 4.35.1F\n", "", ""),
+    ("frr", "! FRR\nfrr version 8.4.4-1.1~deb12u1\nfrr defaults datacenter\n", "", "8.4.4"),
     ("sonic", "{}", "", ""),
 ]
 

@@ -7,8 +7,8 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 
 from netkit.platforms.bgp_reader import ANY, interface_address, line_of, network
-from netkit.platforms.config import Config
-from netkit.platforms.existing import ExistingPort, ExistingServices, ExistingSwitch, number
+from netkit.platforms.config import Config, Files
+from netkit.platforms.existing import ExistingHeading, ExistingPort, ExistingServices, ExistingSwitch, number
 from netkit.platforms.frr.files import FRR_CONF, NETPLAN
 from netkit.platforms.frr.timers import session_timers
 from netkit.platforms.linux.netplan import ITEM, read_item
@@ -19,6 +19,7 @@ PHYSICAL = "ethernets"
 ACTION = re.compile(r"action\((.*?)\)", re.DOTALL)
 PARAMETER = re.compile(r'([\w.]+)\s*=\s*"([^"]*)"')
 OLD_FORWARD = re.compile(r"^\S+\s+(@@?)(?:\([^)]*\))?(\[[0-9A-Fa-f:.]+\]|[\w.-]+)(?::(\d+))?(?:;\S+)?$", re.MULTILINE)
+RELEASE = re.compile(r"^frr version (\d+(?:\.\d+){0,2})", re.MULTILINE)
 VLAN_BRIDGE = re.compile(r"(?:br[-_.]?)?vlan[-_.]?(\d{1,4})", re.IGNORECASE)
 VLANS = range(1, 4095)
 MANAGEMENT_VRF = re.compile(r"mgmt.*|management.*", re.IGNORECASE)
@@ -189,4 +190,11 @@ def _syslog(text: str) -> Iterator[tuple[str, int, str]]:
         yield target.strip("[]"), number(port) or SYSLOG_PORT, "tcp" if mark == "@@" else "udp"
 
 
+def heading(files: Files) -> ExistingHeading:
+    """Read the release that FRR writes above its configuration."""
+    found = RELEASE.search(files.get(FRR_CONF, ""))
+    return ExistingHeading(version=found[1] if found else "")
+
+
 EXISTING = existing
+HEADING = heading

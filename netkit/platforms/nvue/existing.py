@@ -30,7 +30,7 @@ OFF = frozenset({"off", "disabled", "disable", "false"})
 PORT = re.compile(r"(swp\d+)(s\d+)?")
 BREAKOUT = re.compile(r"(\d)x(?:(\d+)G)?")
 SPEED = re.compile(r"(\d{1,4})G")
-HEADER_LENGTH = 1000
+HEADER = re.compile(r"[\s\[{\"-]{0,50}header\b(.{0,500}?)\bset\b", re.DOTALL)
 HEADER_MODEL = re.compile(r"\bmodel\W+(\w[\w-]*)")
 HEADER_VERSION = re.compile(r"\bversion\W+Cumulus Linux (\d[\w.]*)")
 FOR_ALL = "default-global"
@@ -351,9 +351,10 @@ def _servers(tree: Tree, kind: str) -> dict[str, Tree]:
 
 def heading(files: Files) -> ExistingHeading:
     """Read the header that `nv config show` writes above the configuration."""
-    top = files.get(FILE, "")[:HEADER_LENGTH]
-    found = top.partition("header")[2]
-    model, version = HEADER_MODEL.search(found), HEADER_VERSION.search(found)
+    header = HEADER.match(files.get(FILE, ""))
+    if header is None:
+        return ExistingHeading()
+    model, version = HEADER_MODEL.search(header[1]), HEADER_VERSION.search(header[1])
     return ExistingHeading(model[1] if model else "", version[1] if version else "")
 
 
