@@ -29,10 +29,9 @@ def import_folder(folder: Path, name: str, hwsku: str, out: Path) -> None:
     file = out / f"{name}.yaml"
     if file.exists():
         raise OutputError(Problem("exists", "remove it, or choose another --name", file=str(file)))
-    wanted = [
-        folder / importer.PLATFORM,
-        *(folder / chosen / one for one in (importer.PORTS, importer.HEADROOM, importer.DYNAMIC)),
-    ]
+    own = {one: folder / chosen / one for one in importer.OF_HWSKU}
+    wanted = [folder / importer.PLATFORM]  # some folders have a file once for all their hwskus
+    wanted += (path if path.exists() or path.is_symlink() else folder / one for one, path in own.items())
     for link in (one for one in wanted if one.is_symlink() and not one.exists()):
         raise UsageError(Problem(f"{link} links to {link.readlink()}, which is not here", "copy the folder with cp -L"))
     try:

@@ -207,6 +207,30 @@ def test_a_nic_that_an_operator_sets_up_is_compared_with_what_it_can_set() -> No
     assert one.remedy == "see what the NicDevice of this NIC reports: the operator of the host's cluster sets it"
 
 
+THREE = replace(
+    NIC,
+    priority_to_class={**dict.fromkeys(range(8), 0), 3: 1, 6: 2},
+    weights={0: 10, 1: 90},
+    strict=frozenset({2}),
+)
+"""As Broadcom's NICs have it: three classes, counted through."""
+
+
+@pytest.mark.parametrize(
+    ("nic", "expected"),
+    [
+        (THREE, []),
+        (replace(THREE, weights={0: 50, 1: 50}), ["the share of class roce is 50, not 90"]),
+        (replace(THREE, strict=frozenset()), ["strict scheduling is off, not on priorities 2"]),
+    ],
+)
+def test_a_nic_with_other_numbers_of_classes_is_judged_by_what_carries_the_traffic(
+    nic: PortQos, expected: list[str]
+) -> None:
+    found = texts(both(nic=nic), "qos.nic")
+    assert [text for text in found if "class roce" in text or "strict" in text] == expected
+
+
 def test_a_nic_that_schedules_and_buffers_as_intended_is_well() -> None:
     scheduled = replace(NIC, weights={0: 10, 3: 90}, strict=frozenset({6}))
     apart = replace(scheduled, priority_to_buffer={**dict.fromkeys(range(8), 0), 3: 1})

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from netkit.errors import HardwareError
 from netkit.hardware import Catalog, SwitchModel, read_switch
 from netkit.platforms.sonic.hardware import hardware, missing
-from netkit.platforms.sonic.model_import import DYNAMIC, HEADROOM, PLATFORM, PORTS, model_file
+from netkit.platforms.sonic.model_import import BUFFERS, DYNAMIC, HEADROOM, PLATFORM, PORTS, model_file
 from tests.command import run
 
 CATALOG = Catalog()
@@ -118,6 +118,41 @@ def test_of_two_breakouts_with_the_same_ports_the_one_with_more_lanes_counts(tmp
         "4x50G": "4x100G[50G](4)",
         "4x200G": "4x200G[100G]",
     }
+
+
+POOLS = """
+{%- macro generate_buffer_pool_and_profiles() %}
+    "BUFFER_POOL": {
+        "ingress_lossless_pool": {
+            "size": "162539680",
+            "type": "ingress",
+            "mode": "dynamic",
+            "xoff": "33374584"
+        },
+        "egress_lossless_pool": {"size": "162539680", "type": "egress", "mode": "static"}
+    },
+    "BUFFER_PROFILE": {
+        "egress_lossless_profile": {"pool": "egress_lossless_pool", "size": "0", "static_th": "165867080"},
+        "egress_lossy_profile": {"pool": "egress_lossless_pool", "size": "1778", "dynamic_th": "0"}
+    },
+{%- endmacro %}
+"""
+
+
+def test_pools_that_the_image_writes_out_are_read(tmp_path: Path) -> None:
+    shipped = CATALOG.switch("Z9864F-ON")
+    model, comments = imported(tmp_path, {**image(shipped), BUFFERS: POOLS})
+    assert missing(model, VERSION) == ()
+    assert hardware(model, VERSION).pools == hardware(shipped, VERSION).pools
+    assert not hardware(model, VERSION).is_dynamic
+    assert "Needed to render SONiC" not in comments
+
+
+def test_pools_that_the_image_computes_are_asked_for(tmp_path: Path) -> None:
+    computed = POOLS.replace("162539680", "{{ ingress_lossless_pool_size }}")
+    model, comments = imported(tmp_path, {**image(CATALOG.switch("Z9864F-ON")), BUFFERS: computed})
+    assert missing(model, VERSION) == ("buffer_model", "buffer_pools")
+    assert "# Needed to render SONiC: buffer_model, buffer_pools." in comments
 
 
 @given(

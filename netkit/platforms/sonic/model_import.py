@@ -13,14 +13,17 @@ import yaml
 from netkit.errors import HardwareError, Problem
 from netkit.platforms.sonic.hardware import LETTERS, NEEDED, REGULAR, port_alias
 
-PLATFORM, PORTS, HEADROOM, DYNAMIC = (
+PLATFORM, PORTS, HEADROOM, DYNAMIC, BUFFERS = (
     "platform.json",
     "port_config.ini",
     "pg_profile_lookup.ini",
     "buffers_dynamic.json.j2",
+    "buffers_defaults_t1.j2",
 )
+OF_HWSKU = (PORTS, HEADROOM, DYNAMIC, BUFFERS)
 MODE = re.compile(r"(\d+)x(\d+)G(?:\[([\dG,]*)\])?(?:\((\d+)\))?")
 NUMBER = re.compile(r"\d+")
+FIELD = re.compile(r'"(\w+)"\s*:\s*"([^"]*)"')
 SLIPS = 0.1
 """Share of cages whose aliases may differ."""
 SLOWEST_GBPS = 50
@@ -64,12 +67,13 @@ def model_file(files: Mapping[str, str], name: str, platform: str, hwsku: str) -
     regular = [tuple(str(lane) for lane in range(count * at, count * (at + 1))) for at in range(len(cages))]
     splits = list(_splits(cages))
     rows = list(_headroom(files.get(HEADROOM, "")))
+    pools = _pools(files.get(BUFFERS, ""))
     (alias, others), (subport_alias, split_others) = _alias(cages, 0), _alias(cages, 1)
     sonic = {
         "source": "platform",
         "hwsku": hwsku,
         "platform": platform,
-        "buffer_model": "dynamic" if DYNAMIC in files else None,
+        "buffer_model": "dynamic" if DYNAMIC in files else "traditional" if pools else None,
         "alias": alias,
         "subport_alias": subport_alias,
         "lanes_per_index": _step(cages),
@@ -77,7 +81,7 @@ def model_file(files: Mapping[str, str], name: str, platform: str, hwsku: str) -
         "port_index_base": cages[0].index,
         "lanes": REGULAR if lanes == regular else [",".join(one) for one in lanes],
         "breakout_modes": _modes(cages),
-        "buffer_pools": None,
+        "buffer_pools": pools,
     }
     content: dict[str, Any] = {
         "name": name,
@@ -85,6 +89,7 @@ def model_file(files: Mapping[str, str], name: str, platform: str, hwsku: str) -
         "sources": {
             "platform": f"{PLATFORM} of {platform}, as the image has it",
             **({"headroom": f"{HEADROOM} of {platform}/{hwsku}, as the image has it"} if rows else {}),
+            **({"buffers": f"{BUFFERS} of {platform}/{hwsku}, as the image has it"} if pools else {}),
         },
         "asic": UNKNOWN,
         "cages": {"value": len(cages), "source": "platform"},
@@ -120,7 +125,7 @@ def _open_points(sonic: Mapping[str, Any], only_configured: Sequence[str], left_
     missing = ", ".join(key for key in NEEDED if sonic[key] is None)
     yield "# null is not in its files: give the value and where you read it, or leave it."
     if missing:
-        yield f"# Needed to render SONiC: {missing}. Buffer pools are those of buffers_defaults_t1.j2."
+        yield f"# Needed to render SONiC: {missing}. Buffer pools are those of {BUFFERS}."
     yield "# Whether a breakout blocks the next cage is not in its files: compare port_config.ini and set `disables`."
     if only_configured:
         names = ", ".join(only_configured)
@@ -322,3 +327,34 @@ def _headroom(text: str) -> Iterator[Mapping[str, Any]]:
             }
         except ValueError:
             continue
+
+
+def _pools(text: str) -> Mapping[str, Any] | None:
+    """Return the pools that a template of buffers writes out; None if it computes them or takes them from elsewhere."""
+    ingress, egress = _entry(text, "ingress_lossless_pool"), _entry(text, "egress_lossless_pool")
+    if not all(one.get("size", "").isdecimal() and one.get("mode") for one in (ingress, egress)):
+        return None
+    lossy = {name: _entry(text, f"{name}_pool") for name in ("ingress_lossy", "egress_lossy")}
+    return {
+        "source": "buffers",
+        "ingress_lossless": {**_pool(ingress), "xoff": _number(ingress.get("xoff"))},
+        "ingress_lossy": _pool(lossy["ingress_lossy"]) if lossy["ingress_lossy"] else None,
+        "egress_lossless": _pool(egress),
+        "egress_lossy": _pool(lossy["egress_lossy"]) if lossy["egress_lossy"] else None,
+        "lossless_static_th": _number(_entry(text, "egress_lossless_profile").get("static_th")),
+        "egress_lossy_bytes": _number(_entry(text, "egress_lossy_profile").get("size")),
+    }
+
+
+def _entry(text: str, name: str) -> dict[str, str]:
+    """Return the fields of an object of a JSON template."""
+    found = re.search(rf'"{name}"\s*:\s*{{([^{{}}]*)}}', text)
+    return dict(FIELD.findall(found[1])) if found else {}
+
+
+def _pool(fields: Mapping[str, str]) -> dict[str, Any]:
+    return {"size": _number(fields.get("size")), "mode": fields.get("mode")}
+
+
+def _number(text: str | None) -> int | None:
+    return int(text) if text and text.isdecimal() else None
