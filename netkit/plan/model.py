@@ -123,7 +123,7 @@ class DevicePlan:
     unexplained: tuple[Path, ...] = ()
     """What would be removed on the first contact with the device, and the intent does not explain."""
     unowned: int = 0
-    """How many entries run on the device that netkit neither owns nor leaves by request."""
+    """How many entries run on the device that netkit neither owns, nor renders, nor leaves by request."""
     routing: RoutingChange | None = field(default=None, compare=False, repr=False)
     """Set only where routing changes, and only until the order is known; it is not in the plan's file."""
 

@@ -77,7 +77,7 @@ class ConfigComparison:
     left_rendered: tuple[Path, ...] = ()
     """What `leave` keeps as it is although the intended files have it."""
     unowned: tuple[Path, ...] = ()
-    """What runs and netkit neither owns nor leaves by request."""
+    """What runs and netkit neither owns, nor renders, nor leaves by request."""
 
     def removed(self, ownership: Ownership) -> tuple[Path, ...]:
         """Return what goes, apart from the NOS's own: the highest paths below which nothing stays."""
@@ -121,7 +121,7 @@ def compare(
         tuple(path for path in side if ownership.standing(path) == LEFT) if ownership.left else ()
         for side in (others, wanted)
     )
-    unowned = tuple(set(others).difference(left)) if left else tuple(others)
+    unowned = tuple(set(others).difference(left, wanted))
     wanted = ownership.restrict(wanted, claims)
     for header in {path[:length] for path in left for length in range(1, len(path))}:
         if header not in wanted:  # a section stays as long as something in it is left

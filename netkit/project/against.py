@@ -89,7 +89,8 @@ class _Pair:
         gone = [device for device in known if is_whole and after.device(device.name) is None]
         return IntentDiff(
             base=name,
-            plan=replace(plan, devices=plan.changed),
+            # Rendered files have nothing of somebody else.
+            plan=replace(plan, devices=tuple(replace(device, unowned=0, left=()) for device in plan.changed)),
             same=len(both) - len(plan.changed),
             added=tuple(_unmatched(device, before.device(device.name)) for device in new),
             removed=tuple(map(_unmatched, gone)),

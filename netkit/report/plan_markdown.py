@@ -16,6 +16,7 @@ from netkit.report.plan_view import (
     shown,
     unexplained_heading,
     unexplained_lines,
+    unowned_line,
     why_not,
 )
 
@@ -54,6 +55,9 @@ def _lines(plan: Plan, most_lines: int) -> Iterator[str]:
         yield "Left as it is, by `leave` of the intent:"
         yield ""
         yield from (f"- {plain(line)}" for line in left)
+    if line := unowned_line(plan):
+        yield ""
+        yield f"{plain(line)}."
     if plan.unreachable:
         yield ""
         yield "Not in this plan, because they could not be read:"

@@ -16,6 +16,7 @@ from netkit.report.plan_view import (
     touched,
     unexplained_heading,
     unexplained_lines,
+    unowned_line,
     why_not,
 )
 
@@ -116,6 +117,9 @@ def _lines(plan: Plan, most_lines: int) -> Iterator[str]:
         yield ""
         yield "Left as it is, by leave of the intent:"
         yield from (f"  {line}" for line in left)
+    if line := unowned_line(plan):
+        yield ""
+        yield line
     if plan.unreachable:
         yield ""
         yield "Not in this plan, because they could not be read:"

@@ -70,6 +70,23 @@ def left_lines(plan: Plan) -> list[str]:
     return [f"{device.name}: {_paths(device.left)}" for device in plan.devices if device.left]
 
 
+def unowned_line(plan: Plan) -> str:
+    """Count what is not netkit's, and what the intent leaves; empty if there is neither."""
+    unowned = _sums([device.unowned for device in plan.devices])
+    left = _sums([len(device.left) for device in plan.devices])
+    parts = [f"not netkit's: {unowned}"] if unowned else []
+    parts += [f"left by the intent: {left}"] if left else []
+    text = "; ".join(parts)
+    return f"{text[:1].upper()}{text[1:]}"
+
+
+def _sums(counts: Sequence[int]) -> str:
+    """Count entries, and the devices that have any."""
+    found = [number for number in counts if number]
+    entries = "1 entry" if sum(found) == 1 else f"{sum(found)} entries"
+    return f"{entries} on {counted(len(found), 'device')}" if found else ""
+
+
 def unexplained_heading(plan: Plan) -> str:
     """Say what happens with what is unexplained."""
     if plan.is_taking_over:

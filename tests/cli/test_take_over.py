@@ -151,3 +151,16 @@ def test_a_deploy_that_was_not_rolled_back_is_contact(
     planted(scene)
     assert deployed(runs_folder(FABRIC, ""), {"leaf01", "leaf02"}) == ({"leaf01"} if is_known else set())
     assert unexplained(made(scene)) == ({} if is_known else {"leaf01": (HAND,)})
+
+
+def test_a_plan_counts_what_is_not_netkits_and_what_is_left(scene: Scene, golden: Golden) -> None:
+    planted(scene)
+    scene.edit(
+        "leaf02", "startup.yaml", "    interface:\n", "    acl:\n      HAND:\n        type: ipv4\n    interface:\n"
+    )
+    intent = scene.fabric / "fabric.yaml"
+    leave = "leave: [router / policy / route-map / HAND]\n"
+    intent.write_text(intent.read_text(encoding="utf-8") + leave, encoding="utf-8")
+    assert {device.name: device.unowned for device in made(scene).devices if device.unowned} == {"leaf02": 1}
+    for suffix, output in (("txt", "text"), ("md", "markdown")):
+        golden(f"cli/plan-unowned.{suffix}", plan(scene, "--format", output).stdout)
