@@ -403,6 +403,40 @@ def test_no_damaged_configuration_raises(platform: str, data: st.DataObject) -> 
     assert isinstance(EXISTING[platform](config), ExistingSwitch)
 
 
+NAMES = {
+    "eos": ("ROCE-400G", "LOSSLESS", "SPINES", "MGMT", "NETKIT", "ALL", "PL-", "RM-"),
+    "nvue": ("ecn-400g", "underlay", "br_default", "PL-", "RM-"),
+    "sonic": (),
+}
+
+
+@pytest.mark.parametrize("platform", NAMES)
+@settings(max_examples=examples(40), deadline=None)
+@given(data=st.data())
+def test_names_and_order_do_not_count(platform: str, data: st.DataObject) -> None:
+    config = rendered(platform)
+    new = {name: f"x{place}" for place, name in enumerate(data.draw(st.permutations(NAMES[platform])))}
+
+    def renamed(text: str) -> str:
+        for name, other in new.items():
+            text = text.replace(name, other)
+        return text
+
+    order = data.draw(st.permutations(list(config)))
+    found = EXISTING[platform]({tuple(map(renamed, path)): renamed(config[path]) for path in order})
+    assert in_order(found) == in_order(EXISTING[platform](config))
+
+
+def in_order(found: ExistingSwitch) -> ExistingSwitch:
+    """Return it without the order of servers and ports, which is that of the configuration."""
+    services = found.services
+    return replace(
+        found,
+        ports=tuple(sorted(found.ports, key=lambda port: port.name)),
+        services=replace(services, syslog=tuple(sorted(services.syslog))),
+    )
+
+
 @cache
 def rendered(platform: str) -> Config:
     """Return the configuration of a leaf with most of what is read."""
