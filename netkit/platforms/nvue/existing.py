@@ -3,7 +3,7 @@
 References are followed and names ignored, so that profiles and peer groups may have any. `qos roce` stands for a set of
 numbers; what is set beside it takes precedence. Where ports differ in what is one value in an intent, most ports count.
 
-Sources of the defaults: Cumulus Linux user guide, Quality of Service, RDMA over Converged Ethernet, and BGP.
+Sources of the defaults: Cumulus Linux user guide, Quality of Service, and BGP.
 """
 
 import re
@@ -24,6 +24,7 @@ from netkit.platforms.existing import (
     number,
     numbers,
 )
+from netkit.platforms.nvue import roce_mode
 from netkit.platforms.nvue.routing import FILE, ON, SWITCH
 
 OFF = frozenset({"off", "disabled", "disable", "false"})
@@ -38,13 +39,9 @@ FOR_ALL = "default-global"
 
 # Modes of `qos roce` that have these classes; lossy-multi-tc has others, which no public table lists in full.
 ROCE_MODES = frozenset({"lossless", "lossless-single-ipool", "lossy"})
-ROCE_PRIORITY, ROCE_CLASS = 3, 3
-CNP_PRIORITY, CNP_CLASS = 6, 6
-ROCE_WEIGHTS = {0: 50, 3: 50}
-ROCE_POOL_PERCENT = 50
-ROCE_CABLE_M, PFC_CABLE_M = 100, 10
-ECN_CLASSES = frozenset({0, 3})
-ECN = ExistingEcn(150_000, 1_500_000, 100)
+PFC_CABLE_M = 10
+ECN = ExistingEcn(roce_mode.ECN_MIN_BYTES, roce_mode.ECN_MAX_BYTES, roce_mode.ECN_PERCENT)
+"""Of the RoCE mode, and of a profile that leaves some of it out."""
 WATCHDOG_POLL_MS, WATCHDOG_POLLS = 100, 3
 KEEPALIVE_S, HOLD_S, CONNECT_S = 3, 9, 10
 BFD_INTERVAL_MS, BFD_MULTIPLIER = 300, 3
@@ -194,8 +191,9 @@ class _Qos:
         self.has_roce = mode in ROCE_MODES
         self.is_lossless = self.has_roce and mode != "lossy"
         self.has_pools = mode == "lossless"
-        own = {ROCE_PRIORITY: ROCE_CLASS, CNP_PRIORITY: CNP_CLASS}
-        self.classes = {one: own.get(one, 0) if self.has_roce else one for one in range(PRIORITIES)}
+        self.classes = {
+            one: roce_mode.CLASSES.get(one, roce_mode.REST_CLASS) if self.has_roce else one for one in range(PRIORITIES)
+        }
         for key, row in _trees(tree, "egress-queue-mapping", FOR_ALL, "switch-priority").items():
             traffic_class = _number(row, "traffic-class")
             if traffic_class is not None:
@@ -240,12 +238,12 @@ class _Qos:
             return ()
         found = {one for one in _keys(row, "switch-priority") if one < PRIORITIES}
         if not found and profile == FOR_ALL and self.is_lossless:
-            return (ROCE_PRIORITY,)
+            return (roce_mode.ROCE_PRIORITY,)
         return tuple(sorted(found))
 
     def cable_m(self, name: str) -> float:
         own = _number(self._row("pfc", name)[1], "cable-length") or _number(self.tree, "roce", "cable-length")
-        return float(own or (ROCE_CABLE_M if self.has_roce else PFC_CABLE_M))
+        return float(own or (roce_mode.CABLE_M if self.has_roce else PFC_CABLE_M))
 
     def ecn(self, name: str, priority: int) -> ExistingEcn | None:
         profile, row = self._row("congestion-control", name)
@@ -253,7 +251,7 @@ class _Qos:
         rows = (one for key, one in _trees(row, "traffic-class").items() if traffic_class in numbers(key))
         found = next(rows, None)
         if found is None:
-            is_marked = profile == FOR_ALL and self.has_roce and traffic_class in ECN_CLASSES
+            is_marked = profile == FOR_ALL and self.has_roce and traffic_class in roce_mode.WEIGHTS
             return ECN if is_marked else None
         if _text(found, "ecn") in OFF or _text(found, "mode") == "relative":
             return None
@@ -275,7 +273,7 @@ class _Qos:
 
     def _schedulers(self) -> dict[int, int | None]:
         """Return the weight of each class in use; None for one that is served first."""
-        found: dict[int, int | None] = {**ROCE_WEIGHTS, CNP_CLASS: None} if self.has_roce else {}
+        found: dict[int, int | None] = {**roce_mode.WEIGHTS, roce_mode.CNP_CLASS: None} if self.has_roce else {}
         for key, row in _trees(self._most("egress-scheduler"), "traffic-class").items():
             weight = _number(row, "bw-percent")
             if _text(row, "mode") == "strict":
@@ -287,7 +285,7 @@ class _Qos:
     def _pool_percent(self) -> int | None:
         pools = ("roce-lossless", "default-lossless")
         given = (_number(self.tree, "traffic-pool", pool, "memory-percent") for pool in pools)
-        return next((one for one in given if one is not None), ROCE_POOL_PERCENT if self.has_pools else None)
+        return next((one for one in given if one is not None), roce_mode.POOL_PERCENT if self.has_pools else None)
 
 
 def _is_watched(port: Tree) -> bool:

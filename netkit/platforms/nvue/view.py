@@ -7,15 +7,12 @@ from dataclasses import dataclass
 from netkit.design.fabric import Fabric, Snmp, Switch
 from netkit.design.policy import PrefixList, announced, prefix_lists
 from netkit.design.traffic import EcnThresholds, LosslessProfile
+from netkit.platforms.nvue import roce_mode
 from netkit.platforms.nvue.dialects import NvueDialect, dialect
+from netkit.platforms.nvue.roce_mode import CLASSES, CNP_CLASS, REST_CLASS, ROCE_CLASS, WEIGHTS
 from netkit.render.artifact import Artifact
 
-# Defaults of `qos roce mode lossless` (Cumulus Linux user guide, RDMA over Converged Ethernet). Only what differs from
-# them is rendered. The mode keeps its traffic classes for any priorities: RoCE is class 3, CNP 6, everything else 0.
-MODE_ROCE_CLASS, MODE_CNP_CLASS, MODE_REST_CLASS = 3, 6, 0
-MODE_CLASSES = {3: MODE_ROCE_CLASS, 6: MODE_CNP_CLASS}
-MODE_ECN = EcnThresholds(150_000, 1_500_000, 100)
-MODE_WEIGHTS = (50, 50)
+MODE_ECN = EcnThresholds(roce_mode.ECN_MIN_BYTES, roce_mode.ECN_MAX_BYTES, roce_mode.ECN_PERCENT)
 FLOOD_PPS = 100  # unknown unicast of a host port: enough to relearn a host, too little to fill a lossless queue
 MAC_AGEING_S = 1800  # above Cumulus Linux's ARP refresh of 1080 s, so that a MAC never ages before its ARP entry
 
@@ -171,26 +168,24 @@ def _interfaces(switch: Switch, profiles: dict[EcnThresholds, str]) -> Iterator[
 def _qos(lossless: LosslessProfile, switch: Switch, profiles: tuple[NvueEcnProfile, ...]) -> NvueQos:
     longest = max((port.profile.cable.length_m for port in switch.ports), default=1)
     roce, cnp, rest = lossless.roce, lossless.cnp, lossless.best_effort
-    classes = {roce.priority: MODE_ROCE_CLASS, cnp.priority: MODE_CNP_CLASS}
-    intended = ((priority, classes.get(priority, MODE_REST_CLASS)) for priority in range(8))
+    classes = {roce.priority: ROCE_CLASS, cnp.priority: CNP_CLASS}
+    intended = ((priority, classes.get(priority, REST_CLASS)) for priority in range(8))
     schedulers = (
-        Scheduler(MODE_REST_CLASS, rest.weight),
-        Scheduler(MODE_ROCE_CLASS, roce.weight),
-        Scheduler(MODE_CNP_CLASS, None),
+        Scheduler(REST_CLASS, rest.weight),
+        Scheduler(ROCE_CLASS, roce.weight),
+        Scheduler(CNP_CLASS, None),
     )
     return NvueQos(
         cable_m=math.ceil(longest),
-        roce_class=MODE_ROCE_CLASS,
+        roce_class=ROCE_CLASS,
         lossy_percent=100 - lossless.pool_percent,
-        schedulers=schedulers if (rest.weight, roce.weight) != MODE_WEIGHTS else (),
+        schedulers=schedulers if {REST_CLASS: rest.weight, ROCE_CLASS: roce.weight} != WEIGHTS else (),
         priority_to_class=tuple(
-            (priority, traffic)
-            for priority, traffic in intended
-            if traffic != MODE_CLASSES.get(priority, MODE_REST_CLASS)
+            (priority, traffic) for priority, traffic in intended if traffic != CLASSES.get(priority, REST_CLASS)
         ),
         dscps=tuple(
             (dscp, priority) for dscp, priority in enumerate(lossless.dscp_to_priority) if priority != dscp // 8
         ),
-        pfc_priority=roce.priority if MODE_CLASSES.get(roce.priority) != MODE_ROCE_CLASS else None,
+        pfc_priority=roce.priority if CLASSES.get(roce.priority) != ROCE_CLASS else None,
         ecn_profiles=profiles,
     )
