@@ -93,12 +93,13 @@ network:
       routes: [{to: 0.0.0.0/0, via: 203.0.113.1}]
 """
 OTHERS = {
-    "chrony.conf": "pool ntp.example.net iburst maxsources 4\nserver 198.51.100.2\nmakestep 1 3\n",
+    "chrony.conf": "pool ntp.example.net iburst maxsources 4\nserver 198.51.100.2\nmakestep 1 3\nrouser nobody\n",
     "rsyslog.conf": "*.* @@(o)198.51.100.3:6514;RSYSLOG_SyslogProtocol23Format\n"
     "kern.* @[2001:db8::3]\n"
     "auth.* /var/log/auth\n"
     'action(name="far" type="omfwd"\n  protocol="TCP" target="logs.example.net")\naction(type="omfile" file="/x")\n',
-    "snmpd.conf": "syslocation row 3 rack 7\nsysContact noc@example.net\nrouser -s usm watcher priv\nrwuser admin\n",
+    "snmpd.conf": "syslocation row 3 rack 7\nsysContact noc@example.net\nrouser -s usm watcher priv\n"
+    "rwuser admin\nserver 203.0.113.9\n",
 }
 
 

@@ -159,7 +159,7 @@ OWN_RULES = """\
 # our names
 SUBSYSTEM=="net", ACTION=="add", NAME="gpu0", \\
   KERNELS=="0000:18:00.0"
-ACTION=="add", SUBSYSTEM=="net", KERNELS=="0000:40:00.0", NAME:="gpu1"
+ACTION=="add", SUBSYSTEM=="net", KERNELS=="0000:4F:00.0", NAME:="gpu1"
 SUBSYSTEM=="infiniband", KERNELS=="0000:DC:00.0", NAME="gpu1"
 SUBSYSTEM=="net", KERNELS=="0000:9a:00.*", NAME="gpu1"
 SUBSYSTEM=="net", KERNELS=="0000:9a:00.0", ENV{NM_UNMANAGED}="1"
@@ -204,7 +204,7 @@ def test_files_of_ones_own_are_read() -> None:
         management_interface="eno8303",
         nics=(
             ExistingNic("eno8303"),
-            ExistingNic("gpu1", "0000:40:00.0", "b8:3f:d2:00:00:02", 4200),
+            ExistingNic("gpu1", "0000:4f:00.0", "b8:3f:d2:00:00:02", 4200),
             ExistingNic("gpu0", "0000:18:00.0", "b8:3f:d2:00:00:01", 4200),
         ),
         qos=QOS,
@@ -289,6 +289,24 @@ def test_a_prefix_of_names_is_no_management_interface(value: str, expected: str)
     assert existing_host(config).management_interface == expected
 
 
+@pytest.mark.parametrize(
+    ("route", "expected"),
+    [
+        ("[Route]\nGateway=192.0.2.1", "bootstrap"),
+        ("[Route]\nDestination=0.0.0.0/0\nGateway=192.0.2.1", "bootstrap"),
+        ("[Route]\nGateway=192.0.2.1\nTable=100", ""),
+        ("[Route]\nGateway=192.0.2.1\nDestination=10.0.0.0/8", ""),
+        ("[Network]\nGateway=192.0.2.1", "bootstrap"),
+        ("", ""),
+    ],
+)
+def test_the_default_route_shows_the_management_interface(route: str, expected: str) -> None:
+    unit = f"[Match]\nName=bootstrap\n[Network]\nAddress=192.0.2.9/24\n{route}\n"
+    rail = "[Match]\nName=rail0\n[Network]\nAddress=10.0.0.1/31\n[Route]\nGateway=10.0.0.0\nTable=100\n"
+    config = host_config({"1.network": unit, "2.network": rail})
+    assert existing_host(config).management_interface == expected
+
+
 def test_all_rails_and_other_nics_are_still_the_model() -> None:
     rails = [rail.pci for rail in CATALOG.host("hgx-h100-xe9680").rails]
     units = {
@@ -344,6 +362,21 @@ def test_no_damaged_configuration_raises(data: st.DataObject, backend: str) -> N
         changed = [((*path[:place], word, *path[place + 1 :]), value), (path[: place + 1], value), (path, word)]
         config.update(data.draw(st.lists(st.sampled_from(changed), max_size=2)))
     assert isinstance(existing_host(config), ExistingHost)
+
+
+@settings(max_examples=examples(100), deadline=None)
+@given(st.data())
+def test_no_text_raises(data: st.DataObject) -> None:
+    backend = data.draw(st.sampled_from(["netplan", "networkd"]))
+    fabric = intents.fabric(intents.values({"hosts": {"backend": backend}}))
+    files = dict(rendered(fabric, fabric.hosts[0]))
+    for _ in range(data.draw(st.integers(1, 6))):
+        name = data.draw(st.sampled_from(sorted(files)))
+        text = files[name]
+        start, end = sorted(data.draw(st.tuples(*[st.integers(0, len(text))] * 2)))
+        files[name] = text[:start] + data.draw(st.sampled_from(LINES) | st.text(max_size=12)) + text[end:]
+    found = survey([("gpu", files)])
+    assert len(found.hosts) + len(found.unread) == 1
 
 
 @cache

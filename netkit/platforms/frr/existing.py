@@ -16,7 +16,7 @@ from netkit.platforms.linux.netplan import ITEM, read_item
 CHRONY, RSYSLOG, SNMPD = "chrony.conf", "rsyslog.conf", "snmpd.conf"
 SYSLOG_PORT, SYSLOG_PROTOCOL = 514, "udp"
 PHYSICAL = "ethernets"
-ACTION = re.compile(r"action\((.*?)\)", re.DOTALL)
+ACTION = re.compile(r'action\(((?:[^()"]|"[^"]*")*)\)')
 PARAMETER = re.compile(r'([\w.]+)\s*=\s*"([^"]*)"')
 OLD_FORWARD = re.compile(r"^\S+\s+(@@?)(?:\([^)]*\))?(\[[0-9A-Fa-f:.]+\]|[\w.-]+)(?::(\d+))?(?:;\S+)?$", re.MULTILINE)
 RELEASE = re.compile(r"^frr version (\d+(?:\.\d+){0,2})", re.MULTILINE)

@@ -12,7 +12,6 @@ from pathlib import PurePath
 from typing import NamedTuple
 
 from netkit.hardware import Catalog
-from netkit.platforms.bgp_reader import ANY, network
 from netkit.platforms.config import Config, Files
 from netkit.platforms.existing import ExistingHost, ExistingNic, ExistingNicQos, number
 from netkit.platforms.linux import file_kinds
@@ -22,6 +21,7 @@ from netkit.platforms.linux.netplan import ITEM, read_item
 from netkit.platforms.linux.nic_commands import ECN_BITS, nic_qos, with_variables
 from netkit.platforms.linux.unit import JOIN
 
+DEFAULT = ("default", "0.0.0.0/0")
 LOOPBACK, FIRMWARE = "lo", "mlxconfig.conf"
 KINDS = {
     "*.network": file_kinds.UNIT,
@@ -125,15 +125,11 @@ def _netplan(config: Config) -> dict[str, Settings]:
                 settings["address"] = str(read_item(item.removeprefix(ITEM), value))
             case ("gateway4",):
                 settings["default"] = value
-            case ("routes", item):
+            case ("routes", item) if any(to in item for to in DEFAULT):
                 route = read_item(item.removeprefix(ITEM), value)
-                if isinstance(route, dict) and "table" not in route and _is_default(str(route.get("to"))):
+                if isinstance(route, dict) and "table" not in route and route.get("to") in DEFAULT:
                     settings["default"] = str(route.get("via", ""))
     return found
-
-
-def _is_default(to: str) -> bool:
-    return to == "default" or network(to) == ANY
 
 
 def _units(config: Config) -> dict[str, Settings]:
@@ -149,7 +145,7 @@ def _units(config: Config) -> dict[str, Settings]:
             by_file[path[0]]["address" if key == "Address" else "default"] = value or tail
         elif section == "[Address]":
             by_file[path[0]]["address"] = block.get("Address", "")
-        elif section == "[Route]" and "Table" not in block and _is_default(block.get("Destination", "default")):
+        elif section == "[Route]" and "Table" not in block and block.get("Destination", "default") in DEFAULT:
             by_file[path[0]]["default"] = block.get("Gateway", "")
     found: dict[str, Settings] = {}
     for settings in by_file.values():
