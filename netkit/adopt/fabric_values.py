@@ -10,10 +10,12 @@ from netkit.adopt.survey import Survey, SurveyedSwitch, rails_of
 from netkit.design.lossless import ecn
 from netkit.design.numbering import LEAF_ASN_OFFSET
 from netkit.intent.model import Lossless
-from netkit.platforms.existing import ExistingQos, most
+from netkit.platforms.existing import ExistingPort, ExistingQos, most
 from netkit.platforms.routing import PrefixListEntry
 
 T = TypeVar("T")
+SpeedOf = Callable[[str, ExistingPort], int | None]
+"""(name of a switch, one of its ports) → speed in Gb/s."""
 Values = dict[str, object]
 MAIN_TABLE = 254
 HOST_LENGTH = 32
@@ -253,7 +255,7 @@ class _QosOfMost:
         return dict(self.one(lambda qos: tuple(sorted(qos.dscp_to_priority.items())) or None) or ())
 
 
-def lossless(survey: Survey) -> Values:
+def lossless(survey: Survey, speed_of: SpeedOf) -> Values:
     """Return the lossless profile as most switches and hosts have it."""
     found = [switch.existing.qos for switch in survey.switches.values()]
     usual = _QosOfMost(tuple(qos for qos in found if qos != ExistingQos()))
@@ -273,7 +275,7 @@ def lossless(survey: Survey) -> Values:
             shape_percent=usual.one(lambda qos: qos.cnp_shape_percent),
         ),
         best_effort=_given(priority=best, weight=shares[1]),
-        ecn=_ecn(survey),
+        ecn=_ecn(survey, speed_of),
         watchdog=_watchdog(usual),
         pool_percent=usual.one(lambda qos: qos.pool_percent),
     )
@@ -306,13 +308,13 @@ def _cnp_dscp(usual: _QosOfMost, marked: int | None, priority: int | None) -> in
     return beyond[0] if beyond else priority * 8
 
 
-def _ecn(survey: Survey) -> Values:
+def _ecn(survey: Survey, speed_of: SpeedOf) -> Values:
     """Return the ECN thresholds by speed, as most ports have them."""
     by_speed: dict[int, list[tuple[int, int, int]]] = {}
     for switch in survey.switches.values():
         for port in switch.existing.ports:
-            if port.ecn and port.speed_gbps:
-                by_speed.setdefault(port.speed_gbps, []).append(astuple(port.ecn))
+            if port.ecn and (speed_gbps := speed_of(switch.name, port)):
+                by_speed.setdefault(speed_gbps, []).append(astuple(port.ecn))
     keys = ("min_bytes", "max_bytes", "probability_percent")
     chosen = {speed: most(found) for speed, found in by_speed.items()}
     usual = {speed: astuple(ecn(Lossless(), speed)) for speed in chosen}

@@ -88,7 +88,9 @@ def _choices(proposal: FoundIntent) -> Iterator[Choice]:
             versions = sorted({*known.tested_versions, known.newest_version}, key=version_key, reverse=True)
             yield Choice(("switches", role, "version"), tuple(versions))
     yield Choice(("routing", "leaf_export"), ("local", "all"))
-    yield Choice(("lossless", "cnp", "shape_percent"), (10, None))
+    shape: Path = ("lossless", "cnp", "shape_percent")
+    if _at(proposal.values, shape) is None:  # no switch has one, or no NOS of the fabric can
+        yield Choice(shape, (10, None))
     yield Choice(("host_routes",), ("supernet", "per-leaf"))
     yield Choice(("cross_rail",), ("routed", "blocked"))
     yield Choice(("adaptive_routing",), (False, True))

@@ -17,7 +17,7 @@ from netkit.design.hardware_lookup import version_problems
 from netkit.errors import AdoptError, HardwareError, Problem
 from netkit.hardware import Catalog, HostModel, Split, SwitchModel
 from netkit.platforms import PLATFORMS
-from netkit.platforms.existing import most
+from netkit.platforms.existing import ExistingPort, most
 
 TIERS = ("leaf", "spine", "core")
 WORDS = {"leaf": "leaves", "spine": "spines", "core": "core switches"}
@@ -197,6 +197,17 @@ class HardwareSearch:
     def ports(self, role: str, side: str) -> list[str]:
         """Return the ports that a switch of a tier has on a side, in order."""
         return sorted(self._ports(self.model(role), self.platform(role), self.split(role, side)), key=natural)
+
+    @cached_property
+    def side_speeds(self) -> Mapping[tuple[str, str], int]:
+        """(role, side) → speed of most ports there, in Gb/s."""
+        roles = {(self.placement.places[name].role, side) for (name, _), side in self.sides.items()}
+        return {(role, side): self.split(role, side).speed_gbps for role, side in sorted(roles) if role in TIERS}
+
+    def speed_of(self, switch: str, port: ExistingPort) -> int | None:
+        """Return the speed of a port in Gb/s: its own, else that of others of its side; None if it is not in use."""
+        place, side = self.placement.places.get(switch), self.sides.get((switch, port.name))
+        return port.speed_gbps or (self.side_speeds.get((place.role, side)) if place and side else None)
 
     def _ports(self, model: SwitchModel, platform: str, split: Split) -> frozenset[str]:
         key = (model.name, platform, split.mode)

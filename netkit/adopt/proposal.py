@@ -164,7 +164,7 @@ def _values(
         "units": _units(placement),
         "cables": hardware.cables(),
         "pools": {"loopbacks": str(addresses.loopbacks), "hosts": str(addresses.hosts)},
-        "lossless": fabric_values.lossless(survey),
+        "lossless": fabric_values.lossless(survey, hardware.speed_of),
         "routing": fabric_values.routing(survey, placement),
         "services": fabric_values.services(survey, guesses),
         "names": _names(placement),
