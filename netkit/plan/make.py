@@ -247,6 +247,7 @@ def _planned(
         not_read=found.not_read,
         warnings=warnings,
         left=tuple(tuple(map(masked_line, path)) for path in found.left),
+        unmatched=found.unmatched,
         unowned=len(found.unowned),
         routing=_routing(model, found, touched),
     )

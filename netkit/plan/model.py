@@ -122,6 +122,8 @@ class DevicePlan:
     """What runs on the device and `leave` of the intent keeps, without secrets."""
     unexplained: tuple[Path, ...] = ()
     """What would be removed on the first contact with the device, and the intent does not explain."""
+    unmatched: tuple[str, ...] = ()
+    """Paths of `leave` and `own` that match nothing on the device."""
     unowned: int = 0
     """How many entries run on the device that netkit neither owns, nor renders, nor leaves by request."""
     routing: RoutingChange | None = field(default=None, compare=False, repr=False)
@@ -161,6 +163,8 @@ class Plan:
     """Whether any device's routing changes, so that a part of the plan has an order of its own."""
     partial: Partial | None = None
     """Only for a plan with a limit that leaves the fabric worse than before."""
+    warnings: tuple[str, ...] = ()
+    """About the intent, with file and line."""
     is_taking_over: bool = False
     """Whether what is unexplained may be removed."""
 

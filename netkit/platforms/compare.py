@@ -8,7 +8,7 @@ from functools import lru_cache
 
 from netkit.platforms.change import Change, Constraint, RiskTable, Strategy
 from netkit.platforms.config import Config, Files, Path, digest
-from netkit.platforms.ownership import LEFT, Ownership
+from netkit.platforms.ownership import LEFT, OWN_RULES, Ownership, unmatched
 from netkit.platforms.registry import Parts
 from netkit.platforms.routing import HostRoutes, RetainedRouting, Router
 from netkit.platforms.secrets import has_placeholder, holds_secret, settled, without_placeholders
@@ -78,6 +78,8 @@ class ConfigComparison:
     """What `leave` keeps as it is although the intended files have it."""
     unowned: tuple[Path, ...] = ()
     """What runs and netkit neither owns, nor renders, nor leaves by request."""
+    unmatched: tuple[str, ...] = ()
+    """Paths of `leave` and `own` that match nothing that runs or is intended."""
 
     def removed(self, ownership: Ownership) -> tuple[Path, ...]:
         """Return what goes, apart from the NOS's own: the highest paths below which nothing stays."""
@@ -121,6 +123,8 @@ def compare(
         tuple(path for path in side if ownership.standing(path) == LEFT) if ownership.left else ()
         for side in (others, wanted)
     )
+    rules = (intended if owner is None else owner).get(OWN_RULES, "")
+    strays = unmatched(rules, {*whole, *wanted}) if rules else ()
     unowned = tuple(set(others).difference(left, wanted))
     wanted = ownership.restrict(wanted, claims)
     for header in {path[:length] for path in left for length in range(1, len(path))}:
@@ -131,7 +135,7 @@ def compare(
     changes = () if have == wanted else diff(model, have, wanted)
     running_digest = digest(have)
     intended_digest = digest(wanted) if changes else running_digest
-    seen = (not_read, whole, left, left_rendered, unowned)
+    seen = (not_read, whole, left, left_rendered, unowned, strays)
     return ConfigComparison(have, wanted, changes, running_digest, intended_digest, *seen)
 
 

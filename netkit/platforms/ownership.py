@@ -95,11 +95,11 @@ class Ownership:
 
     def is_factory(self, path: Path) -> bool:
         """Whether a path is, or is below, one that the NOS has from the factory."""
-        return any(len(pattern) <= len(path) and all(map(fnmatchcase, path, pattern)) for pattern in self.factory)
+        return any(_fits(path, pattern) for pattern in self.factory)
 
     def held(self, path: Path) -> int:
         """Return the length of the longest owned pattern that a path matches; 0 if there is none."""
-        fits = (len(one) for one in self.owned if len(one) <= len(path) and all(map(fnmatchcase, path, one)))
+        fits = (len(one) for one in self.owned if _fits(path, one))
         return max(fits, default=0)
 
     def claims(self, intended: Config) -> frozenset[Path]:
@@ -131,6 +131,17 @@ class Ownership:
 def _on(ownership: Ownership, rules: str) -> Ownership:
     found = _paths(rules)
     return Ownership((*ownership.owned, *found["own"]), ownership.claimed, found["leave"], ownership.factory)
+
+
+def unmatched(rules: str, paths: Collection[Path]) -> tuple[str, ...]:
+    """Return the paths of OWN_RULES that match nothing of a configuration."""
+    found = _paths(rules)
+    patterns = dict.fromkeys((*found["leave"], *found["own"]))
+    return tuple(SEPARATOR.join(one) for one in patterns if not any(_fits(path, one) for path in paths))
+
+
+def _fits(path: Path, pattern: Path) -> bool:
+    return len(pattern) <= len(path) and all(map(fnmatchcase, path, pattern))
 
 
 def rules_text(leave: Iterable[str], own: Iterable[str]) -> str:

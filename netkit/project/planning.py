@@ -1,7 +1,7 @@
 """The plan of `netkit plan` and `netkit deploy`: renders, reads, and skips pairs already compared equal."""
 
 import os
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,6 +20,7 @@ from netkit.project.processes import Names
 from netkit.project.project import Project
 from netkit.project.rendering import intended, quietly
 from netkit.render import Engine
+from netkit.report.plan_view import listed
 
 if TYPE_CHECKING:
     from netkit.deploy import Options
@@ -39,6 +40,20 @@ def taking_over(planned: Planned, options: "Options") -> Planned:
     if not options.is_taking_over:
         return planned
     return replace(planned, plan=replace(planned.plan, is_taking_over=True))
+
+
+def strays(project: Project, plan: Plan) -> Iterator[Problem]:
+    """Warn of paths of `leave` and `own` that match nothing on the devices they name, if all of these were read."""
+    known = {device.name: device.unmatched for device in plan.devices if not device.not_read}
+    fabric = project.fabric
+    for key, rules in (("leave", fabric.leave), ("own", fabric.own)):
+        for index, rule in enumerate(rules):
+            names = fabric.names if rule.devices is None else rule.devices
+            if all(name in known and rule.path in known[name] for name in names):
+                where = "any device" if rule.devices is None else listed(sorted(names))
+                what = f"{rule.path} matches nothing on {where}"
+                problem = Problem(what, "check its spelling: netkit backup shows what runs", (key, index))
+                yield project.loaded.places.locate(replace(problem, severity="warning"))
 
 
 def cache_folder() -> Path:
@@ -152,6 +167,8 @@ def _made(
     plan = comparing.make(work)
     if len(known) > before:
         cache.save(folder, known)
+    if not is_part:
+        plan = replace(plan, warnings=tuple(map(str, strays(project, plan))))
     if not plan.unexplained:
         return plan
     from netkit.project.contact import explained  # noqa: PLC0415 (few plans need it)

@@ -45,6 +45,9 @@ def _lines(plan: Plan, most_lines: int) -> Iterator[str]:
     if notes:
         yield ""
         yield from (f"- ⚠ {plain(device.name)}: {plain(warning)}" for device, warning in notes)
+    if plan.warnings:
+        yield ""
+        yield from (f"- ⚠ {plain(warning)}" for warning in plan.warnings)
     if plan.unexplained:
         yield ""
         yield f"{'' if plan.is_taking_over else '⚠ '}{plain(unexplained_heading(plan))}"

@@ -109,6 +109,9 @@ def _lines(plan: Plan, most_lines: int) -> Iterator[str]:
             yield from (f"! {device.name}: {warning}" for warning in device.warnings)
             if device.not_read:
                 yield f"! {device.name}: not compared, because not read: {', '.join(device.not_read)}"
+    if plan.warnings:
+        yield ""
+        yield from (f"! {warning}" for warning in plan.warnings)
     if plan.unexplained:
         yield ""
         yield unexplained_heading(plan)

@@ -97,3 +97,21 @@ def test_an_entry_that_is_added_and_removed_leaves_the_file_as_it_was(listed: li
     value = document.parse(after, "").value
     assert value == {"name": "x", "leave": [{"path": one} for one in (*listed, path)], "other": 1}
     assert without_entry(after, "leave", len(listed)) == before
+
+
+def test_a_path_that_matches_nothing_is_likely_a_typo(scene: Scene) -> None:
+    planted(scene)
+    append(scene, f"leave:\n  - {HAND}\n  - router / policy / route-map / HNAD\n")
+    append(scene, "own:\n  - {path: acl, devices: leaf01}\n")
+    warnings = made(scene).warnings
+    line = text(scene).splitlines().index("  - router / policy / route-map / HNAD") + 1
+    file = scene.fabric / "fabric.yaml"
+    remedy = "check its spelling: netkit backup shows what runs"
+    assert warnings == (
+        f"{file}:{line}: leave[1]: router / policy / route-map / HNAD matches nothing on any device; {remedy}",
+        f"{file}:{line + 2}: own[0]: acl matches nothing on leaf01; {remedy}",
+    )
+    done = plan(scene)
+    assert done.returncode == 0
+    assert [row for row in done.stdout.splitlines() if row.startswith("! ")] == [f"! {one}" for one in warnings]
+    assert made(scene, "--limit", "leaf02").warnings == ()
