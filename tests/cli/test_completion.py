@@ -14,7 +14,7 @@ TYPED: dict[str, tuple[str, list[str]]] = {
     "a device of a lab": ("netkit lab exec --fabric inventory/reference leaf08", ["leaf08"]),
     "checks": ("netkit check --fabric inventory/reference bgp.s", ["bgp.sessions"]),
     "faults": ("netkit lab break dim", ["dim-optic"]),
-    "models": ("netkit init x --model SN5", ["SN5600"]),
+    "models": ("netkit init x --model SN5", ["SN5600", "SN5610"]),
     "runs": ("netkit rollback --fabric inventory/reference la", ["last"]),
     "nothing of a fabric that is not there": ("netkit check --fabric nowhere --limit sp", []),
 }
