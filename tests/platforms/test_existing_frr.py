@@ -97,7 +97,7 @@ OTHERS = {
     "rsyslog.conf": "*.* @@(o)198.51.100.3:6514;RSYSLOG_SyslogProtocol23Format\n"
     "kern.* @[2001:db8::3]\n"
     "auth.* /var/log/auth\n"
-    'action(name="far" type="omfwd"\n  protocol="TCP" target="logs.example.net")\naction(type="omfile" file="/x")\n',
+    'action(name="far" type="omfwd"\n  protocol="TCP" Target="logs.example.net")\naction(type="omfile" file="/x")\n',
     "snmpd.conf": "syslocation row 3 rack 7\nsysContact noc@example.net\nrouser -s usm watcher priv\n"
     "rwuser admin\nserver 203.0.113.9\n",
 }

@@ -260,6 +260,7 @@ def test_units_of_ones_own_are_read() -> None:
         ("for PFC in 1 2; do\nPFC=0,0,0,1,0,0,0,0\nmlnx_qos -i a --pfc $PFC", ExistingNicQos()),
         ("echo 48 > /sys/kernel/debug/mlx5/0000:18:00.0/cc_params/np_cnp_dscp", ExistingNicQos(cnp_dscp=48)),
         ("echo 48 > /tmp/cnp_dscp", ExistingNicQos()),
+        ("mlnx_qos -i a --dscp2prio del,26,3 --dscp2prio set,30,3", ExistingNicQos(dscp_to_priority={30: 3})),
         ("cma_roce_tos -d mlx5_0 -t 106", ExistingNicQos(dscp=26)),
         ("echo 9999 > /sys/class/infiniband/mlx5_0/tc/1/traffic_class", ExistingNicQos()),
         ("dcb pfc set dev a prio-pfc all:off 3:on", ExistingNicQos(priority=3)),
@@ -276,6 +277,7 @@ def test_commands_are_read_where_they_are_plain(script: str, expected: ExistingN
     [
         ("=eno1,eno2", "eno1"),
         ("=bootstrap", "bootstrap"),
+        ('"=bootstrap"', "bootstrap"),
         ("bootstrap", ""),
         ("eno1", "eno1"),
         ("rail0", "rail0"),
