@@ -12,6 +12,7 @@ from netkit.design.numbering import LEAF_ASN_OFFSET
 from netkit.intent.model import Lossless
 from netkit.platforms.existing import ExistingPort, ExistingQos, most
 from netkit.platforms.routing import PrefixListEntry
+from netkit.routing.route_policy import clauses_of, permitted, prefix_of
 
 T = TypeVar("T")
 SpeedOf = Callable[[str, ExistingPort], int | None]
@@ -343,6 +344,7 @@ def routing(survey: Survey, placement: Placement) -> Values:
     paths = of_most(every, lambda switch: switch.router.max_paths if switch.router.neighbors else None)
     return _given(
         spine_asn="unique" if has_several else "shared",
+        leaf_export=_leaf_export(survey, placement),
         allowas_in=any(neighbor.allowas_in for switch in every for neighbor in switch.router.neighbors),
         keepalive_s=of_most(every, lambda switch: switch.existing.keepalive_s),
         hold_s=of_most(every, lambda switch: switch.existing.hold_s),
@@ -353,6 +355,23 @@ def routing(survey: Survey, placement: Placement) -> Values:
             multiplier=of_most(every, lambda switch: switch.existing.bfd_multiplier),
         ),
     )
+
+
+def _leaf_export(survey: Survey, placement: Placement) -> str | None:
+    """Return whether most leaves announce routes of others to spines, by the loopback of another switch."""
+    loopbacks = {name: switch.loopback for name, switch in survey.switches.items() if name in placement.places}
+    found: list[bool] = []
+    for name in placement.of_role("leaf"):
+        leaf = survey.switches.get(name)
+        other = next((one for own, one in loopbacks.items() if one and own != name), None)
+        if leaf is None or other is None:
+            continue
+        router, foreign = leaf.router, {prefix_of(other.network): 1}
+        for neighbor in router.neighbors:
+            clauses = clauses_of(router, neighbor.outbound)
+            found.append(bool(permitted(clauses, router.prefix_lists, foreign, is_drained=False)))
+    exports_all = most(found)
+    return None if exports_all is None else "all" if exports_all else "local"
 
 
 def services(survey: Survey, guesses: Assumptions) -> Values:

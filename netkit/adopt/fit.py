@@ -87,7 +87,6 @@ def _choices(proposal: FoundIntent) -> Iterator[Choice]:
             known = PLATFORMS[platform]
             versions = sorted({*known.tested_versions, known.newest_version}, key=version_key, reverse=True)
             yield Choice(("switches", role, "version"), tuple(versions))
-    yield Choice(("routing", "leaf_export"), ("local", "all"))
     shape: Path = ("lossless", "cnp", "shape_percent")
     if _at(proposal.values, shape) is None:  # no switch has one, or no NOS of the fabric can
         yield Choice(shape, (10, None))

@@ -74,7 +74,9 @@ def permitted(
         for place, clause in enumerate(clauses):
             if clause.matches_graceful_shutdown and not is_drained:
                 continue
-            if clause.prefix_lists and not any(_fits(rules[one], number, length) for one in clause.prefix_lists):
+            if clause.prefix_lists and not any(
+                _fits(rules.get(one, ()), number, length) for one in clause.prefix_lists
+            ):
                 continue
             if clause.is_permit:
                 masks[place] |= mask

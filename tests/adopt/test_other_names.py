@@ -1,4 +1,6 @@
-"""Lossless numbers are read, whatever names the profiles have and whether or not ports state their speed."""
+"""Lossless numbers and policies are read, whatever names they have and whether or not ports state their speed."""
+
+import re
 
 import pytest
 
@@ -16,14 +18,18 @@ NUMBERS: Values = {
         "pool_percent": 80,
     }
 }
-PROFILES = {"nvue": ("ecn-400g",), "eos": ("ROCE-400G", "LOSSLESS"), "sonic": ()}
+NAMES = {
+    "nvue": ("ecn-400g", "underlay", "PL-", "RM-"),
+    "eos": ("ROCE-400G", "LOSSLESS", "SPINES", "PL-", "RM-"),
+    "sonic": ("PL-", "RM-"),
+}
 RELEASES = {"nvue": "5.16.1", "eos": "4.35.1F", "sonic": "202411"}
 
 
 @pytest.mark.parametrize("platform", RELEASES)
 def test_numbers_of_lossless_classes_are_read(platform: str) -> None:
     fabric = intents.fabric(intents.on_platform(platform, RELEASES[platform], NUMBERS))
-    files = {name: renamed(own, PROFILES[platform]) for name, own in files_of(fabric).items()}
+    files = {name: renamed(own, NAMES[platform]) for name, own in files_of(fabric).items()}
     found = adopted(files).fabric
     assert [port.profile.ecn for switch in found.switches for port in switch.ports] == [
         port.profile.ecn for switch in fabric.switches for port in switch.ports
@@ -36,8 +42,26 @@ def test_numbers_of_lossless_classes_are_read(platform: str) -> None:
     )
 
 
+@pytest.mark.parametrize("export", ["local", "all"])
+@pytest.mark.parametrize("platform", RELEASES)
+def test_leaves_announce_what_their_policies_permit(platform: str, export: str) -> None:
+    fabric = intents.fabric(intents.on_platform(platform, RELEASES[platform], {"routing": {"leaf_export": export}}))
+    files = {name: renamed(own, NAMES[platform]) for name, own in files_of(fabric).items()}
+    assert adopted(files).fabric.routing.leaf_exports_all == (export == "all")
+
+
+@pytest.mark.parametrize("platform", RELEASES)
+def test_policies_with_lists_that_do_not_exist_are_read(platform: str) -> None:
+    fabric = intents.fabric(intents.on_platform(platform, RELEASES[platform]))
+    files = {
+        name: {file: re.sub(r"(ip[ -]prefix-list:? )PL-LOCAL", r"\1GONE", text) for file, text in own.items()}
+        for name, own in files_of(fabric).items()
+    }
+    assert not adopted(files).fabric.routing.leaf_exports_all
+
+
 def renamed(files: Files, names: tuple[str, ...]) -> Files:
-    """Return the files with other names of profiles."""
+    """Return the files with other names of profiles, groups, lists and maps."""
     found = dict(files)
     for place, name in enumerate(names):
         found = {file: text.replace(name, f"their-own-{place}") for file, text in found.items()}
