@@ -225,15 +225,14 @@ class HardwareSearch:
         return self.names[key]
 
     def _parallel(self, role: str) -> int:
-        below = Counter(
-            frozenset(link.devices)
+        """Return the most links from a switch of a tier to one above."""
+        roles = {name: place.role for name, place in self.placement.places.items()}
+        lower = {
+            link: next((end[0] for end in (link.near, link.far) if self.sides.get(end) == "up"), "")
             for link in self.links.switches
-            if role in {self.placement.places[name].role for name in link.devices if name in self.placement.places}
-            and any(
-                self.sides.get(end) == "up" and end[0] in self.placement.of_role(role) for end in (link.near, link.far)
-            )
-        )
-        return max(below.values(), default=1)
+        }
+        counts = Counter(frozenset(link.devices) for link, name in lower.items() if roles.get(name) == role)
+        return max(counts.values(), default=1)
 
     # --- hosts and cables -------------------------------------------------------------------------------------------
 

@@ -63,6 +63,8 @@ def propose(source: Findings) -> FoundIntent:
     found: list[FoundIntent] = []
     refused: list[NetkitError] = []
     for by_names in (False, True):
+        if found and not found[0].tables:
+            break
         try:
             found.append(_proposal(source, links, place(source.survey, links, by_names=by_names)))
         except (AdoptError, DesignError, HardwareError) as error:

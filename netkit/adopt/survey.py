@@ -1,5 +1,6 @@
 """Files of devices → what each says about the design: which NOS it runs, its ports, addresses and routing."""
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -8,9 +9,10 @@ from ipaddress import IPv4Interface
 from netkit.errors import ConfigError
 from netkit.platforms import HOSTS, PLATFORMS
 from netkit.platforms.compare import MODELS
-from netkit.platforms.config import Config, Files
+from netkit.platforms.config import Files
 from netkit.platforms.existing import EXISTING, ExistingHost, ExistingPort, ExistingSwitch, heading, models_named
 from netkit.platforms.linux.existing import existing_host, host_config, host_files
+from netkit.platforms.registry import optional
 from netkit.platforms.routing import HostRoutes, Router
 
 
@@ -113,36 +115,38 @@ def survey(devices: Iterable[tuple[str, Files]]) -> Survey:
 
 
 def _device(name: str, files: Files) -> SurveyedSwitch | SurveyedHost | None:
-    """Read a device as the platform of which it has the most files, and then the most ports."""
-    found: list[tuple[int, int, SurveyedSwitch | SurveyedHost]] = []
-    for platform in (*PLATFORMS, HOSTS):
+    """Read a device as the platform of which it has the most files, and of several the one with the most ports."""
+    fitting: dict[int, list[tuple[str, Files]]] = defaultdict(list)
+    for platform in (HOSTS, *PLATFORMS):  # a lone netplan.yaml is more likely that of a host
         model = MODELS[platform]
-        is_host = model.host_routes is not None
-        own = host_files(files) if is_host else {file: text for file, text in files.items() if model.reads(file)}
-        if own and (device := _as(platform, name, host_config(own) if is_host else model.parse(own), own)):
-            ports = device.ports if isinstance(device, SurveyedSwitch) else device.existing.nics
-            if ports:
-                found.append((len(own), len(ports), device))
-    return max(found, key=lambda one: one[:2], default=(0, 0, None))[2]
+        read = {file: text for file, text in files.items() if model.reads(file)}
+        own = host_files(files) if platform == HOSTS else read
+        fitting[len(own)].append((platform, own))
+    for count in sorted(fitting.keys() - {0}, reverse=True):
+        found = [device for platform, own in fitting[count] if (device := _as(platform, name, own))]
+        if best := max(found, key=_ports, default=None):
+            return best
+    return None
 
 
-def _as(platform: str, name: str, config: Config, files: Files) -> SurveyedSwitch | SurveyedHost | None:
+def _ports(device: SurveyedSwitch | SurveyedHost) -> int:
+    return len(device.ports if isinstance(device, SurveyedSwitch) else device.existing.nics)
+
+
+def _as(platform: str, name: str, files: Files) -> SurveyedSwitch | SurveyedHost | None:
+    """Read files as those of a platform; None if they describe no port then."""
     model = MODELS[platform]
+    found: SurveyedSwitch | SurveyedHost | None = None
     if model.host_routes is not None:
-        return SurveyedHost(name, existing_host(config), model.host_routes(config))
-    try:
-        read = EXISTING[platform]
-    except (KeyError, AttributeError, ImportError):
-        return None
-    if model.router is None:
-        return None
-    existing, above = read(config), heading(platform, files)
-    existing = replace(
-        existing,
-        models=existing.models or models_named(above.model),
-        version=existing.version or above.version,
-    )
-    return SurveyedSwitch(name, platform, existing, model.router(config))
+        config = host_config(files)
+        found = SurveyedHost(name, existing_host(config), model.host_routes(config))
+    elif model.router is not None and optional(platform, "existing"):
+        config = model.parse(files)
+        existing, above = EXISTING[platform](config), heading(platform, files)
+        models, version = existing.models or models_named(above.model), existing.version or above.version
+        existing = replace(existing, models=models, version=version)
+        found = SurveyedSwitch(name, platform, existing, model.router(config))
+    return found if found and _ports(found) else None
 
 
 def rails_of(host: SurveyedHost) -> Iterator[tuple[str, IPv4Interface]]:
