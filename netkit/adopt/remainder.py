@@ -72,10 +72,10 @@ def _expressions(fabric: Fabric, names: Collection[str]) -> Iterator[str]:
     roles: dict[str, set[str]] = defaultdict(set)
     for device in devices:
         roles[getattr(device, "role", "host")].add(device.name)
-    for role, members in roles.items():
-        if len(members) > 1 and members <= wanted:
-            wanted -= members
-            yield f"role={role}"
+    whole = [role for role, members in roles.items() if len(members) > 1 and members <= wanted]
+    if whole:
+        yield ",".join(f"role={role}" for role in whole)
+    wanted = wanted.difference(*(roles[role] for role in whole))
     yield from _chunks(sorted(wanted, key=lambda name: natural((name,))))
 
 
