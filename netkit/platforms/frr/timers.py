@@ -39,7 +39,8 @@ def session_timers(config: Config) -> SessionTimers:
     keepalive, hold = _pair(own[0][2:]) if own else BGP_DEFAULTS.get(profile, (None, None))
     special = Counter(_pair(words[3:]) for words in neighbors if words[2:3] == ["timers"] and len(words) == 5)
     special.pop((None, None), None)
-    if special and not own:
+    # FRR never prints a default: the parser adds that of data centers, where the neighbours may have others.
+    if special and (not own or (keepalive, hold) == BGP_DEFAULTS.get(profile)):
         keepalive, hold = special.most_common(1)[0][0]
     connects = [number(words[4]) for words in neighbors if words[2:4] == ["timers", "connect"] and len(words) > 4]
     interval, multiplier = _bfd(neighbors, sections.get("bfd", []))
