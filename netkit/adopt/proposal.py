@@ -8,6 +8,7 @@ from pydantic import ValidationError
 
 from netkit import design
 from netkit.adopt import fabric_values
+from netkit.adopt.external_values import externals
 from netkit.adopt.fabric_values import Addressing, Assumptions, Values
 from netkit.adopt.hardware_values import HardwareSearch
 from netkit.adopt.limits import within_limits
@@ -98,9 +99,27 @@ def _proposal(source: Findings, links: FoundLinks, placement: Placement) -> Foun
     cables = [*rows["cables"], *installed.unseen_cables(rows["cables"], named)]
     nics = [*rows["nics"], *installed.unseen_nics(rows["nics"], named)]
     tables |= needed({"cables": cables, "nics": nics}, named)
+    values = _with_externals(source, placement, values, tables, guesses)
     intent = validated(values, tables)
     fabric = design.build(intent, source.catalog)
     return FoundIntent(values, tables, intent, fabric, placement, links, tuple(guesses.found))
+
+
+def _with_externals(
+    source: Findings, placement: Placement, values: Values, tables: Mapping[str, list[Row]], guesses: Assumptions
+) -> Values:
+    """Add the peers outside the fabric; if the design refuses them, they are left as they run."""
+    peers = externals(source.survey, placement)
+    if not peers:
+        return values
+    with_peers = values | {"external": peers}
+    try:
+        design.build(validated(with_peers, tables), source.catalog)
+    except NetkitError as error:
+        guesses.add("external", f"peers outside are left as they run: {error.problems[0].message}")
+        return values
+    guesses.add("external", "max_prefixes and bfd are the defaults, where the peers have others they are left")
+    return with_peers
 
 
 def _without(values: object, key: str) -> Values:

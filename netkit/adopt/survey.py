@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from ipaddress import IPv4Interface
+from ipaddress import IPv4Address, IPv4Interface
 
 from netkit.errors import ConfigError
 from netkit.platforms import HOSTS, PLATFORMS
@@ -50,11 +50,11 @@ class SurveyedSwitch:
     @cached_property
     def host_ports(self) -> tuple[str, ...]:
         """The ports with an address of their own, or in a VLAN with one, outside the external networks."""
-        external = {neighbor.interface for neighbor in self.router.external}
+        external = [IPv4Address(neighbor.interface) for neighbor in self.router.external]
 
         def is_external(port: str) -> bool:
             network = self.addresses[port].network
-            return any(peer in map(str, network) for peer in external) if network.prefixlen > 23 else False
+            return any(peer in network for peer in external)
 
         routed = (
             port

@@ -19,7 +19,12 @@ from netkit.terminal.text import check_format, write_json
 
 SHOWN = 10
 """Lines of one kind that are printed."""
-ROLES = (("leaf", "leaf"), ("spine", "spine"), ("core", "core switch"), ("host", "host"))
+ROLES = {
+    "leaf": ("leaf", "leaves"),
+    "spine": ("spine", "spines"),
+    "core": ("core switch", "core switches"),
+    "host": ("host", "hosts"),
+}
 
 
 def run(folder: Path, out: Path, name: str, cables: Path | None, limit: str, output: str) -> None:
@@ -67,7 +72,7 @@ def _cables(file: Path) -> dict[tuple[str, str], tuple[str, str]]:
 def _lines(found: Adopted, written: Mapping[Path, int], out: Path, folder: Path) -> Iterable[str]:
     proposal = found.proposal
     roles = Counter(place.role for place in proposal.placement.places.values())
-    yield ", ".join(counted(roles[role], word) for role, word in ROLES if roles[role]) + (
+    yield ", ".join(f"{roles[role]} {ROLES[role][roles[role] != 1]}" for role in ROLES if roles[role]) + (
         f": {proposal.placement.topology}, {counted(proposal.placement.rails, 'rail')}, "
         f"{proposal.intent.attachment} attachment"
     )

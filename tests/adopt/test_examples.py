@@ -1,0 +1,95 @@
+"""`netkit adopt` on the examples: what it writes is planned empty, and says what the intent does not."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.command import ROOT, assert_refused, run
+
+INVENTORY = ROOT / "inventory"
+PEERS = {"spine01": "203.0.113.0", "spine02": "203.0.113.2"}
+LEFT = {
+    "brownfield": [],
+    "internet-edge": [
+        {
+            "path": f"vrf / default / router / bgp / neighbor / {peer} / address-family / ipv4-unicast / prefix-limits",
+            "devices": spine,
+        }
+        for spine, peer in PEERS.items()
+    ],
+    "mixed": [],
+    "reference": [],
+}
+
+
+def rendered(fabric: Path, folder: Path) -> Path:
+    assert run("render", "--fabric", fabric, "--out", folder).returncode == 0
+    return folder
+
+
+@pytest.mark.parametrize("name", LEFT)
+def test_an_example_is_adopted(name: str, tmp_path: Path) -> None:
+    saved, own = rendered(INVENTORY / name, tmp_path / "saved"), tmp_path / "own"
+    done = run("adopt", saved, "--out", own, "--format", "json")
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert (found["leave"], found["remaining_changes"], found["not_adopted"]) == (LEFT[name], {}, {})
+    assert found["unknown_ends"] == found["guessed_cables"] == []
+    planned = run("plan", "--fabric", own, "--running", saved)
+    assert planned.stdout.startswith(f"own: nothing to change on {len(found['devices'])} devices\n"), planned.stdout
+    assert_refused(run("adopt", saved, "--out", own), "exists already", "nothing was changed")
+
+
+def test_without_descriptions_a_list_of_cables_says_what_is_joined(tmp_path: Path) -> None:
+    saved, own = rendered(INVENTORY / "mixed", tmp_path / "saved"), tmp_path / "own"
+    for file in saved.glob("*/config_db.json"):
+        tables = json.loads(file.read_text(encoding="utf-8"))
+        for port in tables["PORT"].values():
+            port.pop("description", None)
+        file.write_text(json.dumps(tables), encoding="utf-8")
+    for file in (*saved.glob("*/frr.conf"), *saved.glob("*/eos.cfg")):
+        text = file.read_text(encoding="utf-8")
+        file.write_text(re.sub(r"(?m)^ +(neighbor \S+ )?description .*\n", "", text), encoding="utf-8")
+    cabling = run("design", "--fabric", INVENTORY / "mixed", "--tables", tmp_path / "tables")
+    assert cabling.returncode == 0
+    refused = run("adopt", saved, "--out", own)
+    assert refused.returncode != 0 or "nothing says what is at its other end" in refused.stdout
+    cables = tmp_path / "tables" / "cables.csv"
+    done = run("adopt", saved, "--out", tmp_path / "cabled", "--cables", cables, "--format", "json")
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert (found["unknown_ends"], found["not_adopted"], found["remaining_changes"]) == ([], {}, {})
+    written = yaml.safe_load((tmp_path / "cabled" / "fabric.yaml").read_text(encoding="utf-8"))
+    assert (written.get("topology", "two-tier"), written["rails"]) == ("two-tier", 4)
+
+
+def test_one_unit_of_a_fabric_is_adopted(tmp_path: Path) -> None:
+    saved = rendered(INVENTORY / "mixed", tmp_path / "saved")
+    devices = {folder.name for folder in saved.iterdir() if folder.is_dir()}
+    first = sorted(name for name in devices if "u02" not in name)
+    assert len(first) < len(devices)
+    done = run("adopt", saved, "--out", tmp_path / "own", "--limit", ",".join(first), "--format", "json")
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert set(first) <= found["devices"].keys()
+    assert found["remaining_changes"] == {}
+
+
+def test_what_cannot_be_adopted_is_refused(tmp_path: Path) -> None:
+    nothing, text = tmp_path / "nothing", tmp_path / "text"
+    nothing.mkdir()
+    (text / "leaf01").mkdir(parents=True)
+    (text / "leaf01" / "notes.txt").write_text("a switch\n", encoding="utf-8")
+    out = tmp_path / "own"
+    assert_refused(run("adopt", nothing, "--out", out), "has no files of devices", "DIR/<device>/<file>")
+    assert_refused(run("adopt", tmp_path / "missing", "--out", out), "is not a folder")
+    assert_refused(run("adopt", text, "--out", out), "no switch has a port towards a host", "add the files of leaves")
+    saved = rendered(INVENTORY / "reference", tmp_path / "saved")
+    assert_refused(run("adopt", saved, "--out", out, "--limit", "leaf9*"), "matches no device in", "names and globs")
+    cables = tmp_path / "cables.csv"
+    cables.write_text("device,port,peer\nleaf01,swp1,spine01\n", encoding="utf-8")
+    assert_refused(run("adopt", saved, "--out", out, "--cables", cables), "has no port at one end", "peer_port")
+    assert not out.exists()
