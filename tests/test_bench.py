@@ -64,6 +64,15 @@ def test_a_quick_run_grows_the_fabric(quick: tuple[dict[str, Any], str]) -> None
 
 
 @pytest.mark.whole
+def test_an_adoption_is_measured_beside_rendering(tmp_path: Path) -> None:
+    written = tmp_path / "adopting.json"
+    command = [sys.executable, "-m", "bench.adopting", "--quick", "--json", str(written)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stderr
+    assert list(json.loads(written.read_text(encoding="utf-8"))) == ["rendering", "adopting"]
+
+
+@pytest.mark.whole
 def test_a_comparison_of_snapshots_is_measured_beside_reading_them(tmp_path: Path) -> None:
     written = tmp_path / "compare.json"
     command = [sys.executable, "-m", "bench.compare", "--quick", "--json", str(written)]
