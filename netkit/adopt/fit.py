@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from netkit import design
 from netkit.adopt.fabric_values import Values
 from netkit.adopt.placement import Placement
-from netkit.adopt.proposal import Findings, FoundIntent, validated
+from netkit.adopt.proposal import Adoption, FoundIntent, validated
 from netkit.design import Fabric
 from netkit.errors import NetkitError
 from netkit.platforms import PLATFORMS, version_key
@@ -28,7 +28,7 @@ class Choice:
     alternatives: tuple[object, ...]
 
 
-def fitted(source: Findings, proposal: FoundIntent, files: Mapping[str, Files], engine: Engine) -> FoundIntent:
+def fitted(source: Adoption, proposal: FoundIntent, files: Mapping[str, Files], engine: Engine) -> FoundIntent:
     """Return the proposal with the alternatives that differ least from what the devices run."""
     sample = _sample(proposal.placement, files)
     values, fabric = proposal.values, proposal.fabric
@@ -114,7 +114,7 @@ def _with(values: Values, path: Path, value: object) -> Values:
     return changed
 
 
-def _named_versions(source: Findings, proposal: FoundIntent) -> frozenset[str]:
+def _named_versions(source: Adoption, proposal: FoundIntent) -> frozenset[str]:
     """Return the tiers whose release is one that a switch names."""
     tiers, switches = proposal.values["switches"], source.survey.switches
     return frozenset(

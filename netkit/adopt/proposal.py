@@ -49,8 +49,8 @@ class FoundIntent:
 
 
 @dataclass(frozen=True)
-class Findings:
-    """What an intent is proposed from."""
+class Adoption:
+    """A fabric to adopt: what was read of it, and what else an intent is proposed from."""
 
     name: str
     survey: Survey
@@ -58,7 +58,7 @@ class Findings:
     neighbors: Mapping[End, End] = field(default_factory=dict)
 
 
-def propose(source: Findings) -> FoundIntent:
+def propose(source: Adoption) -> FoundIntent:
     """Propose the intent with the fewest cells in tables: with numbers in order, or from names."""
     links = find_links(source.survey, source.neighbors)
     found: list[FoundIntent] = []
@@ -82,7 +82,7 @@ def _explained(error: NetkitError) -> Iterable[Problem]:
     return [Problem(f"{'.'.join(map(str, one.path))}: {one.message}", remedy) for one in error.problems]
 
 
-def _proposal(source: Findings, links: FoundLinks, placement: Placement) -> FoundIntent:
+def _proposal(source: Adoption, links: FoundLinks, placement: Placement) -> FoundIntent:
     guesses = Assumptions()
     addresses = fabric_values.addressing(source.survey, placement, guesses)
     placement = replace(placement, rails=max((placement.rails - 1, *addresses.rail_prefixes)) + 1)
@@ -106,7 +106,7 @@ def _proposal(source: Findings, links: FoundLinks, placement: Placement) -> Foun
 
 
 def _with_externals(
-    source: Findings, placement: Placement, values: Values, tables: Mapping[str, list[Row]], guesses: Assumptions
+    source: Adoption, placement: Placement, values: Values, tables: Mapping[str, list[Row]], guesses: Assumptions
 ) -> Values:
     """Add the peers outside the fabric; if the design refuses them, they are left as they run."""
     peers = externals(source.survey, placement)
@@ -126,7 +126,7 @@ def _without(values: object, key: str) -> Values:
     return {one: value for one, value in values.items() if one != key} if isinstance(values, dict) else {}
 
 
-def _bare(source: Findings, values: Values) -> tuple[Fabric, Values]:
+def _bare(source: Adoption, values: Values) -> tuple[Fabric, Values]:
     """Design without tables; pools that have no room for all by rule are widened, that of management is dropped."""
     while True:
         try:
@@ -167,7 +167,7 @@ def validated(values: Values, tables: Mapping[str, list[Row]]) -> Intent:
 
 
 def _values(
-    source: Findings, placement: Placement, hardware: HardwareSearch, addresses: Addressing, guesses: Assumptions
+    source: Adoption, placement: Placement, hardware: HardwareSearch, addresses: Addressing, guesses: Assumptions
 ) -> Values:
     survey = source.survey
     tiers = hardware.tiers()

@@ -8,7 +8,7 @@ from netkit import adopt, design
 from netkit.adopt import document, remainder
 from netkit.adopt.fit import compared, fitted
 from netkit.adopt.links import End
-from netkit.adopt.proposal import Findings, FoundIntent, propose, validated
+from netkit.adopt.proposal import Adoption, FoundIntent, propose, validated
 from netkit.design.fabric import Host
 from netkit.errors import OutputError, Problem, UsageError
 from netkit.hardware import Catalog
@@ -56,7 +56,7 @@ def files_in(folder: Path) -> Iterator[tuple[str, Files]]:
 
 def adopted(name: str, files: Mapping[str, Files], neighbors: Mapping[End, End], folder: Path) -> Adopted:
     """Find the intent of devices; `folder` is where it will be written, for models and templates beside it."""
-    source = Findings(name, adopt.survey(files.items()), Catalog(beside(folder, MODELS)), neighbors)
+    source = Adoption(name, adopt.survey(files.items()), Catalog(beside(folder, MODELS)), neighbors)
     engine = Engine(beside(folder, TEMPLATES))
     with bounded():
         proposal = fitted(source, propose(source), files, engine)
@@ -85,7 +85,11 @@ def _has_other_names(files: Files) -> bool:
 
 
 def _remaining(
-    source: Findings, proposal: FoundIntent, rules: Iterable[remainder.Rule], files: Mapping[str, Files], engine: Engine
+    source: Adoption,
+    proposal: FoundIntent,
+    rules: Iterable[remainder.Rule],
+    files: Mapping[str, Files],
+    engine: Engine,
 ) -> dict[str, int]:
     intent = validated(proposal.values | {"leave": list(rules)}, proposal.tables)
     fabric = design.build(intent, source.catalog)

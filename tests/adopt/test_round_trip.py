@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from hypothesis import HealthCheck, given, settings
 
 from netkit import design
-from netkit.adopt import Findings, FoundIntent, fitted, propose, survey
+from netkit.adopt import Adoption, FoundIntent, fitted, propose, survey
 from netkit.adopt.fit import compared
 from netkit.design import Fabric
 from netkit.design.select import select
@@ -26,7 +26,7 @@ def files_of(fabric: Fabric) -> Mapping[str, Files]:
 
 
 def adopted(files: Mapping[str, Files]) -> FoundIntent:
-    source = Findings("again", survey(files.items()), CATALOG)
+    source = Adoption("again", survey(files.items()), CATALOG)
     return fitted(source, propose(source), files, ENGINE)
 
 
