@@ -22,7 +22,7 @@ SAMPLES = 2
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """A value of the intent with its alternatives; the first is kept where nothing speaks for another."""
+    """A value of the intent with its alternatives; the present one is kept where nothing speaks for another."""
 
     path: Path
     alternatives: tuple[object, ...]

@@ -83,7 +83,7 @@ class _Search:
         for host in self.survey.hosts.values():
             for interface, address in rails_of(host):
                 ends = routed.get(address.network, ())
-                if len(ends) == 1:
+                if len(ends) == 1 and ends[0] not in self.taken:
                     yield self._take((host.name, interface), ends[0], "address")
                 else:
                     open_nics.append(((host.name, interface), address))

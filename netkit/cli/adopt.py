@@ -78,13 +78,13 @@ def _lines(found: Adopted, written: Mapping[Path, int], out: Path, folder: Path)
     )
     for file, rows in written.items():
         yield f"{file}: {counted(rows, 'row')}" if rows else f"{file}"
-    yield from _section("guessed, check it:", [f"{section}: {text}" for section, text in proposal.guesses])
+    yield from _section("guessed; check these:", [f"{section}: {text}" for section, text in proposal.guesses])
     guessed = [
         f"{' '.join(link.near)}: the next free port, {' '.join(link.far)}"
         for link in proposal.links.hosts
         if link.origin == "guess"
     ]
-    yield from _section("guessed, check these cables:", guessed)
+    yield from _section("guessed; check these cables:", guessed)
     dangling = [f"{device} {port}: nothing says what is at its other end" for device, port in proposal.links.dangling]
     yield from _section("not in the intent:", [*(f"{name}: {why}" for name, why in found.unread.items()), *dangling])
     rules = [f"{rule['path']} on {rule.get('devices', 'all devices')}" for rule in found.leave]

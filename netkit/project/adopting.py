@@ -38,8 +38,6 @@ class Adopted:
     leave: tuple[remainder.Rule, ...]
     remaining: Mapping[str, int]
     """Device → number of its differences that `leave` cannot keep either."""
-    has_changes: int
-    """Differences before `leave`."""
 
 
 def files_in(folder: Path) -> Iterator[tuple[str, Files]]:
@@ -62,9 +60,8 @@ def adopted(name: str, files: Mapping[str, Files], neighbors: Mapping[End, End],
         proposal = fitted(source, propose(source), files, engine)
         differing = dict(_differing(proposal, files, engine))
         rules = remainder.rules(proposal.fabric, differing)
-        remaining = _remaining(source, proposal, rules, files, engine) if rules else {}
-    changes = sum(map(len, differing.values()))
-    return Adopted(proposal, proposal.placement.left_out, tuple(rules), remaining, changes)
+        remaining = _remaining(source, proposal, rules, files, engine) if differing else {}
+    return Adopted(proposal, proposal.placement.left_out, tuple(rules), remaining)
 
 
 def _differing(
@@ -101,10 +98,11 @@ def _remaining(
 
 
 def write(found: Adopted, folder: Path) -> dict[Path, int]:
-    """Write the intent and its tables into a folder without an intent; return the files, with the rows of tables."""
-    if (folder / FABRIC_FILE).exists():
-        what = Problem("exists already", "choose another folder; nothing was changed", file=str(folder / FABRIC_FILE))
-        raise OutputError(what)
+    """Write the intent and its tables into a folder without such files; return them, with the rows of tables."""
+    for name in (FABRIC_FILE, *(f"{table}.csv" for table in found.proposal.tables)):
+        if (folder / name).exists():
+            problem = Problem("exists already", "choose another folder; nothing was changed", file=str(folder / name))
+            raise OutputError(problem)
     written: dict[Path, int] = {}
     for table, rows in found.proposal.tables.items():
         file = folder / f"{table}.csv"

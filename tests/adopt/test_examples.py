@@ -43,6 +43,27 @@ def test_an_example_is_adopted(name: str, tmp_path: Path) -> None:
     assert_refused(run("adopt", saved, "--out", own), "exists already", "nothing was changed")
 
 
+def test_tables_that_are_there_are_not_overwritten(tmp_path: Path) -> None:
+    saved, own = rendered(INVENTORY / "brownfield", tmp_path / "saved"), tmp_path / "own"
+    own.mkdir()
+    (own / "nics.csv").write_text("mine\n", encoding="utf-8")
+    assert_refused(run("adopt", saved, "--out", own), "nics.csv", "exists already", "nothing was changed")
+    assert [(file.name, file.read_text(encoding="utf-8")) for file in own.iterdir()] == [("nics.csv", "mine\n")]
+
+
+def test_what_leave_cannot_express_is_told(tmp_path: Path) -> None:
+    saved, own = rendered(INVENTORY / "reference", tmp_path / "saved"), tmp_path / "own"
+    file = saved / "spine01" / "startup.yaml"
+    foreign = "      date-time:\n        'zone / of ours ': x\n"
+    text = file.read_text(encoding="utf-8")
+    assert "      date-time:\n" in text
+    file.write_text(text.replace("      date-time:\n", foreign), encoding="utf-8")
+    done = run("adopt", saved, "--out", own)
+    assert done.returncode == 0, done.stderr
+    assert "differs, and cannot be left:\n  spine01: 1 change\n" in done.stdout
+    assert "a plan against these configurations is empty" not in done.stdout
+
+
 def test_without_descriptions_a_list_of_cables_says_what_is_joined(tmp_path: Path) -> None:
     saved, own = rendered(INVENTORY / "mixed", tmp_path / "saved"), tmp_path / "own"
     for file in saved.glob("*/config_db.json"):
