@@ -71,8 +71,16 @@ def propose(source: Adoption) -> FoundIntent:
         except (AdoptError, DesignError, HardwareError) as error:
             refused.append(error)
     if not found:
-        raise AdoptError(_explained(refused[0]))
+        raise AdoptError((*_unknown_ends(links), *_explained(refused[0])))
     return min(found, key=lambda one: one.cells)
+
+
+def _unknown_ends(links: FoundLinks) -> Iterable[Problem]:
+    """Yield the likely cause of a design that is refused: cables that nothing names."""
+    if links.dangling:
+        (device, port), count = links.dangling[0], len(links.dangling)
+        message = f"nothing says what is at the other end of {count} ports, such as {device} {port}"
+        yield Problem(message, "describe the ports, or list the cables with --cables")
 
 
 def _explained(error: NetkitError) -> Iterable[Problem]:
