@@ -325,10 +325,11 @@ def _ecn(survey: Survey, speed_of: SpeedOf) -> Values:
 def _watchdog(usual: _QosOfMost) -> Values:
     poll, detection = usual.one(lambda qos: qos.watchdog_poll_ms), usual.one(lambda qos: qos.watchdog_detection_ms)
     restoration = usual.one(lambda qos: qos.watchdog_restoration_ms)
+    per_poll = poll or Lossless().watchdog.poll_ms
     return _given(
         poll_ms=poll,
-        detection_polls=detection // poll if poll and detection else None,
-        restoration_polls=restoration // poll if poll and restoration else None,
+        detection_polls=detection // per_poll if detection else None,
+        restoration_polls=restoration // per_poll if restoration else None,
         action=usual.one(lambda qos: qos.watchdog_action or None),
     )
 

@@ -90,7 +90,7 @@ class Installed:
             asn = told_asn(self.survey, self.links, name)
             return row | ({"prefix": str(prefix)} if prefix else {}) | ({"asn": asn} if asn else {})
         existing = switch.existing
-        if existing.management:
+        if existing.management and existing.management_gateway:  # an intent has no address without one
             row |= {"management": existing.management, "management_gateway": existing.management_gateway}
         if loopback := switch.loopback:
             row["loopback"] = str(loopback.ip)

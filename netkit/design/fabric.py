@@ -160,6 +160,8 @@ class Switch:
     platform: str
     version: str
     routing_mode: str
+    object_names: Mapping[str, Mapping[str, str]]
+    """Kind → netkit's name of a route map, a profile and such → the name in use."""
     asn: int
     loopback: str
     management: ManagementAddress | None

@@ -195,6 +195,7 @@ def _switch(
         platform=tier.platform,
         version=override.version or tier.version,
         routing_mode=tier.routing_mode,
+        object_names=tier.object_names,
         asn=blueprint.asn(role, name, pod, number),
         loopback=str(override.loopback or blueprint.numbering.loopback(role, number)),
         management=_management(blueprint, role, name, number),

@@ -24,6 +24,7 @@ from netkit.intent.scalars import (
     Name,
     Namespace,
     Network,
+    ObjectName,
     Pci,
     Percent,
     PlatformName,
@@ -68,6 +69,10 @@ class TierIntent(Strict):
     platform: PlatformName = Field(description="network operating system")
     version: Version = Field(description="version of the network operating system")
     routing_mode: Literal["split", "unified"] = Field("split", description="sonic only: who owns FRR's configuration")
+    object_names: dict[ObjectName, dict[ObjectName, ObjectName]] = Field(
+        default_factory=dict,
+        description="names of route maps, profiles and such that are not netkit's: by kind, netkit's name and yours",
+    )
 
 
 class LeafTier(TierIntent):

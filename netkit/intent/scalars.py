@@ -181,6 +181,13 @@ PortName = Annotated[
         "{given} is not a port; write it as the NOS does, such as swp1s0, Ethernet8 or Ethernet1/1",
     ),
 ]
+ObjectName = Annotated[
+    str,
+    _matching(
+        r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,62}",
+        "{given} is not a name; use 1 to 63 letters, digits, underscores, points and hyphens",
+    ),
+]
 Label = Annotated[
     str,
     _matching(

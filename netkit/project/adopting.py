@@ -8,6 +8,7 @@ from netkit import adopt, design
 from netkit.adopt import document, remainder
 from netkit.adopt.fit import compared, fitted
 from netkit.adopt.links import End
+from netkit.adopt.object_names import with_names
 from netkit.adopt.proposal import Adoption, FoundIntent, propose, validated
 from netkit.design.fabric import Host
 from netkit.errors import OutputError, Problem, UsageError
@@ -57,7 +58,9 @@ def adopted(name: str, files: Mapping[str, Files], neighbors: Mapping[End, End],
     source = Adoption(name, adopt.survey(files.items()), Catalog(beside(folder, MODELS)), neighbors)
     engine = Engine(beside(folder, TEMPLATES))
     with bounded():
-        proposal = fitted(source, propose(source), files, engine)
+        proposal = with_names(source, propose(source), files, engine)
+        # A release is chosen by what differs, and profiles differ as a whole until they have their names.
+        proposal = with_names(source, fitted(source, proposal, files, engine), files, engine)
         differing = dict(_differing(proposal, files, engine))
         rules = remainder.rules(proposal.fabric, differing)
         remaining = _remaining(source, proposal, rules, files, engine) if differing else {}

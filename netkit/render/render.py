@@ -8,6 +8,7 @@ from netkit.design.clusters import Cluster, KubernetesCluster
 from netkit.design.fabric import Fabric, Host, PathRule, Switch
 from netkit.errors import Problem, RenderError
 from netkit.platforms import HOSTS, PLATFORMS, registry
+from netkit.platforms.object_names import renamed
 from netkit.platforms.ownership import OWN_RULES, rules_text
 from netkit.render import kubernetes, slurm
 from netkit.render.artifact import Artifact
@@ -28,6 +29,8 @@ def render(
             artifact.file: engine.render(artifact.template, artifact.context, device.name) for artifact in artifacts
         }
         folder = device.platform if isinstance(device, Switch) else "host"
+        if isinstance(device, Switch) and device.object_names:
+            files = renamed(folder, files, device.object_names, ("switches", device.role))
         if rules := rules_text(*(_paths(rules, device.name) for rules in (fabric.leave, fabric.own))):
             files[OWN_RULES] = rules
         _add_extra(files, added.get(folder, {}), artifacts[0], engine, device.name)

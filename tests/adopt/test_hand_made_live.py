@@ -2,7 +2,8 @@
 
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -10,64 +11,115 @@ import pytest
 import yaml
 
 from netkit.design import Fabric
-from netkit.design.fabric import Switch
 from netkit.lab.folder import LabFolder, ask_keeper
 from tests import intents
+from tests.adopt.by_hand import BY_HAND, MIN_BYTES
 from tests.cli.site import Site
 from tests.command import run
 from tests.deploy.rolling import INTERVAL_S, addresses, pair_call
 from tests.lab.running import RunningLab, intent, needs_lab, on_platform, running, until, write_fabric
+from tests.platforms.samples import files_of
 
 pytestmark = needs_lab
-VALUES = on_platform("frr", intent(purpose="lab", host_routes="supernet"), version="8.4.4")
-PREFIXES = ("10.255.0.0/24 ge 32", "10.128.0.0/16 ge 24 le 30")
 
 
-def by_hand(switch: Switch) -> str:
-    """Write frr.conf as an engineer would: one peer group, filters for both directions, other names and defaults."""
-    group = "UP" if switch.role == "leaf" else "DOWN"
-    lines = ["frr defaults datacenter", f"hostname {switch.name}", "log syslog informational"]
-    lines += ["service integrated-vtysh-config", "no zebra nexthop kernel enable", "!"]
-    for port in switch.ports:
-        what = "server" if port.role == "host" else "link to"
-        lines += [f"interface {port.name}", f" description {what} {port.peer} port {port.peer_port}", "exit", "!"]
-    lines += [f"router bgp {switch.asn}", f" bgp router-id {switch.loopback}", " no bgp default ipv4-unicast"]
-    lines += [" bgp bestpath as-path multipath-relax", f" neighbor {group} peer-group"]
-    lines += [f" neighbor {group} remote-as external", f" neighbor {group} timers connect 5"]
-    lines += [f" neighbor {port.name} interface peer-group {group}" for port in switch.fabric_ports]
-    lines += [" !", " address-family ipv4 unicast", f"  network {switch.loopback}/32"]
-    lines += [f"  aggregate-address {prefix} summary-only" for prefix in switch.aggregates]
-    lines += ["  redistribute connected"] if switch.role == "leaf" else []
-    lines += [f"  neighbor {group} activate", f"  neighbor {group} route-map OURS in"]
-    lines += [f"  neighbor {group} route-map OURS out", "  maximum-paths 16", " exit-address-family", "exit", "!"]
-    lines += [f"ip prefix-list OURS seq {5 * place} permit {one}" for place, one in enumerate(PREFIXES, 1)]
-    return "\n".join([*lines, "!", "route-map OURS permit 10", " match ip address prefix-list OURS", "exit", "!", ""])
+@dataclass(frozen=True)
+class Number:
+    """A number that an engineer changes."""
+
+    where: tuple[str | int, ...]
+    """Its place in the intent."""
+    old: int
+    new: int
+    line: str
+    """How a switch shows it."""
+    accepted: tuple[str, ...] = ()
+    """Options with which the deploy accepts what the plan says of it."""
 
 
-@pytest.fixture(scope="module")
-def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningLab]:
-    """Boot a small fabric, and put configurations made by hand in the place of netkit's."""
-    fabric = intents.fabric(VALUES)
-    with running(write_fabric(tmp_path_factory.mktemp("fabric"), VALUES), name="h") as booted:
-        for switch in fabric.switches:
-            booted.run(switch.name, "tee", "/etc/frr/frr.conf", stdin=by_hand(switch))
-            booted.run(switch.name, "/usr/lib/frr/frr-reload.py", "--reload", "/etc/frr/frr.conf")
+@dataclass(frozen=True)
+class Nos:
+    """A NOS of the lab, and what changes on it."""
+
+    name: str
+    version: str
+    show: str
+    """The command that prints what runs."""
+    numbers: tuple[Number, ...]
+    model: str = ""
+
+
+def paths(line: str) -> Number:
+    return Number(("routing", "max_paths"), 16, 24, line)
+
+
+def ecn(line: str) -> Number:
+    """Return a threshold; the plan says that a switch may lose packets when it changes."""
+    where = ("lossless", "ecn", 400, "min_bytes")
+    return Number(where, MIN_BYTES, MIN_BYTES + 50_000, line, ("--disruptive", "--busy"))
+
+
+NOSES = (
+    Nos("frr", "8.4.4", "vtysh -c 'show running-config'", (paths("maximum-paths {}"),)),
+    Nos(
+        "nvue",
+        "5.16.1",
+        "nv config show -o json",
+        (paths('"ebgp": {}'), ecn('"min-threshold": {}')),
+    ),
+    Nos(
+        "sonic",
+        "202411",
+        "show runningconfiguration all",
+        (
+            paths("maximum-paths {}"),
+            ecn('"green_min_threshold": "{}"'),
+        ),
+    ),
+    Nos(
+        "eos",
+        "4.35.1F",
+        "FastCli -p 15 -c 'show running-config'",
+        (ecn("minimum-threshold {} bytes"),),
+        "DCS-7060X6-64PE",
+    ),
+)
+
+
+@pytest.fixture(scope="module", params=NOSES, ids=[nos.name for nos in NOSES])
+def booted(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[tuple[Nos, Fabric, RunningLab]]:
+    """Boot a small fabric with configurations made by hand."""
+    nos: Nos = request.param
+    small = intent(purpose="lab", host_routes="supernet")
+    values = on_platform(nos.name, small, version=nos.version, model=nos.model)
+    fabric, configs = intents.fabric(values), tmp_path_factory.mktemp("configs")
+    for name, files in files_of(fabric).items():
+        device = fabric.device(name)
+        (configs / name).mkdir()
+        made = BY_HAND[nos.name](device, fabric) if device in fabric.switches else {}
+        for file, text in {**files, **made}.items():
+            (configs / name / file).write_text(text, encoding="utf-8")
+    folder = write_fabric(tmp_path_factory.mktemp("fabric"), values)
+    with running(folder, "--configs", str(configs), name=f"h{nos.name}") as lab:
         far = fabric.hosts[-1].nics[1].address
 
         def is_converged() -> bool:
-            done = booted.lab("exec", fabric.hosts[0].name, "--", "ping", "-c", "1", "-W", "1", "-I", "rail0", far)
+            done = lab.lab("exec", fabric.hosts[0].name, "--", "ping", "-c", "1", "-W", "1", "-I", "rail0", far)
             return done.returncode == 0
 
         until(is_converged, "a ping across rails")
-        yield booted
+        yield nos, fabric, lab
 
 
-def configurations(lab: RunningLab, fabric: Fabric) -> Mapping[str, list[str]]:
-    return {one.name: lab.run(one.name, "vtysh", "-c", "show running-config").splitlines() for one in fabric.switches}
+def configurations(nos: Nos, lab: RunningLab, fabric: Fabric) -> Mapping[str, list[str]]:
+    return {one.name: lab.shell(one.name, nos.show).splitlines() for one in fabric.switches}
 
 
-def test_one_number_changes_and_nothing_else(lab: RunningLab, tmp_path: Path) -> None:
-    site, fabric = Site(lab, tmp_path), intents.fabric(VALUES)
+def test_numbers_change_and_nothing_else(booted: tuple[Nos, Fabric, RunningLab], tmp_path: Path) -> None:
+    nos, fabric, lab = booted
+    site = Site(lab, tmp_path)
     saved, own = tmp_path / "saved", tmp_path / "own"
     assert site.netkit("backup", "--out", saved).returncode == 0
     done = run("adopt", saved, "--out", own)
@@ -78,22 +130,34 @@ def test_one_number_changes_and_nothing_else(lab: RunningLab, tmp_path: Path) ->
     planned = site.real(own, "plan", on_lab)
     assert planned.stdout.splitlines()[0] == f"own: nothing to change on {len(fabric.names)} devices", planned.stdout
 
-    values: dict[str, Any] = yaml.safe_load((own / "fabric.yaml").read_text(encoding="utf-8"))
-    assert values["routing"]["max_paths"] == 16
-    values["routing"]["max_paths"] = 24
-    write_fabric(own, values)
-    before = configurations(lab, fabric)
-    calls = {pair: pair_call(pair) for pair in addresses(fabric)}
+    for number in nos.numbers:
+        values: dict[str, Any] = yaml.safe_load((own / "fabric.yaml").read_text(encoding="utf-8"))
+        section: dict[Any, Any] = values
+        for key in number.where[:-1]:
+            section = section[key]
+        assert section[number.where[-1]] == number.old
+        section[number.where[-1]] = number.new
+        write_fabric(own, values)
+        before = configurations(nos, lab, fabric)
+        with calls(lab, fabric):
+            deployed = site.real(own, "deploy", on_lab, "--yes", "--watch", "1", *number.accepted)
+        assert deployed.returncode == 0, deployed.stdout + deployed.stderr
+        old, new = number.line.format(number.old), number.line.format(number.new)
+        for name, lines in configurations(nos, lab, fabric).items():
+            assert lines == [line.replace(old, new) for line in before[name]]
+            assert lines != before[name]
+
+
+@contextmanager
+def calls(lab: RunningLab, fabric: Fabric) -> Iterator[None]:
+    """Let all addresses call each other, and expect every answer."""
+    pairs = [pair_call(pair) for pair in addresses(fabric)]
     keeper = LabFolder(lab.home / lab.name)
-    ask_keeper(keeper, "begin-calls", interval_s=INTERVAL_S, calls=[asdict(call) for call in calls.values()])
+    ask_keeper(keeper, "begin-calls", interval_s=INTERVAL_S, calls=[asdict(call) for call in pairs])
     try:
         time.sleep(1)
-        deployed = site.real(own, "deploy", on_lab, "--yes", "--watch", "1")
+        yield
     finally:
         heard = ask_keeper(keeper, "end-calls")["heard"]
-    assert deployed.returncode == 0, deployed.stdout + deployed.stderr
-    for name, lines in configurations(lab, fabric).items():
-        assert lines == [line.replace("maximum-paths 16", "maximum-paths 24") for line in before[name]]
-        assert lines != before[name]
-    assert len(heard) == len(calls) > 1
+    assert len(heard) == len(pairs) > 1
     assert [one for one in heard if one["problem"] or one["gaps"]] == []

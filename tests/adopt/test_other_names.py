@@ -1,10 +1,15 @@
 """Lossless numbers and policies are read, whatever names they have and whether or not ports state their speed."""
 
 import re
+from collections.abc import Mapping
+from pathlib import Path
 
 import pytest
 
+from netkit.errors import RenderError
+from netkit.platforms.compare import MODELS
 from netkit.platforms.config import Files
+from netkit.project.adopting import adopted as adopted_whole
 from tests import intents
 from tests.adopt.test_round_trip import adopted, files_of
 from tests.random_intents import Values
@@ -40,6 +45,55 @@ def test_numbers_of_lossless_classes_are_read(platform: str) -> None:
         fabric.lossless.roce,
         80,
     )
+
+
+SONIC_MAPS = {"AZURE_LOSSLESS": "WRED", "FROM-": "IN-", "TO-": "OUT-", "scheduler.": "sched-", "SPINES": "UP"}
+IN_USE = {
+    "nvue": ("5.16.1", {"ecn-400g": "GPU_ECN", "underlay": "FABRIC", "PL-": "prefixes-", "RM-": "map-"}),
+    "eos": ("4.35.1F", {"ROCE-400G": "GPU", "SPINES": "UP", "PL-": "prefixes-", "RM-": "map-"}),
+    "sonic": ("202411", SONIC_MAPS | {"q_lossy_profile": "lossy", "fabric": "FAST"}),
+    "unified": ("202511", SONIC_MAPS | {"egress_lossless_profile": "lossless_out"}),
+    "frr": ("10.2", {"FROM-": "IN-", "TO-": "OUT-", "SPINES": "UP", "profile fabric": "profile FAST"}),
+}
+
+
+@pytest.mark.parametrize("name", IN_USE)
+def test_names_in_use_go_into_the_intent(name: str) -> None:
+    (version, names), platform = IN_USE[name], name.replace("unified", "sonic")
+    numbers: Values = {"purpose": "lab"} if platform == "frr" else NUMBERS
+    mode: Values = {"switches": {tier: {"routing_mode": "unified"} for tier in ("leaf", "spine") if name == "unified"}}
+    fabric = intents.fabric(intents.on_platform(platform, version, {**numbers, **mode}))
+    switches = {switch.name for switch in fabric.switches}
+    files = {
+        device: {file: replaced(text, names) for file, text in own.items()} if device in switches else own
+        for device, own in files_of(fabric).items()
+    }
+    found = adopted_whole("again", files, {}, Path())
+    assert (found.leave, found.remaining) == ((), {})
+    again = files_of(found.proposal.fabric)
+    assert {name: MODELS[platform].parse(again[name]) for name in switches} == {
+        name: MODELS[platform].parse(files[name]) for name in switches
+    }
+
+
+def replaced(text: str, names: Mapping[str, str]) -> str:
+    for own, other in names.items():
+        text = text.replace(own, other)
+    return text
+
+
+@pytest.mark.parametrize(
+    ("names", "message"),
+    [
+        ({"route_maps": {"RM-FABRIC": "OURS"}}, "'route_maps' is not a kind of names on NVIDIA Cumulus Linux"),
+        ({"route_map": {"RM-FABRIC": "OURS", "RM-LOCAL": "OURS"}}, "two of the kind route_map would have one name"),
+    ],
+)
+def test_wrong_names_are_refused(names: Values, message: str) -> None:
+    values = intents.on_platform("nvue", "5.16.1", {"switches": {"leaf": {"object_names": names}}})
+    with pytest.raises(RenderError, match=message) as refused:
+        files_of(intents.fabric(values))
+    assert refused.value.problems[0].path == ("switches", "leaf", "object_names", *names)
 
 
 @pytest.mark.parametrize("export", ["local", "all"])

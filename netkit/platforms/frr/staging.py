@@ -9,7 +9,7 @@ from netkit.platforms.compare import apply
 from netkit.platforms.config import Files
 from netkit.platforms.config_lines import lines
 from netkit.platforms.frr.files import DAEMONS, FRR_CONF, NETPLAN
-from netkit.platforms.frr.model import GRAMMAR, MODEL
+from netkit.platforms.frr.model import DATACENTER_GRAMMAR, GRAMMAR, MODEL
 from netkit.platforms.ownership import LEFT, Ownership
 
 KINDS = ("ethernets", "bridges")
@@ -78,8 +78,9 @@ def without_left(intended: str, ownership: Ownership) -> str:
         return intended
     left = {
         (*line.headers, line.text)
-        for line in lines(intended, GRAMMAR, (FRR_CONF,))
-        if any(ownership.standing(path) == LEFT for path in line.paths)
+        for line in lines(intended, DATACENTER_GRAMMAR, (FRR_CONF,))  # with the lines that are defaults elsewhere
+        for path in line.paths
+        if LEFT in {ownership.standing(path), ownership.standing((*path[:-1], f"no {path[-1]}"))}
     }
     kept: list[str] = []
     above: list[tuple[int, str]] = []

@@ -1,0 +1,85 @@
+"""Names of route maps, profiles and such that run: found where the rendered configuration has netkit's own."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+
+from netkit import design
+from netkit.adopt.fit import compared
+from netkit.adopt.proposal import Adoption, FoundIntent, validated
+from netkit.design.fabric import Role
+from netkit.errors import NetkitError
+from netkit.platforms.compare import MODELS
+from netkit.platforms.config import Config, Files
+from netkit.platforms.object_names import Names, occurrences
+from netkit.render import Engine
+
+ROUNDS = 5
+"""A name is found once those above it are known: a peer group, its route map, the prefix list of that."""
+SAMPLES = 8
+"""Switches of each tier that are compared."""
+Pair = tuple[Config, Config]
+"""What runs, and what is rendered."""
+
+
+def with_names(source: Adoption, proposal: FoundIntent, files: Mapping[str, Files], engine: Engine) -> FoundIntent:
+    """Return the proposal with the names that most switches of a tier have, where fewer lines differ with them."""
+    proposal = _with(source, proposal, {role: {} for role in _tiers(proposal)})
+    for role in _tiers(proposal):
+        switches = [switch for switch in proposal.fabric.tier(role) if switch.name in source.survey.switches]
+        names = [switch.name for switch in switches[:: len(switches) // SAMPLES + 1]]
+        before = dict(compared(proposal.fabric, names, files, engine))
+        platform = str(_tiers(proposal)[role]["platform"])
+        pairs = [(MODELS[platform].parse(files[name]), one.intended) for name, one in before.items()]
+        try:
+            named = _with(source, proposal, {role: _in_use(platform, pairs)})
+            after = dict(compared(named.fabric, names, files, engine))
+        except NetkitError:
+            continue
+        if sum(len(one.changes) for one in after.values()) < sum(len(one.changes) for one in before.values()):
+            proposal = named
+    return proposal
+
+
+def _with(source: Adoption, proposal: FoundIntent, names: Mapping[Role, Names]) -> FoundIntent:
+    """Return the proposal with other names in some tiers."""
+    tiers = _tiers(proposal)
+    changed = {
+        role: {**tier, "object_names": names.get(role, tier.get("object_names", {}))} for role, tier in tiers.items()
+    }
+    if all(tier.get("object_names", {}) == changed[role]["object_names"] for role, tier in tiers.items()):
+        return proposal
+    values = proposal.values | {"switches": changed}
+    intent = validated(values, proposal.tables)
+    return replace(proposal, values=values, intent=intent, fabric=design.build(intent, source.catalog))
+
+
+def _tiers(proposal: FoundIntent) -> dict[Role, dict[str, object]]:
+    tiers = proposal.values["switches"]
+    return tiers if isinstance(tiers, dict) else {}
+
+
+def _in_use(platform: str, pairs: list[Pair]) -> Names:
+    """Return netkit's names with those that most devices have in their places."""
+    chosen: Names = {}
+    for _ in range(ROUNDS):
+        votes = Counter(vote for pair in pairs for vote in _votes(platform, pair, chosen))
+        found: dict[str, dict[str, str]] = {}
+        for (kind, own, other), _count in votes.most_common():
+            names = found.setdefault(kind, {})
+            if own not in names and other not in names.values():
+                names[own] = other
+        if found == chosen:
+            break
+        chosen = found
+    differing = {kind: {own: other for own, other in names.items() if own != other} for kind, names in chosen.items()}
+    return {kind: names for kind, names in differing.items() if names}
+
+
+def _votes(platform: str, pair: Pair, chosen: Names) -> Iterator[tuple[str, str, str]]:
+    """Yield (kind, netkit's name, the one that runs) of each place where both have one name."""
+    running, intended = occurrences(platform, pair[0], {}), occurrences(platform, pair[1], chosen)
+    for (kind, place), names in intended.items():
+        others = running.get((kind, place), ())
+        if len(names) == len(others) == 1:
+            yield kind, next(iter(names)), next(iter(others))
