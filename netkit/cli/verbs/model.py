@@ -17,15 +17,22 @@ verbs = typer.Typer(
 @verbs.command("import")
 def import_(
     folder: Annotated[
-        Path, typer.Argument(help="Device folder of the switch, from /usr/share/sonic/device.", metavar="DIR")
+        Path,
+        typer.Argument(
+            help="Device folder of the switch, from /usr/share/sonic/device; or a folder with what it printed.",
+            metavar="DIR",
+        ),
     ],
-    name: Annotated[str, typer.Option("--name", help="Name of the model; default: its hwsku.", metavar="NAME")] = "",
+    name: Annotated[
+        str,
+        typer.Option("--name", help="Name of the model; default: its hwsku, or the product it names.", metavar="NAME"),
+    ] = "",
     hwsku: Annotated[
-        str, typer.Option("--hwsku", help="Which of its hwskus, if it has several.", metavar="HWSKU")
+        str, typer.Option("--hwsku", help="Which hwsku of a SONiC image, if it has several.", metavar="HWSKU")
     ] = "",
     out: Annotated[Path, typer.Option("--out", "-o", help="Folder to write to.", metavar="DIR")] = Path(
         "models/switches"
     ),
 ) -> None:
-    """Write a model file from the device folder of a SONiC image; what is not in it stays null."""
+    """Write a model file from a SONiC image, or from what NVUE or EOS prints; what is not in it stays null."""
     run("model", folder, name, hwsku, out, verb="import_folder")

@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-import yaml
-
 from netkit.errors import HardwareError, Problem
+from netkit.platforms.model_file import SLOWEST_GBPS, breakout, written
 from netkit.platforms.sonic.hardware import LETTERS, NEEDED, REGULAR, port_alias
 
 PLATFORM, PORTS, HEADROOM, DYNAMIC, BUFFERS = (
@@ -26,9 +25,6 @@ NUMBER = re.compile(r"\d+")
 FIELD = re.compile(r'"(\w+)"\s*:\s*"([^"]*)"')
 SLIPS = 0.1
 """Share of cages whose aliases may differ."""
-SLOWEST_GBPS = 50
-"""Slower ports are not for a fabric."""
-UNKNOWN = {"value": None, "source": None}
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,60 +79,42 @@ def model_file(files: Mapping[str, str], name: str, platform: str, hwsku: str) -
         "breakout_modes": _modes(cages),
         "buffer_pools": pools,
     }
-    content: dict[str, Any] = {
-        "name": name,
-        "vendor": None,
-        "sources": {
-            "platform": f"{PLATFORM} of {platform}, as the image has it",
-            **({"headroom": f"{HEADROOM} of {platform}/{hwsku}, as the image has it"} if rows else {}),
-            **({"buffers": f"{BUFFERS} of {platform}/{hwsku}, as the image has it"} if pools else {}),
-        },
-        "asic": UNKNOWN,
+    sources = {
+        "platform": f"{PLATFORM} of {platform}, as the image has it",
+        **({"headroom": f"{HEADROOM} of {platform}/{hwsku}, as the image has it"} if rows else {}),
+        **({"buffers": f"{BUFFERS} of {platform}/{hwsku}, as the image has it"} if pools else {}),
+    }
+    known: dict[str, Any] = {
         "cages": {"value": len(cages), "source": "platform"},
-        "cage_form": UNKNOWN,
         "lanes_per_cage": {"value": count, "source": "platform"},
-        "max_ports": UNKNOWN,
         "breakouts": splits,
-        "adaptive_routing": UNKNOWN,
-        "adaptive_routing_speeds_gbps": UNKNOWN,
-        "buffer": dict.fromkeys(("total_bytes", "cell_bytes", "headroom_pool_bytes"), UNKNOWN),
-        "delay": dict.fromkeys(
-            ("pipeline_bytes", "pipeline_ns", "mac_phy_ns", "mac_phy_bytes", "peer_response_bytes"), UNKNOWN
-        ),
         "headroom_table": rows,
         "platforms": {"sonic": sonic},
     }
-    head = [
-        f"# {name}, from the device folder {platform} of a SONiC image.",
+    head = (
+        f"{name}, from the device folder {platform} of a SONiC image.",
         *_open_points(sonic, only_configured, left_out),
-    ]
-    head += _slips(sorted({*others, *split_others}))
-    return "\n".join(head) + "\n" + yaml.dump(content, Dumper=_Plain, sort_keys=False, width=200)
-
-
-class _Plain(yaml.SafeDumper):
-    """Writes a value that is there twice in full."""
-
-    def ignore_aliases(self, data: Any) -> bool:  # noqa: ARG002 (of the base class)
-        return True
+        *_slips(sorted({*others, *split_others})),
+    )
+    return written(head, name, sources, known)
 
 
 def _open_points(sonic: Mapping[str, Any], only_configured: Sequence[str], left_out: Sequence[str]) -> Iterator[str]:
     missing = ", ".join(key for key in NEEDED if sonic[key] is None)
-    yield "# null is not in its files: give the value and where you read it, or leave it."
+    yield "null is not in its files: give the value and where you read it, or leave it."
     if missing:
-        yield f"# Needed to render SONiC: {missing}. Buffer pools are those of {BUFFERS}."
-    yield "# Whether a breakout blocks the next cage is not in its files: compare port_config.ini and set `disables`."
+        yield f"Needed to render SONiC: {missing}. Buffer pools are those of {BUFFERS}."
+    yield "Whether a breakout blocks the next cage is not in its files: compare port_config.ini and set `disables`."
     if only_configured:
         names = ", ".join(only_configured)
-        yield f"# In {PORTS} only, so the image cannot split them: {names}."
+        yield f"In {PORTS} only, so the image cannot split them: {names}."
     if left_out:
-        yield f"# Not for the fabric, so not here: {', '.join(left_out)}."
+        yield f"Not for the fabric, so not here: {', '.join(left_out)}."
 
 
 def _slips(cages: Sequence[int]) -> list[str]:
     named = ", ".join(map(str, cages))
-    return [f"# Aliases in {PLATFORM} that differ from those of the other cages: cage {named}."] if named else []
+    return [f"Aliases in {PLATFORM} that differ from those of the other cages: cage {named}."] if named else []
 
 
 def _cages(text: str, port_config: str) -> tuple[list[_Cage], list[str], list[str]]:
@@ -236,24 +214,7 @@ def _splits(cages: Sequence[_Cage]) -> Iterator[Mapping[str, Any]]:
         for (ports, speed), (lanes, _) in _widest(cage).items():
             having.setdefault((ports, speed, lanes), []).append(cage.number)
     for (ports, speed, lanes), numbers in sorted(having.items(), key=lambda row: (row[0][0], -row[0][1], -row[0][2])):
-        yield {
-            "ports": ports,
-            "speed_gbps": speed,
-            "lanes_per_port": lanes,
-            "cages": _range(numbers, len(cages)),
-            "disables": "none",
-            "source": "platform",
-        }
-
-
-def _range(numbers: Sequence[int], last: int) -> str:
-    """Write cages as a model file does: all odd ones, all even ones, or runs of them."""
-    for word, first in (("odd", 1), ("even", 2)):
-        if list(numbers) == list(range(first, last + 1, 2)):
-            return word
-    starts = [number for number in numbers if number - 1 not in numbers]
-    ends = [number for number in numbers if number + 1 not in numbers]
-    return ",".join(f"{start}-{end}" for start, end in zip(starts, ends, strict=True))
+        yield breakout(ports, speed, lanes, numbers, len(cages), "platform")
 
 
 def _modes(cages: Sequence[_Cage]) -> Mapping[str, str]:
