@@ -72,15 +72,15 @@ def _names(nic: NicFacts) -> tuple[str, ...]:
 
 
 def _uniform(quantity: str, cards: list[tuple[str, str, NicFacts]], read: Read) -> Iterator[Finding]:
-    usual: dict[str, str] = {}
-    for part in sorted({nic.part for _, _, nic in cards}):
-        counts = Counter(read(nic) for _, _, nic in cards if nic.part == part and read(nic))
-        usual[part] = counts.most_common(1)[0][0] if counts else ""
+    counted: dict[tuple[str, str], Counter[str]] = {}
+    for _, _, nic in cards:  # NICs of two vendors are of two kinds, also where neither reports its part number
+        counted.setdefault((nic.driver, nic.part), Counter()).update(filter(None, (read(nic),)))
+    usual = {kind: counts.most_common(1)[0][0] for kind, counts in counted.items() if counts}
     for host, name, nic in cards:
         if not read(nic):
             yield skip(name, f"it does not report its {quantity}", device=host)
-        elif read(nic) != usual[nic.part]:
-            text = f"{quantity} {read(nic)}, most of its kind have {usual[nic.part]}"
+        elif read(nic) != usual[nic.driver, nic.part]:
+            text = f"{quantity} {read(nic)}, most of its kind have {usual[nic.driver, nic.part]}"
             yield warn(name, text, "bring it to the release of the others", device=host, cause=f"NIC {quantity}")
         else:
             yield PASSED

@@ -11,7 +11,7 @@ import pytest
 
 from netkit.facts.qos import Ecn
 from netkit.judge.parity import is_read, rail_sum
-from netkit.platforms.linux.facts import interface, qos
+from netkit.platforms.linux.facts import hardware, interface, qos
 from netkit.platforms.linux.model import parse, text
 from netkit.platforms.linux.view import views
 from netkit.render import Engine
@@ -244,3 +244,17 @@ def test_what_broadcom_has_in_effect_is_read(machine: BroadcomMachine) -> None:
     one = found["rail1"]
     assert (one.cnp_dscp, one.cnp_priority, one.ecn_notifies, one.ecn_reacts) == (48, 6, {3}, {3})
     assert one.ecn == {1: Ecn(is_on=True)}
+
+
+def test_the_driver_of_a_nic_has_the_version_of_its_own_module() -> None:
+    versions = {"mlx5_core": "24.10-1.1.4", "bnxt_en": "1.10.3-231.0.162.0"}
+    files = {f"/sys/module/{driver}/version": version for driver, version in versions.items()}
+    for card, driver in zip(CARDS, ("mlx5_core", "bnxt_en", "ionic"), strict=True):
+        files[f"{card.folder}/uevent"] = f"DRIVER={driver}\nPCI_SLOT_NAME={card.pci}"
+    found = hardware.nics(made(files), CARDS, {}, {}, {})
+    assert isinstance(found, dict)
+    assert {name: (nic.driver, nic.driver_version) for name, nic in found.items()} == {
+        "rail0": ("mlx5_core", "24.10-1.1.4"),
+        "rail1": ("bnxt_en", "1.10.3-231.0.162.0"),
+        "rail2": ("ionic", ""),  # the kernel's own drivers state no version of theirs
+    }

@@ -98,3 +98,21 @@ def test_modules_are_held_against_their_part_number() -> None:
     assert skipped(optics({"O-800": ["1.1"]}, swp1s0=silent), "optics.firmware") == [
         ("leaf01", "swp1s0", "it does not report its firmware; O-800 needs 1.1")
     ]
+
+
+def test_nics_of_another_vendor_are_another_kind_without_part_numbers_too() -> None:
+    """lspci shows part numbers to root only; the driver is known either way."""
+    drivers = {"gpu01": ("mlx5_core", "28.43.1014"), "gpu02": ("bnxt_en", "231.2.63.0"), "gpu03": ("ionic", "1.117.1")}
+    seen = [
+        observation(
+            host, Facts(nics={f"rail{at}": NicFacts(f"rail{at}", "", driver=driver, firmware=own) for at in range(2)})
+        )
+        for host, (driver, own) in drivers.items()
+    ]
+    assert said(hosts({}, *seen), "inventory.nics") == []
+    odd = NicFacts("rail1", "", driver="bnxt_en", firmware="230.1")
+    usual = NicFacts("rail0", "", driver="bnxt_en", firmware="231.2.63.0")
+    seen[1] = observation("gpu02", Facts(nics={"rail0": usual, "rail1": odd, "rail2": usual}))
+    assert said(hosts({}, *seen), "inventory.nics") == [
+        ("warn", "gpu02", "rail1", "firmware 230.1, most of its kind have 231.2.63.0")
+    ]

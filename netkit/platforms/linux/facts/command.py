@@ -38,7 +38,7 @@ VERSIONS = (
 ABOUT = (
     *("/proc/sys/kernel/hostname", "/proc/sys/kernel/osrelease", "/proc/sys/kernel/random/boot_id", "/proc/uptime"),
     *("/etc/os-release", "/sys/class/dmi/id/product_name", "/sys/class/dmi/id/product_serial", "/etc/nccl.conf"),
-    *(f"/sys/module/{name}/version" for name in ("mlx5_core", "nvidia", "nvidia_peermem")),
+    *(f"/sys/module/{name}/version" for name in ("mlx5_core", "bnxt_en", "ionic", "nvidia", "nvidia_peermem")),
     *("/sys/module/nvidia_peermem/initstate", "/proc/sys/net/ipv4/tcp_ecn"),
 )
 ABOUT_NIC = (

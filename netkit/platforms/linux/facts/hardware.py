@@ -163,7 +163,7 @@ def _nic(tree: Tree, card: Card, device: PciDevice, mtus: Mapping[str, int], fir
         psid=tree.text(f"{rdma}/board_id"),
         firmware=tree.text(f"{rdma}/fw_ver"),
         driver=event.get("DRIVER", ""),
-        driver_version=tree.text("/sys/module/mlx5_core/version"),
+        driver_version=tree.text(f"/sys/module/{event.get('DRIVER', '')}/version"),
         pci_gt_s=_gigatransfers(tree.text(f"{card.folder}/current_link_speed")),
         pci_width=whole(tree.text(f"{card.folder}/current_link_width")),
         pci_full_gt_s=_gigatransfers(tree.text(f"{card.folder}/max_link_speed")),
@@ -243,7 +243,7 @@ INSTALLED = {
     "libnccl": re.compile(r"libnccl\.so\.([0-9.]+)\s*$", re.MULTILINE),
 }
 """Package → pattern of its version in VERSIONS' output."""
-MODULES = ("mlx5_core", "nvidia", "nvidia_peermem")
+MODULES = ("mlx5_core", "bnxt_en", "ionic", "nvidia", "nvidia_peermem")
 
 
 def host(
