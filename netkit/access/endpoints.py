@@ -1,7 +1,7 @@
 """The endpoints of all devices of a fabric, or of a lab of it."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -23,20 +23,28 @@ SNMP_PORT = 161
 
 def endpoints(fabric: Fabric, settings: AccessSettings, folder: Path) -> Mapping[str, Endpoint]:
     """Return the endpoints of a fabric; files in the settings are relative to `folder`."""
+    devices: tuple[Switch | Host, ...] = (*fabric.switches, *fabric.hosts)
+    rows = ((one.name, one.platform, _address(one, settings), _intended_user(fabric, one)) for one in devices)
+    return listed_endpoints(rows, settings, folder)
+
+
+def listed_endpoints(
+    devices: Iterable[tuple[str, str, str, str]], settings: AccessSettings, folder: Path
+) -> Mapping[str, Endpoint]:
+    """Return the endpoints of devices: (name, platform, address, user unless the settings name one)."""
     known_hosts = _path(folder, settings.known_hosts or KNOWN_HOSTS)
     ssh_config = _path(folder, settings.ssh_config) if settings.ssh_config else None
     certificates = known_certificates(known_hosts)
-    accounts = {name: settings.platform(name) for name in {*(one.platform for one in fabric.switches), HOSTS}}
+    accounts: dict[str, PlatformAccess] = {}
     passwords = _Passwords()
     found = {}
-    devices: tuple[Switch | Host, ...] = (*fabric.switches, *fabric.hosts)
-    for device in devices:
-        platform = device.platform
-        account, transport = accounts[platform], _transport(accounts[platform], platform)
-        host, port = _address(device, settings), account.port or ACCESS[platform].ports[transport]
-        user = account.user or _intended_user(fabric, device) or ACCESS[platform].user
-        found[device.name] = Endpoint(
-            device=device.name,
+    for name, platform, host, intended_user in devices:
+        account = accounts.setdefault(platform, settings.platform(platform))
+        transport = _transport(account, platform)
+        port = account.port or ACCESS[platform].ports[transport]
+        user = account.user or intended_user or ACCESS[platform].user
+        found[name] = Endpoint(
+            device=name,
             platform=platform,
             host=host,
             port=port,

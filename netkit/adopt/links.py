@@ -49,7 +49,6 @@ def find_links(survey: Survey, neighbors: Mapping[End, End]) -> FoundLinks:
 class _Search:
     def __init__(self, survey: Survey, neighbors: Mapping[End, End]) -> None:
         self.survey = survey
-        self.neighbors = dict(neighbors) | {far: near for near, far in neighbors.items()}
         self.names = sorted((*survey.switches, *survey.hosts), key=lambda name: (-len(name), name))
         self.known = {name.lower(): name for name in self.names}
         self.hostnames = {
@@ -57,6 +56,13 @@ class _Search:
             for switch in survey.switches.values()
             if switch.existing.hostname
         }
+        hosts = survey.hosts.values()
+        macs = {nic.mac.lower(): (host.name, nic.interface) for host in hosts for nic in host.existing.nics}
+        named = {
+            near: macs.get(port.lower()) or (self._device(system) or system, port)
+            for near, (system, port) in neighbors.items()
+        }
+        self.neighbors = {far: near for near, far in named.items()} | named
         self.taken: dict[End, FoundLink] = {}
 
     def found(self) -> FoundLinks:
@@ -136,8 +142,10 @@ class _Search:
                 if (switch.name, port) in self.taken:
                     continue
                 match = STRICT.fullmatch(switch.ports[port].description)
-                if match and match[1] not in self.survey.switches and (match[1], match[2]) not in self.taken:
-                    yield self._take((match[1], match[2]), (switch.name, port), "description")
+                described = (match[1], match[2]) if match else ("", "")
+                near = self.neighbors.get((switch.name, port), described)
+                if near[0] and near[0] not in self.survey.switches and near not in self.taken:
+                    yield self._take(near, (switch.name, port), "description" if near == described else "lldp")
 
     # --- switches ---------------------------------------------------------------------------------------------------
 

@@ -10,7 +10,15 @@ from netkit.errors import ConfigError
 from netkit.platforms import HOSTS, PLATFORMS
 from netkit.platforms.compare import MODELS
 from netkit.platforms.config import Files
-from netkit.platforms.existing import EXISTING, ExistingHost, ExistingPort, ExistingSwitch, heading, models_named
+from netkit.platforms.existing import (
+    EXISTING,
+    VERSION,
+    ExistingHost,
+    ExistingPort,
+    ExistingSwitch,
+    heading,
+    models_named,
+)
 from netkit.platforms.linux.existing import existing_host, host_config, host_files
 from netkit.platforms.registry import optional
 from netkit.platforms.routing import HostRoutes, Router
@@ -123,7 +131,11 @@ def _device(name: str, files: Files) -> SurveyedSwitch | SurveyedHost | None:
         own = host_files(files) if platform == HOSTS else read
         fitting[len(own)].append((platform, own))
     for count in sorted(fitting.keys() - {0}, reverse=True):
-        found = [device for platform, own in fitting[count] if (device := _as(platform, name, own))]
+        found = [
+            device
+            for platform, own in fitting[count]
+            if (device := _as(platform, name, own, files.get(VERSION, "").strip()))
+        ]
         if best := max(found, key=_ports, default=None):
             return best
     return None
@@ -133,7 +145,7 @@ def _ports(device: SurveyedSwitch | SurveyedHost) -> int:
     return len(device.ports if isinstance(device, SurveyedSwitch) else device.existing.nics)
 
 
-def _as(platform: str, name: str, files: Files) -> SurveyedSwitch | SurveyedHost | None:
+def _as(platform: str, name: str, files: Files, read_version: str) -> SurveyedSwitch | SurveyedHost | None:
     """Read files as those of a platform; None if they describe no port then."""
     model = MODELS[platform]
     found: SurveyedSwitch | SurveyedHost | None = None
@@ -143,7 +155,10 @@ def _as(platform: str, name: str, files: Files) -> SurveyedSwitch | SurveyedHost
     elif model.router is not None and optional(platform, "existing"):
         config = model.parse(files)
         existing, above = EXISTING[platform](config), heading(platform, files)
-        models, version = existing.models or models_named(above.model), existing.version or above.version
+        models, version = (
+            existing.models or models_named(above.model),
+            read_version or existing.version or above.version,
+        )
         existing = replace(existing, models=models, version=version)
         found = SurveyedSwitch(name, platform, existing, model.router(config))
     return found if found and _ports(found) else None

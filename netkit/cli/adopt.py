@@ -8,7 +8,8 @@ from collections.abc import Iterable, Mapping
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from netkit.errors import Problem, UsageError
+from netkit.cli.fabric import TerminalFeedback
+from netkit.errors import AccessError, OutputError, Problem, UsageError
 from netkit.intent import csv_table
 from netkit.intent.model import CableEntry
 from netkit.platforms.config import Files
@@ -16,7 +17,9 @@ from netkit.project import adopting
 from netkit.project.adopting import Adopted
 from netkit.report.plan_view import counted
 from netkit.terminal.text import check_format, write_json
+from netkit.terminal.whole_file import write_whole
 
+UNREACHED = 4
 SHOWN = 10
 """Lines of one kind that are printed."""
 ROLES = {
@@ -27,16 +30,43 @@ ROLES = {
 }
 
 
-def run(folder: Path, out: Path, name: str, cables: Path | None, limit: str, output: str) -> None:
+def run(
+    folder: Path, out: Path, *, name: str, devices: Path | None, lab: str, cables: Path | None, limit: str, output: str
+) -> int:
+    """Write the intent; return 4 if a device could not be read."""
     check_format(output)
+    missed = _read(folder, out, devices, lab, limit) if devices or lab else {}
     files = _limited(dict(adopting.files_in(folder)), limit, folder)
-    neighbors = _cables(cables) if cables else {}
+    heard = folder / adopting.NEIGHBORS
+    neighbors = (_cables(heard) if heard.is_file() else {}) | (_cables(cables) if cables else {})
     found = adopting.adopted(name or _name(out), files, neighbors, out)
     written = adopting.write(found, out)
     if output == "json":
         write_json(_as_json(found, written))
     else:
         sys.stdout.writelines(f"{line}\n" for line in _lines(found, written, out, folder))
+    return UNREACHED if missed else 0
+
+
+def _read(folder: Path, out: Path, devices: Path | None, lab: str, limit: str) -> Mapping[str, str]:
+    """Read devices, and save what they run and which neighbours they hear; return why others are not read."""
+    from netkit.project import unadopted  # noqa: PLC0415 (what connects is slow to import)
+
+    reached = unadopted.connections(unadopted.listed(devices) if devices else (), out, lab)
+    names = list(_limited({name: {} for name in reached.endpoints}, limit, devices or Path(lab)))
+    found = unadopted.read(reached, names, TerminalFeedback())
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise OutputError(Problem(f"{folder} cannot be created: {error.strerror}", "name another folder")) from None
+    for device, text in found.texts.items():
+        write_whole(folder / f"{device}{adopting.BACKUP_SUFFIX}", text)
+    csv_table.write(folder / adopting.NEIGHBORS, CableEntry, found.cables, unadopted.COLUMNS)
+    for device, reason in found.missed.items():
+        sys.stderr.write(f"not read: {device}: {reason}\n")
+    if not found.texts:
+        raise AccessError(Problem("no device could be read", f"check the list of devices, and access.yaml in {out}"))
+    return found.missed
 
 
 def _name(folder: Path) -> str:

@@ -12,10 +12,12 @@ TRIPS = "watchdog_detected"
 PAUSES = ("rx_pause", "tx_pause")
 DAMAGE = "rx_errors"
 NEVER = frozenset({*LOSSES, TRIPS, DAMAGE})
-"""Any increase of these is worse."""
+"""Any of these is worse where there was none before."""
 IDLE_BYTES_PER_S = 100_000
 """Traffic on an idle lossless queue: less than a millionth of a port."""
 MANY_PAUSES_PER_S = 100
+STEADY = 1.25
+"""A loss that was there before varies up to this many times its rate."""
 WORSE_BY = 2.0
 """Pauses are worse from this many times the earlier rate."""
 Rates = Mapping[str, float]
@@ -94,7 +96,7 @@ def worse(before: Vitals, after: Vitals, ending: frozenset[str], trend_db: float
     for key, rate in after.rates.items():
         name, _, place = key.partition(" ")
         was = before.rates.get(key, 0.0)
-        most = was if name in NEVER else max(MANY_PAUSES_PER_S, WORSE_BY * was)
+        most = STEADY * was if name in NEVER else max(MANY_PAUSES_PER_S, WORSE_BY * was)
         if name in WORDS and rate > most:
             yield f"{place}: {WORDS[name]}, {rate:.0f} a second, {was:.0f} before"
     if not ending and after.widths is not None:

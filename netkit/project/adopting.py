@@ -17,16 +17,16 @@ from netkit.intent import csv_table, scaffold
 from netkit.intent.load import FABRIC_FILE
 from netkit.intent.model import Tables
 from netkit.plan import Running
-from netkit.platforms import HOSTS, compare
 from netkit.platforms.config import Files
 from netkit.platforms.config import Path as ConfigPath
-from netkit.platforms.linux.existing import host_files
 from netkit.project.planning import saved
 from netkit.project.project import MODELS, TEMPLATES, beside
 from netkit.project.rendering import bounded
 from netkit.render import Engine
 
 BACKUP_SUFFIX = ".conf"
+NEIGHBORS = "neighbors.csv"
+"""Beside the configurations of devices that were read: what LLDP says, with the columns of a list of cables."""
 
 
 @dataclass(frozen=True)
@@ -72,16 +72,11 @@ def _differing(
 ) -> Iterator[tuple[str, list[ConfigPath]]]:
     for device, comparison in compared(proposal.fabric, proposal.placement.places, files, engine):
         paths = remainder.tops(comparison) if comparison.changes else []
-        if isinstance(proposal.fabric.device(device), Host) and _has_other_names(files[device]):
+        if isinstance(proposal.fabric.device(device), Host):
             # A deploy would add netkit's files beside those that now do the same.
             paths += [(file,) for file in comparison.not_read]
         if paths:
             yield device, paths
-
-
-def _has_other_names(files: Files) -> bool:
-    """Whether files of a host's network have other names than netkit's."""
-    return not all(map(compare.MODELS[HOSTS].reads, host_files(files)))
 
 
 def _remaining(

@@ -205,7 +205,10 @@ end
 
 
 def sonic(switch: Switch, fabric: Fabric) -> Files:
-    """Write config_db.json from what `config qos reload` makes, with own schedulers; and frr.conf by vtysh."""
+    """Write config_db.json from what `config qos reload` makes, with own schedulers; and frr.conf by vtysh.
+
+    No port has a description.
+    """
     names = [port.name for port in switch.ports]
     shipped = json.loads(SONIC_QOS)
     tables: dict[str, dict[str, Mapping[str, object]]] = {
@@ -248,10 +251,6 @@ def sonic(switch: Switch, fabric: Fabric) -> Files:
                 "admin_status": "up" if name in names else "down",
             }
     for port in switch.ports:
-        tables["PORT"][port.name] = {
-            **tables["PORT"][port.name],
-            "description": f"to {port.peer} {port.peer_port}",
-        }
         if port.address:
             tables["INTERFACE"] |= {port.name: {}, f"{port.name}|{port.address}": {}}
         else:
@@ -295,6 +294,7 @@ SONIC_QOS = f"""{{
  "green_min_threshold": "{MIN_BYTES}", "green_max_threshold": "{MAX_BYTES}", "green_drop_probability": "100",
  "yellow_min_threshold": "1048576", "yellow_max_threshold": "2097152", "yellow_drop_probability": "5",
  "red_min_threshold": "1048576", "red_max_threshold": "2097152", "red_drop_probability": "5"}}}},
+"LOSSLESS_TRAFFIC_PATTERN": {{"AZURE": {{"mtu": "1024", "small_packet_percentage": "100"}}}},
 "DEFAULT_LOSSLESS_BUFFER_PARAMETER": {{"AZURE": {{"default_dynamic_th": "0"}}}},
 "BUFFER_POOL": {{
  "ingress_lossless_pool": {{"type": "ingress", "mode": "dynamic"}},

@@ -1,5 +1,6 @@
 """A lab whose switches were configured by hand: adopted, planned empty, then one number changes and nothing else."""
 
+import shutil
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -11,6 +12,8 @@ import pytest
 import yaml
 
 from netkit.design import Fabric
+from netkit.intent import csv_table
+from netkit.intent.model import CableEntry
 from netkit.lab.folder import LabFolder, ask_keeper
 from tests import intents
 from tests.adopt.by_hand import BY_HAND, MIN_BYTES
@@ -47,6 +50,8 @@ class Nos:
     """The command that prints what runs."""
     numbers: tuple[Number, ...]
     model: str = ""
+    is_listed: bool = False
+    """Whether a list and access.yaml say how its devices are reached, and not the lab."""
 
 
 def paths(line: str) -> Number:
@@ -60,7 +65,7 @@ def ecn(line: str) -> Number:
 
 
 NOSES = (
-    Nos("frr", "8.4.4", "vtysh -c 'show running-config'", (paths("maximum-paths {}"),)),
+    Nos("frr", "8.4.4", "vtysh -c 'show running-config'", (paths("maximum-paths {}"),), is_listed=True),
     Nos(
         "nvue",
         "5.16.1",
@@ -121,12 +126,14 @@ def test_numbers_change_and_nothing_else(booted: tuple[Nos, Fabric, RunningLab],
     nos, fabric, lab = booted
     site = Site(lab, tmp_path)
     saved, own = tmp_path / "saved", tmp_path / "own"
-    assert site.netkit("backup", "--out", saved).returncode == 0
-    done = run("adopt", saved, "--out", own)
-    assert done.returncode == 0, done.stderr
-    assert "a plan against these configurations is empty\n" in done.stdout
-
     on_lab = f"--lab={lab.name}"
+    until(lambda: is_heard(lab, fabric, tmp_path / "tried"), "LLDP between all devices")
+    devices = listed(lab, own) if nos.is_listed else on_lab
+    done = run("adopt", saved, devices, "--out", own, **site.changes)
+    assert (done.returncode, done.stderr) == (0, ""), done.stderr
+    assert "a plan against these configurations is empty\n" in done.stdout
+    assert [line for line in done.stdout.splitlines() if "whose rendering differs least" in line] == []
+
     planned = site.real(own, "plan", on_lab)
     assert planned.stdout.splitlines()[0] == f"own: nothing to change on {len(fabric.names)} devices", planned.stdout
 
@@ -146,6 +153,32 @@ def test_numbers_change_and_nothing_else(booted: tuple[Nos, Fabric, RunningLab],
         for name, lines in configurations(nos, lab, fabric).items():
             assert lines == [line.replace(old, new) for line in before[name]]
             assert lines != before[name]
+
+
+def listed(lab: RunningLab, folder: Path) -> str:
+    """Write access.yaml and a list of devices as for those of a real fabric; return the option."""
+    home, known = lab.home / lab.name, {"linux-host": "linux"}
+    record = LabFolder(home).record()["devices"]
+    rows = [(name, known.get(one["personality"], one["personality"]), one) for name, one in record.items()]
+    folder.mkdir()
+    lines = [f"{name},{platform},{one['address']}\n" for name, platform, one in rows]
+    (folder / "to-read.csv").write_text("device,platform,address\n" + "".join(lines), encoding="utf-8")
+    access = {
+        "key_file": str(home / "key"),
+        "known_hosts": str(home / "known_hosts"),
+        "platforms": {platform: {"port": one["port"], "user": one["login"]} for _, platform, one in rows},
+    }
+    (folder / "access.yaml").write_text(yaml.safe_dump(access), encoding="utf-8")
+    return f"--devices={folder / 'to-read.csv'}"
+
+
+def is_heard(lab: RunningLab, fabric: Fabric, folder: Path) -> bool:
+    """Whether LLDP names both ends of each cable."""
+    run("adopt", folder / "saved", f"--lab={lab.name}", "--out", folder / "own", NETKIT_LAB_DIR=str(lab.home))
+    heard = csv_table.read(folder / "saved" / "neighbors.csv", CableEntry).rows
+    shutil.rmtree(folder)
+    ends = {frozenset({(row["device"], row["port"]), (row["peer"], row["peer_port"])}) for row in heard}
+    return all(frozenset({(link.device, link.port), (link.peer, link.peer_port)}) in ends for link in fabric.links())
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""The verbs about the intent: no device is read."""
+"""The verbs about the intent. Only adopt reads devices, where it is told which."""
 
 from pathlib import Path
 from typing import Annotated
@@ -53,6 +53,18 @@ def adopt(
     ],
     out: Annotated[Path, typer.Option("--out", "-o", help="Folder of the fabric to create.", show_default=False)],
     name: Annotated[str, typer.Option("--name", help="Name of the fabric; default: that of its folder.")] = "",
+    devices: Annotated[
+        Path | None,
+        typer.Option(
+            "--devices",
+            help="CSV with device, platform and address: read them first, and save what they run in DIR.",
+            show_default=False,
+        ),
+    ] = None,
+    lab: Annotated[
+        str,
+        typer.Option("--lab", help="Read the devices of this lab first.", metavar="LAB", autocompletion=complete.labs),
+    ] = "",
     cables: Annotated[
         Path | None,
         typer.Option(
@@ -65,7 +77,7 @@ def adopt(
     output: Format = "text",
 ) -> None:
     """Write the intent of a fabric that runs, from its configurations; what it cannot express is left as it is."""
-    _run("adopt", folder, out, name, cables, limit, output)
+    _run("adopt", folder, out, name=name, devices=devices, lab=lab, cables=cables, limit=limit, output=output)
 
 
 def validate(fabric: Fabric, output: Format = "text") -> None:

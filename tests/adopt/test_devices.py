@@ -1,0 +1,95 @@
+"""Devices that are read for an adoption: lists that are wrong, devices that do not answer, and what LLDP says."""
+
+import socket
+from pathlib import Path
+
+import pytest
+import yaml
+
+from netkit.adopt.links import find_links
+from netkit.adopt.survey import survey
+from netkit.facts import Absent, Facts
+from netkit.facts.device import Interface, Neighbor
+from netkit.project.unadopted import cables
+from tests import intents
+from tests.adopt.test_round_trip import files_of
+from tests.command import assert_refused, run
+
+HEAD = "device,platform,address\n"
+
+
+@pytest.mark.parametrize(
+    ("rows", "words"),
+    [
+        (HEAD, ["lists no devices", "one in each line"]),
+        ("name\nleaf01\n", ["has no line of column names", "begin with device, platform, address"]),
+        (f"{HEAD}leaf01,ios,192.0.2.1\n", [":2: platform: 'ios' cannot be used", "correct this cell"]),
+        (f"{HEAD}leaf 01,frr,\n", [":2: device: 'leaf 01' cannot be used"]),
+        (f"{HEAD}leaf01,frr,\nleaf01,frr,\n", [":3: device: 'leaf01' is there twice", "keep one"]),
+    ],
+)
+def test_a_wrong_list_is_refused(rows: str, words: list[str], tmp_path: Path) -> None:
+    devices = tmp_path / "devices.csv"
+    devices.write_text(rows, encoding="utf-8")
+    saved, own = tmp_path / "saved", tmp_path / "own"
+    assert_refused(run("adopt", saved, "--devices", devices, "--out", own), *words)
+    assert not saved.exists()
+    assert not own.exists()
+
+
+def test_devices_that_do_not_answer_are_listed(tmp_path: Path) -> None:
+    with socket.socket() as closed:  # bound and not listening: nothing else takes the port
+        closed.bind(("127.0.0.1", 0))
+        own = tmp_path / "own"
+        own.mkdir()
+        access = {"platforms": {"frr": {"port": closed.getsockname()[1]}}, "user": "admin", "timeout_s": 5}
+        (own / "access.yaml").write_text(yaml.safe_dump(access), encoding="utf-8")
+        devices = tmp_path / "devices.csv"
+        devices.write_text(f"{HEAD}leaf01,frr,127.0.0.1\n", encoding="utf-8")
+        done = run("adopt", tmp_path / "saved", "--devices", devices, "--out", own)
+    assert (done.returncode, done.stdout) == (4, "")
+    first, last = done.stderr.splitlines()
+    assert first.startswith("not read: leaf01: cannot be reached at 127.0.0.1 port ")
+    assert last == f"error: no device could be read; check the list of devices, and access.yaml in {own}"
+    assert [file.name for file in own.iterdir()] == ["access.yaml"]
+
+
+def test_neighbours_become_cables() -> None:
+    facts = {
+        "leaf01": Facts(
+            interfaces={"Ethernet0": Interface(alias="etp1a")},
+            neighbors={
+                "Ethernet0": (Neighbor("gpu01.example.com", "b8:3f:d2:00:00:01", "rail0"), Neighbor("old", "swp1")),
+                "Ethernet4": (Neighbor("spine01", "swp1s0"),),
+                "Ethernet8": (Neighbor("", "swp9"),),
+            },
+        ),
+        "spine01": Facts(neighbors={"swp1s0": (Neighbor("leaf01", "etp1a"),)}),
+        "spine02": Facts(neighbors=Absent("lldpd does not run")),
+    }
+    assert [tuple(row.values()) for row in cables(facts)] == [
+        ("leaf01", "Ethernet0", "gpu01", "b8:3f:d2:00:00:01"),
+        ("leaf01", "Ethernet4", "spine01", "swp1s0"),
+        ("spine01", "swp1s0", "leaf01", "Ethernet0"),
+    ]
+
+
+MAC = "b8:3f:d2:00:00:01"
+
+
+def test_a_nic_is_known_by_its_mac_address_and_a_switch_by_its_hostname() -> None:
+    changes = {"attachment": "vlan", "overrides": {"gpu01": {"macs": {0: MAC}}}}
+    fabric = intents.fabric(intents.on_platform("sonic", "202411", changes))
+    nic = fabric.hosts[0].nics[0]
+    leaf = fabric.switch(nic.leaf)
+    files = {  # none has a description, and the folder of the leaf another name
+        f"row3-{name}" if name == leaf.name else name: {
+            file: text.replace("description", "other") for file, text in own.items()
+        }
+        for name, own in files_of(fabric).items()
+    }
+    port = leaf.host_ports[0].name
+    near, far = (fabric.hosts[0].name, nic.interface), (f"row3-{leaf.name}", port)
+    for heard in ({near: (leaf.name, port)}, {far: ("gpu01", MAC.upper())}):
+        links = find_links(survey(files.items()), heard).hosts
+        assert [(link.near, link.far) for link in links if link.origin == "lldp"] == [(near, far)]
