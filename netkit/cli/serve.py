@@ -8,14 +8,18 @@ import signal
 import socket
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
+from starlette.routing import Route
+
 from netkit import intent
 from netkit.access import settings as access
 from netkit.access.secrets import SecretStore
+from netkit.cli.mcp import sdk
 from netkit.cli.serve_request import ServeRequest
 from netkit.deploy import RecentRuns
 from netkit.errors import NetkitError, OutputError, Problem, UsageError
@@ -32,9 +36,9 @@ from netkit.serve import child
 from netkit.serve.app import app
 from netkit.serve.child import take_lock
 from netkit.serve.diary import DiaryFile, ScheduledRound
-from netkit.serve.fabrics import Fabrics, base_of
+from netkit.serve.fabrics import Fabrics, base_of, key_of
 from netkit.serve.fleet_state import FleetPoll
-from netkit.serve.guard import Door
+from netkit.serve.guard import Door, is_from_here
 from netkit.serve.listening import ListenAddress, Server, server
 from netkit.serve.now import OwnChecks, ServedFabric
 from netkit.serve.openapi import openapi
@@ -42,7 +46,7 @@ from netkit.serve.record import Records, StoreReader
 from netkit.serve.schedule import Agenda, Schedule
 from netkit.serve.silencing import LONGEST_S, Silencer
 from netkit.serve.token import VARIABLE as TOKEN
-from netkit.serve.token import Token, token_of
+from netkit.serve.token import Token, proposer_token, token_of
 from netkit.store import CheckRun, Source
 from netkit.store.store import open_store
 from netkit.terminal.text import say
@@ -177,6 +181,11 @@ def run(request: ServeRequest, *, has_openapi: bool = False) -> int:
     if doubled := sorted({one for one in names if names.count(one) > 1}):
         raise UsageError(Problem(f"two folders have a fabric called {doubled[0]}", "serve each by a server of its own"))
     token, where = token_of(request.token_file, prepared[0].folder)
+    file = request.proposer_token_file
+    tokens = (token, None if file is None else proposer_token(file, token))
+    if request.has_mcp:
+        with sdk():
+            import netkit.mcp.http  # noqa: F401, PLC0415 (an extra)
     for one in prepared:
         if take_lock(one.folder / "server.lock") is None:
             what = f"another netkit serve already serves {one.records.source.fabric}"
@@ -188,7 +197,7 @@ def run(request: ServeRequest, *, has_openapi: bool = False) -> int:
     fleet = _fleet(request.fleet) if request.fleet is not None else None
     with place.opened() as listening:
         _greet(place, where, ", ".join(names))
-        return asyncio.run(_serve(request, every_s, place, listening, prepared, token, fleet))
+        return asyncio.run(_serve(request, every_s, place, listening, prepared, tokens, fleet))
 
 
 def _fleet(folder: Path) -> FleetPoll:
@@ -252,7 +261,7 @@ async def _serve(
     place: ListenAddress,
     listening: socket.socket,
     prepared: Sequence[Prepared],
-    token: Token,
+    tokens: tuple[Token, Token | None],
     fleet: FleetPoll | None,
 ) -> int:
     stop = asyncio.Event()
@@ -266,14 +275,31 @@ async def _serve(
         served.append(ServedFabric(one.records, own, one.base))
     names = {"localhost", socket.gethostname().lower(), socket.getfqdn().lower(), *map(str.lower, asked.names)}
     about = served[0].fabric if len(served) == 1 else f"{len(served)} fabrics"
-    door = Door(token, about, names, f"netkit_{place.port}", is_tls=place.certificate is not None)
-    web = server(app(Fabrics(served, prepared[0].records.store, fleet), door), place)
+    is_tls = place.certificate is not None
+    door = Door(tokens[0], about, names, f"netkit_{place.port}", is_tls=is_tls, proposer=tokens[1])
     for signal_number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(signal_number, stop.set)
-    await _until_stopped(web, schedules, listening, stop)
+    async with _mcp(children, door) as routes:
+        web = server(app(Fabrics(served, prepared[0].records.store, fleet), door, routes), place)
+        await _until_stopped(web, schedules, listening, stop)
     for commands in children:
         await commands.ended()
     return 0
+
+
+@asynccontextmanager
+async def _mcp(children: Sequence[Children], door: Door) -> AsyncIterator[Sequence[Route]]:
+    """Serve the tools of `netkit mcp` for the length of a block, where that is asked for."""
+    if not children[0].asked.has_mcp:
+        yield ()
+        return
+    from netkit.mcp.http import MOST_AT_ONCE, McpEndpoint, Tools  # noqa: PLC0415 (an extra)
+
+    turns = asyncio.Semaphore(MOST_AT_ONCE)
+    tools = {key_of(one.records.source): Tools(one.asked.mcp(), one.environment, turns) for one in children}
+    endpoint = McpEndpoint(tools, door.access, lambda request: not is_from_here(request))
+    async with endpoint.running():
+        yield endpoint.routes
 
 
 def _children(one: Prepared, stop: asyncio.Event) -> Children:

@@ -42,6 +42,10 @@ class ServeRequest:
     """The folder of a fleet whose sites read the devices."""
     site: str = ""
     """The site that the stored runs are of."""
+    has_mcp: bool = False
+    """Serve the tools of `netkit mcp` too."""
+    proposer_token_file: Path | None = None
+    """The token with which their clients may propose changes of the intent."""
 
     @property
     def folders(self) -> tuple[Path, ...]:
@@ -64,6 +68,8 @@ class ServeRequest:
     def refuse(self) -> None:
         """Refuse at the start what every round would refuse."""
         check_profile(self.profile)
+        if self.proposer_token_file is not None and not self.has_mcp:
+            raise UsageError(Problem("--proposer-token-file applies to --mcp", "add --mcp, or drop it"))
         if self.snapshot is not None and self.lab:
             raise UsageError(Problem("facts come either from the lab or from a snapshot", "drop one of the options"))
         if self.fleet is not None and (self.lab or self.snapshot is not None):
@@ -107,6 +113,9 @@ class ServeRequest:
         lab = () if not self.lab or verb == "end" else (f"--lab={self.lab}",)
         site = self._at_site() if verb == "ack" else ()
         return [*_netkit("silence"), verb, f"--fabric={self.folder}", *lab, *site, *rest]
+
+    def mcp(self) -> list[str]:
+        return [*_netkit("mcp"), *self._of_fabric(), *self._at_site(), "--store"]
 
     def _by_fleet(self) -> tuple[str, ...]:
         return () if self.fleet is None else (f"--fleet={self.fleet}",)

@@ -6,7 +6,7 @@ own, bounded and without control characters.
 
 import json
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import wraps
 from pathlib import Path
 from typing import Any, ParamSpec
@@ -77,11 +77,11 @@ def _answering(tool: Callable[Parameters, Data]) -> Callable[Parameters, Awaitab
 class FabricTools:
     """The tools, for one fabric."""
 
-    def __init__(self, folder: Path, store: str) -> None:
-        self.folder, self.store = folder, store
+    def __init__(self, folder: Path, store: str, lab: str = "", site: str = "") -> None:
+        self.folder, self.store, self.lab, self.site = folder, store, lab, site
 
     def _open(self) -> Project:
-        return Project.open(self.folder)
+        return replace(Project.open(self.folder, lab=self.lab), site=self.site)
 
     def summary(self) -> Data:
         """Return size, oversubscription, spare ports and bill of materials of the fabric."""
@@ -169,9 +169,9 @@ def _row(device: Switch | Host) -> Data:
     return {**common, "role": device.role, "model": device.model.name, "is_drained": device.drain, **own}
 
 
-def server(folder: Path, store: str) -> MCPServer:
-    """Build the server of a fabric."""
-    tools = FabricTools(folder, store)
+def server(folder: Path, store: str, lab: str = "", site: str = "") -> MCPServer:
+    """Build the server of a fabric; findings and history are of a lab, or of a site, if one is given."""
+    tools = FabricTools(folder, store, lab, site)
     built = MCPServer("netkit", instructions=INSTRUCTIONS, version=__version__, log_level="CRITICAL")
     reading = (
         *(tools.summary, tools.devices, tools.addresses, tools.cabling, tools.configuration, tools.explain),

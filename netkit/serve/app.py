@@ -3,7 +3,7 @@
 import hashlib
 import json
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -35,7 +35,7 @@ MOST_FIELDS = 10
 Answer = Callable[[Request], Awaitable[Response]]
 
 
-def app(fabrics: Fabrics, door: Door) -> ASGIApp:
+def app(fabrics: Fabrics, door: Door, more: Sequence[Route] = ()) -> ASGIApp:
     """Build the application, behind its guard."""
     paths, silences = _Paths(fabrics), SilencePages(fabrics, door)
     own_pages = [
@@ -78,6 +78,7 @@ def app(fabrics: Fabrics, door: Door) -> ASGIApp:
         Route("/fabrics/{fabric}", paths.overview),
         Mount("/fabrics/{fabric}", Router(own_pages, redirect_slashes=False)),
         *own_pages,
+        *more,
     ]
     handlers: dict[Any, Any] = {
         HTTPException: _http_error,

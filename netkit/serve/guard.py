@@ -5,6 +5,7 @@ import json
 import time
 from collections.abc import Collection
 from dataclasses import dataclass, field
+from typing import Literal
 from urllib.parse import parse_qs, urlsplit
 
 from starlette.datastructures import MutableHeaders
@@ -15,6 +16,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from netkit.serve import page
 from netkit.serve.token import SESSION_S, Guesses, Token, is_own_name
 
+Access = Literal["none", "read", "propose"]
 OPEN = {"/healthz", "/login"}
 MOST_FORM_BYTES = 4096
 MOST_FIELDS = 4
@@ -48,7 +50,7 @@ LATER = "Too many wrong tokens from this address: try again in a minute."
 
 def is_for_programs(request: Request) -> bool:
     """Whether a path is for programs, not for browsers."""
-    return request.url.path.startswith(("/api/", "/metrics"))
+    return request.url.path.startswith(("/api/", "/metrics", "/mcp"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +63,8 @@ class Door:
     cookie: str
     is_tls: bool = False
     guesses: Guesses = field(default_factory=Guesses)
+    proposer: Token | None = None
+    """Reads everything too, and may propose changes of the intent (MCP); it opens no session and changes no silence."""
 
     def refused(self, request: Request) -> Response | None:
         """Return the answer that refuses a request, or None to let it pass."""
@@ -74,7 +78,7 @@ class Door:
         address = address_of(request)
         if wait_s := self.guesses.wait_s(address):
             return _refusal(request, 429, LATER, {"Retry-After": str(int(wait_s) + 1)})
-        if self.token.is_it(given):
+        if self.access(request) != "none":
             return None
         self.guesses.note(address)
         return _unknown(request)
@@ -90,12 +94,18 @@ class Door:
     def is_own_form(self, request: Request, given: str) -> bool:
         """Check that a form was made for the session that sends it, and comes from a page of this server."""
         wanted = self.form(request)
-        is_sent_here = request.headers.get("origin") is not None and _is_from_here(request)
+        is_sent_here = request.headers.get("origin") is not None and is_from_here(request)
         return bool(wanted) and is_sent_here and hmac.compare_digest(wanted.encode(), given.encode("utf-8", "replace"))
 
     def is_program(self, request: Request) -> bool:
         """Check that a request carries the token itself: a browser session is not enough for changes by programs."""
         return self.token.is_it(_bearer(request))
+
+    def access(self, request: Request) -> Access:
+        """Return what the token permits that a request carries itself."""
+        if self.proposer is not None and self.proposer.is_it(_bearer(request)):
+            return "propose"
+        return "read" if self.is_program(request) else "none"
 
     async def login(self, request: Request) -> Response:
         """Show the login form, or open a session for the right token."""
@@ -103,7 +113,7 @@ class Door:
             return self._form()
         fields = await form_of(request, MOST_FIELDS)
         given = (fields or {}).get("token", "").strip() or None
-        if given is None or not _is_from_here(request):
+        if given is None or not is_from_here(request):
             return self._form("This form was not sent from this page.", 400)
         if wait_s := self.guesses.wait_s(address_of(request)):
             return self._form(LATER, 429, {"Retry-After": str(int(wait_s) + 1)})
@@ -117,7 +127,7 @@ class Door:
     async def logout(self, request: Request) -> Response:
         """End the session of a browser."""
         answer = RedirectResponse("/login", 303)
-        if _is_from_here(request):
+        if is_from_here(request):
             self._keep(request, answer, "", 0)
         return answer
 
@@ -205,7 +215,7 @@ async def body_of(request: Request) -> bytes | None:
     return body
 
 
-def _is_from_here(request: Request) -> bool:
+def is_from_here(request: Request) -> bool:
     """Whether a form was sent from a page of this server, according to the browser's Origin header."""
     origin = request.headers.get("origin")
     return origin is None or urlsplit(origin).netloc == request.headers.get("host", "")

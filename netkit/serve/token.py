@@ -113,6 +113,15 @@ def token_of(file: Path | None, folder: Path) -> tuple[Token, str]:
     return _checked(_read(kept), str(kept)), str(kept)
 
 
+def proposer_token(file: Path, reader: Token) -> Token:
+    """Return the token that may propose; it must not be the one that reads."""
+    found = _checked(_read(file), str(file))
+    if found.is_it(reader.text):
+        what = f"{file}: the token that may propose is the one that reads"
+        raise UsageError(Problem(what, "make another one with openssl rand -base64 32"))
+    return found
+
+
 def _read(file: Path) -> str:
     try:
         return file.read_text(encoding="utf-8").strip()

@@ -7,7 +7,8 @@ import typer
 
 from netkit.cli.running import run as _run
 from netkit.cli.serve_request import ServeRequest
-from netkit.cli.verbs.options import Fabric, Facts, FleetFolder, Lab, Profile, Window
+from netkit.cli.verbs import complete
+from netkit.cli.verbs.options import Fabric, Facts, FleetFolder, Lab, Profile, Site, Window
 
 SNAPSHOT = typer.Option("--from", help="Judge this snapshot instead of devices.", metavar="FILE")
 
@@ -47,6 +48,15 @@ def serve(
     allow_silences: Annotated[
         bool, typer.Option("--allow-silences", help="Let anyone with the token add and end silences.")
     ] = False,
+    has_mcp: Annotated[
+        bool, typer.Option("--mcp", help="Serve the tools of netkit mcp at /mcp too, with the token.")
+    ] = False,
+    proposer_token_file: Annotated[
+        Path | None,
+        typer.Option(
+            "--proposer-token-file", help="A token with which /mcp takes proposals is in here.", metavar="FILE"
+        ),
+    ] = None,
     has_openapi: Annotated[
         bool, typer.Option("--openapi", help="Print the OpenAPI description; serve nothing.")
     ] = False,
@@ -74,6 +84,8 @@ def serve(
         allows_silences=allow_silences,
         snapshot=snapshot,
         fleet=fleet,
+        has_mcp=has_mcp,
+        proposer_token_file=proposer_token_file,
     )
     _run("serve", asked, has_openapi=has_openapi)
 
@@ -81,6 +93,13 @@ def serve(
 def mcp(
     fabric: Fabric,
     store: Annotated[str, typer.Option("--store", help="Where runs of checks are kept.", metavar="[=URL|FILE]")] = "",
+    lab: Annotated[
+        str,
+        typer.Option(
+            "--lab", help="Findings and history are of this lab.", metavar="[LAB]", autocompletion=complete.labs
+        ),
+    ] = "",
+    site: Site = "",
 ) -> None:
     """Serve the fabric to a program over the Model Context Protocol, on standard input and output; reach no device."""
-    _run("mcp", fabric, store)
+    _run("mcp", fabric, store, lab=lab, site=site)
