@@ -3,8 +3,8 @@
 import difflib
 import os
 import sys
-from collections.abc import Callable, Mapping
-from dataclasses import asdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, replace
 from pathlib import Path
 
 from netkit.cli.fabric import open_project, warn
@@ -13,6 +13,7 @@ from netkit.design import tables as designed
 from netkit.design.capacity import Summary
 from netkit.design.drawing import Drawing, draw
 from netkit.design.explain import explain, find
+from netkit.design.phases import GrowthPhase, phases
 from netkit.design.select import select
 from netkit.errors import Problem, UsageError
 from netkit.intent import csv_table
@@ -37,6 +38,7 @@ def run(
     view: str,
     tables: Path | None,
     diagram: str,
+    steps: Sequence[str],
     by: str,
     output: str,
     limit: str,
@@ -47,8 +49,8 @@ def run(
         raise UsageError(Problem(message, "add one of them, or drop --limit"))
     if by != "unit" and not diagram:
         raise UsageError(Problem("--by applies to --diagram", "add --diagram, or drop --by"))
-    if cabling + addresses + bool(explain) + bool(view) + bool(tables) + bool(diagram) > 1:
-        message = "--cabling, --addresses, --explain, --view, --tables and --diagram exclude each other"
+    if cabling + addresses + sum(map(bool, (explain, view, tables, diagram, steps))) > 1:
+        message = "--cabling, --addresses, --explain, --view, --tables, --diagram and --phase exclude each other"
         raise UsageError(Problem(message, "choose one"))
     project = open_project(folder)
     if cabling:
@@ -63,6 +65,8 @@ def run(
         _tables(project, tables, output)
     elif diagram:
         _diagram(project, diagram, by, limit)
+    elif steps:
+        _phases(list(phases(project.intent, steps, project.catalog)), output)
     else:
         warn(project)
         _summary(capacity.summarize(project.fabric, project.catalog.media()), output)
@@ -139,6 +143,26 @@ def _tables(project: Project, folder: Path, output: str) -> None:
         place = "" if above == "." else f"{above}/"
         names = ", ".join(f"{name}: {place}{name}.csv" for name in Tables.columns())
         sys.stdout.write(f"to use them, add to fabric.yaml: tables: {{{names}}}\n")
+
+
+def _phases(found: Sequence[GrowthPhase], output: str) -> None:
+    """Show what each phase adds, beside the total."""
+    if output == "json":
+        write_json([asdict(one) for one in found])
+        return
+    sizes = ((one.name, one.units, one.hosts, one.gpus) for one in found)
+    sys.stdout.write(columns(sizes, ("PHASE", "UNITS", "HOSTS", "GPUS")) + "\n")
+    added = [{replace(item, count=0): item.count for item in one.added} for one in found]
+    rows = (
+        (
+            *(item.what, item.media, item.form, "" if item.length_m is None else f"{item.length_m:g} m"),
+            *(counts.get(item, "") for counts in added),
+            sum(counts.get(item, 0) for counts in added),
+        )
+        for item in dict.fromkeys(item for counts in added for item in counts)
+    )
+    titles = ("NOW", *(f"PHASE {number}" for number in range(1, len(found))), "TOTAL")
+    sys.stdout.write(columns(rows, ("WHAT", "TYPE", "FORM", "LENGTH", *titles)))
 
 
 DIAGRAMS: Mapping[str, Callable[[Drawing], str]] = {"svg": svg, "dot": dot, "mermaid": mermaid}

@@ -123,6 +123,14 @@ def design(
             "--diagram", help="Draw it: a .svg, .dot or .mmd file, or svg, dot or mermaid to print it.", metavar="FILE"
         ),
     ] = "",
+    phase: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--phase",
+            help="What to order now, and for a step such as units=4,hosts=16; repeatable.",
+            metavar="STEP",
+        ),
+    ] = None,
     by: Annotated[str, typer.Option("--by", help="Boxes of the diagram: unit or rack.", metavar="BOX")] = "unit",
     output: Format = "text",
     limit: Limit = "",
@@ -137,6 +145,7 @@ def design(
         view=view,
         tables=tables,
         diagram=diagram,
+        steps=phase or [],
         by=by,
         output=output,
         limit=limit,
