@@ -118,8 +118,14 @@ class HardwareSearch:
             if used <= frozenset().union(*(self._ports(model, platform, split) for split in model.splits)):
                 self.guesses.add("switches", f"{role}: model {name}, whose ports have these names")
                 return model
-        self.guesses.add("switches", f"{role}: model {usual}")
-        return self.catalog.switch(usual)
+        model = self.catalog.switch(usual)
+        known = frozenset().union(*(self._ports(model, platform, split) for split in model.splits))
+        strange = [(switch.name, sorted(self._used(switch) - known, key=natural)) for switch in switches]
+        odd = [name for name, ports in strange if ports]
+        port, example = next(ports[0] for _, ports in strange if ports), min(known, key=natural)
+        shown = ", ".join(odd[:3]) + (" …" if len(odd) > 3 else "")
+        message = f"ports of {shown} have names such as {port}, which no model has on {PLATFORMS[platform].title}"
+        raise AdoptError(Problem(message, f"ports have names such as {example} there; rename them, or add their model"))
 
     def own_model(self, name: str) -> str:
         """Return the model of one switch, if its configuration fits only others than that of its tier."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from ipaddress import IPv4Network
+from ipaddress import IPv4Address, IPv4Network
 
 from pydantic import ValidationError
 
@@ -26,6 +26,8 @@ from netkit.intent import complaint
 from netkit.intent.model import Intent
 from netkit.platforms import PLATFORMS
 
+SESSION = "neighbor "
+"""Begins what a routing model says of a session that it does not have."""
 WIDEST_POOL = 8
 """Prefix length up to which a pool is widened."""
 
@@ -60,6 +62,8 @@ class Adoption:
 
 def propose(source: Adoption) -> FoundIntent:
     """Propose the intent with the fewest cells in tables: with numbers in order, or from names."""
+    if problems := list(_numbered(source.survey)):
+        raise AdoptError(problems)
     links = find_links(source.survey, source.neighbors)
     found: list[FoundIntent] = []
     refused: list[NetkitError] = []
@@ -73,6 +77,27 @@ def propose(source: Adoption) -> FoundIntent:
     if not found:
         raise AdoptError((*_unknown_ends(links), *_explained(refused[0])))
     return min(found, key=lambda one: one.cells)
+
+
+def _numbered(survey: Survey) -> Iterable[Problem]:
+    """Yield what no intent expresses: BGP sessions by address on links between switches."""
+    owners = {
+        str(address.ip): name for name, switch in survey.switches.items() for address in switch.addresses.values()
+    }
+    pairs: list[str] = []
+    for name, switch in survey.switches.items():
+        networks = [address.network for address in switch.addresses.values() if address.network.prefixlen < 32]
+        unfiltered = [line.removeprefix(SESSION) for line in switch.router.unknown if line.startswith(SESSION)]
+        peers = (*(neighbor.interface for neighbor in switch.router.external), *unfiltered)
+        pairs += [
+            f"{name} to {owners[peer]} at {peer}"
+            for peer in peers
+            if owners.get(peer, name) != name and any(IPv4Address(peer) in network for network in networks)
+        ]
+    if pairs:
+        shown = ", ".join(pairs[:3]) + (" …" if len(pairs) > 3 else "")
+        message = f"{len(pairs)} BGP sessions between switches are by address: {shown}"
+        yield Problem(message, "netkit renders unnumbered sessions; change these first")
 
 
 def _unknown_ends(links: FoundLinks) -> Iterable[Problem]:

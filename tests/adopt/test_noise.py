@@ -1,6 +1,8 @@
 """Fabrics of others: names, ports and numbers that no rule makes, and a device of which nothing was read."""
 
+import json
 import random
+import re
 from collections import defaultdict
 from collections.abc import Mapping
 from typing import Any
@@ -9,9 +11,11 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from netkit import design
+from netkit.adopt.links import End
 from netkit.design import Fabric, tables
-from netkit.errors import NetkitError
+from netkit.errors import AdoptError, NetkitError
 from netkit.intent import Intent
+from netkit.platforms.config import Files
 from tests.adopt.test_round_trip import CATALOG, adopted, differences, files_of
 from tests.lanes import examples
 from tests.random_intents import Values
@@ -102,3 +106,64 @@ def test_a_device_of_which_nothing_was_read_does_not_hinder_the_others(values: V
     roles = {switch.name: switch.role for switch in fabric.switches}
     wrong = {name for name, place in found.placement.places.items() if roles.get(name, "host") != place.role}
     assert wrong <= {missing}
+
+
+DESCRIPTION = re.compile(r"(?m)^ +(neighbor \S+ )?description:? .*\n")
+
+
+def undescribed(files: Mapping[str, Files]) -> Mapping[str, Files]:
+    """Return the files without the descriptions of ports and neighbours."""
+    found: dict[str, dict[str, str]] = {}
+    for name, own in files.items():
+        found[name] = {file: DESCRIPTION.sub("", text) for file, text in own.items()}
+        if "config_db.json" in own:
+            tables = json.loads(own["config_db.json"])
+            for row in tables.get("PORT", {}).values():
+                row.pop("description", None)
+            for row in tables.get("BGP_NEIGHBOR", {}).values():
+                row.pop("name", None)
+            found[name]["config_db.json"] = json.dumps(tables)
+    return found
+
+
+def heard(fabric: Fabric, chance: random.Random, share: float) -> tuple[dict[End, End], set[End]]:
+    """Return what one end of most cables hears of the other, and the ends between switches that hear nothing."""
+    neighbors: dict[End, End] = {}
+    silent: set[End] = set()
+    roles = {switch.name: switch.role for switch in fabric.switches}
+    for link in fabric.links():
+        ends = [(link.device, link.port), (link.peer, link.peer_port)]
+        chance.shuffle(ends)
+        if chance.random() < share:
+            neighbors[ends[0]] = ends[1]
+        elif link.device in roles:
+            silent |= set(ends)
+    return neighbors, silent
+
+
+@MANY
+@given(random_intents(), st.randoms(use_true_random=False))
+def test_lldp_replaces_descriptions(values: Values, chance: random.Random) -> None:
+    fabric = foreign(values, chance)
+    files = undescribed(files_of(fabric))
+    found = adopted(files, heard(fabric, chance, 1)[0])
+    assert set(found.placement.places) == {name for link in fabric.links() for name in (link.device, link.peer)}
+    assert (found.links.dangling, [link for link in found.links.hosts if link.origin == "guess"]) == ((), [])
+    others = [text for texts in differences(found, files).values() for text in texts]
+    assert [text for text in others if "description" not in text and "BGP_NEIGHBOR" not in text] == []
+
+
+@MANY
+@given(random_intents(), st.randoms(use_true_random=False))
+def test_cables_that_nothing_names_are_listed(values: Values, chance: random.Random) -> None:
+    fabric = foreign(values, chance)
+    neighbors, silent = heard(fabric, chance, 0.8)
+    assume(silent)
+    refused = ""
+    ends: set[End] = set()
+    try:
+        ends = set(adopted(undescribed(files_of(fabric)), neighbors).links.dangling)
+    except AdoptError as error:
+        refused = str(error)
+    expected = f"nothing says what is at the other end of {len(silent)} ports, such as "
+    assert refused.startswith(expected) if refused else ends == silent

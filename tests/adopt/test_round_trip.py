@@ -7,6 +7,7 @@ from hypothesis import HealthCheck, given, settings
 from netkit import design
 from netkit.adopt import Adoption, FoundIntent, fitted, propose, survey
 from netkit.adopt.fit import compared
+from netkit.adopt.links import End
 from netkit.design import Fabric
 from netkit.design.select import select
 from netkit.hardware import Catalog
@@ -25,8 +26,8 @@ def files_of(fabric: Fabric) -> Mapping[str, Files]:
     return {one.device: one.files for one in render(fabric, select(fabric, ""), ENGINE)}
 
 
-def adopted(files: Mapping[str, Files]) -> FoundIntent:
-    source = Adoption("again", survey(files.items()), CATALOG)
+def adopted(files: Mapping[str, Files], neighbors: Mapping[End, End] | None = None) -> FoundIntent:
+    source = Adoption("again", survey(files.items()), CATALOG, neighbors or {})
     return fitted(source, propose(source), files, ENGINE)
 
 

@@ -1,0 +1,96 @@
+"""Fabrics that no intent expresses: refused with the devices and the reason."""
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import pytest
+
+from netkit.design.fabric import Fabric, Switch
+from netkit.errors import AdoptError
+from netkit.platforms.config import Files
+from netkit.project.adopting import adopted
+from tests import intents
+from tests.adopt.by_hand import BY_HAND
+from tests.adopt.test_hand_made import fabric as linux_fabric
+from tests.adopt.test_round_trip import files_of
+from tests.lab.running import intent, on_platform
+
+NUMBERED: Mapping[str, Callable[[str, str, str, str], str]] = {
+    "nvue": lambda text, port, own, peer: re.sub(
+        rf"(      {port}:\n        description: .*\n)",
+        rf"\1        ipv4: {{address: {{{own}/31: {{}}}}}}\n",
+        text.replace(f"              {port}: {{", f"              {peer}: {{").replace("unnumbered", "numbered"),
+    ),
+    "eos": lambda text, port, own, peer: re.sub(
+        rf"neighbor interface {port} peer-group (\S+) (remote-as \d+)",
+        rf"neighbor {peer} peer group \1\n   neighbor {peer} \2",
+        re.sub(rf"(interface {port}\n(?:   .*\n)*?)   ipv6 enable\n", rf"\1   ip address {own}/31\n", text),
+    ),
+    "sonic": lambda text, port, own, peer: text.replace(
+        f'"{port}": {{\n            "ipv6_use_link_local_only": "enable"\n        }}',
+        f'"{port}": {{}},\n        "{port}|{own}/31": {{}}',
+    ).replace(f"neighbor {port} interface peer-group", f"neighbor {peer} peer-group"),
+    "frr": lambda text, port, own, peer: re.sub(
+        rf"(    {port}:.*\n)",
+        rf"\1      addresses: [{own}/31]\n",
+        text.replace(f"neighbor {port} interface peer-group", f"neighbor {peer} peer-group"),
+    ),
+}
+RELEASES = {"nvue": "5.16.1", "eos": "4.35.1F", "sonic": "202411", "frr": "8.4.4"}
+
+
+def with_addresses(platform: str, fabric: Fabric, switch: Switch) -> Files:
+    """Return configurations made by hand, with an address at each end of the links between switches."""
+    files = {**files_of(fabric)[switch.name], **BY_HAND[platform](switch, fabric)}
+    leaves = [leaf.name for leaf in fabric.tier("leaf")]
+    spines = [spine.name for spine in fabric.tier("spine")]
+    for port in switch.fabric_ports:
+        is_leaf = switch.role == "leaf"
+        leaf, spine = (switch.name, port.peer) if is_leaf else (port.peer, switch.name)
+        first = 2 * (leaves.index(leaf) + len(leaves) * spines.index(spine))
+        own, peer = (f"10.9.0.{first + is_leaf}", f"10.9.0.{first + (not is_leaf)}")
+        files = {file: NUMBERED[platform](text, port.name, own, peer) for file, text in files.items()}
+    return files
+
+
+@pytest.mark.parametrize("platform", RELEASES)
+def test_sessions_by_address_between_switches_are_refused(platform: str) -> None:
+    model = "DCS-7060X6-64PE" if platform == "eos" else ""
+    values = on_platform(platform, intent(purpose="lab"), version=RELEASES[platform], model=model)
+    fabric = intents.fabric(values)
+    files = {**files_of(fabric), **{one.name: with_addresses(platform, fabric, one) for one in fabric.switches}}
+    assert platform != "sonic" or all(json.loads(files[one.name]["config_db.json"]) for one in fabric.switches)
+    with pytest.raises(AdoptError) as refused:
+        adopted("again", files, {}, Path())
+    assert str(refused.value) == (
+        "8 BGP sessions between switches are by address: leaf01 to spine01 at 10.9.0.0, leaf01 to spine02 at 10.9.0.4, "
+        "leaf02 to spine01 at 10.9.0.2 …; netkit renders unnumbered sessions; change these first"
+    )
+
+
+def test_ports_with_names_that_no_model_has_are_refused() -> None:
+    def renamed(text: str) -> str:
+        return re.sub(r"\bswp(\d+)s(\d)\b", lambda found: f"eth{int(found[1]) * 2 + int(found[2])}", text)
+
+    files = {name: {file: renamed(text) for file, text in own.items()} for name, own in linux_fabric("").items()}
+    with pytest.raises(AdoptError) as refused:
+        adopted("again", files, {}, Path())
+    assert str(refused.value) == (
+        "ports of tor-1, tor-2 have names such as eth2, which no model has on Linux and FRR; "
+        "ports have names such as swp1 there; rename them, or add their model"
+    )
+
+
+@pytest.mark.parametrize(("odd", "tier"), [("leaf02", "leaves"), ("spine02", "spines")])
+def test_a_tier_with_several_noses_is_refused(odd: str, tier: str) -> None:
+    usual, other = (
+        files_of(intents.fabric(intents.on_platform(name, RELEASES[name], {}))) for name in ("sonic", "nvue")
+    )
+    with pytest.raises(AdoptError) as refused:
+        adopted("again", {**usual, odd: other[odd]}, {}, Path())
+    assert str(refused.value) == (
+        f"most {tier} run sonic, but {odd} run nvue; "
+        "a tier has one NOS: adopt the others without these, or as another fabric"
+    )
