@@ -11,7 +11,7 @@ from netkit.design.fabric import Role
 from netkit.errors import NetkitError
 from netkit.platforms.compare import MODELS
 from netkit.platforms.config import Config, Files
-from netkit.platforms.object_names import Names, occurrences
+from netkit.platforms.object_names import Names, Occurrences, occurrences
 from netkit.render import Engine
 
 ROUNDS = 5
@@ -62,8 +62,10 @@ def _tiers(proposal: FoundIntent) -> dict[Role, dict[str, object]]:
 def _in_use(platform: str, pairs: list[Pair]) -> Names:
     """Return netkit's names with those that most devices have in their places."""
     chosen: Names = {}
+    running = [occurrences(platform, config, {}) for config, _ in pairs]
     for _ in range(ROUNDS):
-        votes = Counter(vote for pair in pairs for vote in _votes(platform, pair, chosen))
+        intended = [occurrences(platform, config, chosen) for _, config in pairs]
+        votes = Counter(vote for one in zip(running, intended, strict=True) for vote in _votes(*one))
         found: dict[str, dict[str, str]] = {}
         for (kind, own, other), _count in votes.most_common():
             names = found.setdefault(kind, {})
@@ -76,9 +78,8 @@ def _in_use(platform: str, pairs: list[Pair]) -> Names:
     return {kind: names for kind, names in differing.items() if names}
 
 
-def _votes(platform: str, pair: Pair, chosen: Names) -> Iterator[tuple[str, str, str]]:
+def _votes(running: Occurrences, intended: Occurrences) -> Iterator[tuple[str, str, str]]:
     """Yield (kind, netkit's name, the one that runs) of each place where both have one name."""
-    running, intended = occurrences(platform, pair[0], {}), occurrences(platform, pair[1], chosen)
     for (kind, place), names in intended.items():
         others = running.get((kind, place), ())
         if len(names) == len(others) == 1:

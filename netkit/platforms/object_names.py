@@ -24,6 +24,8 @@ FRR_CONF = "frr.conf"
 HOLE = "<>"
 Names = Mapping[str, Mapping[str, str]]
 """Kind → netkit's name → the name in use."""
+Occurrences = dict[tuple[str, Path], set[str]]
+"""(kind, path with a hole) → the names there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,10 +139,10 @@ def _chosen(places: Iterable[NamePlace], above: str, text: str, chosen: Callable
     return text
 
 
-def occurrences(platform: str, config: Config, names: Names) -> Mapping[tuple[str, Path], set[str]]:
+def occurrences(platform: str, config: Config, names: Names) -> Occurrences:
     """Return the names at each place of a configuration, as (kind, path with a hole); `names` apply to other parts."""
     known = places(platform)
-    found: dict[tuple[str, Path], set[str]] = {}
+    found: Occurrences = {}
 
     def chosen(kind: str, name: str) -> str:
         return names.get(kind, {}).get(name, name)
@@ -170,7 +172,7 @@ def _line_occurrences(
     above: Path,
     line: str,
     chosen: Callable[[str, str], str],
-    found: dict[tuple[str, Path], set[str]],
+    found: Occurrences,
 ) -> None:
     for place in known.line:
         if match := place.pattern.fullmatch(line):
@@ -179,9 +181,7 @@ def _line_occurrences(
             found.setdefault((place.kind, key), set()).add(match["name"])
 
 
-def _tree_occurrences(
-    known: NamePlaces, path: Path, chosen: Callable[[str, str], str], found: dict[tuple[str, Path], set[str]]
-) -> None:
+def _tree_occurrences(known: NamePlaces, path: Path, chosen: Callable[[str, str], str], found: Occurrences) -> None:
     names: list[tuple[str, str]] = []
 
     def listed(kind: str, name: str) -> str:

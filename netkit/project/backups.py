@@ -5,9 +5,11 @@ from collections.abc import Mapping, Sequence
 from netkit.design.select import Device
 from netkit.errors import ConfigError
 from netkit.plan import Running, Unreachable
+from netkit.platforms import HOSTS
 from netkit.platforms.backup import joined, without_secrets
 from netkit.platforms.compare import MODELS
 from netkit.platforms.config import Files
+from netkit.platforms.existing import VERSION
 from netkit.project.connections import Connections
 from netkit.project.project import Project
 from netkit.project.reading import read
@@ -34,5 +36,6 @@ def _texts(
         except ConfigError as error:  # secrets can only be removed from what can be parsed
             missed[name] = f"its running configuration cannot be parsed: {error.problems[0]}"
         else:
-            texts[name] = joined(files)
+            is_switch = devices[name].platform != HOSTS
+            texts[name] = joined({**files, **({VERSION: f"{one.version}\n"} if is_switch and one.version else {})})
     return texts, missed

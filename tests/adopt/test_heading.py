@@ -46,6 +46,19 @@ def test_model_and_release_are_those_of_the_heading(
     assert differences(found, files) == {}
 
 
+@pytest.mark.parametrize(("platform", "version"), [("sonic", "202505"), ("nvue", "5.15"), ("eos", "4.33.2F")])
+def test_release_is_that_of_a_backup(platform: str, version: str) -> None:
+    files = files_of(intents.fabric(intents.on_platform(platform, version)))
+    switches = {name for name, own in files.items() if "netplan.yaml" not in own}
+    found = adopted(
+        {name: {**own, "os-version": f"{version}\n"} if name in switches else own for name, own in files.items()}
+    )
+    tiers = found.values["switches"]
+    assert isinstance(tiers, dict)
+    assert {tier["version"] for tier in tiers.values()} == {version}
+    assert guesses_of_release(found) == []
+
+
 def test_a_release_that_netkit_does_not_support_is_guessed() -> None:
     files = files_of(intents.fabric(intents.on_platform("eos", "4.35.1F")))
     found = adopted(with_heading(files, "eos.cfg", "! device: one (DCS-7060X6-64PE, EOS-4.28.3M)\n"))
