@@ -13,7 +13,9 @@ from netkit.design import tables as designed
 from netkit.design.capacity import Summary
 from netkit.design.drawing import Drawing, draw
 from netkit.design.explain import explain, find
+from netkit.design.listing import CableRow
 from netkit.design.phases import GrowthPhase, phases
+from netkit.design.racks import racks as racks_of
 from netkit.design.select import select
 from netkit.errors import Problem, UsageError
 from netkit.intent import csv_table
@@ -24,6 +26,7 @@ from netkit.render.explain_nic import explain_nic, find_nic
 from netkit.report.diagram_svg import svg
 from netkit.report.diagram_text import dot, mermaid
 from netkit.report.plan_view import counted
+from netkit.report.rack_drawing import elevation_svg, elevation_text, labels_page
 from netkit.report.table import columns
 from netkit.terminal.text import check_format, write_csv, write_json
 from netkit.terminal.whole_file import write_named
@@ -38,19 +41,22 @@ def run(
     view: str,
     tables: Path | None,
     diagram: str,
+    racks: str,
+    labels: str,
     steps: Sequence[str],
     by: str,
     output: str,
     limit: str,
 ) -> None:
     check_format(output)
-    if limit and not (cabling or addresses or diagram):
-        message = "--limit applies to --cabling, --addresses and --diagram"
+    if limit and not (cabling or addresses or diagram or racks or labels):
+        message = "--limit applies to --cabling, --addresses, --diagram, --racks and --labels"
         raise UsageError(Problem(message, "add one of them, or drop --limit"))
     if by != "unit" and not diagram:
         raise UsageError(Problem("--by applies to --diagram", "add --diagram, or drop --by"))
-    if cabling + addresses + sum(map(bool, (explain, view, tables, diagram, steps))) > 1:
-        message = "--cabling, --addresses, --explain, --view, --tables, --diagram and --phase exclude each other"
+    if cabling + addresses + sum(map(bool, (explain, view, tables, diagram, racks, labels, steps))) > 1:
+        names = "--cabling, --addresses, --explain, --view, --tables, --diagram, --racks, --labels and --phase"
+        message = f"{names} exclude each other"
         raise UsageError(Problem(message, "choose one"))
     project = open_project(folder)
     if cabling:
@@ -65,6 +71,8 @@ def run(
         _tables(project, tables, output)
     elif diagram:
         _diagram(project, diagram, by, limit)
+    elif racks or labels:
+        (_racks if racks else _labels)(project, racks or labels, limit)
     elif steps:
         _phases(list(phases(project.intent, steps, project.catalog)), output)
     else:
@@ -73,16 +81,17 @@ def run(
 
 
 def _cabling(project: Project, output: str, limit: str) -> None:
-    chosen = {device.name for device in select(project.fabric, limit)}
-    rows = [
-        row
-        for row in listing.cabling(project.fabric, project.catalog.media())
-        if row.from_device in chosen or row.to_device in chosen
-    ]
+    rows = _cables(project, limit)
     if output == "json":
         write_json(rows)
     else:
         write_csv(rows)
+
+
+def _cables(project: Project, limit: str) -> list[CableRow]:
+    chosen = {device.name for device in select(project.fabric, limit)}
+    rows = listing.cabling(project.fabric, project.catalog.media())
+    return [row for row in rows if row.from_device in chosen or row.to_device in chosen]
 
 
 def _addresses(project: Project, output: str, limit: str) -> None:
@@ -166,24 +175,50 @@ def _phases(found: Sequence[GrowthPhase], output: str) -> None:
 
 
 DIAGRAMS: Mapping[str, Callable[[Drawing], str]] = {"svg": svg, "dot": dot, "mermaid": mermaid}
+NO_RACK = Problem("no device has a rack", "give racks in the table of devices (docs/tables.md)")
 SUFFIXES = {".svg": "svg", ".dot": "dot", ".gv": "dot", ".mmd": "mermaid"}
 
 
 def _diagram(project: Project, target: str, by: str, limit: str) -> None:
     """Write a drawing into a file of a known kind, or print it if only the kind is given."""
-    kind = target if target in DIAGRAMS else SUFFIXES.get(Path(target).suffix)
-    if kind is None:
-        remedy = f"use {', '.join(DIAGRAMS)}, or a file that ends in {', '.join(SUFFIXES)}"
-        raise UsageError(Problem(f"unknown kind of diagram {target!r}", remedy))
+    kind = _kind(target, SUFFIXES, "diagram")
     fabric = project.fabric
     if by not in {"unit", "rack"}:
         raise UsageError(Problem(f"--by does not take {by!r}", "use unit or rack"))
     has_racks = any(one.rack for one in fabric.switches) or any(one.rack for one in fabric.hosts)
     if by == "rack" and not has_racks:
-        raise UsageError(Problem("no device has a rack", "give racks in the table of devices (docs/tables.md)"))
+        raise UsageError(NO_RACK)
     chosen = {device.name for device in select(fabric, limit)}
-    text = DIAGRAMS[kind](draw(fabric, chosen, "rack" if by == "rack" else "unit"))
-    if target in DIAGRAMS:
+    _deliver(target, kind, DIAGRAMS[kind](draw(fabric, chosen, "rack" if by == "rack" else "unit")))
+
+
+def _racks(project: Project, target: str, limit: str) -> None:
+    """Draw the racks of the chosen devices, with everything in them."""
+    kind = _kind(target, {".svg": "svg", ".txt": "text"}, "elevation")
+    found = tuple(racks_of(project.fabric, {device.name for device in select(project.fabric, limit)}))
+    if not found:
+        raise UsageError(NO_RACK)
+    _deliver(target, kind, elevation_svg(found) if kind == "svg" else elevation_text(found))
+
+
+def _labels(project: Project, target: str, limit: str) -> None:
+    """Write a page with labels for both ends of each cable of the chosen devices."""
+    kind = _kind(target, {".html": "html"}, "labels")
+    _deliver(target, kind, labels_page(project.fabric.name, _cables(project, limit)))
+
+
+def _kind(target: str, suffixes: Mapping[str, str], what: str) -> str:
+    """Return the kind of a file to write, or the kind to print."""
+    kinds = tuple(dict.fromkeys(suffixes.values()))
+    kind = target if target in kinds else suffixes.get(Path(target).suffix)
+    if kind is None:
+        remedy = f"use {', '.join(kinds)}, or a file that ends in {', '.join(suffixes)}"
+        raise UsageError(Problem(f"unknown kind of {what} {target!r}", remedy))
+    return kind
+
+
+def _deliver(target: str, kind: str, text: str) -> None:
+    if target == kind:
         sys.stdout.write(text)
     else:
         write_named(Path(target), text)

@@ -214,11 +214,16 @@ def _shared(rows: Iterable[tuple[Switch | Host, DeviceEntry, Path]]) -> Iterator
     """Yield serial numbers and places that two devices have."""
     serials: dict[str, str] = {}
     places: dict[tuple[str, int], str] = {}
+    """Each unit of a rack that a device surely fills: without a known height, the lowest one."""
     for device, entry, path in rows:
         if entry.serial and (other := serials.setdefault(entry.serial, device.name)) != device.name:
             yield Problem(f"{other} has this serial number too", "give each device its own", (*path, "serial"))
         if not device.rack or not entry.rack_unit:
             continue
-        if (other := places.setdefault((device.rack, entry.rack_unit), device.name)) != device.name:
-            message = f"{other} fills unit {entry.rack_unit} of rack {device.rack} too"
-            yield Problem(message, "give each device its own", (*path, "rack_unit"))
+        for unit in range(entry.rack_unit, entry.rack_unit + (device.model.height_u or 1)):
+            if (other := places.setdefault((device.rack, unit), device.name)) != device.name:
+                message = f"{other} fills unit {unit} of rack {device.rack} too"
+                if unit > entry.rack_unit:
+                    message += f", and {device.model.name} is {device.model.height_u} units high"
+                yield Problem(message, "give each device its own", (*path, "rack_unit"))
+                break

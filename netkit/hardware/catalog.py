@@ -14,6 +14,7 @@ import yaml
 from netkit.errors import HardwareError, Problem
 
 PCI = re.compile(r"[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]")
+HIGHEST_U = 100
 SHIPPED = Path(__file__).parent / "data"
 Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
@@ -58,6 +59,8 @@ class SwitchModel:
     cages: int
     lanes_per_cage: int
     cage_form: str
+    height_u: int | None
+    """Rack units it fills; None without a source."""
     max_ports: int | None
     splits: tuple[Split, ...]
     adaptive_routing: bool
@@ -114,6 +117,8 @@ class HostModel:
     """The GPU next to the NIC of each rail, also where the intent gives the PCI map. Two-port NICs have two rails."""
     ports_per_cage: int | None
     cage_form: str
+    height_u: int | None
+    """Rack units it fills; None without a source."""
     untouched: tuple[str, ...]
     gpu_map: tuple[HostGpu, ...]
     """By number; empty without a source."""
@@ -224,6 +229,7 @@ def _switch(file: Path) -> SwitchModel:
         cages=cages,
         lanes_per_cage=data.number("lanes_per_cage"),
         cage_form=str(data.value("cage_form") or ""),
+        height_u=data.height(),
         max_ports=data.value("max_ports"),
         splits=tuple(_split(row, cages, data) for row in data.rows("breakouts")),
         adaptive_routing=bool(data.value("adaptive_routing")),
@@ -279,6 +285,7 @@ def _host(file: Path) -> HostModel:
         rail_gpus=tuple(row.get("gpu") for row in data.rows("rails")),
         ports_per_cage=data.value("ports_per_cage"),
         cage_form=str(data.value("cage_form") or ""),
+        height_u=data.height(),
         untouched=tuple(data.content.get("untouched") or ()),
         gpu_map=tuple(_gpu_map(data)),
         pcie_generation=data.value("pcie_generation"),
@@ -352,6 +359,12 @@ class _Data:
         if not isinstance(value, int):
             raise HardwareError(Problem(f"{'.'.join(path)} is missing", "give {value, source}", file=str(self.file)))
         return value
+
+    def height(self) -> int | None:
+        value = self.value("height_u")
+        if value is None or (isinstance(value, int) and 1 <= value <= HIGHEST_U):
+            return value
+        raise ValueError(f"height_u is {value!r}, not a number of rack units")
 
     def text(self, key: str) -> str:
         return str(self.content[key])

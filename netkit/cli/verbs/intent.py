@@ -123,6 +123,17 @@ def design(
             "--diagram", help="Draw it: a .svg, .dot or .mmd file, or svg, dot or mermaid to print it.", metavar="FILE"
         ),
     ] = "",
+    racks: Annotated[
+        str,
+        typer.Option(
+            "--racks",
+            help="What hangs in which rack: an .svg or .txt file, or svg or text to print it.",
+            metavar="FILE",
+        ),
+    ] = "",
+    labels: Annotated[
+        str, typer.Option("--labels", help="Labels of cables to print: an .html file, or html.", metavar="FILE")
+    ] = "",
     phase: Annotated[
         list[str] | None,
         typer.Option(
@@ -145,6 +156,8 @@ def design(
         view=view,
         tables=tables,
         diagram=diagram,
+        racks=racks,
+        labels=labels,
         steps=phase or [],
         by=by,
         output=output,
