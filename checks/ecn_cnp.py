@@ -177,7 +177,11 @@ def ignored_on(rail: int) -> str:
 
 
 @fabric_check(
-    layer="congestion", needs=["counters"], window=True, follows=["qos", "ecn-cnp.queue"], reads=[*CNP_READS, *MARKS]
+    layer="congestion",
+    needs=["counters"],
+    window=True,
+    follows=["qos", "ecn-cnp.queue"],
+    reads=[*CNP_READS, *MARKS, "nics"],
 )
 def marks(context: CheckContext) -> Iterator[Finding]:
     """Marked packets arrive marked, and are answered.
@@ -188,9 +192,18 @@ def marks(context: CheckContext) -> Iterator[Finding]:
     mute = tuple(_mute(context))
     for end, count in mute:
         text = f"answers none of the {count} packets that its leaf marks on their way to it"
-        yield fail(end.port, text, "see its notification point: netkit check qos.nic", device=end.device)
+        yield fail(end.port, text, _answering(context, end), device=end.device)
     if not mute:
         yield _of_all(context)
+
+
+def _answering(context: CheckContext, end: CableEnd) -> str:
+    """Return how to make a NIC answer marks; what AMD's NICs are set to is not read."""
+    nics = context.devices[end.device].facts.nics
+    driver = "" if isinstance(nics, Absent) or end.port not in nics else nics[end.port].driver
+    if driver == "ionic":
+        return "its DCQCN is not set up: run the commands of /etc/netkit/nicctl.conf on the host, at each boot"
+    return "see its notification point: netkit check qos.nic"
 
 
 def _mute(context: CheckContext) -> Iterator[tuple[CableEnd, int]]:

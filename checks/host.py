@@ -292,11 +292,15 @@ def _forgotten(profile: LosslessProfile, nic: NicFacts) -> Iterator[str]:
         yield f"ROCE_CC_PRIO_MASK_P1 is {mask}: no congestion control on priority {profile.roce.priority}"
 
 
-@fabric_check(layer="host", needs=["host"], follows=[], reads=["system"])
+NAMES_NICS = "NCCL_IB_HCA"
+
+
+@fabric_check(layer="host", needs=["host"], follows=[], reads=["system", "nics"])
 def uniform(context: CheckContext) -> Iterator[Finding]:
     """All hosts run the same kernel, drivers and NCCL settings.
 
-    One host that differs is the one that hangs a collective. Bring it to what the others run.
+    One host that differs is the one that hangs a collective. Bring it to what the others run. Drivers and tools are
+    compared among hosts whose NICs have one driver, and the names of NICs among hosts of one model.
     """
     hosts = [(device.name, device.facts.host) for device in context.hosts if not isinstance(device.facts.host, Absent)]
     kernels = {
@@ -305,10 +309,16 @@ def uniform(context: CheckContext) -> Iterator[Finding]:
         if not isinstance(device.facts.system, Absent)
     }
     yield from _alike("kernel", kernels)
-    for tool in sorted({tool for _, found in hosts for tool in found.tools}):
-        yield from _alike(tool, {name: found.tools.get(tool, "none") for name, found in hosts})
+    drivers = {device.name: frozenset(nic.driver for _, nic in _cards(device)) for device in context.hosts}
+    for own in dict.fromkeys(drivers.values()):
+        alike = [(name, found) for name, found in hosts if drivers[name] == own]
+        for tool in sorted({tool for _, found in alike for tool in found.tools}):
+            yield from _alike(tool, {name: found.tools.get(tool, "none") for name, found in alike})
     for key in sorted({key for _, found in hosts for key in found.nccl or ()}):
-        yield from _alike(key, {name: (found.nccl or {}).get(key, "not set") for name, found in hosts})
+        values = {name: (found.nccl or {}).get(key, "not set") for name, found in hosts}
+        models = {host.name: host.model.name if key == NAMES_NICS else "" for host in context.fabric.hosts}
+        for model in sorted(set(models.values())):
+            yield from _alike(key, {name: value for name, value in values.items() if models[name] == model})
 
 
 def _alike(what: str, values: Mapping[str, str]) -> Iterator[Finding]:

@@ -184,7 +184,7 @@ class Builder:
             node.holder.root,
             public_key=self._public_key,
             prompt=kind.prompt.format(user=kind.login, host=node.name),
-            programs=kind.programs,
+            programs=nos.installed(),
             client=self._client,
         )
         world.incidents.add(ManagedNode(node, nos, self._start_sshd, world.apply_nic_settings))

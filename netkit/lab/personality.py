@@ -130,6 +130,10 @@ class Personality(ABC):
         self.nic_changes = 0
         """The number of NIC changes by commands."""
 
+    def installed(self) -> tuple[str, ...]:
+        """Return the programs of this device."""
+        return self.programs
+
     @abstractmethod
     def provision(self, files: Mapping[str, str]) -> None:
         """Save rendered files as the startup configuration; raise ConfigRefusedError with every reason not to."""

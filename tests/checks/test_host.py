@@ -238,3 +238,29 @@ def test_hosts_and_cards_are_alike() -> None:
     found = scene(built, *hosts)
     assert said(found, "inventory.nics") == [("warn", "gpu03", "rail0", "firmware 2, most of its kind have 1")]
     assert said(found, "host.uniform") == [("warn", "gpu03", "", "kernel is 6.2, on most hosts 6.1")]
+
+
+def test_tools_are_compared_among_hosts_with_one_driver_and_names_of_nics_among_those_of_a_model() -> None:
+    built = fabric(units=[{"unit": 1, "hosts": 4}])
+    rows = {
+        "gpu01": ("mlx5_core", {"mlx5_core": "24.10"}, "106"),
+        "gpu02": ("mlx5_core", {"mlx5_core": "24.10"}, "106"),
+        "gpu03": ("mlx5_core", {"mlx5_core": "23.1"}, "106"),
+        "gpu04": ("bnxt_en", {"bnxt_en": "1.10"}, "105"),
+    }
+    seen = []
+    for name, (driver, tools, tc) in rows.items():
+        nccl = {"NCCL_IB_TC": tc, "NCCL_IB_HCA": f"={driver}"}
+        nics = {"rail0": replace(CARD, driver=driver)}
+        seen.append(observation(name, Facts(host=replace(HOST, tools=tools, nccl=nccl), nics=nics)))
+    assert said(scene(built, *seen), "host.uniform") == [
+        ("warn", "gpu03", "", "mlx5_core is 23.1, on most hosts 24.10"),
+        ("warn", "gpu04", "", "NCCL_IB_HCA is =bnxt_en, on most hosts =mlx5_core"),
+        ("warn", "gpu04", "", "NCCL_IB_TC is 105, on most hosts 106"),
+    ]
+    other = replace(built.hosts[3], model=replace(built.hosts[3].model, name="mi300x-thor2"))
+    mixed = replace(built, hosts=(*built.hosts[:3], other))
+    assert said(scene(mixed, *seen), "host.uniform") == [
+        ("warn", "gpu03", "", "mlx5_core is 23.1, on most hosts 24.10"),
+        ("warn", "gpu04", "", "NCCL_IB_TC is 105, on most hosts 106"),
+    ]

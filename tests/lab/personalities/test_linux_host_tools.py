@@ -8,12 +8,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from netkit.design.fabric import Fabric
 from netkit.lab.node import ProgramResult
 from netkit.lab.personalities.linux_host import mlxlink, qos_tools
 from netkit.lab.personalities.linux_host.host import TOOLS
 from netkit.lab.personalities.linux_host.machine import HostMachine, VolatileNicSettings
 from netkit.lab.personalities.linux_host.pci import active_mtu
-from tests.lab.personalities.linux_host_desk import COPPER, Desk, Typed, small, type_at
+from tests.lab.personalities.linux_host_desk import COPPER, Desk, Typed, rendered, small, type_at
 from tests.lanes import examples
 
 FULL_QOS = Path(__file__).with_name("linux_host").joinpath("mlnx_qos.txt").read_text(encoding="utf-8")
@@ -272,3 +273,58 @@ def test_setpci_changes_what_lspci_shows(machine: HostMachine) -> None:
     assert "ACSCtl:\tSrcValid+ TransBlk- ReqRedir+" in ask(machine, "lspci -s 17:00.0 -vvv")
     assert refusal(machine, "setpci -s 18:00.0 CAP_EXP+10.w")
     assert refusal(machine, "setpci -s 99:00.0 CAP_EXP+08.w")
+
+
+def of_model(model: str, folder: Path) -> HostMachine:
+    return HostMachine(Desk(with_model(model).hosts[0], folder))
+
+
+def with_model(model: str) -> Fabric:
+    return small({"hosts": {"model": model, "pci": ["0000:18:00.0", "0000:40:00.0"]}})
+
+
+def test_broadcoms_nics_have_three_classes_and_take_the_priority_of_a_port(tmp_path: Path) -> None:
+    machine = of_model("mi300x-thor2", tmp_path)
+    ask(machine, "dcb ets set dev rail0 prio-tc 3:1 6:2 tc-tsa 0:ets 1:ets 2:strict tc-bw 0:10 1:90 2:0")
+    ask(machine, "dcb app replace dev rail0 dgram-port-prio 4791:3")
+    shown = ask(machine, "dcb -N ets show dev rail0").splitlines()
+    assert shown[:2] + shown[3:4] == [
+        "willing off ets-cap 3 cbs off ",
+        "tc-bw 0:10 1:90 2:0 ",
+        "tc-tsa 0:ets 1:ets 2:strict ",
+    ]
+    assert ask(machine, "dcb -N app show dev rail0") == "dgram-port-prio 4791:3 \n"
+    assert refusal(machine, "dcb ets set dev rail0 tc-tsa 3:ets") == "Error: the NIC has 3 traffic classes\n"
+    rows = ask(machine, "ethtool -S rail0")
+    assert "rx_pfc_ena_frames_pri3: 3\n" in rows
+    assert "prio3_pause" not in rows
+    assert "Broadcom Inc. and subsidiaries BCM57608" in ask(machine, "lspci")
+
+
+def test_amds_nics_are_set_with_nicctl_and_answer_marks_from_then_on(tmp_path: Path) -> None:
+    machine = of_model("mi355x-pollara", tmp_path)
+    assert refusal(machine, "dcb pfc show dev rail0") == "RTNETLINK answers: Operation not supported\n"
+    fabric = with_model("mi355x-pollara")
+    for line in rendered(fabric, fabric.hosts[0])["nicctl.conf"].splitlines():
+        if line.startswith("nicctl "):
+            ask(machine, line)
+    state = machine.cards["rail0"].state
+    assert (state.trust, state.pfc, state.cnp_dscp) == ("dscp", (0, 0, 0, 1, 0, 0, 0, 0), 48)
+    assert (state.priority_of_dscp[26], state.priority_of_dscp[48]) == (3, 6)
+    assert state.weights_percent[:4] == (10, 0, 0, 90)
+
+
+@pytest.mark.parametrize(
+    ("line", "text"),
+    [
+        ("nicctl show dcqcn", "unknown command: show dcqcn"),
+        ("nicctl update dcqcn -r mlx5_0 -i 1 --cnp-dscp 48", "no such RDMA device: mlx5_0"),
+        ("nicctl update dcqcn -i 1 --cnp-dscp 64", "64 is not 0..63"),
+        ("nicctl update qos pfc --priority 8 --no-drop enable", "8 is not 0..7"),
+        ("nicctl update qos dscp-to-priority --dscp 60-64 --priority 1", "60-64 is not a range of DSCPs"),
+        ("nicctl update qos scheduling --priority 0,3 --dwrr 10,80", "the shares are 90, not 100"),
+        ("nicctl update qos pfc --priority 3 4", "bad argument 4"),
+    ],
+)
+def test_nicctl_refuses_what_a_card_would(tmp_path: Path, line: str, text: str) -> None:
+    assert refusal(of_model("mi355x-pollara", tmp_path), line) == f"Error: {text}\n"

@@ -154,7 +154,8 @@ def ethtool(machine: HostMachine, call: Call) -> int:
 
 
 def _statistics(machine: HostMachine, asked: EthtoolQuery, call: Call) -> int:
-    rows = machine.reading(asked.card).ethtool
+    family = machine.family
+    rows = family.counted(family.statistics, machine.reading(asked.card).ethtool)
     call.out("NIC statistics:\n" + "".join(f"     {name}: {value}\n" for name, value in rows.items()))
     return 0
 

@@ -13,6 +13,7 @@ from netkit.lab.personalities.linux_host import (
     mlxconfig,
     mlxlink,
     networkd,
+    nicctl,
     pci,
     qos_tools,
     udev,
@@ -38,6 +39,7 @@ TOOLS: Mapping[str, Tool] = {
     "mstconfig": mlxconfig.mlxconfig,
     "mstlink": mlxlink.mlxlink,
     "mstreg": mlxconfig.mlxreg,
+    "nicctl": nicctl.nicctl,
     "rdma": pci.rdma,
     "setpci": pci.setpci,
 }
@@ -88,6 +90,11 @@ SYSTEM_PROGRAMS: Mapping[str, Callable[["LinuxHost", Call], int]] = {
     "udevadm": _udevadm,
     "mlxfwreset": _mlxfwreset,
 }
+OF_FAMILY: Mapping[str, frozenset[str]] = {
+    "mlx5_core": frozenset(name for name in (*TOOLS, *SYSTEM_PROGRAMS) if name.startswith(("mlx", "mst", "mlnx"))),
+    "ionic": frozenset({"nicctl"}),
+}
+"""Driver → programs that only hosts with its NICs have."""
 BOOT_MTU_BYTES = 1500
 
 
@@ -105,6 +112,11 @@ class LinuxHost(Personality):
         self.tree = SysfsTree(self.machine)
         self.units: Units = Units(node, self._run_for_unit)
         self._tree_lock = threading.Lock()
+
+    def installed(self) -> tuple[str, ...]:
+        """Return the programs of this host: tools of other vendors' NICs are not on it."""
+        others = {name for driver, names in OF_FAMILY.items() if driver != self.machine.family.driver for name in names}
+        return tuple(name for name in self.programs if name not in others)
 
     def provision(self, files: Mapping[str, str]) -> None:
         """Install rendered files on the disk, and the NICs' firmware parameters."""
@@ -167,5 +179,5 @@ class LinuxHost(Personality):
             self.nic_changes += before != [card.state for card in self.machine.cards.values()]
 
     def _run_for_unit(self, command: list[str]) -> ProgramResult:
-        with units.answering(self.node, tuple(TOOLS), self._tool):
+        with units.answering(self.node, tuple(set(TOOLS) & set(self.installed())), self._tool):
             return self.node.run("env", f"PATH={units.PATH}", *command, timeout_s=300)

@@ -6,7 +6,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from netkit.design.fabric import Host, Nic
+from netkit.lab.model.nic import FIRMWARE
 from netkit.lab.node import Node
+from netkit.lab.personalities.linux_host.family import family_of
 from netkit.lab.personality import Call
 from netkit.lab.reading import NicReading
 
@@ -130,6 +132,10 @@ class VolatileNicSettings:
     tx_pause: bool = True
     adaptive_retransmission: bool = True
     adaptive_routing_forced: bool = False
+    priority_of_port: tuple[tuple[str, str], ...] = ()
+    """UDP port → priority, as `dcb app` sets it."""
+    cnp_dscp: int | None = None
+    """As `nicctl` sets it; AMD's NICs send no CNPs before."""
 
 
 @dataclass(slots=True)
@@ -169,6 +175,7 @@ class HostMachine:
         self.host = node.device
         self.cards: Mapping[str, RailCard] = {nic.interface: RailCard(nic) for nic in self.host.nics}
         self.firmware = NicFirmware(node.saved)
+        self.family = family_of(self.host)
 
     def power_up(self) -> None:
         """Activate the firmware parameters and clear all runtime settings."""
@@ -183,6 +190,11 @@ class HostMachine:
             if name in {card.interface, card.rdma, card.pci, card.pci.removeprefix("0000:")}:
                 return card
         return None
+
+    def running_firmware(self, reading: NicReading) -> str:
+        """Return the firmware of a NIC: that of its family, or of a fault."""
+        own = self.family.firmware
+        return own if own and reading.firmware == FIRMWARE else reading.firmware
 
     def reading(self, card: RailCard) -> NicReading:
         (reading,) = self.node.nics(card.interface)

@@ -8,7 +8,6 @@ from netkit.lab.personalities.linux_host.machine import HostMachine, RailCard
 from netkit.lab.personality import Call
 from netkit.lab.reading import NicReading
 
-NIC = "Ethernet controller: Mellanox Technologies MT2910 Family [ConnectX-7]"
 BRIDGE = "PCI bridge: Broadcom / LSI PEX890xx PCIe Gen 5 Switch"
 CONTROL_BASE = 0x0936
 READ_REQUEST_SHIFT = 12
@@ -48,9 +47,10 @@ def _devices(machine: HostMachine) -> Iterator[tuple[str, RailCard, bool]]:
 
 def _device(machine: HostMachine, address: str, card: RailCard, flags: str, *, is_nic: bool) -> str:
     shown = address if "D" in flags else address.removeprefix("0000:")
-    number = sysfs.pci_device(machine.host.model.nic).removeprefix("0x")
-    codes = (f" [15b3:{number}]" if is_nic else " [1000:c030]") if "n" in flags else ""
-    head = f"{shown} {NIC if is_nic else BRIDGE}{codes}\n"
+    family, number = machine.family, sysfs.pci_device(machine).removeprefix("0x")
+    codes = (f" [{family.vendor}:{number}]" if is_nic else " [1000:c030]") if "n" in flags else ""
+    title = f"Ethernet controller: {family.title}" if is_nic else BRIDGE
+    head = f"{shown} {title}{codes}\n"
     if "v" not in flags:
         return head
     kind = "Endpoint" if is_nic else "Downstream Port (Slot+)"
@@ -77,12 +77,12 @@ def _device(machine: HostMachine, address: str, card: RailCard, flags: str, *, i
         reading = machine.reading(card)
         lines += [
             "\tCapabilities: [48] Vital Product Data",
-            "\t\tProduct Name: NVIDIA ConnectX-7 HHHL Adapter Card",
+            f"\t\tProduct Name: {family.product}",
             "\t\tRead-only fields:",
-            f"\t\t\t[PN] Part number: {reading.part}",
+            f"\t\t\t[PN] Part number: {family.part or reading.part}",
             "\t\tEnd",
-            "\tKernel driver in use: mlx5_core",
-            "\tKernel modules: mlx5_core",
+            f"\tKernel driver in use: {family.driver}",
+            f"\tKernel modules: {family.driver}",
         ]
     return head + "\n".join(lines) + "\n\n"
 
@@ -141,7 +141,7 @@ def ibv_devinfo(machine: HostMachine, call: Call) -> int:
         call.err("No IB devices found\n")
         return 255
     for reading in readings:
-        call.out(_device_info(reading))
+        call.out(_device_info(machine, reading))
     return 0
 
 
@@ -150,12 +150,17 @@ def active_mtu(mtu_bytes: int) -> int:
     return max((size for size in MTUS if size <= mtu_bytes - ROCE_HEADERS_BYTES), default=256)
 
 
-def _device_info(reading: NicReading) -> str:
+def _device_info(machine: HostMachine, reading: NicReading) -> str:
+    family = machine.family
+    vendor = "0x02c9" if family.is_mellanox else f"0x{family.vendor}"
+    part = "4129" if family.is_mellanox else str(int(family.device, 16))
+    board = f"\tboard_id:\t\t\t{sysfs.BOARD}\n" if family.is_mellanox else ""
     guid, mtu = sysfs.guid(reading.mac), active_mtu(reading.mtu_bytes)
     return (
-        f"hca_id:\t{reading.rdma}\n\ttransport:\t\t\tInfiniBand (0)\n\tfw_ver:\t\t\t\t{reading.firmware}\n"
-        f"\tnode_guid:\t\t\t{guid}\n\tsys_image_guid:\t\t\t{guid}\n\tvendor_id:\t\t\t0x02c9\n"
-        "\tvendor_part_id:\t\t\t4129\n\thw_ver:\t\t\t\t0x0\n\tboard_id:\t\t\tMT_0000000838\n\tphys_port_cnt:\t\t\t1\n"
+        f"hca_id:\t{reading.rdma}\n\ttransport:\t\t\tInfiniBand (0)\n"
+        f"\tfw_ver:\t\t\t\t{machine.running_firmware(reading)}\n"
+        f"\tnode_guid:\t\t\t{guid}\n\tsys_image_guid:\t\t\t{guid}\n\tvendor_id:\t\t\t{vendor}\n"
+        f"\tvendor_part_id:\t\t\t{part}\n\thw_ver:\t\t\t\t0x0\n{board}\tphys_port_cnt:\t\t\t1\n"
         f"\t\tport:\t1\n\t\t\tstate:\t\t\t{'PORT_ACTIVE (4)' if reading.is_up else 'PORT_DOWN (1)'}\n"
         f"\t\t\tmax_mtu:\t\t4096 (5)\n\t\t\tactive_mtu:\t\t{mtu} ({MTUS[mtu]})\n"
         "\t\t\tsm_lid:\t\t\t0\n\t\t\tport_lid:\t\t0\n\t\t\tport_lmc:\t\t0x00\n\t\t\tlink_layer:\t\tEthernet\n\n"

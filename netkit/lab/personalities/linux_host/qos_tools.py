@@ -201,17 +201,21 @@ def dcb(machine: HostMachine, call: Call) -> int:
         return 1
     kind, verb, _, name, *rest = words
     card = machine.cards.get(name)
-    if card is None:
-        call.err(f"dev {name}: No such device\n")
+    classes = machine.family.traffic_classes
+    if card is None or not classes:
+        call.err(f"dev {name}: No such device\n" if card is None else "RTNETLINK answers: Operation not supported\n")
         return 1
     if verb == "show":
-        call.out(_as_text(_show_object(kind, card.state)))
+        call.out(_as_text(_show_object(kind, card.state, classes)))
         return 0
     if (kind, verb) not in SETTERS:
         call.err(f'What is "{verb}"?\n')
         return 1
     try:
-        card.state = SETTERS[kind, verb](card.state, _parse_parameters(rest))
+        parameters = _parse_parameters(rest)
+        if any(int(tc) >= classes for name in ("tc-tsa", "tc-bw") for tc in parameters.get(name, {}) if tc != "all"):
+            raise MlnxQosUsageError(f"the NIC has {classes} traffic classes")
+        card.state = SETTERS[kind, verb](card.state, parameters)
     except (MlnxQosUsageError, KeyError, ValueError) as error:
         call.err(f"Error: {error}\n")
         return 1
@@ -236,12 +240,14 @@ def _parse_parameters(words: Sequence[str]) -> Parameters:
 Rows = list[tuple[str, object]]
 
 
-def _show_object(kind: str, state: VolatileNicSettings) -> Rows:
+def _show_object(kind: str, state: VolatileNicSettings, classes: int) -> Rows:
     match kind:
         case "dcbx":
             return [("host" if state.is_os_controlled else "lld-managed", True), ("ieee", True)]
         case "app":
-            return [("dscp-prio", _numbered(state.priority_of_dscp))] if state.trust == "dscp" else []
+            dscps = [("dscp-prio", _numbered(state.priority_of_dscp))] if state.trust == "dscp" else []
+            ports = [("dgram-port-prio", dict(state.priority_of_port))] if state.priority_of_port else []
+            return [*dscps, *ports]
         case "pfc":
             enabled = _numbered(["on" if is_on else "off" for is_on in state.pfc])
             return [("pfc-cap", 8), ("macsec-bypass", "off"), ("delay", 4096), ("prio-pfc", enabled)]
@@ -252,11 +258,11 @@ def _show_object(kind: str, state: VolatileNicSettings) -> Rows:
         case _:
             return [
                 ("willing", "off"),
-                ("ets-cap", 8),
+                ("ets-cap", classes),
                 ("cbs", "off"),
-                ("tc-bw", _numbered(state.weights_percent)),
+                ("tc-bw", _numbered(state.weights_percent[:classes])),
                 ("pg-bw", _numbered([0] * PRIORITIES)),
-                ("tc-tsa", _numbered(state.algorithms)),
+                ("tc-tsa", _numbered(state.algorithms[:classes])),
                 ("prio-tc", _numbered(state.class_of_priority)),
             ]
 
@@ -281,6 +287,8 @@ def _as_text(rows: Rows) -> str:
 
 
 def _replace_app(state: VolatileNicSettings, parameters: Parameters) -> VolatileNicSettings:
+    if "dgram-port-prio" in parameters:
+        return replace(state, priority_of_port=tuple(parameters["dgram-port-prio"].items()))
     return change(
         state, [("dscp2prio", f"set,{dscp},{priority}") for dscp, priority in parameters["dscp-prio"].items()]
     )

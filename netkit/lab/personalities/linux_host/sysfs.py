@@ -9,6 +9,7 @@ from pathlib import Path
 from netkit.design.fabric import Host
 from netkit.lab.model.wiring import NicSettings
 from netkit.lab.node import Node
+from netkit.lab.personalities.linux_host.family import BROADCOM, MELLANOX, NicFamily, family_of
 from netkit.lab.personalities.linux_host.machine import PRIORITIES, HostMachine, NicFirmware, RailCard
 from netkit.lab.reading import NicReading
 
@@ -52,7 +53,8 @@ def files(host: Host) -> Entries:
     """Yield the files that do not belong to a NIC."""
     yield "class/dmi/id/product_name", PRODUCTS.get(host.model.name, host.model.name)
     yield "class/dmi/id/product_serial", f"166{host.number:010d}"
-    yield from ((f"module/{name}/version", version) for name, version in VERSIONS.items())
+    names = (name for name in VERSIONS if name != MELLANOX.driver or family_of(host) is MELLANOX)
+    yield from ((f"module/{name}/version", VERSIONS[name]) for name in names)
     for nic in host.nics:
         above = switch(nic.pci)
         yield f"{folder(nic_bridge(nic.pci), above)}/class", BRIDGE_CLASS
@@ -127,6 +129,8 @@ echo systemd >/run/netkit/init
 mount --bind /run/netkit/init /proc/1/comm
 """
 BOARD = "MT_0000000838"
+CNP_DSCP = 48
+"""From the factory, where no file sets it."""
 PCI_DEVICES = {"ConnectX-6": "0x101b", "ConnectX-7": "0x1021", "ConnectX-8": "0x1023", "BlueField-3": "0xa2dc"}
 RDMA_TYPES = {"0x101b": "MT4123", "0x1021": "MT4129", "0x1023": "MT4131", "0xa2dc": "MT41692"}
 RP_DEFAULTS: Mapping[str, str] = {
@@ -150,8 +154,8 @@ PAGE_BYTES = 4096
 TRAFFIC_CLASS_PREFIX = "Global tclass="
 
 
-def pci_device(card_kind: str) -> str:
-    return PCI_DEVICES.get(card_kind, "0x1021")
+def pci_device(machine: HostMachine) -> str:
+    return PCI_DEVICES.get(machine.host.model.nic, f"0x{machine.family.device}")
 
 
 def pci_folder(card: RailCard) -> str:
@@ -175,8 +179,12 @@ def traffic_class_file(card: RailCard) -> str:
     return f"{rdma_folder(card)}/tc/1/traffic_class"
 
 
-def settings(card: RailCard, firmware: NicFirmware) -> Iterator[tuple[str, str]]:
+def settings(card: RailCard, firmware: NicFirmware, family: NicFamily) -> Iterator[tuple[str, str]]:
     """Yield the files of volatile settings with their values after power-up or a driver reload."""
+    yield f"{cm_folder(card)}/default_roce_tos", "0"
+    yield f"{cm_folder(card)}/default_roce_mode", "RoCE v2"
+    if not family.is_mellanox:
+        return
     mask = firmware.current(card.pci, "ROCE_CC_PRIO_MASK_P1")
     ecn = ecn_folder(card)
     for side in ("roce_np", "roce_rp"):
@@ -188,26 +196,27 @@ def settings(card: RailCard, firmware: NicFirmware) -> Iterator[tuple[str, str]]
     for name, value in RP_DEFAULTS.items():
         yield f"{ecn}/roce_rp/{name}", value
     yield traffic_class_file(card), ""
-    yield f"{cm_folder(card)}/default_roce_tos", "0"
-    yield f"{cm_folder(card)}/default_roce_mode", "RoCE v2"
 
 
-def identity(card: RailCard, kind: str, reading: NicReading) -> Iterator[tuple[str, str]]:
+def identity(card: RailCard, machine: HostMachine, reading: NicReading) -> Iterator[tuple[str, str]]:
     """Yield the files that identify a NIC."""
-    device, pci, rdma = pci_device(kind), pci_folder(card), rdma_folder(card)
-    numbers = {"vendor": "0x15b3", "device": device, "class": "0x020000", "subsystem_vendor": "0x15b3"}
+    family, pci, rdma = machine.family, pci_folder(card), rdma_folder(card)
+    device, vendor = pci_device(machine), f"0x{family.vendor}"
+    numbers = {"vendor": vendor, "device": device, "class": "0x020000", "subsystem_vendor": vendor}
     for name, value in numbers.items():
         yield f"{pci}/{name}", value
     yield f"{pci}/numa_node", str(numa_node(card.pci))
     for name in ("current", "max"):
         yield f"{pci}/{name}_link_speed", "32.0 GT/s PCIe"
         yield f"{pci}/{name}_link_width", "16"
-    yield f"{pci}/uevent", f"DRIVER=mlx5_core\nPCI_ID=15B3:{device[2:].upper()}\nPCI_SLOT_NAME={card.pci}"
+    number = f"{family.vendor}:{device[2:]}".upper()
+    yield f"{pci}/uevent", f"DRIVER={family.driver}\nPCI_ID={number}\nPCI_SLOT_NAME={card.pci}"
     yield f"{pci}/net/{card.interface}/duplex", "full"
     yield f"{pci}/net/{card.interface}/phys_port_name", "p0"
-    yield f"{rdma}/fw_ver", reading.firmware
-    yield f"{rdma}/board_id", BOARD
-    yield f"{rdma}/hca_type", RDMA_TYPES.get(device, "MT4129")
+    yield f"{rdma}/fw_ver", machine.running_firmware(reading)
+    if family.is_mellanox:
+        yield f"{rdma}/board_id", BOARD
+    yield f"{rdma}/hca_type", RDMA_TYPES.get(device, family.rdma_type)
     yield f"{rdma}/node_desc", f"{card.rdma}"
     yield f"{rdma}/node_guid", guid(reading.mac)
     yield f"{rdma}/ports/1/link_layer", "Ethernet"
@@ -226,16 +235,16 @@ def guid(mac: str) -> str:
     return ":".join(whole[at : at + 4] for at in range(0, 16, 4))
 
 
-def links(card: RailCard) -> Iterator[tuple[str, str]]:
+def links(card: RailCard, driver: str) -> Iterator[tuple[str, str]]:
     """Yield the symlinks from the classes to a NIC, and from a NIC to the kernel's own files."""
     pci, interface = pci_folder(card), card.interface
     up = "../" * (pci.count("/") + 1)
     yield f"class/net/{interface}", f"../../{pci}/net/{interface}"
     yield f"class/infiniband/{card.rdma}", f"../../{rdma_folder(card)}"
     yield f"bus/pci/devices/{card.pci}", f"../../../{pci}"
-    yield f"bus/pci/drivers/mlx5_core/{card.pci}", f"../../../../{pci}"
-    yield f"{pci}/driver", f"{up}bus/pci/drivers/mlx5_core"
-    yield "bus/pci/drivers/mlx5_core/module", "../../../../module/mlx5_core"
+    yield f"bus/pci/drivers/{driver}/{card.pci}", f"../../../../{pci}"
+    yield f"{pci}/driver", f"{up}bus/pci/drivers/{driver}"
+    yield f"bus/pci/drivers/{driver}/module", f"../../../../module/{driver}"
     yield f"{pci}/subsystem", f"{up}bus/pci"
     yield f"{pci}/net/{interface}/device", f"../../../{card.pci}"
     yield f"{pci}/net/{interface}/subsystem", f"../../{up}class/net"
@@ -244,14 +253,17 @@ def links(card: RailCard) -> Iterator[tuple[str, str]]:
         yield f"{pci}/net/{interface}/{name}", f"../{up}virtual/net/{interface}/{name}"
 
 
-def nic_counts(card: RailCard, reading: NicReading) -> Iterator[tuple[str, str]]:
+def nic_counts(card: RailCard, reading: NicReading, family: NicFamily) -> Iterator[tuple[str, str]]:
     """Yield the link state and counters."""
     pci, port = pci_folder(card), f"{rdma_folder(card)}/ports/1"
     yield f"{pci}/net/{card.interface}/speed", str(reading.speed_gbps * 1000 if reading.is_up else -1)
     yield f"{port}/state", "4: ACTIVE" if reading.is_up else "1: DOWN"
     yield f"{port}/phys_state", "5: LinkUp" if reading.is_up else "3: Disabled"
     yield f"{port}/rate", f"{reading.speed_gbps} Gb/sec (4X NDR)" if reading.is_up else "40 Gb/sec (4X QDR)"
-    for name, value in reading.hw_counters.items():
+    own = reading.hw_counters
+    if not family.is_mellanox:
+        own = family.counted(family.hw_counters, {**own, **reading.ethtool})
+    for name, value in own.items():
         yield f"{port}/hw_counters/{name}", str(value)
     for name, value in reading.port_counters.items():
         yield f"{port}/counters/{name}", str(value)
@@ -346,14 +358,15 @@ class SysfsTree:
     def build(self) -> None:
         """Create the tree, with the NICs' settings as after power-up."""
         self.files.top.mkdir(parents=True, exist_ok=True)
-        for part in ("bus", "class", "devices/virtual/net", "kernel/config", "fs", "module/mlx5_core"):
+        driver = self._machine.family.driver
+        for part in ("bus", "class", "devices/virtual/net", "kernel/config", "fs", f"module/{driver}"):
             (self.files.top / part).mkdir(parents=True, exist_ok=True)
         self.files.link([("class/net/lo", "../../devices/virtual/net/lo")])
         readings = {reading.interface: reading for reading in self._machine.node.nics()}
         for card in self._machine.cards.values():
-            self.files.write(identity(card, self._machine.host.model.nic, readings[card.interface]))
-            self.files.write(nic_counts(card, readings[card.interface]))
-            self.files.link(links(card))
+            self.files.write(identity(card, self._machine, readings[card.interface]))
+            self.files.write(nic_counts(card, readings[card.interface], self._machine.family))
+            self.files.link(links(card, driver))
             self.reset(card)
         self.files.write(files(self._machine.host))
         self.files.link(slot_links(self._machine.host))
@@ -361,13 +374,14 @@ class SysfsTree:
 
     def reset(self, card: RailCard) -> None:
         """Reset the volatile settings of a NIC."""
-        self.files.write(settings(card, self._machine.firmware), is_forced=True)
+        self.files.write(settings(card, self._machine.firmware, self._machine.family), is_forced=True)
 
     def refresh(self) -> None:
         readings = {reading.interface: reading for reading in self._machine.node.nics()}
         for card in self._machine.cards.values():
             reading = readings[card.interface]
-            self.files.write(((f"{rdma_folder(card)}/fw_ver", reading.firmware), *nic_counts(card, reading)))
+            version = (f"{rdma_folder(card)}/fw_ver", self._machine.running_firmware(reading))
+            self.files.write((version, *nic_counts(card, reading, self._machine.family)))
         if time.monotonic() - self._gids_at_s > GID_INTERVAL_S:
             self.refresh_gids()
 
@@ -384,6 +398,8 @@ class SysfsTree:
 def nic_settings(machine: HostMachine, tree: SysfsTree, card: RailCard) -> NicSettings:
     """Return the settings that the hardware model and the traffic engine use."""
     ecn, state = ecn_folder(card), card.state
+    if not machine.family.is_mellanox:
+        return _of_other(machine, card)
     enable = [f"{ecn}/{side}/enable/{priority}" for side in ("roce_np", "roce_rp") for priority in range(PRIORITIES)]
     values = tree.files.texts([*enable, f"{ecn}/roce_np/cnp_dscp", f"{ecn}/roce_np/cnp_802p_prio"])
     return NicSettings(
@@ -395,6 +411,21 @@ def nic_settings(machine: HostMachine, tree: SysfsTree, card: RailCard) -> NicSe
         cnp_priority=number(values[f"{ecn}/roce_np/cnp_802p_prio"], PRIORITIES - 1),
         adaptive_retransmission=state.adaptive_retransmission,
         roce_adaptive_routing=bool(machine.firmware.current(card.pci, "ROCE_ADAPTIVE_ROUTING_EN")),
+    )
+
+
+def _of_other(machine: HostMachine, card: RailCard) -> NicSettings:
+    """Return the settings of a NIC whose congestion control is not in /sys."""
+    state, family = card.state, machine.family
+    is_on = frozenset(range(PRIORITIES)) if family is BROADCOM or state.cnp_dscp is not None else frozenset[int]()
+    return NicSettings(
+        pfc_priorities=frozenset(number for number, on in enumerate(state.pfc) if on),
+        priority_of_dscp=state.priority_of_dscp if state.trust == "dscp" else (),
+        np_enabled=is_on,
+        rp_enabled=is_on,
+        cnp_dscp=CNP_DSCP if state.cnp_dscp is None else state.cnp_dscp,
+        cnp_priority=family.cnp_priority,
+        adaptive_retransmission=state.adaptive_retransmission,
     )
 
 

@@ -228,7 +228,7 @@ def _inputs(machine: HostMachine, loaded: Mapping[str, UnitFile]) -> UnitInputs:
             path = machine.node.file(program)
             texts.append((program, path.stat().st_mode, path.read_text(encoding="utf-8", errors="replace")))
     cards = tuple(
-        (card.interface, card.pci, card.rdma, card.state, *sysfs.settings(card, machine.firmware))
+        (card.interface, card.pci, card.rdma, card.state, *sysfs.settings(card, machine.firmware, machine.family))
         for card in machine.cards.values()
     )
     return (tuple((name, loaded[name].text) for name in names), tuple(texts), cards)
@@ -241,6 +241,8 @@ def _run_units(machine: HostMachine, tree: SysfsTree, loaded: Mapping[str, UnitF
             results[name] = run(command)
             if results[name].exit_code != 0:
                 break
-    files = [file for card in machine.cards.values() for file, _ in sysfs.settings(card, machine.firmware)]
+    files = [
+        file for card in machine.cards.values() for file, _ in sysfs.settings(card, machine.firmware, machine.family)
+    ]
     states = {card.interface: card.state for card in machine.cards.values()}
     return UnitEffects(results, states, tuple((file, tree.files.read(file)) for file in files))
