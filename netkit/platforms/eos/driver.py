@@ -20,6 +20,7 @@ from netkit.platforms.eos import reply, transport
 from netkit.platforms.eos.model import FILE, MODEL
 from netkit.platforms.eos.session import (
     commands,
+    deaf_groups,
     drain_lines,
     is_drain_intended,
     is_own_drain,
@@ -282,6 +283,9 @@ class EosDriver(EOSDriver):  # type: ignore[misc]
         lines = drain_lines(running)
         if not lines:
             raise self._device("has no BGP neighbour to take over its traffic", "deploy it without a drain")
+        if groups := deaf_groups(running):
+            what = f"neighbours of {', '.join(groups)} would not hear of a drain, and go on sending to it"
+            raise self._device(what, "add send-community to these peer groups, or use --no-drain")
         self._change(lines)
         if not is_own_drain(self._text()):
             raise self._device("the switch reports that it drains, but does not", "check its log")

@@ -112,6 +112,14 @@ def drain_lines(running: Config) -> list[str]:
     return [GROUP, *members, "exit", MAINTENANCE, f"unit {UNIT}", GROUP, "quiesce", "exit", "exit"]
 
 
+def deaf_groups(running: Config) -> list[str]:
+    """Return the peer groups without communities: their neighbours would not hear of a drain, and send on."""
+    found = (value.split() for path, value in running.items() if path[-1].startswith(NEIGHBOR))
+    groups = dict.fromkeys(words[1] for words in found if words[:1] == ["peer-group"])
+    sending = {path[-1].removesuffix(" standard") for path in running}
+    return [group for group in groups if f"neighbor {group} send-community" not in sending]
+
+
 def undrain_lines(text: str) -> list[str]:
     """Write the lines that end the drain; an empty maintenance section is removed too."""
     is_alone = all(line.headers[:1] != (MAINTENANCE,) for line in lines(without_drain(text), GRAMMAR))

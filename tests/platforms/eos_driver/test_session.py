@@ -126,3 +126,20 @@ def test_a_drain_ends_without_a_trace(tmp_path: Path, attachment: str, drained: 
     assert session.without_drain(during) == before
     eos_node.result(eos, "configure session t", *session.undrain_lines(during), "end", "configure session t commit")
     assert shown(eos) == before
+
+
+@pytest.mark.parametrize(
+    ("sent", "deaf"),
+    [
+        ("send-community", []),
+        ("send-community standard", []),
+        ("send-community extended", ["SPINES"]),
+        ("", ["SPINES"]),
+    ],
+)
+def test_a_drain_is_heard_by_groups_that_send_communities(sent: str, deaf: list[str]) -> None:
+    line = "   neighbor SPINES send-community\n"
+    before = text("p2p", "4.35.1F", False, "leaf01")
+    assert line in before
+    changed = before.replace(line, f"   neighbor SPINES {sent}\n" if sent else "")
+    assert session.deaf_groups(MODEL.parse({"eos.cfg": changed})) == deaf
