@@ -2,10 +2,14 @@
 
 import json
 import shlex
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from netkit.design import capacity
+from netkit.design.planner import candidates
+from netkit.hardware import Catalog
 from tests.command import assert_refused, run
 
 
@@ -34,11 +38,44 @@ def test_4096_gpus_without_oversubscription() -> None:
     row = done.stdout.splitlines()[1]
     # Twin-port modules: 64 in each leaf and spine, 4 in each of 512 hosts. Cables: 4096 to hosts, as many to spines.
     optics, cables = 64 * 64 + 32 * 64 + 512 * 4, 2 * 4096
-    assert row.split() == f"SN5600 two-tier 4096 1 : 1 64 32 {optics} {cables} not known".split()
-    assert "rail-only  too large for this model" in done.stdout
+    # A twin-port DR4 module takes 17 W; no source states the power of an SN5600.
+    assert row.split() == f"SN5600 two-tier 1 4096 1 : 1 64 32 {optics} {cables} not sourced {17 * optics}".split()
+    assert "rail-only  –  too large for this model" in done.stdout
+
+
+def test_planes_hold_more_than_one() -> None:
+    done = run("plan-capacity", "--gpus", "20000", "--model", "SN5600", "--format", "json")
+    assert done.returncode == 0, done.stderr
+    found = {(row["topology"], row["planes"]): row for row in json.loads(done.stdout)}
+    assert list(found) == [("two-tier", 1), ("two-tier", 8), ("rail-only", 0)]
+    one, many = found[("two-tier", 1)], found[("two-tier", 8)]
+    assert (one["summary"], one["reason"], one["optics_power_w"]) == (None, "too large for this model", None)
+    assert many["summary"]["gpus"] >= 20000
+    assert many["size"]["planes"] == 8
+    assert (many["switches_power_w"], many["power_w"]) == (None, None)
+
+
+def test_power_is_a_sum_only_where_every_value_has_a_source() -> None:
+    catalog = Catalog()
+    (found, *_) = candidates(64, 1, ["SN5600"], catalog)
+    summary, media, model = found.summary, dict(catalog.media()), catalog.switch("SN5600")
+    assert summary is not None
+    modules = sum(item.count for item in summary.items if item.what.startswith("optical module"))
+    assert found.optics_power_w == capacity.optics_power(summary, media) == 17 * modules
+    assert found.power_w is None
+    known = replace(model, power_w=700)
+    assert capacity.switch_power(summary, {"SN5600": known}) == 700 * summary.switches
+    assert capacity.switch_power(summary, {"SN5600": model}) is None
+    assert replace(found, switches_power_w=1400.0).power_w == 1400 + 17 * modules
+    other = replace(summary, items=(*summary.items, replace(summary.items[0], media="400G-DR4", form="QSFP-DD")))
+    assert capacity.optics_power(other, media) is None  # the source is of an OSFP module
+    active = replace(summary.items[0], what="active optical cable", media="800G-AOC-2x400")
+    assert capacity.optics_power(replace(summary, items=(active,)), media) is None
+    assert capacity.optics_power(replace(summary, items=()), media) == 0
 
 
 def test_refusals() -> None:
     assert_refused(run("plan-capacity", "--gpus", "8", "--oversubscription", "1"), "is not a ratio", "1:1 or 2:1")
+    assert_refused(run("init", "x", "--spines", "0", "--planes", "2"), "--planes needs spines", "give --spines")
     assert_refused(run("plan-capacity", "--gpus", "8", "--model", "SN9"), "no switch model 'SN9'")
     assert run("plan-capacity", "--gpus", "100000", "--model", "SN5600").returncode == 1

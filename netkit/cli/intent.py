@@ -19,11 +19,20 @@ from netkit.terminal.text import check_format, write_json
 
 
 def init(
-    folder: Path, *, leaves: int, spines: int, hosts: int, units: int, platform: str, model: str, cluster: str
+    folder: Path,
+    *,
+    leaves: int,
+    spines: int,
+    planes: int,
+    hosts: int,
+    units: int,
+    platform: str,
+    model: str,
+    cluster: str,
 ) -> None:
     """Write the folder of a new fabric, once its design has proved valid."""
     catalog = Catalog()
-    size = Size(leaves, spines, hosts, units, platform, model, cluster)
+    size = Size(leaves, spines, hosts, units, platform, model, cluster, planes)
     text = scaffold.text(folder, size, catalog)
     try:
         fabric = design.build(Intent.model_validate(document.parse(text, "fabric.yaml").value), catalog)

@@ -11,8 +11,11 @@ from netkit.hardware import Catalog
 from netkit.report.table import columns
 from netkit.terminal.text import check_format, write_json
 
-TITLES = ("MODEL", "TOPOLOGY", "GPUS", "OVERSUBSCRIPTION", "LEAVES", "SPINES", "OPTICS", "CABLES", "POWER")
-UNKNOWN = "not known"
+TITLES = (
+    *("MODEL", "TOPOLOGY", "PLANES", "GPUS", "OVERSUBSCRIPTION", "LEAVES", "SPINES", "OPTICS", "CABLES"),
+    *("SWITCHES W", "OPTICS W"),
+)
+UNKNOWN = "not sourced"
 
 
 def run(gpus: int, *, oversubscription: str, models: Sequence[str], output: str) -> int:
@@ -22,7 +25,7 @@ def run(gpus: int, *, oversubscription: str, models: Sequence[str], output: str)
     catalog = Catalog()
     found = list(candidates(gpus, ratio, models or catalog.names("switches"), catalog))
     if output == "json":
-        write_json([{**asdict(one), "command": one.command, "power_w": None} for one in found])
+        write_json([{**asdict(one), "command": one.command, "power_w": one.power_w} for one in found])
     else:
         _table(found)
     return 0 if any(one.summary for one in found) else 1
@@ -42,7 +45,15 @@ def _table(found: Sequence[CapacityDesign]) -> None:
         sys.stdout.write("".join(f"{one.command}\n" for one in fitting))
     if lacking := [one for one in found if not one.summary]:
         sys.stdout.write("\n" if fitting else "")
-        sys.stdout.write(columns((one.model, one.topology, one.reason) for one in lacking))
+        sys.stdout.write(columns((one.model, one.topology, _planes(one), one.reason) for one in lacking))
+
+
+def _planes(one: CapacityDesign) -> str:
+    return str(one.planes or "–")
+
+
+def _watts(power_w: float | None) -> str:
+    return UNKNOWN if power_w is None else f"{power_w:.0f}"
 
 
 def _row(one: CapacityDesign) -> tuple[object, ...]:
@@ -55,4 +66,5 @@ def _row(one: CapacityDesign) -> tuple[object, ...]:
     optics = sum(item.count for item in summary.items if item.what.startswith("optical module"))
     cables = sum(summary.links.values())
     shown = "–" if ratio is None else f"{ratio:g} : 1"
-    return one.model, one.topology, summary.gpus, shown, tiers["leaf"].switches, spines, optics, cables, UNKNOWN
+    size = (summary.gpus, shown, tiers["leaf"].switches, spines, optics, cables)
+    return one.model, one.topology, _planes(one), *size, _watts(one.switches_power_w), _watts(one.optics_power_w)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from netkit.design.fabric import Fabric, Host, Link, Switch
 from netkit.design.plugs import CableAssembly, Socket, module_at, runs, sockets
-from netkit.hardware import Media
+from netkit.hardware import Media, SwitchModel
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +74,29 @@ def summarize(fabric: Fabric, media: Mapping[str, Media]) -> Summary:
         tiers=tuple(_tiers(fabric)),
         items=(*_modules(fabric, media), *_cables(fabric, links, media)),
     )
+
+
+def optics_power(summary: Summary, media: Mapping[str, Media]) -> float | None:
+    """Return the power of all modules and cables with electronics in W; None if a source is missing for one of them."""
+    powers = [
+        None if item.what.startswith("active") else _power(item, media)
+        for item in summary.items
+        if item.what.startswith(("optical module", "active"))
+    ]
+    return None if None in powers else sum(power for power in powers if power is not None)
+
+
+def _power(item: Item, media: Mapping[str, Media]) -> float | None:
+    power = media[item.media].power_in(item.form)
+    return None if power is None else power * item.count
+
+
+def switch_power(summary: Summary, models: Mapping[str, SwitchModel]) -> float | None:
+    """Return the power of all switches without modules in W; None if a source is missing for one of them."""
+    powers = [(models[tier.model].power_w, tier.switches) for tier in summary.tiers if tier.model in models]
+    if len(powers) < len(summary.tiers) or any(power is None for power, _ in powers):
+        return None
+    return sum(power * count for power, count in powers if power is not None)
 
 
 def _tiers(fabric: Fabric) -> Iterator[Tier]:

@@ -1,7 +1,7 @@
 """Designs for a number of GPUs, each as `netkit init` writes it."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from netkit.design import capacity
@@ -26,9 +26,19 @@ class CapacityDesign:
 
     model: str
     topology: str
+    planes: int
     size: Size | None
     summary: Summary | None
     reason: str
+    switches_power_w: float | None = None
+    """Without modules; None if no source states it."""
+    optics_power_w: float | None = None
+
+    @property
+    def power_w(self) -> float | None:
+        """Switches and modules together; None if one of them is not sourced."""
+        known = self.switches_power_w is not None and self.optics_power_w is not None
+        return (self.switches_power_w or 0) + (self.optics_power_w or 0) if known else None
 
     @property
     def command(self) -> str:
@@ -37,25 +47,41 @@ class CapacityDesign:
             return ""
         one = self.size
         size = f"--leaves {one.leaves} --spines {one.spines} --hosts-per-unit {one.hosts_per_unit} --units {one.units}"
+        size += f" --planes {one.planes}" if one.planes > 1 else ""
         return f"netkit init my-fabric {size} --platform {one.platform} --model {one.model}"
 
 
 def candidates(gpus: int, ratio: float, models: Sequence[str], catalog: Catalog) -> Iterator[CapacityDesign]:
-    """Yield a two-tier and a rail-only design for each model; `ratio` is bandwidth below ÷ above at a leaf."""
+    """Yield designs for each model: two-tier with one plane and with one for each rail, and rail-only.
+
+    `ratio` is bandwidth below ÷ above at a leaf.
+    """
     hosts = -(-gpus // RAILS)
     for name in models:
-        for topology, size_of in (("two-tier", _two_tier), ("rail-only", _rail_only)):
-            found = CapacityDesign(name, topology, None, None, "runs no platform of netkit")
+        for topology, planes in (("two-tier", 1), ("two-tier", RAILS), ("rail-only", 0)):
+            found = CapacityDesign(name, topology, planes, None, None, "runs no platform of netkit")
             for platform in _platforms(name, catalog):
-                try:
-                    size = size_of(hosts, ratio, platform, name, catalog)
-                    summary = designed(size, catalog) if size else None
-                    found = CapacityDesign(name, topology, size, summary, "" if summary else "too large for this model")
-                except NetkitError as error:
-                    found = CapacityDesign(name, topology, None, None, error.problems[0].message)
+                found = _found(replace(found, reason="too large for this model"), hosts, ratio, platform, catalog)
                 if found.summary:
                     break
             yield found
+
+
+def _found(one: CapacityDesign, hosts: int, ratio: float, platform: str, catalog: Catalog) -> CapacityDesign:
+    """Return a design on a platform with its figures, or the reason why there is none."""
+    try:
+        if one.planes:
+            size = _two_tier(hosts, ratio, platform, one.model, one.planes, catalog)
+        else:
+            size = _rail_only(hosts, platform, one.model, catalog)
+        if size is None:
+            return one
+        summary = designed(size, catalog)
+    except NetkitError as error:
+        return replace(one, reason=error.problems[0].message)
+    switches = capacity.switch_power(summary, {one.model: catalog.switch(one.model)})
+    optics = capacity.optics_power(summary, catalog.media())
+    return replace(one, size=size, summary=summary, reason="", switches_power_w=switches, optics_power_w=optics)
 
 
 def _platforms(name: str, catalog: Catalog) -> list[str]:
@@ -71,20 +97,20 @@ def designed(size: Size, catalog: Catalog) -> Summary:
     return capacity.summarize(fabric, catalog.media())
 
 
-def _rail_only(hosts: int, _: float, platform: str, model: str, catalog: Catalog) -> Size | None:
+def _rail_only(hosts: int, platform: str, model: str, catalog: Catalog) -> Size | None:
     ports = scaffold.ports_of(catalog.switch(model))
     return Size(RAILS, 0, hosts, 1, platform, model) if hosts <= ports else None
 
 
-def _two_tier(hosts: int, ratio: float, platform: str, model: str, catalog: Catalog) -> Size | None:
+def _two_tier(hosts: int, ratio: float, platform: str, model: str, planes: int, catalog: Catalog) -> Size | None:
     """Return the fewest spines that keep the ratio, with units as large as the ports of a leaf allow."""
     ports = scaffold.ports_of(catalog.switch(model))
     units = -(-hosts // (ports // 2))
     per_unit = -(-hosts // units)
-    if units > min(MOST_UNITS, ports // RAILS):
+    if units > min(MOST_UNITS, ports // (RAILS // planes)):
         return None
     for spines in range(LEAST_SPINES, min(MOST_SPINES, ports - ports // 2) + 1):
-        size = Size(RAILS, spines, per_unit, units, platform, model)
+        size = Size(RAILS, spines, per_unit, units, platform, model, planes=planes)
         try:
             plan = scaffold.plan(size, catalog)
         except UsageError:

@@ -61,6 +61,8 @@ class SwitchModel:
     cage_form: str
     height_u: int | None
     """Rack units it fills; None without a source."""
+    power_w: int | None
+    """Of the switch without its modules; None without a source."""
     max_ports: int | None
     splits: tuple[Split, ...]
     adaptive_routing: bool
@@ -140,6 +142,14 @@ class Media:
     optics: str
     forms: tuple[str, ...]
     source: str
+    power_w: float | None = None
+    """Of one module; None without a source."""
+    power_forms: tuple[str, ...] = ()
+    """The cages whose modules have this power; empty: all."""
+
+    def power_in(self, form: str) -> float | None:
+        """Return the power of a module for a cage; None if no source states it."""
+        return self.power_w if not self.power_forms or form in self.power_forms else None
 
 
 def module_for(media: Mapping[str, Media], name: str, ports: int, form: str = "") -> Media | None:
@@ -230,6 +240,7 @@ def _switch(file: Path) -> SwitchModel:
         lanes_per_cage=data.number("lanes_per_cage"),
         cage_form=str(data.value("cage_form") or ""),
         height_u=data.height(),
+        power_w=data.value("power_w"),
         max_ports=data.value("max_ports"),
         splits=tuple(_split(row, cages, data) for row in data.rows("breakouts")),
         adaptive_routing=bool(data.value("adaptive_routing")),
@@ -327,6 +338,8 @@ def _media(files: tuple[Path, ...]) -> Mapping[str, Media]:
                     optics=row.get("optics", {}).get("value") or "",
                     forms=tuple(row.get("forms", {}).get("value") or ()),
                     source=str(content["sources"].get(row["speed_gbps"]["source"], "")),
+                    power_w=row.get("power_w", {}).get("value"),
+                    power_forms=tuple(row.get("power_w", {}).get("forms") or ()),
                 )
     return found
 

@@ -35,6 +35,13 @@ class Size:
     model: str
     cluster: str = ""
     """The kind of the cluster on the hosts; empty: none."""
+    planes: int = 1
+    """Separate planes of spines, over which the rails are dealt; spines are those of each plane."""
+
+    @property
+    def leaves_in_a_plane(self) -> int:
+        """The leaves of a unit that share the spines of a plane."""
+        return -(-self.leaves // self.planes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,17 +91,21 @@ def text(folder: Path, size: Size, catalog: Catalog) -> str:
 
 
 def plan(size: Size, catalog: Catalog) -> FabricPlan:
+    if size.planes > 1 and not size.spines:
+        raise UsageError(Problem("--planes needs spines", "give --spines, or drop --planes"))
     name, version = PLATFORMS[size.platform].starting_point
     model = catalog.switch(size.model or name)
     split = _split(model)
     ports = ports_of(model)
     below = ports // 2 if size.spines else ports
-    hosts, units = _roomy(size.hosts_per_unit, below), _roomy(size.units, ports // size.leaves)
+    hosts, units = _roomy(size.hosts_per_unit, below), _roomy(size.units, ports // size.leaves_in_a_plane)
     spines = _roomy(size.spines, ports - below)
     uplinks = 0
     if size.spines:
         wanted = -(-size.hosts_per_unit // size.spines)
-        uplinks = max(1, min(wanted, MOST_UPLINKS, (ports - below) // spines, ports // (units * size.leaves)))
+        uplinks = max(
+            1, min(wanted, MOST_UPLINKS, (ports - below) // spines, ports // (units * size.leaves_in_a_plane))
+        )
     return FabricPlan(model.name, version, split, units, hosts, spines, uplinks)
 
 
@@ -120,7 +131,7 @@ def _roomy(count: int, limit: int) -> int:
 
 def _management(size: Size, plan: FabricPlan) -> tuple[str, str, str, str]:
     """Return a management pool large enough for the ceilings, its gateway, and two addresses for servers."""
-    leaves, spines = plan.units * size.leaves + FIRST_MANAGED, plan.spines + FIRST_MANAGED
+    leaves, spines = plan.units * size.leaves + FIRST_MANAGED, plan.spines * size.planes + FIRST_MANAGED
     length = min(24, 32 - max((2 * leaves - 1).bit_length(), (4 * spines - 1).bit_length()))
     net = "192.0.2" if length == 24 else "198.18.0"
     return f"{net}.0/{length}", f"{net}.1", f"{net}.2", f"{net}.3"
@@ -133,6 +144,7 @@ def _lines(name: str, size: Size, plan: FabricPlan) -> list[str | None]:
     up = f", uplink_breakout: {mode}, uplinks_per_spine: {plan.uplinks}" if has_spines else ""
     spines = f", spines: {plan.spines}" if has_spines else ""
     addresses = f", addresses_per_nic: {1 + PODS_PER_NIC}" if size.cluster == "kubernetes" else ""
+    planes = f", planes: {size.planes}" if size.planes > 1 else ""
     pool, gateway, ntp, syslog = _management(size, plan)
     return [
         f"name: {name}",
@@ -144,11 +156,11 @@ def _lines(name: str, size: Size, plan: FabricPlan) -> list[str | None]:
         f"rails: {size.leaves}                  # one leaf per rail in each unit",
         "attachment: p2p            # or vlan: one VLAN and SVI per leaf",
         "host_routes: supernet      # or per-leaf: one static route per leaf",
-        f"cross_rail: {'routed' if has_spines else 'blocked'}",
+        f"cross_rail: {'routed' if has_spines and size.planes == 1 else 'blocked'}",
         "",
         "switches:",
         f"  leaf:  {{{chosen}, host_breakout: {mode}{up}}}",
-        f"  spine: {{{chosen}, breakout: {mode}, slots: {size.spines}}}" if has_spines else None,
+        f"  spine: {{{chosen}, breakout: {mode}, slots: {size.spines}{planes}}}" if has_spines else None,
         "",
         "hosts:",
         f"  model: {HOST_MODEL}",
