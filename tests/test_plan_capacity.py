@@ -77,5 +77,7 @@ def test_power_is_a_sum_only_where_every_value_has_a_source() -> None:
 def test_refusals() -> None:
     assert_refused(run("plan-capacity", "--gpus", "8", "--oversubscription", "1"), "is not a ratio", "1:1 or 2:1")
     assert_refused(run("init", "x", "--spines", "0", "--planes", "2"), "--planes needs spines", "give --spines")
+    refused = run("init", "x", "--leaves", "2", "--planes", "8")
+    assert_refused(refused, "8 planes of spines need as many leaves in a unit, not 2", "give fewer --planes")
     assert_refused(run("plan-capacity", "--gpus", "8", "--model", "SN9"), "no switch model 'SN9'")
     assert run("plan-capacity", "--gpus", "100000", "--model", "SN5600").returncode == 1

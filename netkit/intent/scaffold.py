@@ -93,6 +93,9 @@ def text(folder: Path, size: Size, catalog: Catalog) -> str:
 def plan(size: Size, catalog: Catalog) -> FabricPlan:
     if size.planes > 1 and not size.spines:
         raise UsageError(Problem("--planes needs spines", "give --spines, or drop --planes"))
+    if size.planes > size.leaves:
+        message = f"{size.planes} planes of spines need as many leaves in a unit, not {size.leaves}"
+        raise UsageError(Problem(message, "give fewer --planes, or more --leaves"))
     name, version = PLATFORMS[size.platform].starting_point
     model = catalog.switch(size.model or name)
     split = _split(model)
