@@ -283,13 +283,14 @@ def _indexes(device: DeviceContext, index: str) -> Iterator[Finding]:
 def _forgotten(profile: LosslessProfile, nic: NicFacts) -> Iterator[str]:
     """Yield what the firmware of a NIC falls back to, where that is not what the intent says."""
     kept = {**nic.settings, **nic.next_settings}
-    wanted = {"CNP_DSCP_P1": profile.cnp_dscp, "CNP_802P_PRIO_P1": profile.cnp.priority}
+    port = 2 if nic.pci.endswith(".1") else 1  # of a card with two
+    wanted = {f"CNP_DSCP_P{port}": profile.cnp_dscp, f"CNP_802P_PRIO_P{port}": profile.cnp.priority}
     for key, value in wanted.items():
         if kept.get(key, "").isdecimal() and int(kept[key]) != value:
             yield f"{key} is {kept[key]}, not {value}"
-    mask = kept.get("ROCE_CC_PRIO_MASK_P1", "")
+    mask = kept.get(f"ROCE_CC_PRIO_MASK_P{port}", "")
     if mask.isdecimal() and not int(mask) & 1 << profile.roce.priority:
-        yield f"ROCE_CC_PRIO_MASK_P1 is {mask}: no congestion control on priority {profile.roce.priority}"
+        yield f"ROCE_CC_PRIO_MASK_P{port} is {mask}: no congestion control on priority {profile.roce.priority}"
 
 
 NAMES_NICS = "NCCL_IB_HCA"

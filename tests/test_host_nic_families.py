@@ -14,6 +14,7 @@ from netkit.judge.parity import is_read, rail_sum
 from netkit.platforms.linux.facts import hardware, interface, qos
 from netkit.platforms.linux.model import parse, text
 from netkit.platforms.linux.view import views
+from netkit.platforms.linux.view_nic import nv_settings
 from netkit.render import Engine
 from tests import nic_shims
 from tests.facts.linux.case import CARDS
@@ -258,3 +259,14 @@ def test_the_driver_of_a_nic_has_the_version_of_its_own_module() -> None:
         "rail1": ("bnxt_en", "1.10.3-231.0.162.0"),
         "rail2": ("ionic", ""),  # the kernel's own drivers state no version of theirs
     }
+
+
+def test_the_firmware_of_a_card_with_two_ports_is_set_for_both() -> None:
+    one, two = (
+        fabric(values({"hosts": {"model": "hgx-b300-2x400g", "pci": pci}}))
+        for pci in (["0000:18:00.0", "0000:40:00.0"], ["0000:18:00.0", "0000:18:00.1"])
+    )
+    keys = [{setting.key: setting.value for setting in nv_settings(built, built.hosts[0])} for built in (one, two)]
+    second = {"LINK_TYPE_P2": "2", "ROCE_CC_PRIO_MASK_P2": "8", "CNP_DSCP_P2": "48", "CNP_802P_PRIO_P2": "6"}
+    assert keys[1] == keys[0] | second
+    assert not {key for key in keys[0] if key.endswith("_P2")}

@@ -37,7 +37,7 @@ def explain_nic(fabric: Fabric, host: Host, nic: Nic) -> Iterator[Number]:
     main, own = len(plan.own_rail(nic)), len(plan.own_rail(nic)) + len(plan.other_rails(nic))
     yield Number("routes", f"{main} in main, {own} in its table", f"host_routes: {fabric.host_routes}", "")
     yield from _classes(fabric)
-    for setting in nv_settings(fabric) if has_firmware_settings(host) else ():
+    for setting in nv_settings(fabric, host) if has_firmware_settings(host) else ():
         yield Number(setting.key, setting.value, f"firmware: {setting.why}", "")
     for setting in (*nccl_settings(fabric, host), *nccl_tuning(fabric)):
         yield Number(setting.key, setting.value, setting.why, "")

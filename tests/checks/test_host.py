@@ -264,3 +264,17 @@ def test_tools_are_compared_among_hosts_with_one_driver_and_names_of_nics_among_
         ("warn", "gpu03", "", "mlx5_core is 23.1, on most hosts 24.10"),
         ("warn", "gpu04", "", "NCCL_IB_TC is 105, on most hosts 106"),
     ]
+
+
+def test_the_firmware_of_a_second_port_is_judged_by_its_own_settings() -> None:
+    kept = {"CNP_DSCP_P1": "4", "CNP_DSCP_P2": "48"}
+    nics = {"rail0": replace(CARD, pci="0000:18:00.1", settings=kept, next_settings=kept)}
+    assert said(scene(fabric(), observation("gpu01", Facts(host=HOST, nics=nics))), "host.firmware-settings") == []
+    nics = {"rail0": replace(nics["rail0"], next_settings=kept | {"CNP_DSCP_P2": "4"})}
+    texts = [
+        text for *_, text in said(scene(fabric(), observation("gpu01", Facts(nics=nics))), "host.firmware-settings")
+    ]
+    assert texts == [
+        "from its next reset on CNP_DSCP_P2 is 4, not 48",
+        "settings wait for a reset: CNP_DSCP_P2 48 → 4",
+    ]

@@ -107,7 +107,6 @@ class _Views:
     def __init__(self, fabric: Fabric) -> None:
         self._plan = RoutePlan(fabric)
         self._qos: dict[str, NicQos] = {}
-        self._nv = nv_settings(fabric)
         self._operated = operated(fabric)
         self._fabric = fabric
 
@@ -140,7 +139,9 @@ class _Views:
         for install in _common(owns_nics=owns_nics):
             yield Artifact(install.file, TEMPLATES[install.file], context)
         if owns_nics and has_firmware_settings(host):
-            yield Artifact(FIRMWARE.file, "host/mlxconfig.conf.j2", {**context, "settings": self._nv})
+            yield Artifact(
+                FIRMWARE.file, "host/mlxconfig.conf.j2", {**context, "settings": nv_settings(self._fabric, host)}
+            )
         if owns_nics and driver_of(host) == "ionic":
             commands = tuple(nicctl_settings(self._fabric.lossless, host))
             yield Artifact(NICCTL.file, "host/nicctl.conf.j2", {**context, "settings": commands})

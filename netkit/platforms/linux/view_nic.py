@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from netkit.design.fabric import Fabric, Host
+from netkit.design.fabric import Fabric, Host, Nic
 from netkit.design.traffic import LosslessProfile
 
 PRIORITIES = range(8)
@@ -120,22 +120,35 @@ def _pairs(values: Iterable[object]) -> str:
     return " ".join(f"{index}:{value}" for index, value in enumerate(values))
 
 
-def nv_settings(fabric: Fabric) -> tuple[Setting, ...]:
-    """Build the settings in NIC firmware."""
-    lossless = fabric.lossless
-    settings = [
-        Setting("LINK_TYPE_P1", "2", "Ethernet"),
+def port_of(nic: Nic) -> int:
+    """Return the number of a NIC's port on its card: function 0 of the PCI device has the first, 1 the second."""
+    return 2 if nic.pci.endswith(".1") else 1
+
+
+def nv_settings(fabric: Fabric, host: Host | None = None) -> tuple[Setting, ...]:
+    """Build the settings in NIC firmware; a card has some for each of its ports."""
+    lossless, two = fabric.lossless, "the same for the second port"
+    last = max((port_of(nic) for nic in host.nics), default=1) if host else 1
+    of_port = (
+        Setting("LINK_TYPE", "2", "Ethernet"),
         Setting(
-            "ROCE_CC_PRIO_MASK_P1",
+            "ROCE_CC_PRIO_MASK",
             str(1 << lossless.roce.priority),
             f"congestion control on priority {lossless.roce.priority} only",
         ),
-        Setting("CNP_DSCP_P1", str(lossless.cnp_dscp), "the DSCP the switches put into the strict queue"),
-        Setting("CNP_802P_PRIO_P1", str(lossless.cnp.priority), "the same for tagged frames"),
+        Setting("CNP_DSCP", str(lossless.cnp_dscp), "the DSCP the switches put into the strict queue"),
+        Setting("CNP_802P_PRIO", str(lossless.cnp.priority), "the same for tagged frames"),
+    )
+    settings = [
+        Setting(f"{one.key}_P{port}", one.value, one.why if port == 1 else two)
+        for one in of_port
+        for port in range(1, last + 1)
+    ]
+    settings.append(
         Setting(
             "ROCE_ADAPTIVE_ROUTING_EN", str(int(is_adaptive(fabric))), "as on the switches: on everywhere or nowhere"
-        ),
-    ]
+        )
+    )
     if is_adaptive(fabric):
         settings.append(
             Setting(

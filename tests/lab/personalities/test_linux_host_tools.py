@@ -328,3 +328,12 @@ def test_amds_nics_are_set_with_nicctl_and_answer_marks_from_then_on(tmp_path: P
 )
 def test_nicctl_refuses_what_a_card_would(tmp_path: Path, line: str, text: str) -> None:
     assert refusal(of_model("mi355x-pollara", tmp_path), line) == f"Error: {text}\n"
+
+
+def test_only_cards_with_two_ports_have_parameters_of_the_second(tmp_path: Path, machine: HostMachine) -> None:
+    pci = ["0000:18:00.0", "0000:18:00.1"]
+    two = HostMachine(Desk(small({"hosts": {"model": "hgx-b300-2x400g", "pci": pci}}).hosts[0], tmp_path))
+    ask(two, "mlxconfig -d 0000:18:00.1 -y set CNP_DSCP_P2=4")
+    assert (two.firmware.next(pci[1], "CNP_DSCP_P2"), two.firmware.next(pci[1], "CNP_DSCP_P1")) == (4, 48)
+    assert "doesn't support CNP_DSCP_P2" in refusal(machine, "mlxconfig -d 0000:18:00.0 -y set CNP_DSCP_P2=4")
+    assert "_P2" not in ask(machine, "mlxconfig -d 0000:18:00.0 -e q")

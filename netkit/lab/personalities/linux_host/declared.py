@@ -12,7 +12,7 @@ from netkit.design.fabric import Host
 from netkit.environment import without_secrets
 from netkit.lab.node import ConfigRefusedError, Node
 from netkit.lab.personalities.linux_host import networkd, udev, units
-from netkit.lab.personalities.linux_host.machine import PARAMETERS
+from netkit.lab.personalities.linux_host.machine import parameters_of
 
 BOOT_SYSCTLS: Mapping[str, str] = {"arp_ignore": "0", "arp_announce": "0", "rp_filter": "0"}
 
@@ -209,9 +209,10 @@ class _Reader:
 
     def firmware(self) -> Mapping[str, int]:
         """Return the firmware parameters of the NICs, including defaults."""
-        found = {parameter.name: parameter.default for parameter in PARAMETERS.values()}
+        parameters = parameters_of(self._host)
+        found = {parameter.name: parameter.default for parameter in parameters.values()}
         for key, value in self._assignments(FIRMWARE_FILE).items():
-            parameter = PARAMETERS.get(key)
+            parameter = parameters.get(key)
             number = parameter.read(value) if parameter else None
             if number is None:
                 self.problems.append(f"{FIRMWARE_FILE}: {key}={value} is unknown to the NICs")

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from netkit.design.fabric import Host, Nic
@@ -68,6 +68,22 @@ PARAMETERS: Mapping[str, Parameter] = {
     )
 }
 """The parameters a RoCE host may set. The defaults are those of the lab's NICs and may differ from real ones."""
+SECOND_PORT = 2
+OF_FIRST_PORT = ("LINK_TYPE_P1", "ROCE_CC_PRIO_MASK_P1", "CNP_DSCP_P1", "CNP_802P_PRIO_P1")
+
+
+def parameters_of(host: Host) -> Mapping[str, Parameter]:
+    """Return the parameters of a host's NICs: those with two ports have some for each."""
+    if not any(port_of(nic.pci) == SECOND_PORT for nic in host.nics):
+        return PARAMETERS
+    second = (replace(PARAMETERS[name], name=f"{name[:-1]}{SECOND_PORT}") for name in OF_FIRST_PORT)
+    return {**PARAMETERS, **{parameter.name: parameter for parameter in second}}
+
+
+def port_of(pci: str) -> int:
+    """Return which port of its card is at a PCI address."""
+    return SECOND_PORT if pci.endswith(".1") else 1
+
 
 Values = Mapping[str, int]
 
@@ -93,11 +109,11 @@ class NicFirmware:
         self._current[pci] = dict(self._next.get(pci, {}))
 
     def current(self, pci: str, name: str) -> int:
-        return self._current.get(pci, {}).get(name, PARAMETERS[name].default)
+        return self._current.get(pci, {}).get(name, PARAMETERS[name.replace(f"_P{SECOND_PORT}", "_P1")].default)
 
     def next(self, pci: str, name: str) -> int:
         """Return the value after the next reset."""
-        return self._next.get(pci, {}).get(name, PARAMETERS[name].default)
+        return self._next.get(pci, {}).get(name, PARAMETERS[name.replace(f"_P{SECOND_PORT}", "_P1")].default)
 
     def set(self, pci: str, values: Values) -> None:
         """Store values for the next reset."""

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from netkit.lab.personalities.linux_host.machine import PARAMETERS, HostMachine, Parameter, RailCard
+from netkit.lab.personalities.linux_host.machine import HostMachine, Parameter, RailCard, parameters_of
 from netkit.lab.personality import Call
 from netkit.lab.reading import NicReading
 
@@ -146,8 +146,9 @@ def _head(reading: NicReading, device: str) -> str:
 
 
 def _query(machine: HostMachine, card: RailCard, arguments: MlxconfigArguments, call: Call) -> int:
-    names = [word.upper() for word in arguments.words] or list(PARAMETERS)
-    unknown = [name for name in names if name not in PARAMETERS]
+    parameters = parameters_of(machine.host)
+    names = [word.upper() for word in arguments.words] or list(parameters)
+    unknown = [name for name in names if name not in parameters]
     if unknown:
         call.err(f"-E- The Device doesn't support {unknown[0]} parameter\n")
         return FAILED
@@ -156,7 +157,7 @@ def _query(machine: HostMachine, card: RailCard, arguments: MlxconfigArguments, 
     columns = "".join(f"{name:<20}" for name in headers).rstrip()
     call.out(f"{'Configurations:':<56}{columns}\n")
     for name in names:
-        call.out(_row(machine, card, PARAMETERS[name], is_verbose=arguments.is_verbose))
+        call.out(_row(machine, card, parameters[name], is_verbose=arguments.is_verbose))
     if arguments.is_verbose:
         call.out("The '*' shows parameters with next value different from default/current value.\n")
     return 0
@@ -173,10 +174,10 @@ def _row(machine: HostMachine, card: RailCard, parameter: Parameter, *, is_verbo
 
 
 def _set(machine: HostMachine, card: RailCard, arguments: MlxconfigArguments, call: Call) -> int:
-    values = {}
+    values, parameters = {}, parameters_of(machine.host)
     for word in arguments.words:
         name, _, text = word.partition("=")
-        parameter = PARAMETERS.get(name.upper())
+        parameter = parameters.get(name.upper())
         if parameter is None:
             call.err(f"-E- The Device doesn't support {name.upper()} parameter\n")
             return FAILED
@@ -191,8 +192,8 @@ def _set(machine: HostMachine, card: RailCard, arguments: MlxconfigArguments, ca
     call.out(_head(machine.reading(card), arguments.device))
     call.out(f"{'Configurations:':<56}{'Next Boot':<20}{'New':<20}\n")
     for name, number in values.items():
-        shown = PARAMETERS[name].show(machine.firmware.next(card.pci, name))
-        call.out(f"        {name:<48}{shown:<20}{PARAMETERS[name].show(number):<20}\n")
+        shown = parameters[name].show(machine.firmware.next(card.pci, name))
+        call.out(f"        {name:<48}{shown:<20}{parameters[name].show(number):<20}\n")
     if arguments.is_confirmed:
         call.out("\n Apply new Configuration? (y/n) [n] : y\n")
     elif call.ask("\n Apply new Configuration? (y/n) [n] : ").strip().lower() not in {"y", "yes"}:

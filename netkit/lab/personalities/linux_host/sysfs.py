@@ -10,7 +10,7 @@ from netkit.design.fabric import Host
 from netkit.lab.model.wiring import NicSettings
 from netkit.lab.node import Node
 from netkit.lab.personalities.linux_host.family import BROADCOM, MELLANOX, NicFamily, family_of
-from netkit.lab.personalities.linux_host.machine import PRIORITIES, HostMachine, NicFirmware, RailCard
+from netkit.lab.personalities.linux_host.machine import PRIORITIES, HostMachine, NicFirmware, RailCard, port_of
 from netkit.lab.reading import NicReading
 
 PRODUCTS = {"dgx-h100": "DGXH100"}
@@ -185,13 +185,14 @@ def settings(card: RailCard, firmware: NicFirmware, family: NicFamily) -> Iterat
     yield f"{cm_folder(card)}/default_roce_mode", "RoCE v2"
     if not family.is_mellanox:
         return
-    mask = firmware.current(card.pci, "ROCE_CC_PRIO_MASK_P1")
+    port = port_of(card.pci)
+    mask = firmware.current(card.pci, f"ROCE_CC_PRIO_MASK_P{port}")
     ecn = ecn_folder(card)
     for side in ("roce_np", "roce_rp"):
         for priority in range(PRIORITIES):
             yield f"{ecn}/{side}/enable/{priority}", str(mask >> priority & 1)
-    yield f"{ecn}/roce_np/cnp_dscp", str(firmware.current(card.pci, "CNP_DSCP_P1"))
-    yield f"{ecn}/roce_np/cnp_802p_prio", str(firmware.current(card.pci, "CNP_802P_PRIO_P1"))
+    yield f"{ecn}/roce_np/cnp_dscp", str(firmware.current(card.pci, f"CNP_DSCP_P{port}"))
+    yield f"{ecn}/roce_np/cnp_802p_prio", str(firmware.current(card.pci, f"CNP_802P_PRIO_P{port}"))
     yield f"{ecn}/roce_np/min_time_between_cnps", "4"
     for name, value in RP_DEFAULTS.items():
         yield f"{ecn}/roce_rp/{name}", value
