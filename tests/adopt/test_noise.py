@@ -5,6 +5,7 @@ import random
 import re
 from collections import defaultdict
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from hypothesis import HealthCheck, assume, given, settings
@@ -15,10 +16,13 @@ from netkit.adopt.links import End
 from netkit.design import Fabric, tables
 from netkit.errors import AdoptError, NetkitError
 from netkit.intent import Intent
+from netkit.platforms.compare import MODELS
 from netkit.platforms.config import Files
-from tests.adopt.test_round_trip import CATALOG, adopted, differences, files_of
+from netkit.platforms.object_names import occurrences
+from netkit.project.adopting import adopted as adopted_whole
+from tests.adopt.test_round_trip import CATALOG, READ, adopted, differences, files_of
 from tests.lanes import examples
-from tests.random_intents import Values
+from tests.random_intents import PLATFORMS, Values
 from tests.random_intents import intents as random_intents
 
 Rows = list[dict[str, Any]]
@@ -167,3 +171,37 @@ def test_cables_that_nothing_names_are_listed(values: Values, chance: random.Ran
         refused = str(error)
     expected = f"nothing says what is at the other end of {len(silent)} ports, such as "
     assert refused.startswith(expected) if refused else ends == silent
+
+
+NO_OBJECT = re.compile(r"NULL|interface|[\d.]+|(Ethernet|swp|pg_lossless_).*")
+
+
+def with_own_objects(values: Values, chance: random.Random) -> Values:
+    """Return the intent with names of others for some route maps, groups and profiles of each tier."""
+    fabric = design.build(Intent.model_validate(values), CATALOG)
+    files = files_of(fabric)
+    tiers = {}
+    for role, tier in values["switches"].items():
+        found: dict[str, dict[str, str]] = defaultdict(dict)
+        for switch in (one for one in fabric.switches if one.role == role):
+            for (kind, _), names in occurrences(
+                switch.platform, MODELS[switch.platform].parse(files[switch.name]), {}
+            ).items():
+                for name in sorted(names):
+                    if not NO_OBJECT.fullmatch(name) and name not in found[kind] and chance.random() < 0.8:
+                        found[kind][name] = f"{chance.choice(WORDS)}_{len(found[kind])}"
+        tiers[role] = {**tier, "object_names": dict(found)}
+    return {**values, "switches": tiers}
+
+
+@MANY
+@given(random_intents(), st.randoms(use_true_random=False))
+def test_names_of_objects_are_found(values: Values, chance: random.Random) -> None:
+    assume(values["topology"] != "rail-only")  # without BGP nothing refers to policies
+    for tier in values["switches"].values():
+        if tier["platform"] not in READ:
+            tier.update(PLATFORMS["sonic"])
+    fabric = design.build(Intent.model_validate(with_own_objects(values, chance)), CATALOG)
+    files = files_of(fabric)
+    found = adopted_whole("again", files, {}, Path())
+    assert (found.leave, found.remaining) == ((), {})
