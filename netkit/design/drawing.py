@@ -13,6 +13,8 @@ ROWS: tuple[Role, ...] = ("core", "spine", "leaf", "host")
 PLURALS = {"core": "core switches", "spine": "spines", "leaf": "leaves", "host": "hosts"}
 MOST = {"core": 16, "spine": 16, "leaf": 32, "host": 16}
 """Devices of a role that are drawn one by one."""
+MOST_RACKS = 24
+"""Racks that are drawn one by one."""
 NO_RACK = "no rack given"
 
 _Key = tuple[object, ...]
@@ -103,15 +105,27 @@ def _role(device: Device) -> Role:
 
 
 def _by_rack(devices: Sequence[Device]) -> Mapping[str, _Key]:
-    """Return the symbol of each device: devices of one role in a rack share one where the role has many."""
+    """Return the symbol of each device: those of one role in a rack share one where the role has many.
+
+    Alike racks share their symbols where there are many racks.
+    """
     many = {role for role, count in Counter(map(_role, devices)).items() if count > MOST[role]}
+    contents: dict[str, Counter[tuple[Role, str]]] = defaultdict(Counter)
+    for device in devices:
+        contents[device.rack][(_role(device), device.model.name)] += 1
+    has_many = len(contents) > MOST_RACKS
+    alike = {rack: tuple(sorted(found.items())) if has_many and rack else rack for rack, found in contents.items()}
     return {
-        device.name: (_role(device), device.rack) if _role(device) in many else (device.name,) for device in devices
+        device.name: (_role(device), alike[device.rack]) if has_many or _role(device) in many else (device.name,)
+        for device in devices
     }
 
 
 def _rack(found: Sequence[Device]) -> tuple[str, ...]:
-    return (f"rack {found[0].rack}" if found[0].rack else NO_RACK,)
+    racks = sorted({one.rack for one in found})
+    if len(racks) > 1:
+        return (f"{len(racks)} racks: {racks[0]} … {racks[-1]}",)
+    return (f"rack {racks[0]}" if racks[0] else NO_RACK,)
 
 
 def _by_unit(devices: Sequence[Device]) -> Mapping[str, _Key]:

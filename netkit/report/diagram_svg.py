@@ -12,6 +12,7 @@ TITLE_PX, DETAIL_PX = 7.4, 6.1
 """Width of a character of a title and of a detail, which are 12 and 10.5 pixels high."""
 NARROWEST = 76.0
 BETWEEN_ROWS = 118.0
+LEGEND = 66.0
 LIGHT = ("#c2410c", "#a16207", "#4d7c0f", "#0f766e", "#0369a1", "#4f46e5", "#a21caf", "#be123c")
 DARK = ("#fb923c", "#facc15", "#a3e635", "#2dd4bf", "#38bdf8", "#a5b4fc", "#e879f9", "#fb7185")
 STYLE = """
@@ -24,7 +25,7 @@ text{font-family:system-ui,"DejaVu Sans",sans-serif;fill:var(--ink)}
 .box{fill:none;stroke:var(--box);stroke-dasharray:4 3}
 .n{fill:var(--fill);stroke:var(--edge);stroke-width:1.3}.drained{stroke-dasharray:5 3}
 .l{fill:none;stroke:var(--edge);stroke-width:1.2;stroke-opacity:.75}.m{stroke-width:2.4}
-.c{font-size:10.5px;paint-order:stroke;stroke:var(--page);stroke-width:3px}
+.c{font-size:10.5px}.b,.c{paint-order:stroke;stroke:var(--page);stroke-width:3px}
 .l:hover,.l:focus{stroke-width:4;stroke-opacity:1}
 RAIL_RULES
 """
@@ -88,7 +89,8 @@ class _Canvas:
         self.row_y = self._rows()
         self.places: dict[str, _Place] = {}
         self.frames: list[tuple[str, _Place]] = []
-        heading = max(len(drawing.title) * 11.0, len(drawing.subtitle) * 7.0, 420.0)
+        legend = len(drawing.rails) * LEGEND
+        heading = max(len(drawing.title) * 11.0, len(self._subtitle()) * 7.0, legend, 420.0)
         inner = max(_width(self.root), heading)
         self._arrange(self.root, MARGIN, inner)
         self.width = inner + 2 * MARGIN
@@ -144,7 +146,7 @@ class _Canvas:
             f'<text class="h" x="{MARGIN:.0f}" y="32">{escape(drawing.title)}</text>',
             f'<text class="s" x="{MARGIN:.0f}" y="50">{escape(self._subtitle())}</text>',
         ]
-        body = (*self._frames(), *self._lines(), *self._symbols(), *self._legend(height - 22))
+        body = (*self._frames(), *self._lines(), *self._frame_titles(), *self._symbols(), *self._legend(height - 22))
         return "\n".join([*head, *body, "</svg>"]) + "\n"
 
     def _subtitle(self) -> str:
@@ -152,8 +154,11 @@ class _Canvas:
         return f"{self.drawing.subtitle}{counts}"
 
     def _frames(self) -> Iterator[str]:
-        for title, place in self.frames:
+        for _, place in self.frames:
             yield f'<rect class="box" rx="6" {_rect(place)}/>'
+
+    def _frame_titles(self) -> Iterator[str]:
+        for title, place in self.frames:
             yield f'<text class="b" x="{place.x + 8:.1f}" y="{place.y + 14:.1f}">{escape(title)}</text>'
 
     def _symbols(self) -> Iterator[str]:
@@ -232,7 +237,7 @@ class _Canvas:
 
     def _legend(self, y: float) -> Iterator[str]:
         for place, rail in enumerate(self.drawing.rails):
-            x = MARGIN + place * 66
+            x = MARGIN + place * LEGEND
             yield f'<path class="l m r{rail}" d="M{x:.0f} {y - 4:.1f}h18"/>'
             yield f'<text class="d" x="{x + 23:.0f}" y="{y:.1f}">rail {rail}</text>'
 

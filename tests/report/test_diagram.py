@@ -56,6 +56,27 @@ def test_a_large_fabric_is_summarised() -> None:
     assert len(one.hosts) > MOST["host"]
 
 
+def test_many_racks_are_summarised_on_a_page_that_holds_all_texts() -> None:
+    one = fabric("superpod")
+    one = replace(
+        one,
+        switches=tuple(replace(each, rack=f"{each.role[0]}{each.unit or each.slot // 17:02}") for each in one.switches),
+        hosts=tuple(replace(each, rack=f"h{each.unit:02}-{each.slot % 8}") for each in one.hosts),
+    )
+    drawing = draw(one, whole(one), "rack")
+    assert [(symbol.title, symbol.box) for symbol in drawing.symbols] == [
+        ("32 spines", ("2 racks: s00 … s01",)),
+        ("120 leaves", ("15 racks: l01 … l15",)),
+        ("480 hosts", ("120 racks: h01-0 … h15-7",)),
+    ]
+    assert Counter(device for symbol in drawing.symbols for device in symbol.devices) == Counter(one.names)
+    root = ElementTree.fromstring(svg(drawing))  # noqa: S314 (written by netkit)
+    width = float(root.attrib["width"])
+    texts = [each for each in root.iter("{http://www.w3.org/2000/svg}text") if "text-anchor" not in each.attrib]
+    assert [each.text for each in texts][-8:] == [f"rail {rail}" for rail in range(8)]
+    assert all(float(each.attrib["x"]) + 6 * len(each.text or "") <= width for each in texts)
+
+
 @pytest.mark.parametrize("name", FABRICS)
 def test_svg_stays_within_its_page(name: str) -> None:
     one = fabric(name)
