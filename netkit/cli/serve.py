@@ -296,7 +296,7 @@ async def _mcp(children: Sequence[Children], door: Door) -> AsyncIterator[Sequen
     from netkit.mcp.http import MOST_AT_ONCE, McpEndpoint, Tools  # noqa: PLC0415 (an extra)
 
     turns = asyncio.Semaphore(MOST_AT_ONCE)
-    tools = {key_of(one.records.source): Tools(one.asked.mcp(), one.environment, turns) for one in children}
+    tools = {key_of(one.records.source): Tools(one.asked.mcp(), one.environment, turns, one.stop) for one in children}
     endpoint = McpEndpoint(tools, door.access, lambda request: not is_from_here(request))
     async with endpoint.running():
         yield endpoint.routes

@@ -32,6 +32,7 @@ UNKNOWN = "send a token: Authorization: Bearer TOKEN; a browser's session is not
 FOREIGN = "pages of other servers may not call tools"
 ONLY_POST = "send requests as POST; there are no sessions and no streams to open"
 NOT_ALLOWED = "propose_change needs the token that may propose; see netkit serve --proposer-token-file"
+STOPPED = "the server stops; try again later"
 BUSY = "too many calls at once; try again in a moment"
 
 
@@ -44,6 +45,8 @@ class Tools:
     environment: Mapping[str, str]
     turns: asyncio.Semaphore
     """Limits the processes of all fabrics."""
+    stop: asyncio.Event
+    """Ends calls when the server stops."""
     _waiting: int = 0
 
     def server(self, *, may_propose: bool) -> Server[Any]:
@@ -62,6 +65,16 @@ class Tools:
         )
 
     async def _call(self, name: str, arguments: dict[str, Any]) -> CallToolResult:
+        """Carry out a call, unless the server stops meanwhile."""
+        answer, stops = asyncio.ensure_future(self._answer(name, arguments)), asyncio.ensure_future(self.stop.wait())
+        try:
+            await asyncio.wait({answer, stops}, return_when=asyncio.FIRST_COMPLETED)
+            return answer.result() if answer.done() else _refused(STOPPED)
+        finally:
+            stops.cancel()
+            answer.cancel()
+
+    async def _answer(self, name: str, arguments: dict[str, Any]) -> CallToolResult:
         if self._waiting >= MOST_WAITING:
             return _refused(BUSY)
         self._waiting += 1

@@ -3,6 +3,8 @@
 import asyncio
 import json
 from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -169,3 +171,26 @@ def test_options_that_make_no_sense_are_refused(places: tuple[Path, Path], tmp_p
     assert_refused(run(*here), "--proposer-token-file applies to --mcp", "add --mcp")
     done = run(*here, "--mcp", NETKIT_STATE_DIR=str(tmp_path), NETKIT_SECRET_SERVE_TOKEN=TOKEN)
     assert_refused(done, "the token that may propose is the one that reads", "openssl rand")
+
+
+def test_a_server_that_stops_answers_the_call_in_progress(places: tuple[Path, Path], tmp_path: Path) -> None:
+    with serving(places[0], tmp_path, "--from", places[1], "--every=1d", "--mcp") as server:
+        until(lambda: bool(server.ended_rounds()), "the first round is over")
+        with ThreadPoolExecutor(1) as pool:
+            answer = pool.submit(call, server)
+            until(lambda: _has_child(server, "mcp"), "the call has a process")
+            assert server.end() == 0
+            told = answer.result(60).data["result"]
+        assert (told["isError"], told["content"][0]["text"]) == (True, "the server stops; try again later")
+        assert not _has_child(server, "mcp")
+        assert "Traceback" not in server.output()
+        assert "CancelledError" not in server.output()
+
+
+def _has_child(server: Running, verb: str) -> bool:
+    """Whether a process that the server started runs a verb of netkit."""
+    tasks = Path(f"/proc/{server.process.pid}/task")
+    with suppress(OSError):
+        children = [each for task in tasks.iterdir() for each in (task / "children").read_text().split()]
+        return any(verb in Path(f"/proc/{each}/cmdline").read_text().split("\0") for each in children)
+    return False
