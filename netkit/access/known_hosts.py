@@ -10,7 +10,7 @@ from typing import Any, Literal
 from netkit.access import certificate
 from netkit.access.endpoint import Endpoint
 from netkit.errors import AccessError, Problem
-from netkit.platforms.host_key import known_keys
+from netkit.platforms.host_key import known_as, known_keys
 from netkit.platforms.ssh import SshTarget, shown_key
 
 Status = Literal["known", "new", "changed"]
@@ -48,7 +48,7 @@ def _key(endpoint: Endpoint) -> FoundKey:
         endpoint.device, host, endpoint.user, port, ssh_config=endpoint.ssh_config, timeout_s=endpoint.timeout_s
     )
     key: Any = shown_key(target)
-    place = _place(host, port)
+    place = known_as(host, port)
     if endpoint.known_hosts is None:
         raise AccessError(Problem(f"{endpoint.device}: no file is set to keep its key in", "set known_hosts"))
     known = list(known_keys(endpoint.known_hosts, place))
@@ -69,10 +69,6 @@ def _certificate(endpoint: Endpoint) -> FoundKey:
     return FoundKey(endpoint.device, host, port, CERTIFICATE, f"SHA256:{shown}", status, f"{host} {port} {shown}")
 
 
-def _place(host: str, port: int) -> str:
-    return host if port == 22 else f"[{host}]:{port}"
-
-
 def remember(found: Iterable[FoundKey], known_hosts: Path, *, replace_changed: bool = False) -> None:
     """Trust the keys of devices. A changed one is only replaced on request, else AccessError."""
     new = [one for one in found if one.status != "known"]
@@ -91,7 +87,7 @@ def remember(found: Iterable[FoundKey], known_hosts: Path, *, replace_changed: b
 
 def _with_keys(text: str, keys: Iterable[FoundKey]) -> str:
     """Return a known_hosts with the entries of some hosts replaced."""
-    lines = {_place(one.host, one.port): one.line for one in keys}
+    lines = {known_as(one.host, one.port): one.line for one in keys}
     kept = [without for line in text.splitlines() if (without := _without(line, frozenset(lines)))]
     return "".join(f"{line}\n" for line in [*kept, *lines.values()])
 

@@ -12,6 +12,11 @@ from netkit.errors import AccessError, Problem
 OWN_FILE = "~/.ssh/known_hosts"
 
 
+def known_as(host: str, port: int) -> str:
+    """Return what known_hosts calls a server."""
+    return host if port == 22 else f"[{host}]:{port}"
+
+
 def known_keys(file: Path | None, name: str) -> Iterator[Any]:
     """Yield the keys of `host`, or `[host]:port`, in a known_hosts file; only lines that may match are decoded."""
     file = file or Path(OWN_FILE).expanduser()

@@ -20,7 +20,7 @@ from netmiko.base_connection import BaseConnection
 from paramiko.pkey import UnknownKeyType
 
 from netkit.errors import AccessError, DeviceError, NetkitError, Problem
-from netkit.platforms.host_key import KeptKey, KeyShownError, MissingKey, known_keys
+from netkit.platforms.host_key import KeptKey, KeyShownError, MissingKey, known_as, known_keys
 
 logging.getLogger("paramiko").addHandler(
     logging.NullHandler()
@@ -282,16 +282,46 @@ class _Session(BaseConnection):
         """Connect without opening a shell. A policy replaces the known keys."""
         del width, height
         parameters = self._connect_params_dict()
-        parameters["look_for_keys"] = self.target.key_file is None and not self.target.password
+        has_keys = self.target.key_file is not None or bool(parameters["key_filename"])
+        parameters["look_for_keys"] = not has_keys and not self.target.password
         client = self.remote_conn_pre = self._build_ssh_client()
-        name = self.target.host if self.target.port == 22 else f"[{self.target.host}]:{self.target.port}"
-        for key in known_keys(self.target.known_hosts, name) if policy is None else ():
-            client.get_host_keys().add(name, key.get_name(), key)
+        # A key may be known by the name that is given, as `netkit trust` keeps it, or by what ssh_config makes of it.
+        place = known_as(parameters["hostname"], parameters["port"])
+        names = {known_as(self.target.host, self.target.port), place} if policy is None else ()
+        for key in (key for name in names for key in known_keys(self.target.known_hosts, name)):
+            client.get_host_keys().add(place, key.get_name(), key)
         client.set_missing_host_key_policy(policy or MissingKey(self.target.device, self.target.known_hosts))
         if self.target.key_file is not None:
             # Given a file name, paramiko would try every key type and report only the last failure.
             parameters |= {"key_filename": None, "pkey": _key(self.target.device, self.target.key_file)}
         client.connect(**parameters, transport_factory=_transport)
+
+    def _use_ssh_config(self, parameters: dict[str, Any]) -> dict[str, Any]:
+        """Apply an entry of ssh_config, also with `ProxyCommand none`, several jump hosts or keys, unlike netmiko's."""
+        file = Path(self.ssh_config_file or "").expanduser()
+        found = paramiko.SSHConfig.from_path(str(file)).lookup(self.host) if file.is_file() else {}
+        host = found.get("hostname", self.host)
+        port = int(found.get("port", 22)) if parameters["port"] == 22 else parameters["port"]
+        command, jumps = found.get("proxycommand"), found.get("proxyjump")
+        if command is None and "proxycommand" not in found and jumps not in {None, "none"}:
+            *before, last = jumps.split(",")
+            words = [
+                "ssh",
+                "-F",
+                str(file),
+                *(["-J", ",".join(before)] if before else []),
+                "-W",
+                f"{host}:{port}",
+                last,
+            ]
+            command = shlex.join(words)
+        given = {"hostname": host, "port": port, "username": parameters["username"] or found.get("user", "")}
+        if command:
+            given["sock"] = paramiko.ProxyCommand(command)
+        if self.target.key_file is None and "identityfile" in found:
+            given["key_filename"] = [name for name in found["identityfile"] if Path(name).is_file()]
+            given["allow_agent"] = found.get("identitiesonly") != "yes"
+        return {**parameters, **given}
 
     @property
     def transport(self) -> Any:
@@ -350,7 +380,7 @@ def _reason(target: SshTarget, error: Exception) -> tuple[str, str]:
             what = f"the SSH host key of {place} is not the known one"
             remedy = "this may be a man in the middle: find out why it changed, then run netkit trust"
         case paramiko.PasswordRequiredException():
-            what, remedy = f"{key_file} has a passphrase", "add the key to the SSH agent"
+            what, remedy = f"{key_file or 'a key of ssh_config'} has a passphrase", "add the key to the SSH agent"
         case paramiko.AuthenticationException():
             what, remedy = f"refuses the login of {target.user}", "check the user, the key and the password"
         case TimeoutError():
