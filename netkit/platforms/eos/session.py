@@ -116,8 +116,10 @@ def deaf_groups(running: Config) -> list[str]:
     """Return the peer groups without communities: their neighbours would not hear of a drain, and send on."""
     found = (value.split() for path, value in running.items() if path[-1].startswith(NEIGHBOR))
     groups = dict.fromkeys(words[1] for words in found if words[:1] == ["peer-group"])
-    sending = {path[-1].removesuffix(" standard") for path in running}
-    return [group for group in groups if f"neighbor {group} send-community" not in sending]
+    words = [path[-1].split() for path in running]
+    # Without a kind, all are sent; graceful-shutdown is a standard community.
+    sending = {one[1] for one in words if one[2:3] == ["send-community"] and (not one[3:] or "standard" in one)}
+    return [group for group in groups if group not in sending]
 
 
 def undrain_lines(text: str) -> list[str]:

@@ -133,6 +133,8 @@ def test_a_drain_ends_without_a_trace(tmp_path: Path, attachment: str, drained: 
     [
         ("send-community", []),
         ("send-community standard", []),
+        ("send-community standard extended", []),
+        ("send-community link-bandwidth extended", ["SPINES"]),
         ("send-community extended", ["SPINES"]),
         ("", ["SPINES"]),
     ],
