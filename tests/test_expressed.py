@@ -235,6 +235,10 @@ TABLE: dict[str, tuple[Changes, Changes]] = {
     "switches.core.planes": (WIDE, core(planes=1)),
     "hosts.model": ({}, hosts(model="hgx-h100-xe9680")),
     "hosts.pci": ({}, hosts(pci=["0000:01:00.0", "0000:02:00.0"])),
+    "hosts.pci_by_model": (
+        {"units": [UNIT, {"unit": 3, "hosts": 1, "host_model": "hgx-h100-xe9680"}]},
+        hosts(pci_by_model={"hgx-h100-xe9680": ["0000:01:00.0", "0000:02:00.0"]}),
+    ),
     "hosts.mtu_bytes": ({}, hosts(mtu_bytes=4200)),
     "hosts.backend": ({}, hosts(backend="networkd")),
     "hosts.management_interface": ({}, hosts(management_interface="eth9")),
@@ -427,7 +431,10 @@ HOSTS = {
     "overrides.macs",
     "tables.nics.mac",
     "units.host_model",
-    *(f"hosts.{name}" for name in ("model", "pci", "mtu_bytes", "backend", "management_interface", "table_base")),
+    *(
+        f"hosts.{name}"
+        for name in ("model", "pci", "pci_by_model", "mtu_bytes", "backend", "management_interface", "table_base")
+    ),
 }
 # Fields that no device is given, and what they are for.
 NOWHERE = {

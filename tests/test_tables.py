@@ -276,6 +276,20 @@ def test_hosts_of_several_models_share_a_fabric() -> None:
     assert fabric.switches == plain.switches
 
 
+def test_a_model_without_a_pci_map_gets_one_from_the_intent() -> None:
+    """In a unit and in the table of devices; NICs of other families come with their own drivers and files."""
+    pci = {"mi300x-thor2": ["0000:06:00.0", "0000:23:00.0"], "mi355x-pollara": ["0000:09:00.0", "0000:2a:00.0"]}
+    units: list[Values] = [{"unit": 1, "hosts": 2}, {"unit": 2, "hosts": 1, "host_model": "mi300x-thor2"}]
+    row = {"role": "host", "unit": 1, "slot": 2, "model": "mi355x-pollara"}
+    changes = {"units": units, "tables": {"devices": [row]}, "hosts": {"pci_by_model": pci}}
+    fabric = intents.fabric(intents.values(changes))
+    assert [(host.model.name, [nic.pci for nic in host.nics]) for host in fabric.hosts] == [
+        ("dgx-h100", [nic.pci for nic in CATALOG.host("dgx-h100").rails[:2]]),
+        ("mi355x-pollara", pci["mi355x-pollara"]),
+        ("mi300x-thor2", pci["mi300x-thor2"]),
+    ]
+
+
 def test_models_of_hosts_that_do_not_fit_are_refused(tmp_path: Path) -> None:
     (tmp_path / "models" / "hosts").mkdir(parents=True)
     slow = (SHIPPED / "hosts" / "dgx-h100.yaml").read_text(encoding="utf-8")
@@ -293,8 +307,15 @@ def test_models_of_hosts_that_do_not_fit_are_refused(tmp_path: Path) -> None:
     assert problems({"units": [{"unit": 1, "hosts": 1, "host_model": "slow"}]}) == [
         "units.0.host_model: the NICs of slow run at 200G, the leaves' host ports at 400G"
     ]
-    assert problems({"units": [{"unit": 1, "hosts": 1, "host_model": "hgx-h100-generic"}]}) == [
+    generic = [{"unit": 1, "hosts": 1, "host_model": "hgx-h100-generic"}]
+    assert problems({"units": generic}) == [
         "units.0.host_model: no source states the PCI addresses of hgx-h100-generic's rail NICs"
+    ]
+    given = {"hgx-h100-generic": ["0000:01:00.0"], "dgx-h100": ["0000:01:00.0"], "mi300x-thor2": []}
+    assert problems({"units": generic, "hosts": {"pci_by_model": given}}) == [
+        "hosts.pci_by_model.dgx-h100: dgx-h100 is hosts.model",
+        "hosts.pci_by_model.mi300x-thor2: no host is a mi300x-thor2",
+        "hosts.pci_by_model.hgx-h100-generic: lists 1 different NICs for 2 rails",
     ]
     mixed = [{"unit": 1, "hosts": 1}, {"unit": 2, "hosts": 1, "host_model": "hgx-h100-xe9680"}]
     assert problems({"units": mixed, "clusters": {"slurm": {"cpus": 112, "memory_mb": 1000}}}) == [

@@ -258,8 +258,9 @@ def _host_models(intent: Intent) -> Mapping[str, Path]:
 
 
 def _hosts(intent: Intent, catalog: Catalog) -> tuple[dict[str, HostHardware], list[Problem]]:
-    found, problems = dict[str, HostHardware](), list[Problem]()
-    for name, path in _host_models(intent).items():
+    found, named = dict[str, HostHardware](), _host_models(intent)
+    problems = list(_unused(intent, named))
+    for name, path in named.items():
         try:
             model = catalog.host(name)
         except HardwareError as error:
@@ -271,25 +272,36 @@ def _hosts(intent: Intent, catalog: Catalog) -> tuple[dict[str, HostHardware], l
     return found, problems
 
 
+def _unused(intent: Intent, named: Mapping[str, Path]) -> Iterator[Problem]:
+    """Yield PCI addresses of models that no host has, or that hosts.pci has."""
+    for name in intent.hosts.pci_by_model:
+        path: Path = ("hosts", "pci_by_model", name)
+        if name == intent.hosts.model:
+            yield Problem(f"{name} is hosts.model", "list its NICs as hosts.pci", path)
+        elif name not in named:
+            close = difflib.get_close_matches(name, named, 1)
+            remedy = f"did you mean {close[0]}?" if close else "set it as host_model of a unit, or remove the line"
+            yield Problem(f"no host is a {name}", remedy, path)
+
+
 def _rail_nics(intent: Intent, model: HostModel, path: Path) -> tuple[tuple[RailNic, ...], list[Problem]]:
     is_main = path == ("hosts", "model")
-    if intent.hosts.pci and is_main:
-        if len(intent.hosts.pci) != intent.rails or len(set(intent.hosts.pci)) != intent.rails:
-            message = f"lists {len(set(intent.hosts.pci))} different NICs for {intent.rails} rails"
-            return (), [Problem(message, "list one PCI address per rail, in rail order", ("hosts", "pci"))]
+    key: Path = ("hosts", "pci") if is_main else ("hosts", "pci_by_model", model.name)
+    given = intent.hosts.pci if is_main else intent.hosts.pci_by_model.get(model.name, ())
+    if given:
+        if len(given) != intent.rails or len(set(given)) != intent.rails:
+            message = f"lists {len(set(given))} different NICs for {intent.rails} rails"
+            return (), [Problem(message, "list one PCI address per rail, in rail order", key)]
         known = {nic.pci: nic for nic in model.rails}
         return tuple(
-            known.get(pci) or RailNic(pci, "", f"rdma_rail{rail}", "", None, None)
-            for rail, pci in enumerate(intent.hosts.pci)
+            known.get(pci) or RailNic(pci, "", f"rdma_rail{rail}", "", None, None) for rail, pci in enumerate(given)
         ), []
+    remedy = f"list the NICs in rail order as {'.'.join(map(str, key))}"
     if not model.rails:
-        message = f"no source states the PCI addresses of {model.name}'s rail NICs"
-        own_file = f"describe them in models/hosts/{model.name}.yaml beside fabric.yaml"
-        return (), [Problem(message, "list them in rail order as hosts.pci" if is_main else own_file, path)]
+        return (), [Problem(f"no source states the PCI addresses of {model.name}'s rail NICs", remedy, path)]
     if len(model.rails) < intent.rails:
         message = f"{model.name} has {len(model.rails)} rail NICs, the fabric {intent.rails} rails"
-        remedy = "lower rails, or list the NICs in rail order as hosts.pci" if is_main else "lower rails"
-        return (), [Problem(message, remedy, ("rails",) if is_main else path)]
+        return (), [Problem(message, f"lower rails, or {remedy}", ("rails",) if is_main else path)]
     return model.rails[: intent.rails], []
 
 

@@ -161,6 +161,9 @@ class Hosts(Strict):
     pci: tuple[Pci, ...] = Field(
         (), description="rail NICs in rail order, when the model's own map is missing or wrong"
     )
+    pci_by_model: dict[CatalogName, tuple[Pci, ...]] = Field(
+        default_factory=dict, description="the same for other models that hosts have, by name of the model"
+    )
     mtu_bytes: int = Field(9000, ge=1280, le=9216, description="of the rail NICs; what switches carry is more")
     backend: Literal["netplan", "networkd"] = Field("netplan", description="who configures the host's network")
     management_interface: Interface = Field(
