@@ -59,7 +59,7 @@ def test_the_ceiling_is_raised_and_then_the_phase_is_listed(tmp_path: Path) -> N
     folder = tmp_path / "f"
     assert run("init", folder, "--leaves", "2", "--spines", "2", "--hosts-per-unit", "2").returncode == 0
     done = run("design", "--fabric", folder, "--phase", "units=1", "--phase", "units=2", "--format", "json")
-    assert_refused(done, "--phase units=2: the ceiling is 1 units", "raise ceilings in fabric.yaml")
+    assert_refused(done, "--phase units=2: the ceiling of units is 1", "raise ceilings in fabric.yaml")
     text = (folder / "fabric.yaml").read_text(encoding="utf-8")
     content = yaml.safe_load(text)
     content["ceilings"]["units"] = 2
@@ -77,7 +77,7 @@ def test_the_ceiling_is_raised_and_then_the_phase_is_listed(tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("step", "texts"),
     [
-        ("units=9", ("the ceiling is 4 units", "raise ceilings")),
+        ("units=9", ("the ceiling of units is 4", "raise ceilings")),
         ("hosts=1", ("there are 2 hosts already", "grow")),
         ("cores=2", ("the fabric has no cores", "use units, hosts, spines")),
         ("units=2,units=3", ("is not a phase", "each once")),

@@ -61,7 +61,9 @@ def _grown(intent: Intent, step: str) -> Intent:
         if key not in now:
             raise _wrong(step, f"the fabric has no {key}", f"use {', '.join(now)}")
         if count > most[key]:
-            raise _wrong(step, f"the ceiling is {most[key]} {key}", "stay within it, or raise ceilings in fabric.yaml")
+            raise _wrong(
+                step, f"the ceiling of {key} is {most[key]}", "stay within it, or raise ceilings in fabric.yaml"
+            )
         if count < now[key]:
             raise _wrong(step, f"there are {now[key]} {key} already", "give steps that grow")
     units = _units(intent, wanted)
