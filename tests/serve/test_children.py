@@ -13,17 +13,16 @@ from typing import Any
 import pytest
 from starlette.requests import Request
 
-from netkit.cli import serve
-from netkit.cli.serve import Children
-from netkit.cli.serve_request import ServeRequest
 from netkit.deploy import RecentRuns
 from netkit.errors import OutputError
 from netkit.judge import fail
-from netkit.serve import api, child, listening
+from netkit.serve import api, child, listening, rounds
 from netkit.serve.diary import MOST_ROUNDS, Diary, DiaryFile, ScheduledRound
 from netkit.serve.guard import MOST_FIELDS, Door
 from netkit.serve.now import OwnChecks, ServedFabric
 from netkit.serve.record import MOST_REPORTS, READ_S, Records, StoreReader
+from netkit.serve.request import ServeRequest
+from netkit.serve.rounds import Children
 from netkit.serve.schedule import Agenda, Schedule
 from netkit.serve.silencing import Silencer
 from netkit.serve.token import Token
@@ -96,7 +95,7 @@ def test_a_report_that_takes_long_is_said_to_and_is_made_all_the_same(
     records: Records, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = kept(records, runs.BEGAN_S)
-    monkeypatch.setattr(serve, "PATIENCE_S", 0.01)
+    monkeypatch.setattr(rounds, "PATIENCE_S", 0.01)
     monkeypatch.setattr(ServeRequest, "report", lambda *_: ["cat", str(records.folder.parent / "pipe")])
     os.mkfifo(records.folder.parent / "pipe")
 

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from netkit.cli.requests import check_profile
 from netkit.errors import Problem, UsageError
 
 EVERY = re.compile(r"(?P<number>[1-9]\d{0,3})(?P<unit>[smhd])")
@@ -67,7 +66,6 @@ class ServeRequest:
 
     def refuse(self) -> None:
         """Refuse at the start what every round would refuse."""
-        check_profile(self.profile)
         if self.proposer_token_file is not None and not self.has_mcp:
             raise UsageError(Problem("--proposer-token-file applies to --mcp", "add --mcp, or drop it"))
         if self.snapshot is not None and self.lab:
