@@ -49,7 +49,7 @@ def _text(file: Path) -> str:
     try:
         if not file.is_file():
             what = "is not a regular file" if file.exists() else "does not exist"
-            raise _refusal(shown, what, "check the name in fabric.yaml, below tables")
+            raise _refusal(shown, what, "check its name, on the command line or in fabric.yaml below tables")
         size = file.stat().st_size
         if size > LARGEST_BYTES:
             raise _refusal(shown, f"has {size:,} bytes", f"a table has at most {LARGEST_BYTES:,}")

@@ -13,6 +13,7 @@ from netkit.access.settings import PlatformName
 from netkit.errors import ConfigError, Problem, UsageError
 from netkit.facts import Absent, Facts
 from netkit.intent import csv_table
+from netkit.intent.complaint import problem
 from netkit.intent.scalars import Name
 from netkit.lab.folder import lab_folder
 from netkit.observe import Collected, CollectOptions, Target, collect, target
@@ -62,8 +63,8 @@ def listed(file: Path) -> list[ListedDevice]:
             if row["device"] in {one.device for one in found[:-1]}:
                 table.refuse(f"{row['device']!r} is there twice", "keep one", line, "device")
         except ValidationError as error:
-            column = str(error.errors()[0]["loc"][0])
-            table.refuse(f"{str(row.get(column, ''))!r} cannot be used", "correct this cell", line, column)
+            wrong = problem(error.errors()[0])
+            table.refuse(wrong.message, wrong.remedy, line, str(wrong.path[0]))
     if table.problems or not found:
         raise UsageError(table.problems or Problem(f"{file} lists no devices", "one in each line"))
     return found
