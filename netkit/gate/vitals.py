@@ -11,7 +11,7 @@ LOSSES = ("buffer_drops", "queue_drops")
 TRIPS = "watchdog_detected"
 PAUSES = ("rx_pause", "tx_pause")
 DAMAGE = "rx_errors"
-NEVER = frozenset({*LOSSES, TRIPS, DAMAGE})
+UNWANTED = frozenset({*LOSSES, TRIPS, DAMAGE})
 """Any of these is worse where there was none before."""
 IDLE_BYTES_PER_S = 100_000
 """Traffic on an idle lossless queue: less than a millionth of a port."""
@@ -96,7 +96,7 @@ def worse(before: Vitals, after: Vitals, ending: frozenset[str], trend_db: float
     for key, rate in after.rates.items():
         name, _, place = key.partition(" ")
         was = before.rates.get(key, 0.0)
-        most = STEADY * was if name in NEVER else max(MANY_PAUSES_PER_S, WORSE_BY * was)
+        most = STEADY * was if name in UNWANTED else max(MANY_PAUSES_PER_S, WORSE_BY * was)
         if name in WORDS and rate > most:
             yield f"{place}: {WORDS[name]}, {rate:.0f} a second, {was:.0f} before"
     if not ending and after.widths is not None:

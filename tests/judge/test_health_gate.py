@@ -157,6 +157,22 @@ def test_what_is_worse_than_before_is_told(change: dict[str, Any], verdict: str,
     assert (answer.verdict, *answer.reasons) == ((verdict, reason) if reason else (verdict,))
 
 
+@pytest.mark.parametrize(
+    ("after", "reasons"),
+    [
+        (50.0, ()),
+        (120.0, ()),
+        (130.0, ("leaf01: swp1s0/3: loses lossless packets for lack of buffer, 130 a second, 100 before",)),
+    ],
+)
+def test_a_loss_that_was_there_before_may_vary_by_a_quarter(after: float, reasons: tuple[str, ...]) -> None:
+    scene = Scene(Device())
+    scene.device.rates = {"buffer_drops": {"swp1s0/3": 100.0}}
+    scene.ask(Moment.BEFORE)
+    scene.device.rates = {"buffer_drops": {"swp1s0/3": after}}
+    assert scene.ask(Moment.AFTER, time_limit_s=5).reasons == reasons
+
+
 def test_a_switch_without_pfc_may_drop() -> None:
     scene = Scene(Device(), built=fabric("frr", "10.3", purpose="lab"))
     scene.ask(Moment.BEFORE)
