@@ -96,23 +96,25 @@ class ProcessPool(Generic[T]):
         self._started[receiver] = process
 
     def results(self, feedback: Feedback, count: Count = lambda: None) -> Iterator[T]:
-        """Yield the result of each part, in the order of the parts; an error of one ends all."""
+        """Yield the result of each part, in the order of the parts; the first error in this order ends all."""
         if not self._started:
             here = _Counting(feedback, count, self._title)
             yield from (self._work(names, here) for names in self._parts)
             return
-        found: dict[int, T] = {}
+        found: dict[int, _Message] = {}
         messages = self._messages()
         for number in range(len(self._parts)):
             while number not in found:
                 message = next(messages, None)
                 if message is None:
                     raise ProcessError(Problem("a process of netkit died", "check for lack of memory"))
-                if message.kind == "result":
-                    found[message.number] = message.content
+                if message.kind == "count":
+                    count()
+                elif message.kind == "note":
+                    feedback.note(message.content)
                 else:
-                    _handle(message, feedback, count)
-            yield found.pop(number)
+                    found[message.number] = message
+            yield _content(found.pop(number))
 
     def _messages(self) -> Iterator[_Message]:
         """Yield what any process sends until all have ended, or one has died."""
@@ -162,16 +164,14 @@ class _Sending(Feedback):
         self.send(_Message("note", content=line))
 
 
-def _handle(message: _Message, feedback: Feedback, count: Count) -> None:
-    if message.kind == "count":
-        count()
-    elif message.kind == "note":
-        feedback.note(message.content)
-    elif message.kind == "refusal":
+def _content(message: _Message) -> Any:
+    """Return the result of a part, or raise its error."""
+    if message.kind == "refusal":
         refusal, problems = message.content
         raise refusal(problems)
-    else:
+    if message.kind == "defect":
         raise message.content
+    return message.content
 
 
 def _serve(

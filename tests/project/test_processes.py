@@ -1,5 +1,6 @@
 """Work of many devices in several real processes: the results, progress and errors of one."""
 
+import multiprocessing
 import os
 import signal
 from collections.abc import Callable, Iterator, Sequence
@@ -80,6 +81,22 @@ def refusing(names: Names, _: Feedback) -> Names:
 def test_an_error_of_one_part_ends_all() -> None:
     with ProcessPool(PARTS, refusing, 2, "") as spread, pytest.raises(AccessError, match="c has no address; add it"):
         list(spread.results(Heard()))
+
+
+def test_of_two_errors_the_first_in_order_is_raised_whichever_came_first() -> None:
+    refused = multiprocessing.Event()
+
+    def refusing_late_first(names: Names, _: Feedback) -> Names:
+        if names == PARTS[0]:
+            assert refused.wait(30)
+        elif names == PARTS[2]:
+            refused.set()
+        raise AccessError(Problem(f"{names[0]} has no address", "add it"))
+
+    for number in (1, 3):
+        refused.set() if number == 1 else refused.clear()
+        with ProcessPool(PARTS, refusing_late_first, number, "") as spread, pytest.raises(AccessError, match=r"^a has"):
+            list(spread.results(Heard()))
 
 
 def broken(names: Names, _: Feedback) -> Names:
