@@ -325,6 +325,7 @@ TABLE: dict[str, tuple[Changes, Changes]] = {
     "pools.link_length": ({}, {"pools": {"link_length": 30}}),
     "management.pool": ({}, {"management": {"pool": "198.51.100.0/24", "gateway": "198.51.100.1"}}),
     "management.gateway": ({}, {"management": {"gateway": "192.0.2.254"}}),
+    "management.allow": ({}, {"management": {"allow": ["192.0.2.0/24", "198.51.100.7/32"]}}),
     "management.first_offset": ({}, {"management": {"first_offset": 50}}),
     "units.pod": (WIDE, {"units": [{"pod": 2, **UNIT}]}),
     "units.unit": ({}, {"units": [{"unit": "1-3", "hosts": 2}]}),

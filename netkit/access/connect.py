@@ -98,6 +98,13 @@ def viewer(endpoint: Endpoint, secrets: Secrets) -> Viewer:
     return made
 
 
+def source(endpoint: Endpoint) -> str:
+    """Return the address that connections to a device come from, as far as it is known here; else empty."""
+    prepare()
+    found: str = importlib.import_module("netkit.platforms.ssh").source_address(endpoint.host, endpoint.ssh_config)
+    return found
+
+
 def _made(endpoint: Endpoint, secrets: Secrets, playbooks: Sequence[Path] = ()) -> Any:
     prepare()
     return registry.part(endpoint.platform, "driver").DRIVER(

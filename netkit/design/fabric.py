@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from ipaddress import IPv4Address, IPv4Network
 from typing import ClassVar, Literal
 
 from netkit.design.clusters import Cluster
@@ -11,6 +12,8 @@ from netkit.errors import Problem
 from netkit.hardware import HostModel, Split, SwitchModel
 from netkit.platforms import HOSTS
 
+ACCESS_LIST = "NETKIT-MANAGEMENT"
+"""The access list of who may reach a switch."""
 Role = Literal["leaf", "spine", "core", "host"]
 PortRole = Literal["host", "up", "down"]
 Approved = Mapping[str, tuple[str, ...]]
@@ -142,6 +145,13 @@ class ManagementAddress:
     address: str
     prefix_length: int
     gateway: str
+    allowed: tuple[str, ...] = ()
+    """Networks from which SSH, SNMP and the API are reached; empty: all."""
+
+    def admits(self, address: str) -> bool:
+        """Whether an address reaches the switch."""
+        found = IPv4Address(address) if address else None
+        return not self.allowed or found is None or any(found in IPv4Network(one) for one in self.allowed)
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,6 +28,7 @@ ROLES = ("leaf", "spine", "core")
 def notes(fabric: Fabric, intent: Intent, media: Mapping[str, Media]) -> Iterator[Problem]:
     """Yield the warnings and notes of a valid design."""
     yield from _secrets(intent)
+    yield from _access(fabric)
     yield from _headroom(fabric)
     yield from _numbers(fabric, intent)
     yield from _plugs(fabric, media)
@@ -53,6 +54,17 @@ def _secrets(intent: Intent) -> Iterator[Problem]:
         yield _warning(
             "the login is left out: its secret is not named", "name password_hash_secret", ("services", "login")
         )
+
+
+def _access(fabric: Fabric) -> Iterator[Problem]:
+    """Warn where the gateway of the management network may not reach the switches: a jump host or NAT may be there."""
+    found: dict[str, list[str]] = defaultdict(list)
+    for switch in fabric.switches:
+        if switch.management and not switch.management.admits(switch.management.gateway):
+            found[switch.management.gateway].append(switch.name)
+    for gateway, names in found.items():
+        what = f"{gateway}, the gateway of {names[0]}, is not in it: who comes through NAT or a jump host there is cut off"
+        yield _warning(what, "add it, if netkit or a collector comes from there", ("management", "allow"))
 
 
 def _headroom(fabric: Fabric) -> Iterator[Problem]:

@@ -7,6 +7,7 @@ from netkit.design.numbering import LEAF_ASN_OFFSET, Numbering
 from netkit.errors import Path, Problem
 from netkit.intent.model import Intent
 
+ANYONE = IPv4Network("0.0.0.0/0")
 LAST_ASN = 4_294_967_294
 
 
@@ -21,6 +22,9 @@ def problems(intent: Intent, numbering: Numbering) -> Iterator[Problem]:
                 "name an address of the pool",
                 ("management", "gateway"),
             )
+        if ANYONE in intent.management.allow:
+            message = f"{ANYONE} is everyone"
+            yield Problem(message, "name the networks you manage from, or leave the list empty", ("management", "allow"))
     for name, pool in named.items():
         if pool.is_multicast or pool.is_loopback or pool.is_link_local or pool.network_address.is_unspecified:
             yield Problem(

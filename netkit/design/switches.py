@@ -219,9 +219,10 @@ def _switch(
 def _management(blueprint: Blueprint, role: str, name: str, number: int) -> ManagementAddress | None:
     own, entry, pool = blueprint.override(name).management, blueprint.entry(name), blueprint.intent.management
     gateway = str((entry and entry.management_gateway) or (pool.gateway if pool else ""))
+    allowed = tuple(map(str, pool.allow)) if pool else ()
     if own is not None:
         length = pool.pool.prefixlen if pool and own.network.prefixlen == HOST_LENGTH else own.network.prefixlen
-        return ManagementAddress(str(own.ip), length, gateway)
+        return ManagementAddress(str(own.ip), length, gateway, allowed)
     if pool is None:
         return None
-    return ManagementAddress(blueprint.numbering.management(role, number), pool.pool.prefixlen, gateway)
+    return ManagementAddress(blueprint.numbering.management(role, number), pool.pool.prefixlen, gateway, allowed)

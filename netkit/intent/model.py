@@ -366,6 +366,11 @@ class Management(Strict):
     pool: Network = Field(description="one address for each switch")
     gateway: Address = Field(description="default gateway of the management network")
     first_offset: int = Field(10, ge=1, description="offset in the pool of the first switch")
+    allow: tuple[Network, ...] = Field(
+        (),
+        max_length=50,
+        description="who may reach SSH, SNMP and the API of the switches; default: everyone who has a route",
+    )
 
 
 class SyslogServerIntent(Strict):

@@ -214,7 +214,7 @@ class Builder:
 
     def _start_sshd(self, node: LiveNode) -> None:
         """Start sshd and wait until it listens, unless a fault makes the device unreachable."""
-        if self.world.services.faults.of("unreachable", node.name):
+        if self.world.services.faults.of("unreachable", node.name) or "ssh" in node.refused:
             return
         # -r: do not execute sshd again for each connection, which is half the cost of one.
         node.spawn("sshd", "/usr/sbin/sshd", "-D", "-e", "-r", "-f", "/etc/ssh/sshd_config", network=False)

@@ -6,8 +6,9 @@ import shutil
 import signal
 import threading
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 from netkit.design.fabric import Host, Switch
@@ -68,6 +69,10 @@ class LiveNode(ProgramRunner):
         self.spec = spec
         self.saved = saved
         self.lock = threading.RLock()
+        self.refused = frozenset[str]()
+        """Services that netkit does not reach: who connects to a node counts as its management gateway."""
+        self.on_refused: Callable[[], None] = lambda: None
+        """Called when they change."""
         self.changes = 0
         """The number of configuration changes so far."""
         self.lldp = Lldpd(self)
@@ -121,11 +126,24 @@ class LiveNode(ProgramRunner):
             self.nft(marking)
             self._marking = marking
         self._services.configure_switch(self.name, state)
+        self._refuse(state)
+        state = replace(
+            state,
+            snmp=None if "snmp" in self.refused else state.snmp,
+            gnmi=None if "gnmi" in self.refused else state.gnmi,
+        )
         self.lldp.apply(state)
         if self.agent is not None:
             self.agent.apply(state)
         if self.gnmi is not None:
             self.gnmi.apply(state)
+
+    def _refuse(self, state: SwitchState) -> None:
+        management = self.device.management if isinstance(self.device, Switch) else None
+        refused = state.refused(management.gateway if management else "")
+        if refused != self.refused:
+            self.refused = refused
+            self.on_refused()
 
     def nft(self, ruleset: str) -> None:
         """Load an nftables ruleset."""

@@ -6,6 +6,7 @@ uses the parts that namespaces lack.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from ipaddress import IPv4Address, IPv4Network
 from typing import Literal
 
 PRIORITIES = 8
@@ -123,3 +124,13 @@ class SwitchState:
     gnmi: GnmiState | None = None
     has_lldp: bool = True
     adaptive_routing: bool = False
+    access: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Service (ssh, https, snmp or gnmi) → networks that reach it; everyone where it is missing."""
+
+    def refused(self, address: str) -> frozenset[str]:
+        """Return the services that an address does not reach."""
+        return frozenset(
+            service
+            for service, networks in self.access.items()
+            if address and not any(IPv4Address(address) in IPv4Network(network) for network in networks)
+        )

@@ -11,6 +11,7 @@ import socket
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from ipaddress import IPv4Address
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -339,6 +340,28 @@ class _Session(BaseConnection):
                 transport.sock.shutdown(socket.SHUT_RDWR)
         if client is not None:
             client.close()
+
+
+def source_address(host: str, ssh_config: Path | None = None) -> str:
+    """Return the IPv4 address that connections to a host come from; empty if it is not known, or one of loopback.
+
+    Behind jump hosts it is that of the last one; NAT on the way is not seen.
+    """
+    found = paramiko.SSHConfig.from_path(str(ssh_config)).lookup(host) if ssh_config and ssh_config.is_file() else {}
+    jump = found.get("proxyjump", "none").split(",")[-1].rpartition("@")[2].partition(":")[0]
+    if jump == "none" and found.get("proxycommand", "none") != "none":
+        return ""
+    try:
+        if jump != "none":
+            named = paramiko.SSHConfig.from_path(str(ssh_config)).lookup(jump).get("hostname", jump)
+            address = socket.gethostbyname(named)
+        else:
+            with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:  # connecting it sends nothing
+                probe.connect((found.get("hostname", host), 22))
+                address = probe.getsockname()[0]
+    except OSError:
+        return ""
+    return "" if IPv4Address(address).is_loopback else address
 
 
 def _transport(sock: Any, **options: Any) -> paramiko.Transport:

@@ -49,6 +49,11 @@ class Connections:
         """Return the endpoint of a device; AccessError if it has none."""
         return endpoint_of(self.endpoints, device, self.lab)
 
+    def source(self, device: str) -> str:
+        """Return the address that connections to a device come from; empty if it is not known, as in a lab."""
+        endpoint = self.endpoints.get(device)
+        return connect.source(endpoint) if endpoint and not self.lab else ""
+
     def connect(self, device: str) -> Driver:
         """Return the driver of a device, not opened yet."""
         return connect.connect(self.endpoint(device), self.secrets, self.playbooks)

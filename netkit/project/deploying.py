@@ -11,10 +11,11 @@ from netkit.deploy.apply import RollbackPlan, ignore_event, never
 from netkit.deploy.journal import Lease, unlimited
 from netkit.deploy.lock import lock_shared_folder
 from netkit.deploy.model import EventHandler
-from netkit.deploy.preflight import stages_of
+from netkit.deploy.preflight import Task, stages_of
 from netkit.deploy.rollout import untouched
+from netkit.design.fabric import ACCESS_LIST, Switch
 from netkit.design.select import select
-from netkit.errors import AccessError, Problem, UsageError
+from netkit.errors import AccessError, DeployError, Problem, UsageError
 from netkit.plan import Plan
 from netkit.platforms.config import Files
 from netkit.project.connections import Connections
@@ -143,6 +144,18 @@ class Deploying:
         fabric = self.project.fabric
         tasks = stages_of(plan, intended, None, options.limit, fabric)[0]
         refusal.check(plan, fabric, intended, tasks, options)
+        cut_off = [name for name, task in tasks.items() if self._is_cut_off(task)]
+        if cut_off:
+            source = self.devices.source(cut_off[0])
+            message = f"{listed(cut_off)}: management.allow does not have {source}, where netkit comes from"
+            raise DeployError(Problem(message, f"add {source}/32, or its network; it does no harm if NAT changes it"))
+
+    def _is_cut_off(self, task: Task) -> bool:
+        """Whether a change of the access list of a switch would keep netkit itself out."""
+        device = self.project.fabric.device(task.name)
+        management = device.management if isinstance(device, Switch) else None
+        is_changed = any(ACCESS_LIST in part for change in task.plan.changes for part in change.path)
+        return is_changed and management is not None and not management.admits(self.devices.source(task.name))
 
     def limited(self, options: Options, limit: str, plan: Plan) -> Options:
         """Restrict the options to the devices of a plan that a limit selects."""

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from netkit.errors import AccessError
-from netkit.platforms.ssh import SshLine, SshTarget
+from netkit.platforms.ssh import SshLine, SshTarget, source_address
 
 SSHD = """
 ListenAddress 127.0.0.1
@@ -132,3 +132,23 @@ def test_a_jump_host_that_does_not_answer_is_an_error_in_words(server: Server) -
     dead = "Host dead\n  HostName 127.0.0.1\n  Port 1\n"
     with pytest.raises(AccessError, match="leaf01: "):
         answer(server.line(dead, server.entry("leaf01", *login, "ProxyJump dead")))
+
+
+@pytest.mark.parametrize(
+    ("lines", "source"),
+    [
+        (("HostName 127.0.0.1",), ""),
+        (("HostName 127.0.0.1", "ProxyJump 198.51.100.7"), "198.51.100.7"),
+        (("ProxyJump me@198.51.100.6:22,me@198.51.100.7:2222",), "198.51.100.7"),
+        (("ProxyJump bastion",), "198.51.100.9"),
+        (("ProxyJump none", "HostName 127.0.0.1"), ""),
+        (("ProxyCommand nc %h %p",), ""),
+    ],
+)
+def test_connections_come_from_this_machine_or_the_last_jump_host(
+    lines: tuple[str, ...], source: str, tmp_path: Path
+) -> None:
+    config = tmp_path / "config"
+    entry = "\n  ".join(("Host leaf01", *lines))
+    config.write_text(f"Host bastion\n  HostName 198.51.100.9\n{entry}\n", encoding="utf-8")
+    assert source_address("leaf01", config) == source

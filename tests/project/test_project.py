@@ -9,9 +9,10 @@ import yaml
 
 from netkit import Project
 from netkit import plan as planning
-from netkit.deploy import DeviceResult
+from netkit.deploy import DeviceResult, Options
 from netkit.deploy.hook import HookError
-from netkit.errors import AccessError, NetkitError, PlanError, UsageError
+from netkit.errors import AccessError, DeployError, NetkitError, PlanError, UsageError
+from netkit.project.deploying import Deploying
 from netkit.project.planning import Planned
 from tests.cli.checked import checked
 from tests.cli.scene import Scene, run
@@ -44,6 +45,25 @@ def test_a_plan_is_that_of_the_command_line(scene: Scene) -> None:
 def test_what_is_rendered_is_what_the_command_line_writes(scene: Scene) -> None:
     files = Project.open(scene.fabric).render("leaf01")["leaf01"]
     assert {name: (scene.saved / "leaf01" / name).read_text(encoding="utf-8") for name in files} == dict(files)
+
+
+def test_a_list_that_would_keep_netkit_out_is_refused_before_anything_is_changed(scene: Scene) -> None:
+    values = yaml.safe_load((scene.fabric / "fabric.yaml").read_text(encoding="utf-8"))
+    (scene.fabric / "jumps").write_text("Host *\n  ProxyJump 198.51.100.7\n", encoding="utf-8")
+    (scene.fabric / "access.yaml").write_text("ssh_config: jumps\n", encoding="utf-8")
+
+    def refuse(*allow: str) -> None:
+        values["management"]["allow"] = list(allow)
+        (scene.fabric / "fabric.yaml").write_text(yaml.safe_dump(values), encoding="utf-8")
+        project = Project.open(scene.fabric)
+        planned = project.plan(running=scene.saved)
+        Deploying.of(project).refuse(planned.plan, planned.intended, Options(is_taking_over=True))
+
+    said = "leaf01, leaf02, spine01, spine02: management.allow does not have 198.51.100.7, where netkit comes from"
+    with pytest.raises(DeployError, match=said):
+        refuse("192.0.2.0/24")
+    refuse("192.0.2.0/24", "198.51.100.0/24")
+    refuse()
 
 
 def test_a_snapshot_is_judged_as_by_the_command_line(tmp_path: Path) -> None:

@@ -100,6 +100,7 @@ class Incidents:
     def add(self, managed: ManagedNode) -> None:
         """Register a node."""
         self._nodes[managed.node.name] = managed
+        managed.node.on_refused = lambda: self._admit(managed)
         self._welcome(managed)
 
     def begin(self, fault: InjectedFault) -> None:
@@ -156,7 +157,7 @@ class Incidents:
         managed = self._nodes[device]
         faulty = ("unreachable", "hangs", "garbage", "refuses-auth")
         fault = next((name for name in faulty if self._faults.of(name, device)), "")
-        if fault or time.monotonic() < managed.away_until_s:
+        if fault or time.monotonic() < managed.away_until_s or "https" in managed.node.refused:
             raise ConnectionError(fault)
         slow = self._faults.of("slow", device)
         return slow.number("seconds") if slow else 0.0
@@ -217,6 +218,18 @@ class Incidents:
         else:
             file.unlink(missing_ok=True)
 
+    def _admit(self, managed: ManagedNode) -> None:
+        """Stop sshd while an access list refuses netkit, and start it again; open sessions stay."""
+        with managed.sshd_lock:
+            if "ssh" in managed.node.refused:
+                managed.node.end("sshd")
+            elif self._may_listen(managed):
+                managed.restart_sshd(managed.node)
+
+    def _may_listen(self, managed: ManagedNode) -> bool:
+        is_away = time.monotonic() < managed.away_until_s
+        return not is_away and not self._faults.of("unreachable", managed.node.name)
+
     def _go_away(self, managed: ManagedNode, seconds: float) -> None:
         """Drop every connection and accept none for a while."""
         managed.away_until_s = time.monotonic() + seconds
@@ -224,8 +237,7 @@ class Incidents:
 
         def reopen() -> None:
             with managed.sshd_lock:
-                is_cut_again = time.monotonic() < managed.away_until_s
-                if not is_cut_again and not self._faults.of("unreachable", managed.node.name):
+                if self._may_listen(managed):
                     managed.restart_sshd(managed.node)
 
         timer = threading.Timer(seconds, reopen)

@@ -63,6 +63,7 @@ RISKS = RiskTable(
         Rule(("username *",), Risk.LOW, "a login account", DERIVED),
         Rule(("vrf instance *",), Risk.LOW, MANAGEMENT, DERIVED),
         Rule(("no ip routing vrf *",), Risk.LOW, MANAGEMENT, DERIVED),
+        Rule(("ip access-list *",), Risk.LOW, MANAGEMENT, DERIVED),
         Rule(("ip route *",), Risk.LOW, MANAGEMENT, DERIVED),
         Rule(("management *",), Risk.LOW, MANAGEMENT, DERIVED),
         Rule(("aaa *",), Risk.LOW, MANAGEMENT, DERIVED),

@@ -1,6 +1,6 @@
 """Values for EOS's templates; those for QoS are in `view_qos`."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from netkit.design.fabric import (
@@ -119,6 +119,14 @@ class SnmpUser:
 
 
 @dataclass(frozen=True, slots=True)
+class Permitted:
+    """A rule of a standard access list."""
+
+    number: int
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
 class EosView:
     """All values of one switch."""
 
@@ -126,6 +134,7 @@ class EosView:
     notes: tuple[str, ...]
     logins: tuple[Login, ...]
     management: ManagementAddress | None
+    allowed: tuple[Permitted, ...]
     in_vrf: str
     syslog: tuple[SyslogTarget, ...]
     syslog_source: str | None
@@ -173,6 +182,7 @@ def build(fabric: Fabric, switch: Switch) -> EosView:
         notes=tuple(notes),
         logins=logins,
         management=switch.management,
+        allowed=tuple(_permitted(switch.management.allowed)) if switch.management else (),
         in_vrf=f" vrf {MANAGEMENT_VRF}" if switch.management else "",
         syslog=tuple(SyslogTarget(server, SYSLOG_OPTIONS[server.protocol]) for server in services.syslog),
         syslog_source=words.syslog_source if has_source else None,
@@ -192,6 +202,12 @@ def build(fabric: Fabric, switch: Switch) -> EosView:
         maintenance=_maintenance(switch),
         pfc_is_own_section=words.pfc_is_own_section,
     )
+
+
+def _permitted(networks: Iterable[str]) -> Iterator[Permitted]:
+    for index, network in enumerate(networks, 1):
+        address, _, length = network.partition("/")
+        yield Permitted(10 * index, f"host {address}" if length == "32" else network)
 
 
 def _chip_notes(switch: Switch, chip: EosHardware, qos: view_qos.EosQos) -> Iterator[str]:

@@ -46,6 +46,8 @@ RISKS = RiskTable(
         Rule(("interface", "*", "bridge"), Risk.PORT, "the port changes its VLAN", DERIVED),
         Rule(("interface", "*", "vlan"), Risk.SESSION, "the gateway changes", DERIVED),
         Rule(("interface", "*"), Risk.PORT, "the port is created again", DERIVED),
+        Rule(("acl",), Risk.LOW, MANAGEMENT, DERIVED),
+        Rule(("system", "control-plane"), Risk.LOW, MANAGEMENT, DERIVED),
         Rule(("bridge", "domain", "*", "ageing"), Risk.LOW, source=DERIVED),
         Rule(("bridge", "domain", "*", "vlan", "*"), Risk.LOW, "a VLAN without members yet", DERIVED, when="added"),
         Rule(("bridge",), Risk.PORT, "hosts lose their VLAN", DERIVED),

@@ -14,6 +14,9 @@ from netkit.render.artifact import Artifact
 
 MODE_ECN = EcnThresholds(roce_mode.ECN_MIN_BYTES, roce_mode.ECN_MAX_BYTES, roce_mode.ECN_PERCENT)
 FLOOD_PPS = 100  # unknown unicast of a host port: enough to relearn a host, too little to fill a lossless queue
+SERVED = (("tcp", 22), ("udp", 161), ("tcp", 443), ("tcp", 8765), ("tcp", 9339))
+"""SSH, SNMP, HTTPS, NVUE's API and gNMI."""
+ITSELF = "127.0.0.1/32"
 MAC_AGEING_S = 1800  # above Cumulus Linux's ARP refresh of 1080 s, so that a MAC never ages before its ARP entry
 
 
@@ -80,6 +83,17 @@ class NvueQos:
 
 
 @dataclass(frozen=True, slots=True)
+class AccessRule:
+    """A rule of the access list of the control plane."""
+
+    number: int
+    action: str
+    protocol: str
+    port: int
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
 class NvueView:
     """Values of one switch that neither the design nor the dialect of its release has."""
 
@@ -93,6 +107,7 @@ class NvueView:
     announced: str
     neighbors: tuple[NvueNeighbor, ...]
     snmp: tuple[Snmp, ...]
+    access: tuple[AccessRule, ...]
 
 
 def artifacts(fabric: Fabric, switch: Switch) -> Iterator[Artifact]:
@@ -130,7 +145,16 @@ def build(fabric: Fabric, switch: Switch) -> NvueView:
             NvueNeighbor(port.name, port.peer_asn, port.peer in switch.drain_neighbors) for port in switch.fabric_ports
         ),
         snmp=tuple(snmp for snmp in fabric.services.snmp if snmp.auth_secret and snmp.priv_secret),
+        access=tuple(_access(switch.management.allowed)) if switch.management else (),
     )
+
+
+def _access(networks: tuple[str, ...]) -> Iterator[AccessRule]:
+    """Yield the rules of each service: who may, the switch itself, and then nobody else; all other packets pass."""
+    for base, (protocol, port) in enumerate(SERVED if networks else (), 1):
+        for index, source in enumerate((ITSELF, *networks), 1):
+            yield AccessRule(1000 * base + 10 * index, "permit", protocol, port, source)
+        yield AccessRule(1000 * base + 990, "deny", protocol, port, "")
 
 
 def _interfaces(switch: Switch, profiles: dict[EcnThresholds, str]) -> Iterator[NvueInterface]:

@@ -22,6 +22,7 @@ SNMP_USER_LENGTHS = range(4, 33)
 FRR_BFD = Bfd(interval_ms=300, multiplier=3)
 # CONFIG_DB has no timers for ARP and MAC ageing. The image ages MACs after 600 s, and its arp_update probes every
 # neighbour in a VLAN every few minutes, so that no MAC of a live host ages out and is flooded.
+GNMI_PORT, LINK_LOCAL, HIGHEST_PRIORITY = 8080, "fe80::/10", 10_000
 NO_HEADROOM = "0m"  # cable length for which the switch makes no lossless buffer
 FLOOD_KBPS = 10_000  # unknown unicast of a host port: enough to relearn a host, too little to fill a lossless queue
 
@@ -61,6 +62,29 @@ class SonicInterface:
 
 
 @dataclass(frozen=True, slots=True)
+class AccessRow:
+    """A rule of an access list of the control plane."""
+
+    number: int
+    field: str
+    source: str
+
+    @property
+    def priority(self) -> int:
+        return HIGHEST_PRIORITY - self.number
+
+
+@dataclass(frozen=True, slots=True)
+class AccessTable:
+    """An access list of the control plane: who reaches its services."""
+
+    name: str
+    services: tuple[str, ...]
+    rules: tuple[AccessRow, ...]
+    port: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class SonicView:
     """Values of one switch that neither the design nor the dialect of its release has."""
 
@@ -74,6 +98,7 @@ class SonicView:
     ports: tuple[PortRow, ...]
     interfaces: tuple[SonicInterface, ...]
     flood_kbps: int
+    access: tuple[AccessTable, ...]
     qos: view_qos.SonicQos | None
 
 
@@ -132,8 +157,27 @@ def build(fabric: Fabric, switch: Switch, plan: FrrRouting, words: SonicDialect)
         ports=tuple(_ports(switch, model)),
         interfaces=tuple(interfaces),
         flood_kbps=FLOOD_KBPS,
+        access=tuple(_access(switch)),
         qos=view_qos.build(fabric.lossless, switch, model, words) if switch.ports else None,
     )
+
+
+def _access(switch: Switch) -> Iterator[AccessTable]:
+    """Yield who may reach the services of the control plane, and then what else has to pass.
+
+    With the first list caclmgrd drops all that no list accepts, except BGP, ICMP and DHCP: BFD among the switches has
+    to be in a list. No list can accept BFD and nothing else, so that one for peers outside would open SSH to them.
+    """
+    networks = switch.management.allowed if switch.management else ()
+    if not networks:
+        return
+    rules = tuple(AccessRow(number, "SRC_IP", network) for number, network in enumerate(networks, 1))
+    yield AccessTable("NETKIT-MANAGEMENT", ("SSH", "SNMP"), rules)
+    yield AccessTable("NETKIT-GNMI", ("EXTERNAL_CLIENT",), rules, GNMI_PORT)
+    yield AccessTable("NETKIT-FABRIC", ("ANY",), (AccessRow(1, "SRC_IPV6", LINK_LOCAL),))
+    if any(port.has_bfd for port in switch.external):
+        message = f"{switch.name}: with management.allow, SONiC drops BFD of peers outside the fabric"
+        raise RenderError(Problem(message, "set bfd: false at the peer, or leave out management.allow", ("external",)))
 
 
 def _ports(switch: Switch, hardware: SonicHardware) -> Iterator[PortRow]:

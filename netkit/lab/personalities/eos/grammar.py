@@ -273,12 +273,14 @@ class EosGrammar:
         for mode, found in rules.items():
             first = self._by_first.setdefault(mode, {})
             for rule in found:
-                first.setdefault(rule.pieces[0].text, []).append(rule)
+                piece = rule.pieces[0]
+                first.setdefault(piece.text if piece.part == "literal" else "", []).append(rule)
 
     def match(self, mode: str, words: Words, ports: Sequence[str], *, is_negated: bool) -> Match | Mismatch:
         """Match a line (without its `no`) in a mode; a negated line may leave its value out."""
         furthest = 0
-        for rule in self._by_first[mode].get(words[0] if words else "", ()):
+        known = self._by_first[mode]
+        for rule in (*known.get(words[0] if words else "", ()), *known.get("", ())):
             found = _fit(rule, words, ports, is_negated=is_negated)
             if isinstance(found, Match):
                 return found

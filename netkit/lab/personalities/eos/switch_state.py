@@ -23,6 +23,7 @@ from netkit.lab.state import (
 DEFAULT_CLASS_OF_EIGHT = (1, 0, 2, 3, 4, 5, 6, 7)
 """The traffic class of DSCP 0-7, 8-15 and so on."""
 BYTES_PER_UNIT = {"bytes": 1, "kbytes": 1000, "mbytes": 1_000_000, "segments": 256}
+ANYONE = "0.0.0.0/0"
 DEFAULT_ACTION = "errdisable"
 
 
@@ -191,7 +192,29 @@ def switch_state(config: EosSection, kernel_names: Mapping[str, str]) -> SwitchS
         gnmi=gnmi(config),
         has_lldp=not config.is_off("lldp", "run"),
         adaptive_routing=is_dynamic(config),
+        access=dict(_access(config)),
     )
+
+
+def _access(config: EosSection) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Yield the services of the management VRF with an access list, and who reaches them."""
+    vrf = management_vrf(config)
+    ssh, api = config.section("management", "ssh"), config.section("management", "api", "http-commands")
+    for section, service in ((ssh, "ssh"), (config, "snmp")):
+        start = ("ip", "access-group") if service == "ssh" else ("snmp-server", "ipv4", "access-list")
+        for name, *rest in section.find(*start):
+            if ("vrf" in rest and rest[rest.index("vrf") + 1] == vrf) or ("vrf" not in rest and vrf == "default"):
+                yield service, _permitted(config, name)
+    if name := api.section("vrf", vrf).word("ip", "access-group"):
+        yield "https", _permitted(config, name)
+
+
+def _permitted(config: EosSection, name: str) -> tuple[str, ...]:
+    """Return what a standard list permits; a list that does not exist permits everything."""
+    rules = [entry.words for entry in config.section("ip", "access-list", "standard", name).sorted()]
+    if not rules:
+        return (ANYONE,)
+    return tuple(ANYONE if rule[-1] == "any" else rule[-1] for rule in rules if rule[1] == "permit")
 
 
 def is_dynamic(config: EosSection) -> bool:

@@ -135,7 +135,28 @@ def switch_state(tree: Tree, chassis: CumulusSwitch) -> SwitchState:
         gnmi=gnmi,
         has_lldp=is_on(lldp, default=True),
         adaptive_routing=is_on(tree, "router", "adaptive-routing"),
+        access=dict(_access(tree)),
     )
+
+
+SERVICES = {"ssh": ("tcp", 22), "https": ("tcp", 8765), "snmp": ("udp", 161), "gnmi": ("tcp", GNMI_PORT)}
+
+
+def _access(tree: Tree) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Yield the services that an access list of the control plane denies, and who it permits before."""
+    for name in child(tree, "system", "control-plane", "acl"):
+        rules = child(tree, "acl", name, "rule")
+        for service, (protocol, port) in SERVICES.items():
+            permitted: list[str] = []
+            for rank in sorted(rules, key=int):
+                match = child(rules, rank, "match", "ip")
+                ports = child(match, protocol, "dest-port")
+                if text(match, "protocol") not in {"", protocol} or (ports and str(port) not in ports):
+                    continue
+                if has(rules, rank, "action", "deny"):
+                    yield service, tuple(permitted)
+                    break
+                permitted.append(text(match, "source-ip") or "0.0.0.0/0")
 
 
 class StateCache:

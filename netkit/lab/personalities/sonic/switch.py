@@ -153,6 +153,7 @@ def declared_state(tables: View, frr_conf: str, branch: int) -> SonicDeclaredSta
         snmp=_snmp(tables),
         gnmi=_gnmi(tables, branch),
         has_lldp=text(tables, "FEATURE", "lldp", "state", "enabled") == "enabled",
+        access=_access(tables),
     )
     link_local = {
         name for name, row in tables.get("INTERFACE", {}).items() if row.get("ipv6_use_link_local_only") == "enable"
@@ -218,6 +219,21 @@ def _gnmi(tables: View, branch: int) -> GnmiState | None:
         has_tls={"server_crt", "server_key"} <= set(certificates),
         has_authentication=text(tables, table, "gnmi", "user_auth") == "password",
     )
+
+
+SERVICES = {"ssh": "SSH", "snmp": "SNMP", "gnmi": "EXTERNAL_CLIENT"}
+
+
+def _access(tables: View) -> dict[str, tuple[str, ...]]:
+    """Return who reaches each service. With the first list of the control plane, what no list accepts is dropped."""
+    lists = {name: row for name, row in tables.get("ACL_TABLE", {}).items() if row["type"] == "CTRLPLANE"}
+    found: dict[str, list[str]] = {service: [] for service in SERVICES if lists}
+    for key, row in tables.get("ACL_RULE", {}).items():
+        services = lists.get(parts(key)[0], {}).get("services", [])
+        for service, word in SERVICES.items():
+            if {word, "ANY"} & set(services) and row.get("PACKET_ACTION") == "ACCEPT" and "SRC_IP" in row:
+                found[service].append(str(row["SRC_IP"]))
+    return {service: tuple(networks) for service, networks in found.items()}
 
 
 def _snmp(tables: View) -> SnmpState | None:

@@ -15,6 +15,7 @@ def broken_rules(tables: View) -> Iterator[str]:
     yield from _qos_problems(tables)
     yield from _buffer_problems(tables)
     yield from _service_problems(tables)
+    yield from _access_problems(tables)
     for key in tables.get("PREFIX", {}):
         *_, prefix, lengths = parts(key)
         if lengths != "exact":
@@ -88,6 +89,16 @@ def _service_problems(tables: View) -> Iterator[str]:
         needed = ("SNMP_USER_AUTH_TYPE", "SNMP_USER_AUTH_PASSWORD", "SNMP_USER_ENCRYPTION_TYPE")
         if row["SNMP_USER_TYPE"] == "Priv":
             yield from (f"SNMP_USER|{key}: Priv needs {leaf}" for leaf in needed if leaf not in row)
+
+
+def _access_problems(tables: View) -> Iterator[str]:
+    control_plane = {name for name, row in tables.get("ACL_TABLE", {}).items() if row["type"] == "CTRLPLANE"}
+    for name in sorted(control_plane):
+        if "services" not in tables["ACL_TABLE"][name]:
+            yield f"ACL_TABLE|{name}: CTRLPLANE needs services"
+    for key, row in tables.get("ACL_RULE", {}).items():
+        if parts(key)[0] in control_plane and "PACKET_ACTION" not in row:
+            yield f"ACL_RULE|{key}: a rule of the control plane needs a PACKET_ACTION"
 
 
 MAX_LISTED = 20

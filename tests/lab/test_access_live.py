@@ -1,0 +1,47 @@
+"""Who may reach the switches of a lab, on each NOS: a list that keeps netkit out is taken back by the switch itself."""
+
+import copy
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.lab.running import RunningLab, intent, needs_lab, on_platform, running, write_fabric
+
+NOSES = {"nvue": ("", "5.16.1"), "sonic": ("", "202411"), "eos": ("DCS-7060X6-64PE", "4.35.1F")}
+HERE, ELSEWHERE = "192.0.2.0/24", "198.51.100.0/24"
+"""In a lab, netkit comes from the gateway of the management network, 192.0.2.1."""
+
+
+def values(name: str, *allow: str) -> dict[str, Any]:
+    model, version = NOSES[name]
+    found = on_platform(name, intent(purpose="lab", services={}), model=model, version=version)
+    return {**copy.deepcopy(found), "management": {**found["management"], "allow": list(allow)}}
+
+
+def logs_in(lab: RunningLab) -> bool:
+    return lab.ssh("leaf01", "true").returncode == 0
+
+
+@needs_lab
+@pytest.mark.parametrize("name", ["nvue", *(pytest.param(name, marks=pytest.mark.whole) for name in ("sonic", "eos"))])
+def test_a_list_without_netkit_is_taken_back_by_the_switch(name: str, tmp_path: Path) -> None:
+    fabric = write_fabric(tmp_path / "small", values(name))
+    with running(fabric) as lab:
+        of_lab = ("--fabric", fabric, "--lab", lab.name)
+        write_fabric(fabric, values(name, HERE))
+        deployed = lab.netkit("deploy", *of_lab, "--yes")
+        assert deployed.returncode == 0, deployed.stdout + deployed.stderr
+        assert "nothing to change" in lab.netkit("plan", *of_lab).stdout
+        assert logs_in(lab)
+        write_fabric(fabric, values(name, ELSEWHERE))
+        refused = lab.netkit("deploy", *of_lab, "--yes", "--confirm-within", "20", "--limit", "leaf01")
+        assert refused.returncode == 4, refused.stdout + refused.stderr
+        assert "leaf01: reverted, runs its earlier configuration" in refused.stdout
+        assert logs_in(lab)
+        write_fabric(fabric, values(name, HERE))
+        assert "nothing to change" in lab.netkit("plan", *of_lab).stdout
+        write_fabric(fabric, values(name))
+        removed = lab.netkit("deploy", *of_lab, "--yes", "--limit", "leaf01")
+        assert removed.returncode == 0, removed.stdout + removed.stderr
+        assert "nothing to change" in lab.netkit("plan", *of_lab, "--limit", "leaf01").stdout

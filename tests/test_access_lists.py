@@ -1,0 +1,72 @@
+"""Who may reach the switches, as the intent says it and each NOS gets it."""
+
+from typing import Any
+
+import pytest
+
+from netkit.errors import RenderError
+from netkit.lab.state import SwitchState
+from netkit.platforms.compare import MODELS, compare
+from netkit.render import Engine, render
+from tests import intents
+from tests.test_external import peer
+
+NOSES = {"nvue": "5.16.1", "sonic": "202411", "eos": "4.35.1F"}
+HERE = ["192.0.2.0/24", "198.51.100.7/32"]
+FOREIGN = {
+    "nvue": ("startup.yaml", "- set:\n", "- set:\n    acl:\n      OWN:\n        type: ipv4\n"),
+    "sonic": (
+        "config_db.json",
+        '"DEVICE_METADATA": {',
+        '"ACL_TABLE": {"OWN": {"type": "CTRLPLANE", "services": ["SSH"]}},\n'
+        ' "ACL_RULE": {"OWN|1": {"PRIORITY": "1", "PACKET_ACTION": "ACCEPT"}},\n "DEVICE_METADATA": {',
+    ),
+    "eos": ("eos.cfg", "ip routing ipv6", "ip access-list standard OWN\n   10 permit 10.0.0.0/8\n!\nip routing ipv6"),
+}
+
+
+def files(name: str, **changes: Any) -> dict[str, str]:
+    fabric = intents.fabric(intents.on_platform(name, NOSES[name], changes))
+    (rendered,) = render(fabric, [fabric.switch("leaf01")], Engine())
+    return dict(rendered.files)
+
+
+@pytest.mark.parametrize("name", NOSES)
+def test_lists_by_other_names_stay_and_those_of_netkit_go_with_the_intent(name: str) -> None:
+    file, old, new = FOREIGN[name]
+    plain, guarded = files(name), files(name, management={"allow": HERE})
+    assert old in plain[file]
+    foreign = {**plain, file: plain[file].replace(old, new, 1)}
+    assert compare(MODELS[name], foreign, plain).changes == ()
+    removed = compare(MODELS[name], guarded, plain).changes
+    assert removed
+    assert all(change.is_removal and any("NETKIT-" in part for part in change.path) for change in removed), removed
+    assert {change.risk.word for change in removed} == {"low"}
+
+
+def test_a_gateway_that_is_not_in_the_list_is_warned_of() -> None:
+    fabric = intents.fabric(intents.values({"management": {"allow": ["198.51.100.0/24"]}}))
+    found = [note for note in fabric.notes if note.path == ("management", "allow")]
+    assert [(note.severity, note.message) for note in found] == [
+        (
+            "warning",
+            "192.0.2.1, the gateway of leaf01, is not in it: who comes through NAT or a jump host there is cut off",
+        )
+    ]
+    fabric = intents.fabric(intents.values({"management": {"allow": HERE}}))
+    assert not any(note.path == ("management", "allow") for note in fabric.notes)
+
+
+def test_sonic_refuses_a_list_that_would_drop_bfd_of_a_peer_outside() -> None:
+    given = {"external": [peer("Ethernet472")], "management": {"allow": HERE}}
+    fabric = intents.fabric(intents.on_platform("sonic", "202411", given))
+    with pytest.raises(RenderError, match="SONiC drops BFD of peers outside the fabric"):
+        tuple(render(fabric, [fabric.switch("spine01")], Engine()))
+
+
+@pytest.mark.parametrize(
+    ("address", "refused"), [("192.0.2.1", set()), ("198.51.100.8", {"ssh", "snmp"}), ("", set())]
+)
+def test_a_lab_knows_which_services_an_address_does_not_reach(address: str, refused: set[str]) -> None:
+    state = SwitchState("leaf01", access={"ssh": ("192.0.2.0/24",), "snmp": ("192.0.2.1/32",)})
+    assert state.refused(address) == refused
