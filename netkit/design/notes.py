@@ -63,7 +63,9 @@ def _access(fabric: Fabric) -> Iterator[Problem]:
         if switch.management and not switch.management.admits(switch.management.gateway):
             found[switch.management.gateway].append(switch.name)
     for gateway, names in found.items():
-        what = f"{gateway}, the gateway of {names[0]}, is not in it: who comes through NAT or a jump host there is cut off"
+        what = (
+            f"{gateway}, the gateway of {names[0]}, is not in it: who comes through NAT or a jump host there is cut off"
+        )
         yield _warning(what, "add it, if netkit or a collector comes from there", ("management", "allow"))
 
 

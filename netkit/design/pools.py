@@ -24,7 +24,9 @@ def problems(intent: Intent, numbering: Numbering) -> Iterator[Problem]:
             )
         if ANYONE in intent.management.allow:
             message = f"{ANYONE} is everyone"
-            yield Problem(message, "name the networks you manage from, or leave the list empty", ("management", "allow"))
+            yield Problem(
+                message, "name the networks you manage from, or leave the list empty", ("management", "allow")
+            )
     for name, pool in named.items():
         if pool.is_multicast or pool.is_loopback or pool.is_link_local or pool.network_address.is_unspecified:
             yield Problem(
