@@ -1,6 +1,8 @@
 """`netkit truth`."""
 
 import sys
+from collections import Counter
+from collections.abc import Iterator
 from dataclasses import astuple
 from pathlib import Path
 
@@ -8,19 +10,36 @@ from netkit.access import settings
 from netkit.access.secrets import SecretStore
 from netkit.cli.fabric import open_project
 from netkit.errors import Problem
-from netkit.report.plan_view import shown
+from netkit.project.project import Project
+from netkit.report.plan_view import counted, shown
 from netkit.report.table import columns
 from netkit.terminal.text import check_format, write_json
 from netkit.truth.difference import differences, of_fabric
-from netkit.truth.source import read
+from netkit.truth.export import TruthExport
+from netkit.truth.source import TruthApi, exported, read
 
 HEAD = ("DEVICE", "PORT", "ATTRIBUTE", "TRUTH", "INTENT")
+SHOWN = 20
+"""Lines of one kind that are printed."""
 
 
-def run(folder: Path, *, output: str) -> int:
+def diff(folder: Path, *, output: str) -> int:
     """Print the differences between a source of truth and the intent; return 1 if there are any."""
     check_format(output)
     project = open_project(folder)
+    api = _connected(project)
+    found = differences(read(api), of_fabric(project.fabric))
+    if output == "json":
+        write_json(found)
+    elif found:
+        rows = [tuple(shown(cell) for cell in astuple(one)) for one in found]
+        sys.stdout.write(columns(rows, HEAD))
+    else:
+        sys.stdout.write(f"{api.settings.kind} and the intent of {project.fabric.name} agree\n")
+    return 1 if found else 0
+
+
+def _connected(project: Project) -> TruthApi:
     access = settings.load(project.folder)
     if access.truth is None:
         remedy = "add `truth: {kind: nautobot, url: https://…, token: {env: NAME}}`"
@@ -28,12 +47,38 @@ def run(folder: Path, *, output: str) -> int:
             Problem("names no source of truth", remedy, file=str(project.folder / settings.FILE))
         )
     token = SecretStore(access.secrets).read(access.truth.token, "the token of the source of truth", "TRUTH_TOKEN")
-    found = differences(read(access.truth, token), of_fabric(project.fabric))
+    return TruthApi(access.truth, token)
+
+
+def export(folder: Path, *, yes: bool, output: str) -> int:
+    """Write the fabric into a source of truth, or print what would be written.
+
+    Return 1 if something is in the way, or a dry run has something to write.
+    """
+    check_format(output)
+    project = open_project(folder)
+    api = _connected(project)
+    found = exported(api, project.fabric, writes=yes)
     if output == "json":
-        write_json(found)
-    elif found:
-        rows = [tuple(shown(cell) for cell in astuple(one)) for one in found]
-        sys.stdout.write(columns(rows, HEAD))
+        write_json(found.found)
     else:
-        sys.stdout.write(f"{access.truth.kind} and the intent of {project.fabric.name} agree\n")
-    return 1 if found else 0
+        sys.stdout.writelines(f"{line}\n" for line in _lines(found, api.settings.kind))
+    return 1 if any(one.action == "left" or not yes for one in found.found) else 0
+
+
+def _lines(export: TruthExport, kind: str) -> Iterator[str]:
+    counts = Counter((one.kind, one.action) for one in export.found)
+    kinds = dict.fromkeys(one.kind for one in export.found)
+    rows = [(each, *(str(counts[(each, action)]) for action in ("create", "change", "left"))) for each in kinds]
+    if rows:
+        yield columns(rows, ("WHAT", "CREATE", "CHANGE", "LEFT")).rstrip("\n")
+    for action, title in (("change", "changed"), ("left", "left as it is")):
+        found = [one for one in export.found if one.action == action]
+        if found:
+            yield f"{title}:"
+            yield from (f"  {one.kind} {shown(one.name)}: {shown(one.detail)}" for one in found[:SHOWN])
+        if len(found) > SHOWN:
+            yield f"  and {len(found) - SHOWN} more; --format json lists all"
+    yield f"{counted(export.unchanged, 'object')} of {kind} as the intent has them"
+    if not export.writes and any(one.action != "left" for one in export.found):
+        yield "nothing was written; --yes writes it"

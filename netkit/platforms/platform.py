@@ -91,6 +91,10 @@ class Platform:
     reserved_vlans: range = range(0)
     """VLAN IDs the NOS reserves for internal use."""
     ignored: tuple[Ignored, ...] = ()
+    management_port: str = "eth0"
+    loopback_port: str = "lo"
+    vlan_port: str = "vlan{number}"
+    """The interface that is the gateway of a VLAN."""
 
     def not_expressed(self, model: SwitchModel, version: str) -> Mapping[str, str]:
         """Map each key of the intent, or feature, that a switch does not support to the reason."""

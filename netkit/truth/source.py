@@ -1,7 +1,9 @@
-"""Nautobot and NetBox → records, through their own client libraries. Only reads. Answers are checked, not trusted."""
+"""Nautobot and NetBox, through their own client libraries. Answers are checked, not trusted."""
 
 import importlib
-from collections.abc import Iterable, Mapping
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import requests
@@ -9,11 +11,17 @@ from requests.adapters import HTTPAdapter
 from urllib3.util.retry import Retry
 
 from netkit.access.settings import TruthAccess
+from netkit.design.fabric import Fabric
 from netkit.errors import AccessError, Problem
+from netkit.truth.dialect import DIALECTS, netbox_slug
+from netkit.truth.export import TruthExport, TruthRefusedError
 from netkit.truth.record import DeviceRecord, PortEnd, TruthRecords
+from netkit.truth.wanted import wanted
 
 PAGE = 500
 RETRIES = 2
+BAD_REQUEST = 400
+LONGEST_REFUSAL = 200
 LIBRARIES = {"nautobot": "pynautobot", "netbox": "pynetbox"}
 
 
@@ -30,25 +38,89 @@ class _TimedAdapter(HTTPAdapter):
         return super().send(*arguments, **options)
 
 
-def read(settings: TruthAccess, token: str) -> TruthRecords:
+class TruthApi:
+    """The API of a source, through the client library of its makers."""
+
+    def __init__(self, settings: TruthAccess, token: str) -> None:
+        self.settings, self._token = settings, token
+        self._library = _library(settings.kind)
+        self._errors = (requests.RequestException, self._library.RequestError, self._library.ContentError)
+        with self._explained():
+            self._client = self._library.api(settings.url, token=token)
+            for scheme in ("http://", "https://"):
+                self._client.http_session.mount(scheme, _TimedAdapter(settings.timeout_s))
+
+    def find(self, endpoint: str, filters: Mapping[str, object]) -> list[dict[str, Any]]:
+        """Read all objects that match, page by page."""
+        with self._explained():
+            place = self._endpoint(endpoint)
+            found = place.filter(**filters, limit=PAGE) if filters else place.all(limit=PAGE)
+            return [dict(one) for one in found]
+
+    def create(self, endpoint: str, rows: Sequence[Mapping[str, object]]) -> list[dict[str, Any]]:
+        """Create all of them or none."""
+        with self._explained():
+            return [dict(one) for one in self._endpoint(endpoint).create(list(rows))]
+
+    def update(self, endpoint: str, rows: Sequence[Mapping[str, object]]) -> list[dict[str, Any]]:
+        """Change all of them or none."""
+        with self._explained():
+            return [dict(one) for one in self._endpoint(endpoint).update(list(rows))]
+
+    def _endpoint(self, name: str) -> Any:
+        app, _, endpoint = name.partition(".")
+        return getattr(getattr(self._client, app), endpoint)
+
+    @contextmanager
+    def _explained(self) -> Iterator[None]:
+        """Raise TruthRefusedError for values that are not accepted, AccessError for all else."""
+        try:
+            yield
+        except self._errors as error:
+            answer = getattr(error, "req", None)
+            if getattr(answer, "status_code", None) == BAD_REQUEST:
+                text = _plain(str(getattr(error, "error", ""))).replace(self._token, "…")
+                raise TruthRefusedError(text[:LONGEST_REFUSAL]) from None
+            raise _failed(self.settings, error) from None
+
+
+def read(api: TruthApi) -> TruthRecords:
     """Read the devices and cabled interfaces of a source; AccessError if it does not answer as documented."""
-    library = _library(settings.kind)
+    settings = api.settings
+    is_nautobot = settings.kind == "nautobot"
+    filters: dict[str, object] = {"location" if is_nautobot else "site": settings.site} if settings.site else {}
+    depth = {"depth": 1} if is_nautobot else {}
     try:
-        client = library.api(settings.url, token=token)
-        for scheme in ("http://", "https://"):
-            client.http_session.mount(scheme, _TimedAdapter(settings.timeout_s))
-        filters = {"location" if settings.kind == "nautobot" else "site": settings.site} if settings.site else {}
-        depth = {"depth": 1} if settings.kind == "nautobot" else {}
-        devices = _all(client.dcim.devices, {**filters, **depth})
-        interfaces = _all(client.dcim.interfaces, {**filters, **depth})
-    except (requests.RequestException, library.RequestError, library.ContentError) as error:
-        raise _failed(settings, error) from None
+        devices = api.find("dcim.devices", {**filters, **depth})
+        interfaces = api.find("dcim.interfaces", {**filters, **depth})
+    except TruthRefusedError as error:
+        raise AccessError(Problem(f"{settings.url} refuses to answer: {error}", "check truth.site")) from None
     try:
         return _records(settings, devices, interfaces)
     except (KeyError, TypeError, ValueError, AttributeError):
-        message = f"{settings.url} answers in an unknown form"
-        remedy = f"check that truth.url is a {settings.kind}, of a release that docs/source-of-truth.md names"
-        raise AccessError(Problem(message, remedy)) from None
+        raise unknown_form(settings) from None
+
+
+def unknown_form(settings: TruthAccess) -> AccessError:
+    """Return the error of an answer that lacks what is documented."""
+    message = f"{settings.url} answers in an unknown form"
+    remedy = f"check that truth.url is a {settings.kind}, of a release that docs/source-of-truth.md names"
+    return AccessError(Problem(message, remedy))
+
+
+def _plain(answer: str) -> str:
+    """Return the words of a refusal, which are a tree of lists by field."""
+    try:
+        tree = json.loads(answer)
+    except ValueError:
+        return answer
+    if isinstance(tree, list):
+        tree = next((one for one in tree if one), "")
+    if isinstance(tree, dict):
+        return "; ".join(
+            f"{key}: {', '.join(map(str, [value] if isinstance(value, str) else value))}" for key, value in tree.items()
+        )
+    return str(tree)
 
 
 def _library(kind: str) -> Any:
@@ -57,11 +129,6 @@ def _library(kind: str) -> Any:
     except ImportError:
         remedy = "pip install 'netkit-fabric[truth]'"
         raise AccessError(Problem(f"{LIBRARIES[kind]} is not installed", remedy)) from None
-
-
-def _all(endpoint: Any, filters: Mapping[str, Any]) -> list[dict[str, Any]]:
-    found = endpoint.filter(**filters, limit=PAGE) if filters else endpoint.all(limit=PAGE)
-    return [dict(one) for one in found]
 
 
 def _failed(settings: TruthAccess, error: Exception) -> AccessError:
@@ -106,3 +173,18 @@ def _peers(interfaces: Iterable[Mapping[str, Any]], names: Mapping[Any, str]) ->
         if len(ends) == 2:
             peers |= {ends[0]: ends[1], ends[1]: ends[0]}
     return peers
+
+
+def exported(api: TruthApi, fabric: Fabric, *, writes: bool) -> TruthExport:
+    """Write a fabric into a source; without `writes`, find what would be written."""
+    site = api.settings.site or fabric.site
+    if api.settings.kind == "netbox":
+        site = netbox_slug(site)
+    export = TruthExport(api, DIALECTS[api.settings.kind](site), writes)
+    try:
+        export.run(wanted(fabric, site))
+    except TruthRefusedError as error:
+        raise AccessError(Problem(f"{api.settings.url} refuses to answer: {error}", "check its release")) from None
+    except (KeyError, TypeError, ValueError, AttributeError):
+        raise unknown_form(api.settings) from None
+    return export

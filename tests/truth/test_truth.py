@@ -51,7 +51,7 @@ def diff(folder: Path, *arguments: str, token: str = TOKEN) -> Done:
 def test_a_filled_source_agrees_with_its_fabric(values: Values) -> None:
     fabric = design.build(Intent.model_validate(values), CATALOG)
     with served(filled(fabric)) as one:
-        found = source.read(_access(one), TOKEN)
+        found = source.read(source.TruthApi(_access(one), TOKEN))
     assert found == of_fabric(fabric)
 
 

@@ -1,21 +1,30 @@
 """The verbs of `netkit truth`."""
 
+from typing import Annotated
+
 import typer
 
 from netkit.cli.running import run
 from netkit.cli.verbs.options import Fabric, Format
 
 verbs = typer.Typer(
-    help="Compare the intent with a source of truth: Nautobot or NetBox.", rich_markup_mode=None, no_args_is_help=True
+    help="A source of truth, Nautobot or NetBox: compare the intent with it, and export the intent to it.",
+    rich_markup_mode=None,
+    no_args_is_help=True,
 )
-
-
-@verbs.callback()
-def _group() -> None:
-    """Make a group of a single verb."""
 
 
 @verbs.command()
 def diff(fabric: Fabric, output: Format = "text") -> None:
     """List devices, serial numbers, racks and cables that differ between the source of truth and the intent."""
-    run("truth", fabric, output=output)
+    run("truth", fabric, verb="diff", output=output)
+
+
+@verbs.command()
+def export(
+    fabric: Fabric,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Write; without it, print what would be written.")] = False,
+    output: Format = "text",
+) -> None:
+    """Create and change what the source of truth lacks of the intent. Nothing is deleted."""
+    run("truth", fabric, verb="export", yes=yes, output=output)

@@ -27,6 +27,8 @@ PLATFORM = Platform(
     ),
     max_mtu_bytes=9216,
     port_name=port_name,
+    loopback_port="Loopback0",
+    vlan_port="Vlan{number}",
     missing_data=missing,
     longest_detection_ms=5_000,
     longest_restoration_ms=60_000,

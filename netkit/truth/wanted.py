@@ -1,0 +1,184 @@
+"""A designed fabric → the objects that a source of truth is to hold, in the order in which they need each other."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from ipaddress import IPv4Interface, IPv4Network
+
+from netkit.design.fabric import Fabric, Host, Switch
+from netkit.platforms import PLATFORMS
+
+Key = tuple[str, ...]
+"""What finds an object among those of its kind."""
+LOWEST_RACK_U = 48
+PRIVATE_ASNS = (range(64512, 65535), range(4200000000, 4294967295))
+
+
+@dataclass(frozen=True, slots=True)
+class Ref:
+    """Another wanted object."""
+
+    kind: str
+    key: Key
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """An object that is to be there."""
+
+    kind: str
+    key: Key
+    managed: Mapping[str, object] = field(default_factory=dict)
+    """Values that are kept as the intent has them."""
+    initial: Mapping[str, object] = field(default_factory=dict)
+    """Values that an object gets when it is created, and that are whose it is afterwards."""
+    claimed: Mapping[str, object] = field(default_factory=dict)
+    """Values that an object has or does not have yet; one with another value is left as it is."""
+
+
+def wanted(fabric: Fabric, site: str) -> list[Wanted]:
+    """Return what a fabric needs at a site."""
+    every: tuple[Switch | Host, ...] = (*fabric.switches, *fabric.hosts)
+    found = [
+        Wanted("site", (site,)),
+        *_models(every),
+        *_racks(every, site),
+        Wanted("custom field", ("asn",), claimed={"type": "integer"}),
+        *(_device(device, site) for device in every),
+        *_ports(fabric),
+        *_cables(fabric),
+        *_prefixes(fabric),
+        *_addresses(fabric),
+        *(Wanted("asn", (str(asn),)) for asn in sorted({one.asn for one in fabric.switches}) if _is_private(asn)),
+    ]
+    return list({(one.kind, one.key): one for one in reversed(found)}.values())[::-1]
+
+
+def _is_private(asn: int) -> bool:
+    return any(asn in numbers for numbers in PRIVATE_ASNS)
+
+
+def _models(every: Iterable[Switch | Host]) -> Iterator[Wanted]:
+    models = {device.model.name: device.model for device in every}.values()
+    yield from (Wanted("manufacturer", (model.vendor,)) for model in models)
+    for model in models:
+        maker = Ref("manufacturer", (model.vendor,))
+        height = {"u_height": model.height_u or 1}
+        yield Wanted("device type", (model.vendor, model.name), initial={"manufacturer": maker, **height})
+    yield from (Wanted("role", (role,)) for role in dict.fromkeys(map(_role, every)))
+
+
+def _role(device: Switch | Host) -> str:
+    return device.role if isinstance(device, Switch) else "host"
+
+
+def _racks(every: Iterable[Switch | Host], site: str) -> Iterator[Wanted]:
+    tops: dict[str, int] = {}
+    for device in every:
+        if device.rack:
+            top = (device.rack_unit or 1) + (device.model.height_u or 1) - 1
+            tops[device.rack] = max(top, tops.get(device.rack, LOWEST_RACK_U))
+    for rack, top in sorted(tops.items()):
+        yield Wanted("rack", (site, rack), initial={"site": Ref("site", (site,)), "u_height": top})
+
+
+def _device(device: Switch | Host, site: str) -> Wanted:
+    managed: dict[str, object] = {"serial": device.serial} if device.serial else {}
+    if device.rack:
+        managed["rack"] = Ref("rack", (site, device.rack))
+    if device.rack and device.rack_unit:
+        managed |= {"position": device.rack_unit, "face": "front"}
+    if isinstance(device, Switch):
+        managed["asn"] = device.asn
+    model = device.model
+    initial = {"device_type": Ref("device type", (model.vendor, model.name)), "role": Ref("role", (_role(device),))}
+    return Wanted("device", (device.name,), managed, initial, {"site": Ref("site", (site,))})
+
+
+def _ports(fabric: Fabric) -> Iterator[Wanted]:
+    for switch in fabric.switches:
+        platform = PLATFORMS[switch.platform]
+        if switch.management:
+            yield _port(switch.name, platform.management_port, "management")
+        yield _port(switch.name, platform.loopback_port, "virtual")
+        if switch.vlan:
+            yield _port(switch.name, platform.vlan_port.format(number=switch.vlan.number), "virtual")
+        yield from (_port(switch.name, port.name, f"{port.speed_gbps}G") for port in switch.ports)
+        yield from (_port(switch.name, port.name, f"{port.split.speed_gbps}G") for port in switch.external)
+    for host in fabric.hosts:
+        if host.management:
+            yield _port(host.name, host.management_interface, "management")
+        yield from (_port(host.name, nic.interface, f"{host.model.speed_gbps}G") for nic in host.nics)
+
+
+def _port(device: str, name: str, kind: str) -> Wanted:
+    return Wanted("interface", (device, name), initial={"device": Ref("device", (device,)), "type": kind})
+
+
+def _cables(fabric: Fabric) -> Iterator[Wanted]:
+    for link in fabric.links():
+        one, other = sorted([(link.device, link.port), (link.peer, link.peer_port)])
+        managed: dict[str, object] = {"length": link.cable.length_m}
+        if link.label:
+            managed["label"] = link.label
+        yield Wanted("cable", (*one, *other), managed, {"a": Ref("interface", one), "b": Ref("interface", other)})
+
+
+def _prefixes(fabric: Fabric) -> Iterator[Wanted]:
+    """Yield prefixes, larger ones first; the first of several equal ones counts, and that has addresses."""
+    ends = [prefix for switch in fabric.switches for prefix in _networks(switch)]
+    ends += [fabric.loopback_pool]
+    for prefix in (*(rail.prefix for rail in fabric.rails), fabric.host_pool):
+        if prefix not in ends:
+            yield Wanted("prefix", (prefix,), initial={"is_container": True})
+    for prefix in dict.fromkeys(ends):
+        yield Wanted("prefix", (prefix,), initial={"is_container": False})
+
+
+def _networks(switch: Switch) -> Iterator[str]:
+    if switch.leaf_prefix:
+        yield switch.leaf_prefix
+    if switch.management:
+        yield str(_network(f"{switch.management.address}/{switch.management.prefix_length}"))
+    yield from (str(_network(port.address)) for port in switch.external)
+
+
+def _network(address: str) -> IPv4Network:
+    return IPv4Interface(address).network
+
+
+def _addresses(fabric: Fabric) -> Iterator[Wanted]:
+    """Yield every address with its interface, and then the primary address of each device."""
+    primary: dict[str, str] = {}
+    for switch in fabric.switches:
+        platform = PLATFORMS[switch.platform]
+        name = switch.name
+        yield _address(f"{switch.loopback}/32", name, platform.loopback_port)
+        primary[name] = switch.loopback
+        if (management := switch.management) is not None:
+            primary[name] = management.address
+            yield _address(f"{management.address}/{management.prefix_length}", name, platform.management_port)
+        if switch.vlan:
+            yield _address(switch.vlan.gateway, name, platform.vlan_port.format(number=switch.vlan.number))
+        yield from (
+            _address(f"{port.address.partition('/')[0]}/{switch.link_length}", name, port.name)
+            for port in switch.ports
+            if port.address
+        )
+        yield from (_address(port.address, name, port.name) for port in switch.external)
+    managed = [one.management for one in fabric.switches if one.management]
+    networks = {_network(f"{one.address}/{one.prefix_length}") for one in managed}
+    for host in fabric.hosts:
+        for nic in host.nics:
+            yield _address(f"{nic.address}/{nic.prefix_length}", host.name, nic.interface)
+        if host.management:
+            own = IPv4Interface(host.management)
+            length = next((one.prefixlen for one in networks if own.ip in one), own.network.prefixlen)
+            primary[host.name] = str(own.ip)
+            yield _address(f"{own.ip}/{length}", host.name, host.management_interface)
+    for device, address in primary.items():
+        yield Wanted("primary address", (device,), {"primary_ip4": Ref("address", (address,))})
+
+
+def _address(address: str, device: str, port: str) -> Wanted:
+    place = Ref("interface", (device, port))
+    return Wanted("address", (address.partition("/")[0],), {"address": address}, claimed={"interface": place})

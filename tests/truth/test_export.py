@@ -1,0 +1,136 @@
+"""netkit truth export into a stand-in of NetBox, through the real pynetbox."""
+
+import json
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+
+from netkit import design
+from netkit.access.settings import TruthAccess
+from netkit.hardware import Catalog
+from netkit.intent import Intent
+from netkit.project.project import Project
+from netkit.truth import source
+from netkit.truth.difference import of_fabric
+from tests.command import ROOT, Done, run
+from tests.lanes import examples
+from tests.random_intents import Values, intents
+from tests.truth.stand_in import TOKEN, NetBox, Row, served
+
+CATALOG = Catalog()
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    shutil.copytree(ROOT / "inventory/brownfield", tmp_path / "fabric")
+    return tmp_path / "fabric"
+
+
+@pytest.fixture
+def netbox(folder: Path) -> Iterator[NetBox]:
+    with served(NetBox()) as one:
+        point_to(one, folder)
+        yield one
+
+
+def point_to(one: NetBox, folder: Path) -> None:
+    text = f"truth: {{kind: netbox, url: '{one.url}', token: {{env: TRUTH_TOKEN}}}}\n"
+    (folder / "access.yaml").write_text(text, encoding="utf-8")
+
+
+def api_of(one: NetBox) -> source.TruthApi:
+    access = TruthAccess.model_validate({"kind": "netbox", "url": one.url, "token": {"env": "TRUTH_TOKEN"}})
+    return source.TruthApi(access, TOKEN)
+
+
+def export(folder: Path, *arguments: str) -> Done:
+    return run("truth", "export", "--fabric", folder, *arguments, TRUTH_TOKEN=TOKEN)
+
+
+@settings(max_examples=examples(10), deadline=None)
+@given(intents())
+def test_a_second_export_finds_the_first(values: Values) -> None:
+    fabric = design.build(Intent.model_validate(values), CATALOG)
+    with served(NetBox()) as one:
+        first = source.exported(api_of(one), fabric, writes=True)
+        assert {each.action for each in first.found} <= {"create", "change"}
+        assert source.read(api_of(one)) == of_fabric(fabric)
+        written = one.written
+        second = source.exported(api_of(one), fabric, writes=True)
+        assert (second.found, one.written) == ([], written)
+
+
+@pytest.mark.parametrize("name", ["brownfield", "internet-edge", "reference"])
+def test_a_shipped_fabric_is_exported_once(tmp_path: Path, name: str) -> None:
+    folder = tmp_path / name
+    shutil.copytree(ROOT / "inventory" / name, folder)
+    with served(NetBox()) as one:
+        point_to(one, folder)
+        dry = export(folder, "--format", "json")
+        assert (dry.returncode, one.written) == (1, 0), dry.stderr
+        wet = export(folder, "--yes", "--format", "json")
+        assert (wet.returncode, wet.stderr) == (0, "")
+        planned, done = (
+            {(row["kind"], row["name"]) for row in json.loads(each.stdout) if row["kind"] != "primary address"}
+            for each in (dry, wet)
+        )
+        assert planned == done
+        again = export(folder, "--format", "json")
+        assert (again.returncode, json.loads(again.stdout)) == (0, [])
+        agreed = run("truth", "diff", "--fabric", folder, TRUTH_TOKEN=TOKEN)
+        assert (agreed.returncode, agreed.stderr) == (0, "")
+
+
+def test_what_is_in_the_way_is_listed_and_left(folder: Path, netbox: NetBox) -> None:
+    fabric = Project.open(folder).fabric
+    source.exported(api_of(netbox), fabric, writes=True)
+    by_name = {device["name"]: device for device in netbox.devices}
+    netbox.create("dcim/sites", {"name": "other", "slug": "other", "status": "active"})
+    by_name["b01-agg-2"]["site"] = {"id": 2, "name": "other", "slug": "other"}
+    leaf = next(link for link in fabric.links() if link.peer == "b01-agg-1")
+    moved = _ports(netbox, leaf.device, leaf.port) + _ports(netbox, "b01-agg-1", leaf.peer_port)
+    old = moved[0]["cable"]["id"]
+    netbox.others["dcim/cables"] = [one for one in netbox.others["dcim/cables"] if one["id"] != old]
+    for one in moved:
+        one["cable"] = None
+    spare = netbox.create("dcim/interfaces", {"device": by_name["a07-tor-2"]["id"], "name": "spare", "type": "other"})
+    ends = [[{"object_type": "dcim.interface", "object_id": one["id"]}] for one in (moved[0], spare)]
+    netbox.create("dcim/cables", {"a_terminations": ends[0], "b_terminations": ends[1], "status": "connected"})
+    address = next(one for one in netbox.others["ipam/ip-addresses"] if one["address"] == "172.31.255.11/32")
+    address |= {"assigned_object_id": spare["id"], "assigned_object": {**spare, "device": {"name": "a07-tor-2"}}}
+    by_name["ai-node-017"]["serial"] = "OLD"
+    done = export(folder, "--yes", "--format", "json")
+    assert done.returncode == 1, done.stderr
+    rows = [(row["kind"], row["name"], row["action"], row["detail"]) for row in json.loads(done.stdout)]
+    port = f"{leaf.device} {leaf.port}"
+    assert rows == [
+        ("device", "b01-agg-2", "left", "site is other"),
+        ("device", "ai-node-017", "change", "serial OLD → 7XK4411Q3"),
+        ("cable", f"{port} b01-agg-1 {leaf.peer_port}", "left", f"{port} has a cable to a07-tor-2 spare"),
+        ("address", "172.31.255.11", "left", "assigned_object is a07-tor-2 spare"),
+    ]
+    assert [one["address"] for one in netbox.others["ipam/ip-addresses"] if one["assigned_object_id"] == spare["id"]]
+
+
+def _ports(netbox: NetBox, device: str, name: str) -> list[Row]:
+    return [one for one in netbox.interfaces if (one["device"]["name"], one["name"]) == (device, name)]
+
+
+def test_what_the_source_refuses_is_left_and_the_rest_is_written(folder: Path, netbox: NetBox) -> None:
+    fabric = Project.open(folder).fabric
+    source.exported(api_of(netbox), fabric, writes=True)
+    rack = next(one for one in netbox.others["dcim/racks"] if one["name"] == "A07")
+    kept = next(one for one in netbox.devices if one["name"] == "a07-tor-1")
+    lost = next(one for one in netbox.devices if one["name"] == "a07-tor-2")
+    lost |= {"rack": None, "position": None, "face": None, "serial": "X"}
+    other = {"device_type": 1, "role": 1, "site": 1, "name": "foreign", "status": "active"}
+    netbox.create("dcim/devices", {**other, "rack": rack["id"], "face": "front", "position": 38})
+    kept |= {"serial": "Y"}
+    done = export(folder, "--yes")
+    assert done.returncode == 1
+    assert "device a07-tor-1: serial Y → MT2341X10420" in done.stdout
+    assert "device a07-tor-2: refused: position: U38 is already occupied" in done.stdout
+    assert (kept["serial"], lost["serial"]) == ("MT2341X10420", "X")
