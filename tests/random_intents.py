@@ -20,6 +20,10 @@ def slots(ceiling: int) -> st.SearchStrategy[str]:
     return chosen.map(lambda found: ",".join(map(str, sorted(found))))
 
 
+MANAGEMENT = {"pool": "198.18.0.0/20", "gateway": "198.18.0.1"}
+MANAGEMENT_V6 = {"pool_v6": "2001:db8:18::/64", "gateway_v6": "2001:db8:18::1"}
+
+
 @st.composite
 def units(draw: st.DrawFn, ceilings: dict[str, int], rails: int, *, single: bool) -> list[Values]:
     """Return entries for some of the units there may be, in any order."""
@@ -72,8 +76,13 @@ def intents(draw: st.DrawFn, topologies: tuple[str, ...] = ("two-tier", "three-t
             kind: {"media": "800G-2xDR4", "length_m": draw(st.sampled_from([3, 30, 100]))}
             for kind in ("host", "spine", "core")
         },
-        "pools": {"loopbacks": "10.255.0.0/20", "hosts": "10.128.0.0/12", "first_vlan": draw(st.integers(2, 900))},
-        "management": draw(st.sampled_from([None, {"pool": "198.18.0.0/20", "gateway": "198.18.0.1"}])),
+        "pools": {
+            "loopbacks": "10.255.0.0/20",
+            "hosts": "10.128.0.0/12",
+            "first_vlan": draw(st.integers(2, 900)),
+            **draw(st.sampled_from([{}, {"loopbacks_v6": "2001:db8:255::/64"}])),
+        },
+        "management": draw(st.sampled_from([None, MANAGEMENT, {**MANAGEMENT, **MANAGEMENT_V6}])),
         "routing": {"spine_asn": draw(st.sampled_from(["shared", "unique"]))},
     }
 

@@ -96,6 +96,7 @@ def _assemble(blueprint: Blueprint) -> Fabric:
         hosts=tuple(hosts.hosts(blueprint)),
         nic_firmware=intent.firmware.nics,
         module_firmware=intent.firmware.modules,
+        loopback_pool_v6=str(intent.pools.loopbacks_v6 or ""),
     )
 
 

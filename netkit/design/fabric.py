@@ -147,6 +147,10 @@ class ManagementAddress:
     gateway: str
     allowed: tuple[str, ...] = ()
     """Networks from which SSH, SNMP and the API are reached; empty: all."""
+    address_v6: str = ""
+    """Empty: IPv4 only."""
+    prefix_length_v6: int = 0
+    gateway_v6: str = ""
 
     def admits(self, address: str) -> bool:
         """Whether an address reaches the switch."""
@@ -191,6 +195,8 @@ class Switch:
     ports: tuple[Port, ...]
     cages: tuple[Cage, ...]
     external: tuple[ExternalPort, ...] = ()
+    loopback_v6: str = ""
+    """Empty: the fabric routes IPv4 only."""
 
     @property
     def summaries(self) -> tuple[str, ...]:
@@ -372,6 +378,7 @@ class Fabric:
     module_firmware: Approved = field(default_factory=dict)
     """The same by part number of modules."""
     clusters: tuple[Cluster, ...] = ()
+    loopback_pool_v6: str = ""
     leave: tuple[PathRule, ...] = ()
     own: tuple[PathRule, ...] = ()
     notes: tuple[Problem, ...] = ()

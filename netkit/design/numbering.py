@@ -76,6 +76,18 @@ class Numbering:
         management = self.intent.management
         return dotted_quad(_in_pool(management.pool, role, number, management.first_offset)) if management else ""
 
+    def loopback_v6(self, role: str, number: int) -> str:
+        """Return the IPv6 loopback, at the place in its pool that the IPv4 one has; empty without a pool."""
+        pools = self.intent.pools
+        return str(pools.loopbacks_v6[_offset(pools.loopbacks, role, number, 1)]) if pools.loopbacks_v6 else ""
+
+    def management_v6(self, role: str, number: int) -> str:
+        """Return the out-of-band IPv6 address; empty without a pool."""
+        management = self.intent.management
+        if management is None or management.pool_v6 is None:
+            return ""
+        return str(management.pool_v6[_offset(management.pool, role, number, management.first_offset)])
+
     @cached_property
     def rail_length(self) -> int:
         """The prefix length of a rail that has none of its own."""
@@ -164,5 +176,9 @@ def _share(pool: IPv4Network, role: str) -> tuple[int, int]:
     return {"leaf": (0, size // 2), "spine": (size // 2, size // 4), "core": (size * 3 // 4, size // 4)}[role]
 
 
+def _offset(pool: IPv4Network, role: str, number: int, first: int) -> int:
+    return _share(pool, role)[0] + first + number
+
+
 def _in_pool(pool: IPv4Network, role: str, number: int, first: int) -> int:
-    return int(pool.network_address) + _share(pool, role)[0] + first + number
+    return int(pool.network_address) + _offset(pool, role, number, first)

@@ -31,6 +31,8 @@ class PrefixList:
 
     name: str
     rules: tuple[PrefixRule, ...]
+    version: Literal[4, 6] = 4
+    """Of IP."""
 
 
 def announced(fabric: Fabric, switch: Switch) -> Literal["LOCAL", "FABRIC"]:
@@ -53,12 +55,23 @@ def prefix_lists(fabric: Fabric, switch: Switch) -> Iterator[PrefixList]:
     for port in switch.external:
         yield _list(port.inbound, *map(_exact, port.accepted))
         yield _list(port.outbound, *map(_exact, port.announced))
+    if switch.loopback_v6:
+        yield from _lists_v6(fabric, switch)
+
+
+def _lists_v6(fabric: Fabric, switch: Switch) -> Iterator[PrefixList]:
+    """Yield the same for IPv6, which runs over the same sessions."""
+    own = (f"{switch.loopback_v6}/128", 128)
+    yield _list("CONNECTED-V6", own, version=6)
+    yield _list("FABRIC-V6", (fabric.loopback_pool_v6, 128), version=6)
+    if announced(fabric, switch) == "LOCAL":
+        yield _list("LOCAL-V6", own, version=6)
 
 
 def _exact(prefix: str) -> tuple[str, int]:
     return prefix, int(prefix.partition("/")[2])
 
 
-def _list(name: str, *matches: tuple[str, int]) -> PrefixList:
+def _list(name: str, *matches: tuple[str, int], version: Literal[4, 6] = 4) -> PrefixList:
     rules = (PrefixRule(10 * number, prefix, length) for number, (prefix, length) in enumerate(matches, start=1))
-    return PrefixList(name, tuple(rules))
+    return PrefixList(name, tuple(rules), version)

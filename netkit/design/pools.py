@@ -1,7 +1,7 @@
 """Reasons to refuse the pools of an intent: too small, overlapping, or cut in a way that does not fit."""
 
 from collections.abc import Iterator
-from ipaddress import IPv4Network
+from ipaddress import IPv4Network, IPv6Network
 
 from netkit.design.numbering import LEAF_ASN_OFFSET, Numbering
 from netkit.errors import Path, Problem
@@ -50,9 +50,45 @@ def problems(intent: Intent, numbering: Numbering) -> Iterator[Problem]:
                     f" the ceilings need {needed}"
                 )
                 yield Problem(message, "use a larger pool or lower the ceilings", path)
+    yield from _ipv6(intent)
     yield from _as_numbers(intent, numbering)
     yield from _lengths(intent, numbering)
     yield from _rails(intent, numbering)
+
+
+def _ipv6(intent: Intent) -> Iterator[Problem]:
+    """Yield IPv6 pools that cannot number what their IPv4 pools do."""
+    pools, management = intent.pools, intent.management
+    beside: dict[Path, tuple[IPv6Network | None, IPv4Network]] = {
+        ("pools", "loopbacks_v6"): (pools.loopbacks_v6, pools.loopbacks)
+    }
+    if management:
+        beside["management", "pool_v6"] = (management.pool_v6, management.pool)
+    found: dict[Path, IPv6Network] = {}
+    for path, (pool, other) in beside.items():
+        if pool is None:
+            continue
+        if pool.is_multicast or pool.is_loopback or pool.is_link_local or pool.network_address.is_unspecified:
+            yield Problem(f"{pool} cannot number devices", "use unicast addresses, such as fd00:128::/48", path)
+        elif pool.num_addresses < other.num_addresses:
+            message = f"{pool} has fewer addresses than {other}, whose places it takes"
+            yield Problem(message, f"use a length of {128 - 32 + other.prefixlen} or less", path)
+        for name, taken in found.items():
+            if pool.overlaps(taken):
+                message = f"{pool} overlaps {'.'.join(map(str, name))} {taken}"
+                yield Problem(message, "choose pools that do not overlap", path)
+        found[path] = pool
+    if management and management.allow and (management.pool_v6 or pools.loopbacks_v6):
+        message = "the lists of allow are of IPv4: over IPv6 everyone would still reach the switches"
+        yield Problem(message, "remove it, or the IPv6 pools of switches", ("management", "allow"))
+    if not management or (management.pool_v6, management.gateway_v6) == (None, None):
+        return
+    if management.pool_v6 is None or management.gateway_v6 is None:
+        given, lacking = ("gateway_v6", "pool_v6") if management.pool_v6 is None else ("pool_v6", "gateway_v6")
+        yield Problem(f"there is no {lacking}", "give both, or none", ("management", given))
+    elif management.gateway_v6 not in management.pool_v6:
+        message = f"the gateway {management.gateway_v6} is outside {management.pool_v6}"
+        yield Problem(message, "name an address of the pool", ("management", "gateway_v6"))
 
 
 def _lengths(intent: Intent, numbering: Numbering) -> Iterator[Problem]:

@@ -213,16 +213,25 @@ def _switch(
         ports=ordered,
         cages=tuple(blueprint.cage(role, name, number, split) for number, split in sorted(splits.items())),
         external=external,
+        loopback_v6=blueprint.numbering.loopback_v6(role, number),
     )
 
 
 def _management(blueprint: Blueprint, role: str, name: str, number: int) -> ManagementAddress | None:
     own, entry, pool = blueprint.override(name).management, blueprint.entry(name), blueprint.intent.management
     gateway = str((entry and entry.management_gateway) or (pool.gateway if pool else ""))
-    allowed = tuple(map(str, pool.allow)) if pool else ()
+    address, length = blueprint.numbering.management(role, number), pool.pool.prefixlen if pool else 0
     if own is not None:
-        length = pool.pool.prefixlen if pool and own.network.prefixlen == HOST_LENGTH else own.network.prefixlen
-        return ManagementAddress(str(own.ip), length, gateway, allowed)
-    if pool is None:
+        kept = pool is not None and own.network.prefixlen == HOST_LENGTH
+        address, length = str(own.ip), length if kept else own.network.prefixlen
+    elif pool is None:
         return None
-    return ManagementAddress(blueprint.numbering.management(role, number), pool.pool.prefixlen, gateway, allowed)
+    return ManagementAddress(
+        address,
+        length,
+        gateway,
+        allowed=tuple(map(str, pool.allow)) if pool else (),
+        address_v6=blueprint.numbering.management_v6(role, number),
+        prefix_length_v6=pool.pool_v6.prefixlen if pool and pool.pool_v6 else 0,
+        gateway_v6=str(pool.gateway_v6) if pool and pool.gateway_v6 else "",
+    )

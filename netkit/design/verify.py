@@ -120,6 +120,10 @@ def _duplicates(designed: Fabric, hardware: HardwareLookup, renamed: Mapping[str
     gateways = {(switch.management.gateway, "the gateway") for switch in designed.switches if switch.management}
     by_management = _owners(intent, rows, "management", ("management", "gateway"))
     yield from _twice("management address", (*managed, *sorted(gateways)), by_management)
+    managed_v6 = [(switch.management.address_v6, switch.name) for switch in designed.switches if switch.management]
+    gateways_v6 = {(switch.management.gateway_v6, "the gateway") for switch in designed.switches if switch.management}
+    taken = [(address, name) for address, name in (*managed_v6, *sorted(gateways_v6)) if address]
+    yield from _twice("management address", taken, lambda *_: ("management", "gateway_v6"))
     # Above the leaves, the spines of a pod may share an AS number, and so may the cores.
     leaves = [(str(leaf.asn), leaf.name) for leaf in designed.tier("leaf")]
     spines = {(str(spine.asn), f"the spines of pod {spine.pod}") for spine in designed.tier("spine")}

@@ -29,6 +29,8 @@ KINDS: Mapping[str, tuple[str, str]] = {
     "dict_type": ("a mapping", "write `key: value` pairs below it"),
     "ip_v4_address": ("an IPv4 address", "write it as 192.0.2.1"),
     "ip_v4_network": ("an IPv4 network", "write its first address and length, as 10.128.0.0/16"),
+    "ip_v6_address": ("an IPv6 address", "write it as 2001:db8::1"),
+    "ip_v6_network": ("an IPv6 network", "write its first address and length, as 2001:db8:128::/48"),
     "ip_v4_interface": ("an IPv4 address with its length", "write it as 192.0.2.10/24"),
 }
 UNKNOWN_KEY = {"extra_forbidden", "invalid_key"}

@@ -8,6 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from netkit.intent.scalars import (
     Address,
+    AddressV6,
     AddressWithLength,
     Asn,
     Breakout,
@@ -24,6 +25,7 @@ from netkit.intent.scalars import (
     Name,
     Namespace,
     Network,
+    NetworkV6,
     ObjectName,
     Pci,
     Percent,
@@ -266,6 +268,9 @@ class Pools(Strict):
 
     loopbacks: Network = Field(description="one address for each switch")
     hosts: Network = Field(description="split evenly into one prefix per rail")
+    loopbacks_v6: NetworkV6 | None = Field(
+        None, description="IPv6 too: one address for each switch, at the place that its IPv4 one has in loopbacks"
+    )
     asn_base: Asn = Field(4_200_000_000, description="core = base, spines = base + pod, leaves from base + 10000")
     first_vlan: int = Field(100, ge=2, le=4000, description="VLAN of rail 0 with vlan attachment")
     leaf_length: int | None = Field(
@@ -371,6 +376,10 @@ class Management(Strict):
         max_length=50,
         description="who may reach SSH, SNMP and the API of the switches; default: everyone who has a route",
     )
+    pool_v6: NetworkV6 | None = Field(
+        None, description="IPv6 too: one address for each switch, at the place that its IPv4 one has in pool"
+    )
+    gateway_v6: AddressV6 | None = Field(None, description="with pool_v6: default gateway")
 
 
 class SyslogServerIntent(Strict):

@@ -4,7 +4,7 @@ import re
 import string
 from collections.abc import Mapping
 from dataclasses import dataclass
-from ipaddress import IPv4Address, IPv4Interface, IPv4Network
+from ipaddress import IPv4Address, IPv4Interface, IPv4Network, IPv6Address, IPv6Network
 from typing import Annotated, Any
 
 from pydantic import AfterValidator, BeforeValidator, Field, GetCoreSchemaHandler, GetJsonSchemaHandler, WithJsonSchema
@@ -155,6 +155,26 @@ def _check_network(value: object) -> object:
     raise ValueError(f"{{given}} is an address within a network, not the network; write {meant}")
 
 
+def _check_network_v6(value: object) -> object:
+    try:
+        return IPv6Network(value) if isinstance(value, str) else value
+    except ValueError:
+        pass
+    try:
+        meant = IPv6Network(str(value), strict=False)
+    except ValueError:
+        raise ValueError(
+            "{given} is not an IPv6 network; write its first address and length, as 2001:db8:128::/48"
+        ) from None
+    raise ValueError(f"{{given}} is an address within a network, not the network; write {meant}")
+
+
+def _check_not_a_number_v6(value: object) -> object:
+    if isinstance(value, int):
+        raise ValueError("{given} is not an IPv6 address; write it as 2001:db8::1")
+    return value
+
+
 Name = Annotated[
     str,
     _matching(
@@ -261,6 +281,8 @@ Timezone = Annotated[
 Address = Annotated[IPv4Address, BeforeValidator(_check_not_a_number)]
 AddressWithLength = Annotated[IPv4Interface, BeforeValidator(_check_not_a_number)]
 Network = Annotated[IPv4Network, BeforeValidator(_check_network)]
+AddressV6 = Annotated[IPv6Address, BeforeValidator(_check_not_a_number_v6)]
+NetworkV6 = Annotated[IPv6Network, BeforeValidator(_check_network_v6)]
 CatalogName = Annotated[str, Field(min_length=1, max_length=64)]
 
 

@@ -20,6 +20,7 @@ COMMUNITY_LIST = re.compile(
     r"(?:bgp|ip) community-list (?:(?:standard|expanded) )?(\S+) (?:seq \d+ )?(permit|deny) (.+)"
 )
 HARMLESS_TO_ROUTES = ("set src ", "description ", "set metric ", "set origin ")
+MATCHES_IPV6 = "match ipv6 address "
 CACHED = 100_000
 T = TypeVar("T")
 
@@ -303,8 +304,11 @@ class RouterReader:
             self.unknown.append(line)
             return
         draft = ClauseDraft()
-        for path, value in inner:
-            draft.read(line_of(path, value), self.asn, self.leaving)
+        rows = [line_of(path, value) for path, value in inner]
+        if any(row.startswith(MATCHES_IPV6) for row in rows):
+            return  # no route of IPv4 matches
+        for row in rows:
+            draft.read(row, self.asn, self.leaving)
         self.maps.setdefault(words[1], []).append(draft.done(number, is_permit=words[2] == "permit"))
 
     def is_announcement(self, line: str) -> bool:

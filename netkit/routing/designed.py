@@ -29,6 +29,7 @@ def router_of(fabric: Fabric, switch: Switch) -> Router:
             PrefixListEntry(rule.number, True, _network(rule.prefix), rule.length, rule.length) for rule in found.rules
         )
         for found in prefix_lists(fabric, switch)
+        if found.version == 4
     }
     outbound = announced(fabric, switch)
     return Router(

@@ -46,7 +46,8 @@ NAMES = {
     "sonic": ("Loopback0", "Vlan{}"),
 }
 OWN_AS_TIMES = {"eos": 1, "frr": 3, "nvue": 3, "sonic": 3}
-SONIC_SOURCE = "RM_SET_SRC"  # chooses a source address only, for routes that are there anyway
+# These choose a source address only, for routes that are there anyway.
+SONIC_SOURCES = ("RM_SET_SRC", "RM_SET_SRC6")
 VERSIONS = {
     "nvue": ("5.9.0", "5.14.0", "5.16.1"),
     "sonic": ("202411", "202511", "unified"),
@@ -91,7 +92,7 @@ def with_rules(router: Router) -> dict[str, tuple[tuple[Clause, tuple[tuple[Pref
 
 def expected_maps(fabric: Fabric, switch: Switch) -> dict[str, Any]:
     """What passes: into BGP, from each kind of neighbour, and to it; with `-DRAINED` for what route maps drain."""
-    lists = {found.name: rules(found) for found in policy.prefix_lists(fabric, switch)}
+    lists = {found.name: rules(found) for found in policy.prefix_lists(fabric, switch) if found.version == 4}
     through = {"in": lists["FABRIC"], "out": lists[policy.announced(fabric, switch)]}
     plain = Clause(10, is_permit=True)
     maps: dict[str, Any] = {"connected": ((plain, (lists["CONNECTED"],)),)}
@@ -111,7 +112,7 @@ def check(fabric: Fabric, switch: Switch, files: Files) -> None:
     found = router_of(switch.platform, files)
     loopback, svi = NAMES[switch.platform]
     maps = with_rules(found)
-    maps.pop(SONIC_SOURCE, None)
+    maps = {name: clauses for name, clauses in maps.items() if name not in SONIC_SOURCES}
     has_bgp = bool(switch.fabric_ports) or switch.platform == "nvue"
     wanted = expected_maps(fabric, switch)
     for neighbor in found.neighbors:

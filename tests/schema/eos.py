@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cache
-from ipaddress import IPv4Address, IPv4Interface, IPv4Network
+from ipaddress import IPv4Address, IPv4Interface, IPv4Network, IPv6Address, IPv6Interface, ip_network
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,8 @@ PATTERNS = {
     "word": r"\S+",
     "text": r"\S(?:.*\S)?",
     "ip": r"\d+\.\d+\.\d+\.\d+",
+    "ip6": r"[0-9a-f:]+",
+    "host6": r"[0-9a-f:]+/\d+",
     "prefix": r"\S+",
     "rule": r"\S+(?: (?:eq|le) \d+)?",
     "host": r"\S+",
@@ -196,8 +198,8 @@ def _in_range(argument: str, value: str) -> bool:
 
 def _rule(_: str, value: str) -> bool:
     prefix, *rest = value.split()
-    length = IPv4Network(prefix).prefixlen
-    return not rest or length <= int(rest[1]) <= 32
+    network = ip_network(prefix)
+    return not rest or network.prefixlen <= int(rest[1]) <= network.max_prefixlen
 
 
 def _ascending(_: str, value: str) -> bool:
@@ -212,6 +214,8 @@ _CHECKS: dict[str, Any] = {
     "ip": lambda _, value: bool(IPv4Address(value)),
     "prefix": lambda _, value: bool(IPv4Network(value)),
     "host": lambda _, value: "/" in value and bool(IPv4Interface(value)),
+    "ip6": lambda _, value: str(IPv6Address(value)) == value,
+    "host6": lambda _, value: "/" in value and str(IPv6Interface(value)) == value,
     "rule": _rule,
     "alpha": lambda _, value: value in ALPHAS,
     "dscps": _ascending,

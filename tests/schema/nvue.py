@@ -101,9 +101,17 @@ def _policies(policy: dict[str, Any], bgp: dict[str, Any]) -> Iterator[str]:
     for name, route_map in maps.items():
         if any(rule["match"]["ip-prefix-list"] not in lists for rule in route_map["rule"].values()):
             yield f"route-map {name}: prefix-list does not exist"
-    used = [bgp["address-family"]["ipv4-unicast"]["redistribute"]["connected"]["route-map"]]
+    used = [family["redistribute"]["connected"]["route-map"] for family in bgp["address-family"].values()]
     for group in bgp.get("peer-group", {}).values():
-        used += [side["route-map"] for side in group["address-family"]["ipv4-unicast"]["policy"].values()]
+        families = group["address-family"]
+        if families.keys() != bgp["address-family"].keys():
+            yield "a peer group has other address families than the instance"
+        used += [side["route-map"] for family in families.values() for side in family["policy"].values()]
+    for name, route_map in maps.items():
+        types = {rule["match"]["type"] for rule in route_map["rule"].values()}
+        listed = {lists[rule["match"]["ip-prefix-list"]]["type"] for rule in route_map["rule"].values()}
+        if types != listed:
+            yield f"route-map {name}: its prefix list is of another type"
     yield from (f"route-map {name} does not exist" for name in used if name not in maps)
 
 

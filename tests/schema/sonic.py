@@ -4,7 +4,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from ipaddress import IPv4Address, IPv4Interface
+from ipaddress import ip_address, ip_interface
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -106,7 +106,7 @@ def _is_int(_: Tables, limits: str, value: str) -> bool:
 
 
 def _is_prefix(_: Tables, __: str, value: str) -> bool:
-    return "/" in value and str(IPv4Interface(value)) == value
+    return "/" in value and str(ip_interface(value)) == value
 
 
 CHECKS: dict[str, Callable[[Tables, str, str], bool]] = {
@@ -116,7 +116,7 @@ CHECKS: dict[str, Callable[[Tables, str, str], bool]] = {
     "refs": lambda tables, table, value: all(name in tables.get(table, {}) for name in value.split(",")),
     "pair": lambda tables, table, value: f"default|{value}" in tables.get(table, {}),
     "profile": lambda tables, _, value: value == "NULL" or value in tables.get("BUFFER_PROFILE", {}),
-    "ip": lambda _, __, value: str(IPv4Address(value)) == value,
+    "ip": lambda _, __, value: str(ip_address(value)) == value,
     "prefix": _is_prefix,
     "text": lambda _, __, value: 0 < len(value) <= 255,
     "secret": lambda _, __, value: re.fullmatch(r"@secret:[A-Z][A-Z0-9_]*@", value) is not None,
@@ -270,7 +270,7 @@ def _routing(tables: Tables) -> Iterator[str]:
         port = key.split("|")[1]
         if tables["INTERFACE"].get(port, {}).get("ipv6_use_link_local_only") != "enable":
             yield f"BGP_NEIGHBOR|{key}: {port} has no link-local address"
-        if not _policies(tables, key):
+        if not all(_policies(tables, key, each.split("|")[1]) for each in tables["BGP_GLOBALS_AF"]):
             yield f"BGP_NEIGHBOR|{key}: has no policy for both ways, so no route would pass"
     used = {row.get("match_prefix_set") for row in tables.get("ROUTE_MAP", {}).values()} - {None}
     yield from (f"PREFIX_SET|{name}: no route map uses it" for name in tables.get("PREFIX_SET", {}) if name not in used)
@@ -284,11 +284,11 @@ def _routing(tables: Tables) -> Iterator[str]:
     )
 
 
-def _policies(tables: Tables, key: str) -> bool:
+def _policies(tables: Tables, key: str, family: str) -> bool:
     vrf, port = key.split("|")
     group = tables["BGP_NEIGHBOR"][key]["peer_group_name"]
     rows = (
-        tables.get("BGP_PEER_GROUP_AF", {}).get(f"{vrf}|{group}|ipv4_unicast", {}),
-        tables.get("BGP_NEIGHBOR_AF", {}).get(f"{vrf}|{port}|ipv4_unicast", {}),
+        tables.get("BGP_PEER_GROUP_AF", {}).get(f"{vrf}|{group}|{family}", {}),
+        tables.get("BGP_NEIGHBOR_AF", {}).get(f"{vrf}|{port}|{family}", {}),
     )
     return all(any(side in row for row in rows) for side in ("route_map_in", "route_map_out"))

@@ -62,7 +62,7 @@ KEYED = (
     r"storm-control \S+ level",
     "spanning-tree portfast",
     r"seq \d+",
-    "match ip address prefix-list",
+    "match ip(?:v6)? address prefix-list",
     "set local-preference",
     "set community",
     "router bgp",

@@ -26,6 +26,8 @@ from netkit.platforms.routing import RetainedRouting, Router
 FILE = "eos.cfg"
 DEFAULT_PATHS = 1
 IPV4_UNICAST = "address-family ipv4"
+IPV6_UNICAST = "address-family ipv6"
+"""Over the same sessions, with lists of its own: it changes no route of IPv4, which alone is modelled."""
 MANAGEMENT_VRFS = ("MGMT", "mgmt", "management")
 READ = (
     "interface ", "ip prefix-list ", "route-map ", "router ", "ip route ", "ip routing", "no ip routing", "maintenance",
@@ -167,7 +169,7 @@ class _Reader(RouterReader):
         if len(path) > 1:
             if path[0] == IPV4_UNICAST:
                 self._of_instance(line)
-            elif not path[0].startswith(tuple(f"vrf {name}" for name in MANAGEMENT_VRFS)):
+            elif path[0] != IPV6_UNICAST and not path[0].startswith(tuple(f"vrf {name}" for name in MANAGEMENT_VRFS)):
                 self.unknown.append(f"{path[0]}: {line}")
         elif not line.startswith(("address-family ", "vrf ")):
             self._of_instance(line)

@@ -26,6 +26,8 @@ from netkit.platforms.routing import Clause, RetainedRouting, Router
 
 MAIN_TABLE = frozenset({"", "254", "main"})
 IPV4_UNICAST = ("address-family ipv4 unicast", "address-family ipv4")
+IPV6_UNICAST = "address-family ipv6 unicast"
+"""Over the same sessions, with lists of its own: it changes no route of IPv4, which alone is modelled."""
 DEFAULT_PATHS = 256  # compiled into Debian's FRR, and the default without `maximum-paths`
 
 # Prefixes of lines that do not affect which routes exist. Lines that are neither here nor parsed are reported.
@@ -36,7 +38,8 @@ HARMLESS = (
     "line ", "agentx", "banner ", "fpm ", "no fpm ", "no zebra nexthop", "zebra nexthop", "zebra route-map",
     "ip forwarding", "ipv6 forwarding", "no ipv6 forwarding", "ipv6 prefix-list", "ip nht resolve-via-default",
     "bgp community-list", "bgp as-path access-list", "bgp large-community-list", "bgp extcommunity-list", "bfd", "end",
-    "access-list", "ipv6 access-list", "key chain", "username ", "mgmt ", "no ip prefix-list sequence-number",
+    "access-list", "ipv6 access-list", "ipv6 protocol bgp route-map",
+    "key chain", "username ", "mgmt ", "no ip prefix-list sequence-number",
 )
 HARMLESS_TO_BGP = (
     "bgp log-neighbor-changes", "no bgp log-neighbor-changes", "timers bgp", "bgp graceful-restart",
@@ -220,7 +223,7 @@ class _Reader(RouterReader):
         for path, value in inner:
             line = line_of(path, value)
             if len(path) == 1 and line.startswith("address-family "):
-                if line not in IPV4_UNICAST:
+                if line not in (*IPV4_UNICAST, IPV6_UNICAST):
                     self.unknown.append(line)
             elif len(path) > 1 and path[0] not in IPV4_UNICAST:
                 continue

@@ -1,7 +1,7 @@
 """Values for the templates of plain Linux with FRR."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 from ipaddress import IPv4Address
 
 from netkit.design.fabric import ExternalPort, Fabric, Port, Switch
@@ -25,6 +25,8 @@ class RouteMap:
     prefix_list: str
     communities: tuple[str, ...] = ()
     local_preference: int | None = None
+    version: int = 4
+    """Of IP."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,9 +71,10 @@ def routing(fabric: Fabric, switch: Switch, dialect: FrrDialect) -> FrrRouting:
     drained = [port for port in ports if port.peer in switch.drain_neighbors]
     by_route_map = drained if dialect.neighbor_drain == "route-map" else []
     by_command = drained if dialect.neighbor_drain == "command" else []
+    maps = _route_maps(fabric, switch, tiers, frozenset(port.role for port in by_route_map))
     return FrrRouting(
         prefix_lists=tuple(prefix_lists(fabric, switch)),
-        route_maps=tuple(_route_maps(fabric, switch, tiers, frozenset(port.role for port in by_route_map))),
+        route_maps=tuple(_both_versions(switch, maps)),
         groups=tuple(Policy(tier, f"FROM-{tier}", f"TO-{tier}") for tier in tiers.values()),
         neighbors=tuple(FrrNeighbor(port.name, tiers[port.role], port.peer_asn, port.description) for port in ports),
         drained_interfaces=tuple(port.name for port in by_command),
@@ -96,6 +99,15 @@ def _route_maps(fabric: Fabric, switch: Switch, tiers: dict[str, str], drained: 
     for port in switch.external:
         yield RouteMap(port.inbound, port.inbound)
         yield RouteMap(port.outbound, port.outbound)
+
+
+def _both_versions(switch: Switch, maps: Iterable[RouteMap]) -> Iterator[RouteMap]:
+    """Yield the route maps of the fabric's own routes for IPv6 too, where it has them."""
+    maps = tuple(maps)
+    yield from maps
+    for one in maps if switch.loopback_v6 else ():
+        if one.prefix_list in {"CONNECTED", "FABRIC", "LOCAL"}:
+            yield replace(one, name=f"{one.name}-V6", prefix_list=f"{one.prefix_list}-V6", version=6)
 
 
 MANAGEMENT_VRF = "mgmt"

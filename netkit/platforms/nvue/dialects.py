@@ -14,6 +14,7 @@ class NvueDialect:
     on: str = "on"
     off: str = "off"
     ipv4: str = "ip"
+    ipv6: str = "ip"
     vrf_is_under_ip: bool = True
     bfd_on_peer_group: bool = True
     service_ntp: bool = True
@@ -34,6 +35,7 @@ _5_15 = NvueDialect(
     on="enabled",
     off="disabled",
     ipv4="ipv4",
+    ipv6="ipv6",
     vrf_is_under_ip=False,
     bfd_on_peer_group=False,
     service_ntp=False,

@@ -34,6 +34,8 @@ DEFAULT_ALLOWAS_IN = 3
 FILE = "startup.yaml"
 BGP = ("vrf", "default", "router", "bgp")
 FAMILY = ("address-family", "ipv4-unicast")
+IPV6 = ("ipv6-unicast",)
+"""Over the same sessions, with lists of its own: it changes no route of IPv4, which alone is modelled."""
 
 # Keys that do not affect which routes there are, by the object they are below.
 HARMLESS = frozenset({"adaptive-routing", "bfd", "nexthop"})
@@ -147,6 +149,7 @@ class _Reader:
         self.clauses: dict[tuple[str, str], ClauseDraft] = {}
         self.prepended: list[tuple[ClauseDraft, str, set[int | None]]] = []
         self.denied: set[tuple[str, str]] = set()
+        self.of_ipv6: set[tuple[str, str]] = set()
         self.community_matches: dict[tuple[str, str], str] = {}
         self.communities: dict[str, set[str]] = {}
         self.bgp: dict[str, str] = {}
@@ -214,6 +217,8 @@ class _Reader:
             return True
         if kind == "route-map":
             draft = self.clauses.setdefault((name, number), ClauseDraft())
+            if (key, *inner, value) == ("match", "type", "ipv6"):
+                self.of_ipv6.add((name, number))
             if not self._clause((name, number), draft, (key, *inner), value):
                 draft.unknown.append(".".join((key, *inner)) + (f": {value}" if value else ""))
             return True
@@ -237,7 +242,7 @@ class _Reader:
                 if "deny" in {value, path[-1]}:
                     self.denied.add(place)
             case ("match", "type"):
-                return value == "ipv4"
+                return value in {"ipv4", "ipv6"}
             case ("match", "ip-prefix-list"):
                 draft.prefix_lists = (*draft.prefix_lists, value)
             case ("match", "community-list"):
@@ -270,8 +275,8 @@ class _Reader:
         if key in {"neighbor", "peer-group"}:
             return len(path) < 6 or self._peer(key, path[5], path[6:], value)
         if key == "address-family":
-            is_ours = path[5:6] == ("ipv4-unicast",)
-            return self._family(path[6:], value) if is_ours else not (path[-1] in SWITCH and value in ON)
+            is_ours, is_off = path[5:6] == ("ipv4-unicast",), not (path[-1] in SWITCH and value in ON)
+            return self._family(path[6:], value) if is_ours else path[5:6] == IPV6 or is_off
         if key in SWITCH:
             self.is_on["default"] = value in ON
         elif key in {"autonomous-system", "router-id"}:
@@ -325,8 +330,8 @@ class _Reader:
                 peer.is_shut_down = value in ON
             case (key,) if key in SWITCH:
                 peer.is_shut_down = value not in ON
-            case ("address-family", *_):
-                return not (path[-1] in SWITCH and value in ON)
+            case ("address-family", family, *_):
+                return (family,) == IPV6 or not (path[-1] in SWITCH and value in ON)
             case _:
                 return path[0] in HARMLESS_TO_NEIGHBOR
         return True
@@ -409,6 +414,8 @@ class _Reader:
     def _route_maps(self) -> dict[str, list[Clause]]:
         maps: dict[str, list[Clause]] = {}
         for place, draft in self.clauses.items():
+            if place in self.of_ipv6:
+                continue
             wanted = self.community_matches.get(place)
             if wanted is not None:
                 draft.matches_graceful_shutdown = self.communities.get(wanted, {""}) <= GRACEFUL_SHUTDOWN

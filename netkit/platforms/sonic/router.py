@@ -22,7 +22,8 @@ LINKS = ("PORT", "PORTCHANNEL", "VLAN")
 PEERS = ("BGP_PEER_GROUP", "BGP_NEIGHBOR")
 FAMILIES = ("BGP_PEER_GROUP_AF", "BGP_NEIGHBOR_AF")
 FAMILY = "address-family ipv4 unicast"
-IPV4 = "ipv4_unicast"
+IPV4, IPV6 = "ipv4_unicast", "ipv6_unicast"
+"""The latter has lists of its own: it changes no route of IPv4, which alone is modelled."""
 AGGREGATES = "BGP_GLOBALS_AF_AGGREGATE_ADDR"
 CONFIG_DB = "config_db.json"
 
@@ -188,16 +189,19 @@ def _unified(tables: Tables, wired: frr.Wiring) -> Router:
     unknown = wired.unknown
     top: list[str] = []
     sections: dict[str, frr.Section] = {}
+    modes = {name: row.get("mode", "") for name, row in tables.get("PREFIX_SET", NOTHING).items()}
     for key, row in tables.get("PREFIX", NOTHING).items():
         name, number, prefix, lengths = (*key.split("|"), "", "", "")[:4]
         low, _, high = lengths.partition("..")
         bounds = f" ge {low} le {high}" if high else ""
-        if ":" not in prefix:
+        if ":" not in prefix and modes.get(name) != "IPv6":
             top.append(f"ip prefix-list {name} seq {number} {row.get('action', '')} {prefix}{bounds}")
     for key, row in tables.get("COMMUNITY_SET", NOTHING).items():
         top.append(f"bgp community-list standard {key} permit {_words(row.get('community_member', ''))}")
     for key, row in tables.get("ROUTE_MAP", NOTHING).items():
         name, _, number = key.partition("|")
+        if modes.get(row.get("match_prefix_set", "")) == "IPv6":
+            continue  # no route of IPv4 matches
         head = f"route-map {name} {row.get('route_operation', 'permit')} {number}"
         top.append(head)
         sections[head] = [((line,), "") for line in _lines(row, CLAUSE, "", "", [])]
@@ -232,14 +236,14 @@ def _family(tables: Tables, unknown: list[str]) -> Iterator[str]:
     for key, row in tables.get("BGP_GLOBALS_AF", NOTHING).items():
         if key == f"{DEFAULT_VRF}|{IPV4}":
             yield from _lines(row, PATHS, "", f"BGP_GLOBALS_AF|{key}", unknown)
-        else:
+        elif key != f"{DEFAULT_VRF}|{IPV6}":
             unknown.append(f"BGP_GLOBALS_AF|{key}")
     yield from _networks(tables, unknown)
     for table in FAMILIES:
         for key, row in tables.get(table, NOTHING).items():
             vrf, name, family = (*key.split("|"), "", "")[:3]
             if (vrf, family) != (DEFAULT_VRF, IPV4):
-                unknown.append(f"{table}|{key}")
+                unknown += [] if (vrf, family) == (DEFAULT_VRF, IPV6) else [f"{table}|{key}"]
                 continue
             yield from _lines(row, ACTIVATION, f"neighbor {name} ", f"{table}|{key}", unknown)
 
@@ -252,14 +256,14 @@ def _networks(tables: Tables, unknown: list[str]) -> Iterator[str]:
             family, _, prefix = family_prefix.partition("|")
             if (vrf, family) == (DEFAULT_VRF, IPV4):
                 yield " ".join([line, prefix, *_lines(row, fields, "", f"{table}|{key}", unknown)])
-            else:
+            elif (vrf, family) != (DEFAULT_VRF, IPV6):
                 unknown.append(f"{table}|{key}")
     for key, row in tables.get("ROUTE_REDISTRIBUTE", NOTHING).items():
         vrf, protocol = (*key.split("|"), "")[:2]
         if vrf == DEFAULT_VRF and key.endswith("|ipv4"):
             options = _lines(row, {"route_map": "route-map {}"}, "", f"ROUTE_REDISTRIBUTE|{key}", unknown)
             yield " ".join([f"redistribute {protocol}", *options])
-        else:
+        elif (vrf, protocol) != (DEFAULT_VRF, "connected"):
             unknown.append(f"ROUTE_REDISTRIBUTE|{key}")
 
 

@@ -101,6 +101,7 @@ RISKS = RiskTable(
         Rule(("CABLE_LENGTH", "*"), Risk.BUFFER, "the headroom of the port is reallocated", DERIVED),
         *(Rule((table,), Risk.BUFFER, SHARED, DERIVED) for table in BUFFERS),
         *(Rule((table,), Risk.LOW, source=DERIVED) for table in HARMLESS),
+        Rule(("BGP_*_AF", "*|ipv6_unicast", "admin_status"), Risk.SESSION, "the session restarts", DERIVED),
         *(Rule((table,), Risk.LOW, "routes are re-evaluated", DERIVED) for table in POLICY),
         Rule(("SWITCH_HASH",), Risk.LOW, "flows move between equal paths", DERIVED),
         Rule(("INTERFACE", "*"), Risk.SESSION, "sessions that use the address restart", DERIVED),

@@ -63,7 +63,7 @@ def matching(pattern: str) -> Reader:
     return lambda word: word if form.fullmatch(word) else None
 
 
-def ipv4(parse: Callable[[str], object], *, has_slash: bool) -> Reader:
+def ip(parse: Callable[[str], object], *, has_slash: bool) -> Reader:
     def read(word: str) -> str | None:
         try:
             return str(parse(word)) if ("/" in word) == has_slash else None
@@ -137,8 +137,11 @@ READERS: Mapping[str, Reader] = {
     "speed": one_of(SPEEDS.split("|")),
     "unit": one_of(list(ECN_UNITS)),
     "poll": lambda word: word if word == "auto" else decimal(Decimal("0.005"), Decimal(30))(word),
-    "ip": ipv4(ipaddress.IPv4Address, has_slash=False),
-    "prefix": ipv4(lambda word: ipaddress.IPv4Network(word, strict=False), has_slash=True),  # EOS masks host bits
+    "ip": ip(ipaddress.IPv4Address, has_slash=False),
+    "prefix": ip(lambda word: ipaddress.IPv4Network(word, strict=False), has_slash=True),  # EOS masks host bits
+    "ip6": ip(ipaddress.IPv6Address, has_slash=False),
+    "prefix6": ip(lambda word: ipaddress.IPv6Network(word, strict=False), has_slash=True),
+    "address6": ip(ipaddress.IPv6Interface, has_slash=True),
     "address": _address,
     "asn": _asn,
     "ethernet": _ethernet,

@@ -160,6 +160,7 @@ def _routing_bgp(config: EosSection, asn: str, bgp: EosSection, kernel_names: Ma
     yield " address-family ipv4 unicast"
     yield from _family(config, bgp, found, kernel_names)
     yield " exit-address-family"
+    yield from _family_v6(config, bgp, found, kernel_names)
     yield "exit"
     yield "!"
 
@@ -193,7 +194,8 @@ def _family(
     config: EosSection, bgp: EosSection, found: tuple[UnnumberedNeighbor, ...], kernel_names: Mapping[str, str]
 ) -> Iterator[str]:
     for prefix, *summary in bgp.find("aggregate-address"):
-        yield f"  aggregate-address {prefix}{' summary-only' if summary else ''}"
+        if ":" not in prefix:
+            yield f"  aggregate-address {prefix}{' summary-only' if summary else ''}"
     for source, *policy in bgp.find("redistribute"):
         yield f"  redistribute {source}{f' route-map {policy[1]}' if policy else ''}"
     for group in (*groups(bgp), *numbered(bgp)):
@@ -205,6 +207,43 @@ def _family(
             name = _drain_name(config, bgp, one, direction)
             yield f"  neighbor {kernel_names[one.port]} route-map {name} {direction}"
     yield f"  maximum-paths {bgp.word('maximum-paths') or 1}"
+
+
+def _family_v6(
+    config: EosSection, bgp: EosSection, found: tuple[UnnumberedNeighbor, ...], kernel_names: Mapping[str, str]
+) -> Iterator[str]:
+    """Yield the family of IPv6. A line of its own stands in for the same one of the process."""
+    family = bgp.section("address-family", "ipv6")
+    active = [group for group in groups(bgp) if family.has("neighbor", group, "activate")]
+    if not active:
+        return
+    yield from (" !", " address-family ipv6 unicast")
+    for prefix, *summary in bgp.find("aggregate-address"):
+        if ":" in prefix:
+            yield f"  aggregate-address {prefix}{' summary-only' if summary else ''}"
+    for source, *policy in tuple(family.find("redistribute")) or bgp.find("redistribute"):
+        yield f"  redistribute {source}{f' route-map {policy[1]}' if policy else ''}"
+    for group in active:
+        yield f"  neighbor {group} activate"
+        if allowed := bgp.word("neighbor", group, "allowas-in"):
+            yield f"  neighbor {group} allowas-in {allowed}"
+        for direction in DIRECTIONS:
+            yield f"  neighbor {group} route-map {policy_v6(config, bgp, group, direction)} {direction}"
+    drained = drained_ports(config, tuple(kernel_names))
+    for one in found:
+        drain = drained.get(one.port)
+        for direction in drain.directions if drain and one.group in active else ():
+            name = f"{policy_v6(config, bgp, one.group, direction)}-DRAINED-{direction}"
+            yield f"  neighbor {kernel_names[one.port]} route-map {name} {direction}"
+    yield f"  maximum-paths {bgp.word('maximum-paths') or 1}"
+    yield " exit-address-family"
+
+
+def policy_v6(config: EosSection, bgp: EosSection, group: str, direction: str) -> str:
+    """Return the route map that applies to a peer group in the family of IPv6."""
+    family = bgp.section("address-family", "ipv6")
+    lines = [*family.find("neighbor", group, "route-map"), *bgp.find("neighbor", group, "route-map")]
+    return _in_force(config, bgp, group, direction, next((rest[0] for rest in lines if rest[1] == direction), ""))
 
 
 def _group_family(config: EosSection, bgp: EosSection, group: str) -> Iterator[str]:
@@ -241,6 +280,10 @@ def policy_of(config: EosSection, bgp: EosSection, group: str, direction: str) -
     if group not in numbered(bgp) and not (is_carried and routes_by_ipv6(config)):
         return DENY
     named = next((rest[0] for rest in bgp.find("neighbor", group, "route-map") if rest[1] == direction), "")
+    return _in_force(config, bgp, group, direction, named)
+
+
+def _in_force(config: EosSection, bgp: EosSection, group: str, direction: str, named: str) -> str:
     if named and any(True for _ in config.sections("route-map", named)):
         return named
     missing = bgp.word("neighbor", group, "missing-policy", "address-family", "all", "direction", direction, "action")
@@ -252,10 +295,11 @@ def _drain_name(config: EosSection, bgp: EosSection, one: UnnumberedNeighbor, di
 
 
 def _policies(config: EosSection, bgp: EosSection, kernel_names: Mapping[str, str]) -> Iterator[str]:
-    for (name,), section in config.sections("ip", "prefix-list"):
-        for number, action, prefix, *rest in section.find("seq"):
-            bounds = ["ge", rest[1], "le", rest[1]] if rest[:1] == ["eq"] else rest
-            yield " ".join(("ip prefix-list", name, "seq", number, action, prefix, *bounds))
+    for word in ("ip", "ipv6"):
+        for (name,), section in config.sections(word, "prefix-list"):
+            for number, action, prefix, *rest in section.find("seq"):
+                bounds = ["ge", rest[1], "le", rest[1]] if rest[:1] == ["eq"] else rest
+                yield " ".join((word, "prefix-list", name, "seq", number, action, prefix, *bounds))
     for (name, action, number), section in config.sections("route-map"):
         yield from _route_map(name, action, number, _clauses(section))
     yield from _route_map(DENY, "deny", "10", [])
@@ -272,6 +316,9 @@ def _drain_maps(config: EosSection, bgp: EosSection, kernel_names: Mapping[str, 
         for direction in drain.directions if drain else ():
             name = _drain_name(config, bgp, one, direction)
             needed[name] = (policy_of(config, bgp, one.group, direction), drain or Drain("", ""))
+            if bgp.section("address-family", "ipv6").has("neighbor", one.group, "activate"):
+                base = policy_v6(config, bgp, one.group, direction)
+                needed[f"{base}-DRAINED-{direction}"] = (base, drain or Drain("", ""))
     for name, (base, drain) in needed.items():
         sets = list(GRACEFUL_SETS)
         if drain.route_map:
@@ -296,10 +343,8 @@ def _route_map(name: str, action: str, number: str, clauses: list[str]) -> Itera
 
 
 def _clauses(section: EosSection) -> list[str]:
-    found = []
-    prefix_list = section.word("match", "ip", "address", "prefix-list")
-    if prefix_list:
-        found.append(f"match ip address prefix-list {prefix_list}")
+    lists = ((word, section.word("match", word, "address", "prefix-list")) for word in ("ip", "ipv6"))
+    found = [f"match {word} address prefix-list {name}" for word, name in lists if name]
     community = section.word("set", "community")
     if community:
         found.append(f"set community {' '.join(COMMUNITY_WORDS.get(word, word) for word in community.split())}")

@@ -182,10 +182,10 @@ def switch_state(config: EosSection, kernel_names: Mapping[str, str]) -> SwitchS
         ports=tuple(_port(config, name) for name in kernel_names),
         vlans=tuple(_vlans(config)),
         loopback_addresses=tuple(
-            rest[0]
+            address
             for (name,), section in config.sections("interface")
             if name.startswith("Loopback") and not section.has("shutdown")
-            for rest in section.find("ip", "address")
+            for address in addresses(section)
         ),
         frr=frr(config, kernel_names),
         snmp=snmp(config),
@@ -217,6 +217,11 @@ def _permitted(config: EosSection, name: str) -> tuple[str, ...]:
     return tuple(ANYONE if rule[-1] == "any" else rule[-1] for rule in rules if rule[1] == "permit")
 
 
+def addresses(section: EosSection) -> tuple[str, ...]:
+    """Return the addresses of an interface, of IPv4 and IPv6."""
+    return tuple(rest[0] for word in ("ip", "ipv6") for rest in section.find(word, "address"))
+
+
 def is_dynamic(config: EosSection) -> bool:
     """Whether dynamic load balancing replaces hashing."""
     return config.word("ip", "hardware", "fib", "load-balance", "distribution") == "dynamic"
@@ -245,7 +250,7 @@ def _port(config: EosSection, name: str) -> PortState:
         name=name,
         is_enabled=not section.has("shutdown"),
         mtu_bytes=int(section.word("mtu") or DEFAULT_MTU) if routed else SWITCHED_MTU,
-        addresses=tuple(rest[0] for rest in section.find("ip", "address")) if routed else (),
+        addresses=addresses(section) if routed else (),
         access_vlan=access_vlan(config, section),
         description=section.word("description"),
         speed_gbps=speed_gbps(section),
@@ -274,11 +279,10 @@ def _vlans(config: EosSection) -> Iterator[VlanState]:
         if not is_vlan(config, number):
             continue
         gateway = config.section("interface", f"Vlan{number}")
-        addresses = () if gateway.has("shutdown") else tuple(rest[0] for rest in gateway.find("ip", "address"))
         yield VlanState(
             number=int(number),
             interface=f"Vlan{number}",
-            addresses=addresses,
+            addresses=() if gateway.has("shutdown") else addresses(gateway),
             mtu_bytes=int(gateway.word("mtu") or DEFAULT_MTU),
         )
 

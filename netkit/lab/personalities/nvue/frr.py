@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from netkit.lab.personalities.nvue.schema import PORT
 from netkit.lab.personalities.nvue.tree import Path, Tree, child, has, is_on, is_set, number, text
 
-FAMILY: Path = ("address-family", "ipv4-unicast")
+VERSIONS = (4, 6)
+"""Of IP: the address families."""
 DEFAULT_PATHS = 64
 DIRECTIONS = (("inbound", "in"), ("outbound", "out"))
 
@@ -65,10 +66,14 @@ def group_profiles(bgp: Tree) -> Tree:
     return profiles
 
 
-def address_family(bgp: Tree) -> Iterator[str]:
-    family = child(bgp, *FAMILY)
+def _family(version: int) -> Path:
+    return ("address-family", f"ipv{version}-unicast")
+
+
+def address_family(bgp: Tree, version: int) -> Iterator[str]:
+    family = child(bgp, *_family(version))
     yield " !"
-    yield " address-family ipv4 unicast"
+    yield f" address-family ipv{version} unicast"
     for prefix in child(family, "aggregate-route"):
         summary = " summary-only" if is_set(family, "aggregate-route", prefix, "summary-only") else ""
         yield f"  aggregate-address {prefix}{summary}"
@@ -78,16 +83,16 @@ def address_family(bgp: Tree) -> Iterator[str]:
             yield f"  redistribute {source}" + (f" route-map {name}" if name else "")
     for kind in ("peer-group", "neighbor"):
         for name in child(bgp, kind):
-            yield from _activation(bgp, name, child(bgp, kind, name))
+            yield from _activation(bgp, name, child(bgp, kind, name), version)
     yield f"  maximum-paths {number(family, 'multipaths', 'ebgp', default=DEFAULT_PATHS)}"
     yield f"  maximum-paths ibgp {number(family, 'multipaths', 'ibgp', default=DEFAULT_PATHS)}"
     yield " exit-address-family"
 
 
-def _activation(bgp: Tree, name: str, session: Tree) -> Iterator[str]:
-    family = child(session, *FAMILY)
+def _activation(bgp: Tree, name: str, session: Tree, version: int) -> Iterator[str]:
+    family = child(session, *_family(version))
     is_member = bool(text(session, "peer-group"))
-    if is_on(family, default=not is_member):
+    if is_on(family, default=version == 4 and not is_member):
         yield f"  neighbor {name} activate"
     elif is_member and not is_on(family, default=True):
         yield f"  no neighbor {name} activate"
@@ -97,18 +102,19 @@ def _activation(bgp: Tree, name: str, session: Tree) -> Iterator[str]:
     if limit := text(family, "prefix-limits", "inbound", "maximum"):
         yield f"  neighbor {name} maximum-prefix {limit}"
     for direction, short in DIRECTIONS:
-        route_map = applied_map(bgp, session, direction)
+        route_map = applied_map(bgp, session, direction, version)
         if is_drained(bgp, session):
             yield f"  neighbor {name} route-map {drained_name(route_map, short)} {short}"
         elif text(family, "policy", direction, "route-map"):
             yield f"  neighbor {name} route-map {route_map} {short}"
 
 
-def applied_map(bgp: Tree, session: Tree, direction: str) -> str:
+def applied_map(bgp: Tree, session: Tree, direction: str, version: int) -> str:
     """Return the route map of a session, its own or that of its group."""
-    own = text(session, *FAMILY, "policy", direction, "route-map")
+    path = (*_family(version), "policy", direction, "route-map")
+    own = text(session, *path)
     group = text(session, "peer-group") or "-"
-    return own or text(bgp, "peer-group", group, *FAMILY, "policy", direction, "route-map")
+    return own or text(bgp, "peer-group", group, *path)
 
 
 def is_drained(bgp: Tree, session: Tree) -> bool:
@@ -134,11 +140,12 @@ def prefix_lists(tree: Tree) -> Iterator[str]:
             action = text(rules, rank, "action")
             for prefix in child(rules, rank, "match"):
                 match = child(rules, rank, "match", prefix)
-                own = ipaddress.IPv4Interface(prefix).network.prefixlen
+                network = ipaddress.ip_interface(prefix).network
+                own, word = network.prefixlen, "ip" if network.version == 4 else "ipv6"
                 low, high = text(match, "min-prefix-len"), text(match, "max-prefix-len")
                 bounds = f" ge {low}" if low and int(low) > own else ""
                 bounds += f" le {high}" if high and int(high) > own else ""
-                yield f"ip prefix-list {name} seq {rank} {action} {prefix}{bounds}"
+                yield f"{word} prefix-list {name} seq {rank} {action} {prefix}{bounds}"
         yield "!"
 
 
@@ -155,9 +162,10 @@ def drained_maps(tree: Tree) -> Iterator[str]:
         for name in child(bgp, kind):
             session = child(bgp, kind, name)
             if is_drained(bgp, session):
-                for direction, short in DIRECTIONS:
-                    route_map = applied_map(bgp, session, direction)
-                    needed[drained_name(route_map, short)] = (route_map, short)
+                for version in (one for one in VERSIONS if is_on(bgp, *_family(one))):
+                    for direction, short in DIRECTIONS:
+                        route_map = applied_map(bgp, session, direction, version)
+                        needed[drained_name(route_map, short)] = (route_map, short)
     for name, (route_map, short) in needed.items():
         if route_map:
             yield from _map(tree, route_map, name, DRAIN_SETS[short])
@@ -174,7 +182,8 @@ def _map(tree: Tree, source: str, name: str, extra: str) -> Iterator[str]:
         if text(rule, "match", "interface"):
             yield f" match interface {text(rule, 'match', 'interface')}"
         if text(rule, "match", "ip-prefix-list"):
-            yield f" match ip address prefix-list {text(rule, 'match', 'ip-prefix-list')}"
+            word = "ipv6" if text(rule, "match", "type") == "ipv6" else "ip"
+            yield f" match {word} address prefix-list {text(rule, 'match', 'ip-prefix-list')}"
         if extra and action == "permit":
             yield extra
         elif text(rule, "set", "local-preference"):
@@ -217,8 +226,9 @@ def _bgp(tree: Tree) -> Iterator[str]:
         yield " bgp bestpath as-path multipath-relax"
     yield from group_lines(bgp)
     yield from neighbor_lines(bgp)
-    if is_on(bgp, "address-family", "ipv4-unicast"):
-        yield from address_family(bgp)
+    for version in VERSIONS:
+        if is_on(bgp, *_family(version)):
+            yield from address_family(bgp, version)
     yield from ("exit", "!")
 
 

@@ -40,9 +40,10 @@ def _bgp(tree: Tree) -> Iterator[Issue]:
         yield Issue("router.bgp.enable", "BGP requires router-id to be set globally or in the VRF.")
     if not (text(bgp, "autonomous-system") or text(global_bgp, "autonomous-system")):
         yield Issue("router.bgp.enable", "BGP requires autonomous-system to be set globally or in the VRF.")
-    families = child(bgp, "address-family", "ipv4-unicast", "redistribute")
-    for source in families:
-        yield from _map(tree, families, (source,), f"{BGP}.address-family.ipv4-unicast.redistribute")
+    for family in child(bgp, "address-family"):
+        sources = child(bgp, "address-family", family, "redistribute")
+        for source in sources:
+            yield from _map(tree, sources, (source,), f"{BGP}.address-family.{family}.redistribute")
 
 
 def _sessions(tree: Tree) -> Iterator[Issue]:
@@ -69,8 +70,9 @@ def _sessions(tree: Tree) -> Iterator[Issue]:
 
 
 def _session(tree: Tree, session: Tree, here: str) -> Iterator[Issue]:
-    for direction in ("inbound", "outbound"):
-        yield from _map(tree, session, ("address-family", "ipv4-unicast", "policy", direction), here)
+    for family in child(session, "address-family"):
+        for direction in ("inbound", "outbound"):
+            yield from _map(tree, session, ("address-family", family, "policy", direction), here)
     profile = text(session, "bfd", "profile")
     if profile and profile not in child(tree, "router", "bfd", "profile"):
         yield Issue(f"{here}.bfd.profile", f"there is no BFD profile {profile}")
@@ -93,7 +95,7 @@ def _prefix_lists(lists: Tree) -> Iterator[Issue]:
                 yield Issue(here, "a rule needs an action and a match")
             for prefix in child(rule, "match"):
                 match = child(rule, "match", prefix)
-                network = ipaddress.IPv4Interface(prefix).network
+                network = ipaddress.ip_interface(prefix).network
                 low = int(text(match, "min-prefix-len") or network.prefixlen)
                 high = int(text(match, "max-prefix-len") or max(low, network.prefixlen))
                 if not network.prefixlen <= low <= high:
@@ -111,7 +113,7 @@ def _route_maps(tree: Tree) -> Iterator[Issue]:
             prefix_list, interface = text(rule, "match", "ip-prefix-list"), text(rule, "match", "interface")
             if prefix_list and prefix_list not in child(tree, "router", "policy", "prefix-list"):
                 yield Issue(f"{here}.match.ip-prefix-list", f"there is no prefix-list {prefix_list}")
-            if prefix_list and text(rule, "match", "type") != "ipv4":
+            if prefix_list and text(rule, "match", "type") not in {"ipv4", "ipv6"}:
                 yield Issue(f"{here}.match.type", "a match on a prefix-list needs a type")
             is_port = PORT.fullmatch(interface) or SVI.fullmatch(interface)
             if is_port and interface not in child(tree, "interface"):

@@ -70,6 +70,14 @@ def _is_prefix(value: str) -> bool:
     return "/" in value
 
 
+def _is_ipv6(value: str) -> bool:
+    """Whether it is an IPv6 address, or one with its length, in the form in which NVUE prints it."""
+    try:
+        return str(ipaddress.IPv6Interface(value)).removesuffix("" if "/" in value else "/128") == value
+    except ValueError:
+        return False
+
+
 def _matching(description: str, is_valid: Callable[[str], object]) -> NvueLeafKind:
     return NvueLeafKind(description, lambda value: value if is_valid(value) else None)
 
@@ -80,6 +88,8 @@ KINDS = {
     "secret": _matching("printable text", lambda value: value and value.isprintable()),
     "address": _matching("an IPv4 address", _is_address),
     "prefix": _matching("an IPv4 address with its length", _is_prefix),
+    "address6": _matching("an IPv6 address", lambda value: "/" not in value and _is_ipv6(value)),
+    "prefix6": _matching("an IPv6 address with its length", lambda value: "/" in value and _is_ipv6(value)),
     "port": _matching("a port such as swp1 or swp1s0", PORT.fullmatch),
     "svi": _matching("a VLAN interface such as vlan10", SVI.fullmatch),
     "interface": _matching(

@@ -81,7 +81,7 @@ def is_set(tree: Tree, *path: str) -> bool:
 
 def addresses(interface: Tree) -> tuple[str, ...]:
     """Return the static addresses of an interface, at the path of any release."""
-    found = (*child(interface, "ip", "address"), *child(interface, "ipv4", "address"))
+    found = [address for key in ("ip", "ipv4", "ipv6") for address in child(interface, key, "address")]
     return tuple(address for address in found if address != "dhcp")
 
 

@@ -34,6 +34,8 @@ HEAD = (
     "ip nht resolve-via-default",
     "ipv6 nht resolve-via-default",
 )
+WORDS = {"IPv4": "ip", "IPv6": "ipv6"}
+"""Mode of a prefix set → FRR's word. It decides for route maps too: there is no other field that frrcfgd reads."""
 FIRST_WITH_ACTIVATE = 202505
 """Earlier branches inverted `admin_status: up` in an address family."""
 
@@ -52,11 +54,11 @@ def _rows(tables: View, table: str) -> Iterator[tuple[tuple[str, ...], Row]]:
 
 def _prefix_lists(tables: View) -> Iterator[str]:
     for (name, number, prefix, lengths), row in _rows(tables, "PREFIX"):
-        is_known = text(tables, "PREFIX_SET", name, "mode") == "IPv4"
-        if is_known and "action" in row:
+        word = WORDS.get(text(tables, "PREFIX_SET", name, "mode"), "")
+        if word and "action" in row and (word == "ipv6") == (":" in prefix):
             low, _, high = lengths.partition("..")
             span = f" ge {low} le {high}" if high else ""
-            yield f"ip prefix-list {name} seq {number} {row['action']} {prefix}{span}"
+            yield f"{word} prefix-list {name} seq {number} {row['action']} {prefix}{span}"
     yield "!"
 
 
@@ -65,7 +67,9 @@ def _route_maps(tables: View) -> Iterator[str]:
         if "route_operation" in row:
             yield f"route-map {name} {row['route_operation']} {number}"
             if "match_prefix_set" in row:
-                yield f" match ip address prefix-list {row['match_prefix_set']}"
+                listed = str(row["match_prefix_set"])
+                word = WORDS.get(text(tables, "PREFIX_SET", listed, "mode"), "ip")
+                yield f" match {word} address prefix-list {listed}"
             if "set_local_pref" in row:
                 yield f" set local-preference {row['set_local_pref']}"
             if "set_community_inline" in row:
@@ -86,7 +90,10 @@ def _router(tables: View, branch: int) -> Iterator[str]:
         yield from _peer(group, settings)
     for (_, peer), settings in _rows(tables, "BGP_NEIGHBOR"):
         yield from _neighbor(peer, settings)
-    yield from ("!", *_family(tables, branch), "exit", "!")
+    yield from ("!", *_family(tables, branch, "ipv4"))
+    if any(key.endswith("|ipv6_unicast") for key in tables.get("BGP_GLOBALS_AF", {})):
+        yield from ("!", *_family(tables, branch, "ipv6"))
+    yield from ("exit", "!")
 
 
 def _instance(row: Row) -> Iterator[str]:
@@ -137,19 +144,26 @@ def _peer(name: str, row: Row) -> Iterator[str]:
         yield f" neighbor {name} capability extended-nexthop"
 
 
-def _family(tables: View, branch: int) -> Iterator[str]:
-    yield " address-family ipv4 unicast"
-    for (_, _, prefix), row in _rows(tables, "BGP_GLOBALS_AF_AGGREGATE_ADDR"):
+def _family(tables: View, branch: int, version: str) -> Iterator[str]:
+    name = f"{version}_unicast"
+    yield f" address-family {version} unicast"
+    for (_, family, prefix), row in _rows(tables, "BGP_GLOBALS_AF_AGGREGATE_ADDR"):
+        if family != name:
+            continue
         words = [
             word for word, leaf in (("as-set", "as_set"), ("summary-only", "summary_only")) if row.get(leaf) == "true"
         ]
         yield " ".join([f"  aggregate-address {prefix}", *words])
-    for (_, protocol, *_), row in _rows(tables, "ROUTE_REDISTRIBUTE"):
-        yield " ".join([f"  redistribute {protocol}", *(f"route-map {name}" for name in row.get("route_map", []))])
+    for (_, protocol, _, family), row in _rows(tables, "ROUTE_REDISTRIBUTE"):
+        if family == version:
+            yield " ".join([f"  redistribute {protocol}", *(f"route-map {one}" for one in row.get("route_map", []))])
     for table in ("BGP_PEER_GROUP_AF", "BGP_NEIGHBOR_AF"):
-        for (_, peer, _), row in _rows(tables, table):
-            yield from _peer_family(peer, row, branch)
-    for _, row in _rows(tables, "BGP_GLOBALS_AF"):
+        for (_, peer, family), row in _rows(tables, table):
+            if family == name:
+                yield from _peer_family(peer, row, branch)
+    for (_, family), row in _rows(tables, "BGP_GLOBALS_AF"):
+        if family != name:
+            continue
         if "max_ebgp_paths" in row:
             yield f"  maximum-paths {row['max_ebgp_paths']}"
         if "max_ibgp_paths" in row:

@@ -20,7 +20,7 @@ def broken_rules(tables: View) -> Iterator[str]:
         *_, prefix, lengths = parts(key)
         if lengths != "exact":
             low, high = map(int, lengths.split(".."))
-            if not int(prefix.partition("/")[2]) <= low <= high <= 32:
+            if not int(prefix.partition("/")[2]) <= low <= high <= (128 if ":" in prefix else 32):
                 yield f"PREFIX|{key}: the lengths are out of range"
 
 
