@@ -144,15 +144,20 @@ def part(node: Shell, text: str, interfaces: Iterable[str]) -> None:
 
 
 def start(node: Shell, daemons: Sequence[str] = DAEMONS) -> None:
-    """Start daemons with an empty configuration, and wait until each listens."""
+    """Start daemons with an empty configuration, zebra first, and wait until each listens.
+
+    A daemon that finds no zebra tries again after 10 s. Up to FRR 10.2, bgpd never installs the BFD sessions that it
+    was to install meanwhile (lib/bfd.c, zclient_bfd_session_replay), so that BFD stays down although BGP is up.
+    """
     stop(node, daemons)
-    for daemon in daemons:
-        options = ["-A", "127.0.0.1", "--log", "stdout"]
-        if daemon == "zebra":
-            options += ["-s", "90000000"]
-        node.spawn(daemon, f"{FOLDER}/{daemon}", *options, "-f", "/etc/frr/vtysh.conf")
-    for daemon in daemons:
-        wait(lambda daemon=daemon: _listens(node, daemon), f"{daemon} does not listen")  # type: ignore[misc]
+    for together in (daemons[:1], daemons[1:]):
+        for daemon in together:
+            options = ["-A", "127.0.0.1", "--log", "stdout"]
+            if daemon == "zebra":
+                options += ["-s", "90000000"]
+            node.spawn(daemon, f"{FOLDER}/{daemon}", *options, "-f", "/etc/frr/vtysh.conf")
+        for daemon in together:
+            wait(lambda daemon=daemon: _listens(node, daemon), f"{daemon} does not listen")  # type: ignore[misc]
 
 
 def stop(node: Shell, daemons: Sequence[str] = DAEMONS) -> None:
