@@ -142,7 +142,7 @@ def keeper_log(folder: Path) -> str:
     return ""
 
 
-def until(is_done: Callable[[], bool], what: str, patience_s: float = 120) -> None:
+def until(is_done: Callable[[], bool], what: str, patience_s: float = PATIENCE_S) -> None:
     """Poll until a condition holds."""
     deadline = time.monotonic() + patience_s
     while not is_done():

@@ -8,7 +8,6 @@ import pytest
 
 from netkit.facts import serial
 from tests.cli.checked import checked
-from tests.lab.running import until
 from tests.serve.server import Running, serving
 
 HOSTILE = "<script>alert('x')</script><img src=x onerror=alert(1)> \x1b[2J\u202e"
@@ -28,6 +27,6 @@ def places(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 def server(places: tuple[Path, Path], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     """Return a server whose first round is over."""
     with serving(places[0], tmp_path_factory.mktemp("state"), "--from", places[1], "--every=1d") as running:
-        until(lambda: any(one["run"] for one in running.diary["rounds"]), "the first round is over")
+        running.await_run()
         yield running
         assert "Traceback" not in running.output()

@@ -9,7 +9,7 @@ import socket
 import subprocess
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
@@ -20,6 +20,8 @@ from tests.lab.running import until
 TOKEN = "a-token-for-tests-only-0123456789"  # noqa: S105 (of tests)
 PATIENCE_S = 120
 PORTS = itertools.cycle(range(20_000 + os.getpid() % 10_000, 32_000))
+RESERVED: list[socket.socket] = []
+"""Bound, but not listening."""
 
 
 @dataclass(frozen=True)
@@ -86,6 +88,17 @@ class Running:
         """Return the rounds that have ended, and whose report was made if there is one."""
         return [one for one in self.diary["rounds"] if one["ended_s"] is not None]
 
+    def await_run(self) -> None:
+        """Wait until a round has stored its run; show what the server said if none does."""
+        try:
+            until(self._has_run, "the first round is over")
+        except AssertionError as error:
+            raise AssertionError(f"{error}\n{self.diary}\n{self.output()}") from None
+
+    def _has_run(self) -> bool:
+        assert self.process.poll() is None, "the server has ended"
+        return any(one["run"] for one in self.diary["rounds"])
+
     def output(self) -> str:
         """Return what it has said so far."""
         self.said.seek(0)
@@ -98,11 +111,21 @@ class Running:
 
 
 def free_port() -> int:
-    """Return a port that nobody uses, and none that the kernel gives to clients: one that asks it could meet itself."""
+    """Return a port that nobody uses, and none that the kernel gives to clients: one that asks it could meet itself.
+
+    It stays reserved for this process: with SO_REUSEADDR a server can listen on it, but no other run of the tests gets
+    it while that server starts.
+    """
     for port in itertools.islice(PORTS, 1000):
-        with socket.socket() as found, suppress(OSError):
+        found = socket.socket()
+        try:
             found.bind(("127.0.0.1", port))
-            return port
+        except OSError:
+            found.close()
+            continue
+        found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        RESERVED.append(found)
+        return port
     raise OSError("no port is free")
 
 

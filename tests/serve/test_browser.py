@@ -115,7 +115,7 @@ def test_the_page_takes_up_what_is_new_and_leaves_the_reader_where_they_are(
     lost = {**found.devices, "leaf02": Observation("leaf02", "nvue", failure="no route to host")}
     again.write_bytes(serial.dump(replace(found, taken_s=began_s, devices=lost)))
     with serving(fabric, tmp_path / "state", "--from", file, "--every=1d") as server:
-        until(lambda: any(one["run"] for one in server.diary["rounds"]), "the first round is over")
+        server.await_run()
         with browser(tmp_path, f"127.0.0.1:{server.port}") as shown:
             shown.complaints()
             shown.requests()
@@ -167,7 +167,7 @@ def test_a_silence_is_added_and_ended_on_its_page(places: tuple[Path, Path], tmp
     copytree(places[0], fabric)
     options = ("--from", places[1], "--every=1d", "--allow-silences")
     with serving(fabric, tmp_path / "state", *options) as server:
-        until(lambda: any(one["run"] for one in server.diary["rounds"]), "the first round is over")
+        server.await_run()
         address = f"http://127.0.0.1:{server.port}"
         with browser(tmp_path, f"127.0.0.1:{server.port}") as shown:
             shown.complaints()

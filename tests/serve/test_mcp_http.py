@@ -39,7 +39,7 @@ def served(places: tuple[Path, Path], tmp_path_factory: pytest.TempPathFactory) 
     token.write_text(f"{PROPOSER}\n", encoding="utf-8")
     options = ("--from", places[1], "--every=1d", "--mcp", "--proposer-token-file", token)
     with serving(fabric, tmp_path_factory.mktemp("state"), *options) as running:
-        until(lambda: any(one["run"] for one in running.diary["rounds"]), "the first round is over")
+        running.await_run()
         yield running, fabric
         assert "Traceback" not in running.output()
 

@@ -79,7 +79,7 @@ def test_a_server_ends_politely_in_the_middle_of_a_round(places: tuple[Path, Pat
         (cut,) = server.diary["rounds"]
         assert (cut["text"], cut["exit_code"], server.diary["failed_total"]) == (STOPPED, None, 0)
     with serving(places[0], state, "--from", places[1], "--every=1d") as server:
-        until(lambda: any(one["run"] for one in server.diary["rounds"]), "the round runs again")
+        server.await_run()
         assert (server.diary["rounds_total"], server.diary["missed_total"]) == (2, 0)
         assert server.end(signal.SIGINT) == 0
     with serving(places[0], state, "--from", places[1], "--every=1d") as server:
@@ -112,7 +112,7 @@ def test_a_round_that_cannot_run_is_told_and_tried_again(places: tuple[Path, Pat
     file = fabric / "fabric.yaml"
     good = file.read_text(encoding="utf-8")
     with serving(fabric, tmp_path / "state", "--from", places[1], "--every=2s") as server:
-        until(lambda: any(one["run"] for one in server.diary["rounds"]), "a round is well")
+        server.await_run()
         file.write_text(good + "nonsense: 1\n", encoding="utf-8")
         until(lambda: server.diary["failed_total"] > 0, "a round cannot run")
         assert "it could not run" in server.ask("/").text

@@ -1,5 +1,6 @@
 """`netkit serve` over HTTP: who is let in, what is shown, and what clients that mean harm achieve."""
 
+import itertools
 import json
 import re
 import shutil
@@ -15,8 +16,9 @@ from netkit.serve.listening import MOST_CONNECTIONS
 from netkit.serve.metrics import OWN
 from netkit.serve.token import MOST_WRONG
 from tests.lab.running import until
+from tests.serve import server as program
 from tests.serve.conftest import HOSTILE
-from tests.serve.server import PATIENCE_S, TOKEN, Answer, Running
+from tests.serve.server import PATIENCE_S, TOKEN, Answer, Running, free_port
 
 pytestmark = pytest.mark.daemon
 PATHS = (
@@ -229,6 +231,16 @@ def test_answers_need_not_be_sent_twice(server: Running) -> None:
     first = server.ask("/api/v1/findings")
     again = server.ask("/api/v1/findings", If_None_Match=f'"x", {first.headers["etag"]}')
     assert (again.code, again.body, again.headers["etag"]) == (304, b"", first.headers["etag"])
+
+
+def test_a_port_is_given_once_and_can_be_served(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another run of the tests, which begins to look where this one does, gets another before a server listens."""
+    port = free_port()
+    monkeypatch.setattr(program, "PORTS", itertools.cycle(range(port, 32_000)))
+    assert free_port() != port
+    with socket.create_server(("127.0.0.1", port)) as first, socket.create_connection(("127.0.0.1", port)):
+        first.accept()[0].close()
+    socket.create_server(("127.0.0.1", port)).close()
 
 
 def test_state_is_for_its_owner_only(server: Running) -> None:

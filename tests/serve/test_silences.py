@@ -9,7 +9,6 @@ from urllib.parse import urlencode
 import pytest
 
 from tests.cli.checked import checked
-from tests.lab.running import until
 from tests.serve.server import TOKEN, Answer, Running, serving
 
 pytestmark = pytest.mark.daemon
@@ -22,7 +21,7 @@ def open_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Runn
     fabric, file = checked(tmp_path_factory.mktemp("silences"))
     options = ("--from", file, "--every=1d", "--allow-silences")
     with serving(fabric, tmp_path_factory.mktemp("state"), *options) as running:
-        until(lambda: any(one["run"] for one in running.diary["rounds"]), "the first round is over")
+        running.await_run()
         yield running, fabric
         assert "Traceback" not in running.output()
 
