@@ -62,6 +62,30 @@ ON_PLATFORM: dict[str, dict[str, dict[str, str]]] = {
 }
 
 
+STORAGE: dict[str, Any] = {
+    "name": "storage",
+    "switches": {
+        "model": "SN4600C",
+        "platform": "nvue",
+        "version": "5.16.1",
+        "breakout": "1x100G",
+        "asn": 4_200_090_000,
+        "loopback": "10.254.0.1",
+        "management": "192.0.2.250",
+        "peer_cable": {"media": "100G-DAC", "length_m": 1},
+    },
+    "vlans": [{"number": 200, "prefix": "10.200.0.0/22"}, {"number": 201}],
+    "hosts": {"interfaces": ["nic0", "nic1"], "routes": ["10.201.0.0/16"], "media": "100G-DAC", "length_m": 3},
+    "servers": [{"name": "nas1", "ports": ["swp45"]}],
+}
+
+
+def storage(**given: Any) -> dict[str, Any]:
+    """Return the values of a storage network on a pair of switches, with some changed."""
+    nested = {key: {**STORAGE[key], **given.get(key, {})} for key in ("switches", "hosts")}
+    return {**copy.deepcopy(STORAGE), **given, **nested}
+
+
 def values(changes: Mapping[str, Any] | None = None) -> dict[str, Any]:
     """Return the small intent's values with nested changes merged in; a value of None removes the key."""
     merged = copy.deepcopy(BASE)

@@ -169,6 +169,22 @@ def external(**given: Any) -> Changes:
     return {"external": [{**PEER, **given}]}
 
 
+STORAGE = intents.STORAGE
+
+
+def network(**given: Any) -> Changes:
+    """Return a fabric with a storage network, with values that differ."""
+    return {"networks": [intents.storage(**given)]}
+
+
+def vlan(**given: Any) -> Changes:
+    return network(vlans=[{**STORAGE["vlans"][0], **given}, STORAGE["vlans"][1]])
+
+
+def server(**given: Any) -> Changes:
+    return network(servers=[{**STORAGE["servers"][0], **given}])
+
+
 OTHER = "other"
 ECN = {"min_bytes": 200_000, "max_bytes": 2_000_000, "probability_percent": 50}
 SYSLOG = {"address": "192.0.2.4", "port": 514, "protocol": "udp"}
@@ -304,6 +320,53 @@ TABLE: dict[str, tuple[Changes, Changes]] = {
     "external.max_prefixes": (external(), external(max_prefixes=7)),
     "external.bfd": (external(), external(bfd=True)),
     "external.mtu_bytes": (external(), external(mtu_bytes=9000)),
+    "networks.name": (network(), network(name="backup")),
+    "networks.role": (network(), network(role="frontend")),
+    "networks.pod": ({**PODS, **network()}, network(pod="1")),
+    "networks.unit": (network(), network(unit="1")),
+    "networks.switches.model": (network(), network(switches={"model": "SN4600"})),
+    "networks.switches.platform": (network(), network(switches={"platform": "sonic", "version": "202411"})),
+    "networks.switches.version": (network(), network(switches={"version": "5.14.0"})),
+    "networks.switches.breakout": (
+        network(switches={"model": "SN4600"}),
+        network(
+            switches={"model": "SN4600", "breakout": "1x200G", "peer_cable": {"media": "200G-DAC", "length_m": 1}},
+            hosts={"media": "200G-DAC"},
+        ),
+    ),
+    "networks.switches.pair": (network(), network(switches={"pair": False})),
+    "networks.switches.peer_links": (network(), network(switches={"peer_links": 3})),
+    "networks.switches.peer_cable.media": (
+        network(),
+        network(switches={"peer_cable": {"media": "100G-SR4", "length_m": 1}}),
+    ),
+    "networks.switches.peer_cable.length_m": (
+        network(),
+        network(switches={"peer_cable": {"media": "100G-DAC", "length_m": 2}}),
+    ),
+    "networks.switches.asn": (network(), network(switches={"asn": 4_200_090_001})),
+    "networks.switches.loopback": (network(), network(switches={"loopback": "10.254.0.9"})),
+    "networks.switches.management": (network(), network(switches={"management": "192.0.2.252"})),
+    "networks.switches.names": (network(), network(switches={"names": ["a1", "a2"]})),
+    "networks.vlans.number": (network(), vlan(number=210)),
+    "networks.vlans.name": (network(), vlan(name="nfs")),
+    "networks.vlans.prefix": (network(), vlan(prefix="10.204.0.0/22")),
+    "networks.hosts.interfaces": (network(), network(hosts={"interfaces": ["nic2", "nic3"]})),
+    "networks.hosts.bond": (network(), network(hosts={"bond": "lag0"})),
+    "networks.hosts.vlan": (
+        network(vlans=[*STORAGE["vlans"], {"number": 202, "prefix": "10.202.0.0/22"}]),
+        network(vlans=[*STORAGE["vlans"], {"number": 202, "prefix": "10.202.0.0/22"}], hosts={"vlan": 202}),
+    ),
+    "networks.hosts.first_address": (network(), network(hosts={"first_address": 32})),
+    "networks.hosts.routes": (network(), network(hosts={"routes": ["0.0.0.0/0"]})),
+    "networks.hosts.media": (network(), network(hosts={"media": "100G-SR4"})),
+    "networks.hosts.length_m": (network(), network(hosts={"length_m": 2})),
+    "networks.servers.name": (network(), server(name="nas2")),
+    "networks.servers.ports": (network(), server(ports=["swp46"])),
+    "networks.servers.lag": (network(), server(lag=False)),
+    "networks.servers.vlan": (network(), server(vlan=201)),
+    "networks.servers.tagged": (network(), server(tagged=[200, 201])),
+    "networks.mtu_bytes": (network(), network(mtu_bytes=1500)),
     "services.ntp": ({}, services(ntp=["192.0.2.99"])),
     "services.dns": ({}, services(dns=["192.0.2.99"])),
     "services.syslog.address": ({}, services(syslog=[{**SYSLOG, "address": "192.0.2.99"}])),
@@ -438,6 +501,7 @@ HOSTS = {
     "overrides.macs",
     "tables.nics.mac",
     "units.host_model",
+    *(f"networks.hosts.{name}" for name in ("bond", "first_address", "routes")),
     *(
         f"hosts.{name}"
         for name in ("model", "pci", "pci_by_model", "mtu_bytes", "backend", "management_interface", "table_base")
@@ -459,11 +523,17 @@ NOWHERE = {
         f"hosts.nic.{name}": "compared with the lossless profile"
         for name in ("data_dscp", "cnp_dscp", "cnp_priority", "dscp_to_priority")
     },
+    "networks.role": "what --limit selects",
+    **{
+        f"networks.{name}": "the order list and the reach"
+        for name in ("switches.peer_cable.media", "switches.peer_cable.length_m", "hosts.media", "hosts.length_m")
+    },
     **{f"cables.{kind}.media": "the order list and the reach" for kind in ("host", "spine", "core")},
 }
 # What is refused on a NOS, and the words it is refused with.
 REFUSED = {
     ("*", "routing.leaf_export"): "the routing admits a valley path",
+    ("*", "networks.switches.platform"): "no templates of SONiC .* for VLANs, LAG and MLAG",
     ("*", "overrides.leaves"): "would land on two leaves",
     ("sonic-*", "adaptive_routing"): "cannot switch adaptive routing on",
     ("sonic-*", "overrides.adaptive_routing"): "cannot switch adaptive routing on",

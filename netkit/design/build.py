@@ -3,10 +3,23 @@
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from netkit.design import clusters, external, hosts, layout, lossless, pools, switches, verify
+from netkit.design import (
+    clusters,
+    external,
+    hosts,
+    layout,
+    lossless,
+    network_problems,
+    networks,
+    overrides,
+    pools,
+    switches,
+    verify,
+)
 from netkit.design.blueprint import Blueprint
 from netkit.design.fabric import Bfd, Fabric, Login, PathRule, Rail, RoutingPolicy, Services, Snmp, SyslogServer
 from netkit.design.hardware_lookup import look_up
+from netkit.design.networks import NetworkPlan
 from netkit.design.notes import notes
 from netkit.design.numbering import Numbering
 from netkit.design.select import select
@@ -25,16 +38,24 @@ def build(intent: Intent, catalog: Catalog) -> Fabric:
     except NetkitError as error:
         raise DesignError([*error.problems, *problems, *numbers]) from None
     layouts, found = layout.arrange(hardware)
-    problems += found
+    plans, wrong = networks.look_up(intent, catalog)
+    problems += [*found, *(wrong or network_problems.of_plans(intent, plans, hardware.media))]
     if problems:
         raise DesignError([*problems, *numbers])
     blueprint = Blueprint(hardware, layouts)
-    fabric = _assemble(blueprint)
+    fabric = _assemble(blueprint, plans)
+    panels = {
+        switch.name: switches.edge_panel(blueprint, switch.role, switch.name, switch.ports)
+        for switch in fabric.switches
+        if switch.access is None
+    } | {name: plan.edge_panel(intent, name) for plan in plans for name in plan.names}
     problems = [
         *numbers,
         *blueprint.unmatched(fabric.names),
-        *verify.fabric(fabric, hardware, blueprint.renamed),
-        *external.problems(fabric, hardware, blueprint),
+        *verify.fabric(fabric.without_networks, hardware, blueprint.renamed),
+        *overrides.problems(fabric.without_networks, intent),
+        *network_problems.installed(fabric, intent),
+        *external.problems(fabric, intent, panels),
         *clusters.problems(fabric, intent),
     ]
     if problems:
@@ -76,8 +97,9 @@ def _cut_off(fabric: Fabric, intent: Intent) -> Iterator[Problem]:
                 yield Problem(message, remedy, ("own", index))
 
 
-def _assemble(blueprint: Blueprint) -> Fabric:
+def _assemble(blueprint: Blueprint, plans: Iterable[NetworkPlan]) -> Fabric:
     intent, numbering = blueprint.intent, blueprint.numbering
+    attached = networks.attachments(blueprint, plans)
     return Fabric(
         name=intent.name,
         site=intent.site,
@@ -92,8 +114,11 @@ def _assemble(blueprint: Blueprint) -> Fabric:
         lossless=lossless.profile(intent),
         routing=_routing(intent),
         services=_services(intent),
-        switches=tuple(switches.switches(blueprint)),
-        hosts=tuple(hosts.hosts(blueprint)),
+        switches=(
+            *switches.switches(blueprint),
+            *(switch for plan in plans for switch in networks.switches(blueprint, plan)),
+        ),
+        hosts=tuple(replace(host, attachments=attached.get(host.name, ())) for host in hosts.hosts(blueprint)),
         nic_firmware=intent.firmware.nics,
         module_firmware=intent.firmware.modules,
         loopback_pool_v6=str(intent.pools.loopbacks_v6 or ""),

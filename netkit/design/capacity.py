@@ -4,7 +4,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from netkit.design.fabric import Fabric, Host, Link, Switch
+from netkit.design.fabric import SWITCH_ROLES, Fabric, Host, Link, Switch
 from netkit.design.plugs import CableAssembly, Socket, module_at, runs, sockets
 from netkit.hardware import Media, SwitchModel
 
@@ -59,7 +59,7 @@ class Summary:
 
 
 def summarize(fabric: Fabric, media: Mapping[str, Media]) -> Summary:
-    links = tuple(fabric.links())
+    links = (*fabric.links(), *fabric.access_links())
     kinds = Counter(link.kind for link in links)
     return Summary(
         name=fabric.name,
@@ -70,7 +70,7 @@ def summarize(fabric: Fabric, media: Mapping[str, Media]) -> Summary:
         rails=len(fabric.rails),
         units=len({(leaf.pod, leaf.unit) for leaf in fabric.tier("leaf")}),
         switches=len(fabric.switches),
-        links={kind: kinds[kind] for kind in ("host", "spine", "core") if kinds[kind]},
+        links={kind: kinds[kind] for kind in ("host", *SWITCH_ROLES) if kinds[kind]},
         tiers=tuple(_tiers(fabric)),
         items=(*_modules(fabric, media), *_cables(fabric, links, media)),
     )
@@ -100,28 +100,30 @@ def switch_power(summary: Summary, models: Mapping[str, SwitchModel]) -> float |
 
 
 def _tiers(fabric: Fabric) -> Iterator[Tier]:
-    for role in ("leaf", "spine", "core"):
+    for role in SWITCH_ROLES:
         switches = fabric.tier(role)
         if not switches:
             continue
         first = switches[0]
         ports = [port for switch in switches for port in switch.ports]
+        beside = [port for switch in switches if switch.access for port in switch.access.ports]
         yield Tier(
             role=role,
             model=", ".join(dict.fromkeys(switch.model.name for switch in switches)),
             platform=first.platform,
             version=", ".join(sorted({switch.version for switch in switches})),
             switches=len(switches),
-            ports_used=len(ports),
+            ports_used=len(ports) + len(beside),
             ports_spare=sum(map(spare_ports, switches)),
-            down_gbps=sum(port.speed_gbps for port in ports if port.role != "up"),
+            down_gbps=sum(port.speed_gbps for port in ports if port.role != "up")
+            + sum(port.split.speed_gbps for port in beside if port.kind != "peer"),
             up_gbps=sum(port.speed_gbps for port in ports if port.role == "up"),
         )
 
 
 def spare_ports(switch: Switch) -> int:
     """Count the ports that still fit: free ones in split cages, and empty cages split like the used ones."""
-    taken = len(switch.ports) + len(switch.external)
+    taken = len(switch.ports) + len(switch.external) + (len(switch.access.ports) if switch.access else 0)
     in_use = sum(cage.split.ports for cage in switch.cages) - taken
     if not switch.cages:
         return 0
@@ -138,7 +140,7 @@ def _modules(fabric: Fabric, media: Mapping[str, Media]) -> Iterator[Item]:
     """Yield the optical modules at both ends: one for each cage with an optical port."""
     at = sockets(fabric)
     cages: dict[Socket, str] = {}
-    for link in fabric.links():
+    for link in (*fabric.links(), *fabric.access_links()):
         if media[link.cable.media].kind == "optical":
             for end in ((link.device, link.port), (link.peer, link.peer_port)):
                 cages[at[end]] = link.cable.media

@@ -3,15 +3,24 @@
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Literal
 
 from netkit.design.fabric import Fabric, Host, Role, Switch
 from netkit.design.select import Device
 
 Grouping = Literal["unit", "rack"]
-ROWS: tuple[Role, ...] = ("core", "spine", "leaf", "host")
-PLURALS = {"core": "core switches", "spine": "spines", "leaf": "leaves", "host": "hosts"}
-MOST = {"core": 16, "spine": 16, "leaf": 32, "host": 16}
+ROWS: tuple[Role, ...] = ("core", "spine", "leaf", "host", "storage", "frontend", "oob")
+PLURALS = {
+    "core": "core switches",
+    "spine": "spines",
+    "leaf": "leaves",
+    "host": "hosts",
+    "storage": "storage switches",
+    "frontend": "front-end switches",
+    "oob": "out-of-band switches",
+}
+MOST = {"core": 16, "spine": 16, "leaf": 32, "host": 16, "storage": 16, "frontend": 16, "oob": 16}
 """Devices of a role that are drawn one by one."""
 MOST_RACKS = 24
 """Racks that are drawn one by one."""
@@ -68,7 +77,8 @@ class Drawing:
 
 def draw(fabric: Fabric, chosen: Collection[str], by: Grouping = "unit") -> Drawing:
     """Draw the chosen devices, all cables at them, and the devices at the other ends."""
-    links = [link for link in fabric.links() if link.device in chosen or link.peer in chosen]
+    every_link = chain(fabric.links(), fabric.access_links())
+    links = [link for link in every_link if link.device in chosen or link.peer in chosen]
     shown = {*chosen, *(link.device for link in links), *(link.peer for link in links)}
     every: tuple[Device, ...] = (*fabric.switches, *fabric.hosts)
     devices = [device for device in every if device.name in shown]
@@ -82,7 +92,7 @@ def draw(fabric: Fabric, chosen: Collection[str], by: Grouping = "unit") -> Draw
     counts: Counter[tuple[str, str, int | None]] = Counter()
     speeds: dict[tuple[str, str, int | None], set[int]] = defaultdict(set)
     for link in links:
-        rail = rails.get(link.peer if link.kind == "host" else link.device)
+        rail = rails.get(link.peer, rails.get(link.device))
         ends = (symbols[keys[link.device]].id, symbols[keys[link.peer]].id, rail)
         counts[ends] += 1
         speeds[ends].add(link.speed_gbps)
@@ -151,6 +161,8 @@ def _by_unit(devices: Sequence[Device]) -> Mapping[str, _Key]:
             return (role, device.plane) if "core" in many else (device.name,)
         if isinstance(device, Switch) and role == "spine":
             return (role, pod, device.plane) if "spine" in many or are_alike else (device.name,)
+        if isinstance(device, Switch) and device.access:
+            return (role, device.access.network) if role in many else (device.name,)
         place = (device.pod, device.unit)
         unit: object = alike[place] if "leaf" in many else place
         if isinstance(device, Switch):
@@ -177,6 +189,8 @@ class _Boxes:
         first = found[0]
         if isinstance(first, Switch) and first.role == "core":
             return (f"core plane {first.plane}",) if self.has_planes["core"] else ()
+        if isinstance(first, Switch) and first.access:
+            return (first.access.network,)
         pod = (_numbered("pod", [one.pod for one in found]),) if self.has_pods else ()
         if isinstance(first, Switch) and first.role == "spine":
             return (*pod, f"plane {first.plane}") if self.has_planes["spine"] else pod

@@ -1,13 +1,12 @@
 """Ports to networks outside the fabric: from the intent to switches, and reasons to refuse them."""
 
 import difflib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from ipaddress import IPv4Network
 
-from netkit.design.blueprint import FEC, Blueprint
-from netkit.design.fabric import ExternalPort, Fabric, Port, Switch
-from netkit.design.hardware_lookup import HardwareLookup
-from netkit.design.layout import Position
+from netkit.design.blueprint import FEC
+from netkit.design.fabric import ExternalPort, Fabric, Switch
 from netkit.design.valley import passes_up
 from netkit.errors import Path, Problem
 from netkit.hardware import Split, SwitchModel
@@ -18,23 +17,50 @@ DEFAULT_ROUTE = IPv4Network("0.0.0.0/0")
 LOOPBACK_LENGTH = 32
 
 
-def external_ports(blueprint: Blueprint, role: str, device: str, ports: Iterable[Port]) -> Iterator[ExternalPort]:
+@dataclass(frozen=True, slots=True)
+class EdgePanel:
+    """The ports of a switch that a peer outside may take."""
+
+    device: str
+    model: SwitchModel
+    platform: str
+    split: Split
+    """How a cage is split where the entry does not say."""
+    kept: frozenset[int] = frozenset()
+    """Cages for links of the fabric, in use or up to the ceilings."""
+
+    def ports(self, entry: External) -> Iterator[tuple[Split, int, int, str]]:
+        """Yield every port of the breakout of an entry: the split, the cage, the port within and its name."""
+        naming = PLATFORMS[self.platform].port_name
+        split = self.model.split(entry.breakout) if entry.breakout else self.split
+        for cage in split.cages if split else ():
+            for port in range(split.ports if split and cage <= self.model.cages else 0):
+                if split:
+                    yield split, cage, port, naming(self.model, split, cage, port)
+
+    def place(self, entry: External) -> tuple[Split, int, int] | None:
+        """Return how the cage of a port is split, the cage, and the port within; None if there is no such port."""
+        return next((place[:3] for place in self.ports(entry) if place[3] == entry.port), None)
+
+    def example(self, entry: External, taken: Collection[int]) -> str:
+        """Return a port that is free."""
+        return next((name for _, cage, _, name in self.ports(entry) if cage not in taken), "")
+
+
+def external_ports(intent: Intent, panel: EdgePanel, names: Iterable[str]) -> Iterator[ExternalPort]:
     """Yield the ports of a switch towards the outside; one that does not exist or is taken is reported later."""
-    hardware = blueprint.hardware_of(role, device)
-    used = {port.name for port in ports}
-    for entry in blueprint.intent.external:
-        if entry.device != device or role == "leaf":
-            continue
-        found = place(hardware, role, entry)
-        if found is None or found[1].name in used:
+    used = set(names)
+    for entry in intent.external:
+        found = panel.place(entry) if entry.device == panel.device else None
+        if found is None or entry.port in used:
             continue
         used.add(entry.port)
-        split, at = found
+        split, cage, lane_port = found
         yield ExternalPort(
             peer_name=entry.name,
-            name=at.name,
-            cage=at.cage,
-            lane_port=at.port,
+            name=entry.port,
+            cage=cage,
+            lane_port=lane_port,
             split=split,
             fec=FEC[split.speed_gbps],
             mtu_bytes=entry.mtu_bytes,
@@ -46,17 +72,6 @@ def external_ports(blueprint: Blueprint, role: str, device: str, ports: Iterable
             max_prefixes=entry.max_prefixes,
             has_bfd=entry.bfd,
         )
-
-
-def place(hardware: HardwareLookup, role: str, entry: External) -> tuple[Split, Position] | None:
-    """Return how the cage of a port is split and where the port is; None if the model has no such port."""
-    model, naming = hardware.models[role], PLATFORMS[hardware.tier(role).platform].port_name
-    split = model.split(entry.breakout) if entry.breakout else hardware.down_split(role)
-    for cage in split.cages if split else ():
-        for port in range(split.ports if split else 0):
-            if split and cage <= model.cages and naming(model, split, cage, port) == entry.port:
-                return split, Position(cage, port, entry.port)
-    return None
 
 
 def takers(fabric: Fabric, prefix: str) -> frozenset[str]:
@@ -75,9 +90,8 @@ def takers(fabric: Fabric, prefix: str) -> frozenset[str]:
     return frozenset(found)
 
 
-def problems(designed: Fabric, hardware: HardwareLookup, blueprint: Blueprint) -> Iterator[Problem]:
+def problems(designed: Fabric, intent: Intent, panels: Mapping[str, EdgePanel]) -> Iterator[Problem]:
     """Yield what is wrong with peers outside the fabric."""
-    intent = hardware.intent
     names: set[str] = set()
     ports: dict[tuple[str, str], str] = {}
     networks: list[tuple[IPv4Network, External]] = []
@@ -90,7 +104,7 @@ def problems(designed: Fabric, hardware: HardwareLookup, blueprint: Blueprint) -
             yield wrong
             continue
         switch = designed.switch(entry.device)
-        yield from _port(blueprint, switch, entry, path)
+        yield from _port(panels[entry.device], switch, entry, path)
         if (entry.device, entry.port) in ports:
             message = f"{entry.port} of {entry.device} leads to {ports[entry.device, entry.port]}"
             yield Problem(message, "give each peer a port of its own", (*path, "port"))
@@ -112,38 +126,35 @@ def _device_problem(designed: Fabric, entry: External, path: Path) -> Problem | 
     if not isinstance(device, Switch):
         known = [switch.name for switch in designed.switches if switch.role != "leaf"]
         close = difflib.get_close_matches(entry.device, known, 1)
-        remedy = f"did you mean {close[0]}?" if close else "name a spine or core switch"
+        remedy = f"did you mean {close[0]}?" if close else "name a spine or core switch, or one of networks"
         return Problem(f"there is no switch {entry.device}", remedy, (*path, "device"))
     if device.role == "leaf":
         message = f"{entry.device} is a leaf, which announces its own routes only: nothing from outside would spread"
-        return Problem(message, "name a spine or core switch", (*path, "device"))
+        return Problem(message, "name a spine or core switch, or one of networks", (*path, "device"))
     return None
 
 
-def _port(blueprint: Blueprint, switch: Switch, entry: External, path: Path) -> Iterator[Problem]:
+def _port(panel: EdgePanel, switch: Switch, entry: External, path: Path) -> Iterator[Problem]:
     """Yield what is wrong with a port: not there, taken, or needed when the fabric grows to its ceilings."""
-    hardware = blueprint.hardware_of(switch.role, switch.name)
-    model = switch.model
+    model = panel.model
     if entry.breakout and model.split(entry.breakout) is None:
         offered = ", ".join(split.mode for split in model.splits)
         yield Problem(
             f"{model.name} has no breakout {entry.breakout}", f"use one it has: {offered}", (*path, "breakout")
         )
         return
-    found = place(hardware, switch.role, entry)
-    layout = blueprint.layout(switch.role, switch.name)
-    kept = {at.cage for at in (*layout.down, *layout.up)} | {port.cage for port in switch.ports}
+    found = panel.place(entry)
     if found is None:
-        example = next(iter(_free(model, hardware, switch, kept, entry)), "")
+        example = panel.example(entry, panel.kept)
         remedy = f"use a free one, such as {example}" if example else "give the breakout that it comes from"
         yield Problem(f"{switch.name} has no port {entry.port}", remedy, (*path, "port"))
         return
-    split, at = found
+    split, at, _ = found
     blocked = {cage.number + 1 for cage in switch.cages if cage.split.blocks_next_cage}
     others = {one.cage for one in switch.external if one.name != entry.port and one.split != split}
-    if at.cage in kept | blocked | others or (split.blocks_next_cage and at.cage + 1 in kept):
-        example = next(iter(_free(model, hardware, switch, kept | blocked | others, entry)), "")
-        message = f"cage {at.cage} of {switch.name} is for links within the fabric, in use or up to the ceilings"
+    if at in panel.kept | blocked | others or (split.blocks_next_cage and at + 1 in panel.kept):
+        example = panel.example(entry, panel.kept | blocked | others)
+        message = f"cage {at} of {switch.name} is for links within the fabric, in use or up to the ceilings"
         yield Problem(
             message, f"use a free one, such as {example}" if example else "lower the ceilings", (*path, "port")
         )
@@ -151,16 +162,6 @@ def _port(blueprint: Blueprint, switch: Switch, entry: External, path: Path) -> 
     if model.max_ports is not None and total > model.max_ports:
         message = f"{model.name} takes {model.max_ports} ports in all, {switch.name} would have {total}"
         yield Problem(message, "use a coarser breakout, or fewer ports", (*path, "port"))
-
-
-def _free(
-    model: SwitchModel, hardware: HardwareLookup, switch: Switch, kept: set[int], entry: External
-) -> Iterator[str]:
-    split = (model.split(entry.breakout) if entry.breakout else None) or hardware.down_split(switch.role)
-    naming = PLATFORMS[switch.platform].port_name
-    for cage in split.cages:
-        if cage not in kept and cage <= model.cages:
-            yield naming(model, split, cage, 0)
 
 
 def _addresses(intent: Intent, entry: External, path: Path) -> Iterator[Problem]:
@@ -196,7 +197,14 @@ def _prefixes(designed: Fabric, intent: Intent, entry: External, path: Path) -> 
         message = f"{len(entry.accept)} prefixes are accepted: a peer that announces them all would lose the session"
         yield Problem(message, f"allow {len(entry.accept)} or more", (*path, "max_prefixes"))
     longest = {"pools.loopbacks": LOOPBACK_LENGTH - 1, "pools.hosts": designed.leaf_prefix_length - 1}
+    access = designed.switch(entry.device).access
     for prefix in entry.announce:
+        if access:
+            own = [vlan.prefix for vlan in access.vlans if vlan.prefix]
+            if not any(IPv4Network(one).subnet_of(prefix) for one in own):
+                message = f"{prefix} holds none of the prefixes of {access.network}"
+                yield Problem(message, f"use {' or '.join(own) or 'a VLAN with a prefix'}", (*path, "announce"))
+            continue
         pool = next((name for name in longest if prefix.subnet_of(networks[name])), "")
         if not pool:
             message = f"{prefix} is not a summary of the fabric's addresses"

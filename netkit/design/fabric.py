@@ -1,7 +1,7 @@
 """The designed fabric: typed, frozen, and free of any NOS's syntax. Every later stage reads only this."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from ipaddress import IPv4Address, IPv4Network
 from typing import ClassVar, Literal
@@ -14,7 +14,8 @@ from netkit.platforms import HOSTS
 
 ACCESS_LIST = "NETKIT-MANAGEMENT"
 """The access list of who may reach a switch."""
-Role = Literal["leaf", "spine", "core", "host"]
+Role = Literal["leaf", "spine", "core", "storage", "frontend", "oob", "host"]
+SWITCH_ROLES: tuple[Role, ...] = ("leaf", "spine", "core", "storage", "frontend", "oob")
 PortRole = Literal["host", "up", "down"]
 Approved = Mapping[str, tuple[str, ...]]
 
@@ -139,6 +140,104 @@ class ExternalPort:
 
 
 @dataclass(frozen=True, slots=True)
+class AccessPort:
+    """A switched port of a network beside the rails. It is never lossless."""
+
+    name: str
+    cage: int
+    lane_port: int
+    split: Split
+    fec: str
+    peer: str
+    peer_port: str
+    """Empty: not known."""
+    kind: Literal["host", "server", "peer"]
+    lag: int
+    """Of hosts and servers, the same on both switches of a pair; 0: none."""
+    untagged: int
+    """VLAN; 0: none."""
+    tagged: tuple[int, ...]
+    cable: Cable | None
+
+    @property
+    def description(self) -> str:
+        return f"{self.peer}:{self.peer_port}" if self.peer_port else self.peer
+
+
+@dataclass(frozen=True, slots=True)
+class AccessVlan:
+    """A VLAN of a network beside the rails, as one of its switches has it."""
+
+    number: int
+    name: str
+    prefix: str
+    """Empty, as the next two: without a gateway."""
+    address: str
+    """Of the switch, with prefix length."""
+    gateway: str
+    """What both switches of a pair answer for, with prefix length; empty for a single switch, which has it itself."""
+    gateway_mac: str
+
+
+@dataclass(frozen=True, slots=True)
+class SwitchPair:
+    """The other switch of a pair, and what both have in common."""
+
+    partner: str
+    backup: str
+    """Management address of the other."""
+    mac: str
+    """Of the system that hosts see, in the range that NVIDIA keeps for it."""
+    is_first: bool
+    has_session: bool
+    """Whether they tell each other over BGP what they learn from outside."""
+
+
+@dataclass(frozen=True, slots=True)
+class AccessLag:
+    """The ports of a switch that form a LAG, with those of the other switch of a pair that have its number."""
+
+    number: int
+    ports: tuple[AccessPort, ...]
+
+    @property
+    def peer(self) -> str:
+        return self.ports[0].peer
+
+    @property
+    def untagged(self) -> int:
+        return self.ports[0].untagged
+
+    @property
+    def tagged(self) -> tuple[int, ...]:
+        return self.ports[0].tagged
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """What a switch of a network beside the rails has that others have not."""
+
+    network: str
+    mtu_bytes: int
+    vlans: tuple[AccessVlan, ...]
+    ports: tuple[AccessPort, ...]
+    pair: SwitchPair | None
+
+    @property
+    def lags(self) -> tuple[AccessLag, ...]:
+        """The LAGs towards hosts and servers."""
+        found: dict[int, list[AccessPort]] = {}
+        for port in self.ports:
+            if port.lag:
+                found.setdefault(port.lag, []).append(port)
+        return tuple(AccessLag(number, tuple(ports)) for number, ports in sorted(found.items()))
+
+    @property
+    def peer_links(self) -> tuple[AccessPort, ...]:
+        return tuple(port for port in self.ports if port.kind == "peer")
+
+
+@dataclass(frozen=True, slots=True)
 class ManagementAddress:
     """Out-of-band address of a switch."""
 
@@ -197,11 +296,15 @@ class Switch:
     external: tuple[ExternalPort, ...] = ()
     loopback_v6: str = ""
     """Empty: the fabric routes IPv4 only."""
+    access: Access | None = None
 
     @property
     def summaries(self) -> tuple[str, ...]:
         """The prefixes that are announced outside as one, while the parts stay in the fabric as they are."""
-        return tuple(dict.fromkeys(prefix for port in self.external for prefix in port.announced))
+        whole = {vlan.prefix for vlan in self.access.vlans} if self.access else set()
+        return tuple(
+            dict.fromkeys(prefix for port in self.external for prefix in port.announced if prefix not in whole)
+        )
 
     @property
     def aggregates(self) -> tuple[str, ...]:
@@ -237,6 +340,22 @@ class Nic:
 
 
 @dataclass(frozen=True, slots=True)
+class Attachment:
+    """How a host is attached to a network beside the rails: by a LAG of several NICs, or by one."""
+
+    network: str
+    interface: str
+    """What has the address: the LAG, or the NIC."""
+    members: tuple[str, ...]
+    """NICs of the LAG; none where there is one NIC."""
+    address: str
+    """With prefix length."""
+    gateway: str
+    routes: tuple[str, ...]
+    mtu_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
 class Host:
     """A GPU host."""
 
@@ -256,6 +375,12 @@ class Host:
     rack: str
     rack_unit: int | None
     nics: tuple[Nic, ...]
+    attachments: tuple[Attachment, ...] = ()
+
+    @property
+    def nics_beside(self) -> tuple[str, ...]:
+        """The NICs that lead to networks beside the rails."""
+        return tuple(name for one in self.attachments for name in one.members or (one.interface,))
 
 
 @dataclass(frozen=True, slots=True)
@@ -274,7 +399,8 @@ class Link:
     port: str
     peer: str
     peer_port: str
-    kind: Literal["host", "spine", "core"]
+    kind: Role
+    """Of the upper end, or `host`."""
     speed_gbps: int
     cable: Cable
     label: str
@@ -389,9 +515,7 @@ class Fabric:
         by_name: dict[str, Switch | Host] = {switch.name: switch for switch in self.switches}
         by_name.update((host.name, host) for host in self.hosts)
         object.__setattr__(self, "_by_name", by_name)
-        roles = {
-            role: tuple(switch for switch in self.switches if switch.role == role) for role in ("leaf", "spine", "core")
-        }
+        roles = {role: tuple(switch for switch in self.switches if switch.role == role) for role in SWITCH_ROLES}
         object.__setattr__(self, "_by_role", roles)
 
     @property
@@ -418,12 +542,17 @@ class Fabric:
         """The prefix length of the routed links to hosts."""
         return self.tier("leaf")[0].link_length
 
+    @property
+    def without_networks(self) -> "Fabric":
+        """The fabric of the rails alone."""
+        switches = tuple(switch for switch in self.switches if switch.access is None)
+        return self if len(switches) == len(self.switches) else replace(self, switches=switches)
+
     @cached_property
     def accepted_outside(self) -> tuple[str, ...]:
-        """The prefixes that the fabric takes from outside, in order."""
-        return tuple(
-            dict.fromkeys(one for switch in self.switches for port in switch.external for one in port.accepted)
-        )
+        """The prefixes that the fabric of the rails takes from outside, in order."""
+        ports = (port for switch in self.switches if switch.access is None for port in switch.external)
+        return tuple(dict.fromkeys(one for port in ports for one in port.accepted))
 
     def tier(self, role: Role) -> tuple[Switch, ...]:
         return self._by_role[role]
@@ -440,6 +569,15 @@ class Fabric:
                 elif port.role == "host":
                     ends = (port.peer, port.peer_port, switch.name, port.name)
                     yield Link(*ends, "host", port.speed_gbps, cable, port.label)
+
+    def access_links(self) -> Iterator[Link]:
+        """Yield every cable of the networks beside the rails once: those of hosts, and those between a pair."""
+        for switch in self.switches:
+            for port in switch.access.ports if switch.access else ():
+                is_first = bool(switch.access and switch.access.pair and switch.access.pair.is_first)
+                if port.cable and (port.kind == "host" or is_first):
+                    ends = (port.peer, port.peer_port, switch.name, port.name)
+                    yield Link(*ends, switch.role, port.split.speed_gbps, port.cable, "")
 
     def sessions(self) -> Iterator[Session]:
         """Yield every BGP session from both its ends."""

@@ -204,16 +204,7 @@ def _platform(intent: Intent, role: str, model: SwitchModel) -> Iterator[Problem
     tier, path = getattr(intent.switches, role), ("switches", role)
     platform = PLATFORMS[tier.platform]
     wrong = list(version_problems(tier.platform, tier.version, tier.routing_mode, path))
-    if tier.platform not in model.platforms and not platform.runs_on_any_model:
-        offered = ", ".join(sorted(model.platforms)) or "none"
-        remedy = f"use one it runs ({offered}), or another model"
-        yield Problem(f"no source says that {model.name} runs {platform.title}", remedy, (*path, "platform"))
-    elif not wrong and (unknown := platform.missing_data(model, tier.version)):
-        yield Problem(
-            f"no source states {', '.join(unknown)} of {model.name} on {platform.title} {tier.version}",
-            f"add them in models/switches/{model.name}.yaml beside fabric.yaml",
-            (*path, "model"),
-        )
+    yield from model_problems(tier.platform, tier.version, model, path, is_known=not wrong)
     missing = platform.missing_lossless
     if intent.purpose == "production" and missing:
         yield Problem(
@@ -222,6 +213,21 @@ def _platform(intent: Intent, role: str, model: SwitchModel) -> Iterator[Problem
             (*path, "platform"),
         )
     yield from wrong
+
+
+def model_problems(name: str, version: str, model: SwitchModel, path: Path, *, is_known: bool) -> Iterator[Problem]:
+    """Yield why a model cannot have a NOS; of a version that is not known, nothing is said."""
+    platform = PLATFORMS[name]
+    if name not in model.platforms and not platform.runs_on_any_model:
+        offered = ", ".join(sorted(model.platforms)) or "none"
+        remedy = f"use one it runs ({offered}), or another model"
+        yield Problem(f"no source says that {model.name} runs {platform.title}", remedy, (*path, "platform"))
+    elif is_known and (unknown := platform.missing_data(model, version)):
+        yield Problem(
+            f"no source states {', '.join(unknown)} of {model.name} on {platform.title} {version}",
+            f"add them in models/switches/{model.name}.yaml beside fabric.yaml",
+            (*path, "model"),
+        )
 
 
 def version_problems(platform: str, version: str, routing_mode: str, path: Path) -> Iterator[Problem]:

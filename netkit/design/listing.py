@@ -43,6 +43,7 @@ class AddressRow:
 
 def cabling(fabric: Fabric, media: Mapping[str, Media]) -> Iterator[CableRow]:
     """Yield every cable; a label that is not given names both ends, whatever else is installed."""
+    plugged = sockets(fabric)
     cages = {(switch.name, port.name): str(port.cage) for switch in fabric.switches for port in switch.ports}
     for host in fabric.hosts:
         known = {nic.pci: nic for nic in host.model.rails}
@@ -50,12 +51,12 @@ def cabling(fabric: Fabric, media: Mapping[str, Media]) -> Iterator[CableRow]:
             at = known.get(nic.pci)
             socket = f"{at.cage} P{at.cage_port}" if at and at.cage and at.cage_port else ""
             cages[(host.name, nic.interface)] = socket or nic.pci
-    plugged = sockets(fabric)
+    cages |= {(device, port): socket.cage for (device, port), socket in plugged.items() if (device, port) not in cages}
     racks = {switch.name: switch.rack for switch in fabric.switches}
     racks |= {host.name: host.rack for host in fabric.hosts}
     units = {switch.name: str(switch.rack_unit or "") for switch in fabric.switches}
     units |= {host.name: str(host.rack_unit or "") for host in fabric.hosts}
-    for link in fabric.links():
+    for link in (*fabric.links(), *fabric.access_links()):
         ends = (plugged[(link.device, link.port)], plugged[(link.peer, link.peer_port)])
         modules = [(module_at(end, link.cable.media, media), end.form) for end in ends]
         from_module, to_module = (f"{module} {form}".rstrip() if module else "" for module, form in modules)
@@ -90,6 +91,8 @@ def addresses(fabric: Fabric) -> Iterator[AddressRow]:
             yield AddressRow(host.name, "host", "management", host.management)
         for nic in host.nics:
             yield AddressRow(host.name, "host", f"{nic.interface} ({nic.pci})", f"{nic.address}/{nic.prefix_length}")
+        for one in host.attachments:
+            yield AddressRow(host.name, "host", f"{one.interface} to {one.network}", one.address)
 
 
 def _place(device: Switch | Host, role: str) -> Iterator[AddressRow]:
@@ -115,6 +118,11 @@ def _of_switch(switch: Switch) -> Iterator[AddressRow]:
     for port in switch.host_ports:
         if port.address:
             yield AddressRow(switch.name, switch.role, port.name, port.address)
+    for vlan in switch.access.vlans if switch.access else ():
+        if vlan.address:
+            yield AddressRow(switch.name, switch.role, f"vlan {vlan.number}", vlan.address)
+        if vlan.gateway:
+            yield AddressRow(switch.name, switch.role, f"vlan {vlan.number} gateway", vlan.gateway)
     for outside in switch.external:
         what = f"{outside.name} to {outside.peer_name}, AS {outside.peer_asn}"
         yield AddressRow(switch.name, switch.role, what, outside.address)

@@ -234,7 +234,7 @@ def _idle(fabric: Fabric, intent: Intent) -> Iterator[Problem]:
             shown = ", ".join(f"{known}G" for known in sorted(speeds))
             yield _warning(f"no port runs at {speed}G", f"remove it; ports run at {shown}", ("lossless", key, speed))
     for switch in fabric.switches:
-        if not switch.ports:
+        if not switch.ports and switch.access is None:
             yield _warning(
                 f"nothing is cabled to {switch.name}", "check slots, planes and rails", ("switches", switch.role)
             )

@@ -38,6 +38,11 @@ def sockets(fabric: Fabric) -> dict[End, Socket]:
         for port in switch.ports:
             split = port.profile.split
             found[(switch.name, port.name)] = Socket(switch.name, str(port.cage), split.ports, switch.model.cage_form)
+        for beside in switch.access.ports if switch.access else ():
+            form, ports = switch.model.cage_form, beside.split.ports
+            found[(switch.name, beside.name)] = Socket(switch.name, str(beside.cage), ports, form)
+            if beside.kind == "host":
+                found[(beside.peer, beside.peer_port)] = Socket(beside.peer, beside.peer_port, 1, "NIC")
     for host in fabric.hosts:
         known = {nic.pci: nic.cage for nic in host.model.rails}
         ports = host.model.ports_per_cage or 1

@@ -43,13 +43,16 @@ def announced(fabric: Fabric, switch: Switch) -> Literal["LOCAL", "FABRIC"]:
 def prefix_lists(fabric: Fabric, switch: Switch) -> Iterator[PrefixList]:
     """Yield what enters BGP from the switch itself, what it accepts, and what it announces: leaves, and to outside."""
     own = (f"{switch.loopback}/32", 32)
-    if switch.leaf_prefix:
+    if switch.access:
+        yield _list("CONNECTED", own, *(_exact(vlan.prefix) for vlan in switch.access.vlans if vlan.prefix))
+    elif switch.leaf_prefix:
         length = fabric.leaf_prefix_length
         yield _list("CONNECTED", own, (switch.leaf_prefix, length if switch.vlan else fabric.link_length))
     else:
         yield _list("CONNECTED", own)
-    outside = tuple(map(_exact, fabric.accepted_outside))
-    yield _list("FABRIC", (fabric.loopback_pool, 32), (fabric.host_pool, fabric.leaf_prefix_length), *outside)
+    if switch.access is None:
+        outside = tuple(map(_exact, fabric.accepted_outside))
+        yield _list("FABRIC", (fabric.loopback_pool, 32), (fabric.host_pool, fabric.leaf_prefix_length), *outside)
     if announced(fabric, switch) == "LOCAL":
         yield _list("LOCAL", own, (switch.leaf_prefix, fabric.leaf_prefix_length))
     for port in switch.external:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from netkit.design.blueprint import Blueprint, InstalledUnit
-from netkit.design.external import external_ports
+from netkit.design.external import EdgePanel, external_ports
 from netkit.design.fabric import ManagementAddress, Port, Role, Switch, Vlan
 from netkit.design.layout import core_plane, leaf_place, parallel_links, plane_of_rail, spine_place
 from netkit.design.numbering import dotted_quad
@@ -179,7 +179,9 @@ def _switch(
     tier, override, entry = hardware.tier(role), blueprint.override(name), blueprint.entry(name)
     pod, unit, rail, slot, plane = numbers
     ordered = tuple(sorted(ports, key=lambda port: (port.cage, port.lane_port)))
-    external = tuple(external_ports(blueprint, role, name, ordered))
+    panel = edge_panel(blueprint, role, name, ordered)
+    names = [port.name for port in ordered]
+    external = tuple(external_ports(intent, panel, names)) if role != "leaf" else ()
     splits = {port.cage: port.split for port in external} | {port.cage: port.profile.split for port in ordered}
     adaptive = override.adaptive_routing
     return Switch(
@@ -215,6 +217,14 @@ def _switch(
         external=external,
         loopback_v6=blueprint.numbering.loopback_v6(role, number),
     )
+
+
+def edge_panel(blueprint: Blueprint, role: str, name: str, ports: Iterable[Port]) -> EdgePanel:
+    """Return the ports of a switch that a peer outside may take: none of its own, up to the ceilings."""
+    hardware, layout = blueprint.hardware_of(role, name), blueprint.layout(role, name)
+    kept = {at.cage for at in (*layout.down, *layout.up)} | {port.cage for port in ports}
+    platform = hardware.tier(role).platform
+    return EdgePanel(name, hardware.models[role], platform, hardware.down_split(role), frozenset(kept))
 
 
 def _management(blueprint: Blueprint, role: str, name: str, number: int) -> ManagementAddress | None:

@@ -3,7 +3,7 @@
 import fnmatch
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
-from netkit.design import cable_entries, clusters, entries, headroom, nic_entries, overrides
+from netkit.design import cable_entries, clusters, entries, headroom, nic_entries
 from netkit.design.entries import EntryPlaces
 from netkit.design.fabric import Fabric, Host, PortProfile, Switch
 from netkit.design.hardware_lookup import HardwareLookup, cable_of
@@ -78,7 +78,6 @@ def fabric(designed: Fabric, hardware: HardwareLookup, renamed: Mapping[str, str
     """Yield the problems that only show on the whole fabric."""
     yield from _duplicates(designed, hardware, renamed)
     yield from _names_in_clusters(designed, hardware.intent)
-    yield from overrides.problems(designed, hardware.intent)
     yield from _headroom(designed, hardware.intent)
     if hardware.intent.lossless.headroom:
         yield from _given_headroom(designed)

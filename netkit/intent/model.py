@@ -535,11 +535,75 @@ class Tables(Strict):
         return {"devices": DeviceEntry, "cables": CableEntry, "rails": RailEntry, "nics": NicEntry}
 
 
+class NetworkSwitches(Strict):
+    """The switches of a network beside the rails: a pair that its hosts see as one, or a single switch."""
+
+    model: CatalogName = Field(description="switch model, a file of the hardware catalogue")
+    platform: PlatformName = Field(description="network operating system")
+    version: Version = Field(description="version of the network operating system")
+    breakout: Breakout = Field(description="how cages are split, such as 1x100G")
+    pair: bool = Field(True, description="two switches with MLAG; false: one switch")
+    peer_links: int = Field(2, ge=1, le=8, description="links between the two, in the last cages")
+    peer_cable: CableIntent | None = Field(None, description="of these links; needed for a pair")
+    asn: Asn = Field(description="AS number, of both")
+    loopback: Address = Field(description="of the first, outside pools.loopbacks; the second has the next")
+    management: Address | None = Field(None, description="of the first, in management.pool; the second has the next")
+    names: tuple[Name, ...] = Field((), description="default: the name of the network with 01 and 02")
+
+
+class NetworkVlan(Strict):
+    """A VLAN of a network beside the rails."""
+
+    number: VlanNumber = Field(description="of the VLAN")
+    name: Name | None = Field(None, description="what it is called on the switches; default: vlan and its number")
+    prefix: Network | None = Field(
+        None, description="first address: the gateway; a pair has the next two. Default: switched only, no gateway"
+    )
+
+
+class NetworkHosts(Strict):
+    """How GPU hosts are attached to a network beside the rails."""
+
+    interfaces: tuple[Interface, ...] = Field(
+        min_length=1, max_length=8, description="NICs of a host, dealt to the switches in turn"
+    )
+    bond: Interface = Field("bond0", description="the LAG that they form; a single NIC forms none")
+    vlan: VlanNumber | None = Field(None, description="untagged; default: the first of vlans")
+    first_address: int = Field(16, ge=4, description="offset in the prefix of the first host up to the ceilings")
+    routes: tuple[Network, ...] = Field((), description="prefixes behind the gateway; 0.0.0.0/0 for all that is left")
+    media: CatalogName = Field(description="of the cables, an entry of the hardware catalogue")
+    length_m: Metres = Field(description="the longest cable, in metres")
+
+
+class NetworkServer(Strict):
+    """Something else that is attached, such as storage. netkit configures the ports of the switches only."""
+
+    name: Name = Field(description="what it is called in descriptions of ports")
+    ports: tuple[PortName, ...] = Field(min_length=1, description="ports it takes, the same on both switches of a pair")
+    lag: bool = Field(True, description="whether its ports form a LAG")
+    vlan: VlanNumber | None = Field(None, description="untagged; default: none if tagged is given, else the first")
+    tagged: tuple[VlanNumber, ...] = Field((), description="tagged VLANs")
+
+
+class NetworkIntent(Strict):
+    """A network beside the rails, on switches of its own. It is lossy Ethernet."""
+
+    name: Name = Field(description="of the network, such as storage")
+    role: Literal["storage", "frontend", "oob"] = Field("storage", description="what it is for; --limit selects by it")
+    pod: Numbers | None = Field(None, description="pods whose hosts are attached; default: all")
+    unit: Numbers | None = Field(None, description="units whose hosts are attached, such as 1-8; default: all")
+    switches: NetworkSwitches = Field(description="the switches")
+    vlans: tuple[NetworkVlan, ...] = Field(min_length=1, description="its VLANs")
+    hosts: NetworkHosts | None = Field(None, description="how hosts are attached; default: none is")
+    servers: tuple[NetworkServer, ...] = Field((), description="what else is attached")
+    mtu_bytes: int = Field(9000, ge=1280, le=9216, description="of host ports, LAGs and gateways")
+
+
 class External(Strict):
     """A routed port to a network outside the fabric, and the BGP session over it."""
 
     name: Name = Field(description="of the peer, such as isp-a; it names the prefix lists")
-    device: Name = Field(description="spine or core switch it is cabled to, by the name it has now")
+    device: Name = Field(description="switch it is cabled to, but no leaf, by the name it has now")
     port: PortName = Field(description="port there, as the NOS calls it, outside what the ceilings need")
     breakout: Breakout | None = Field(
         None, description="how its cage is split; default: as those towards lower switches"
@@ -551,7 +615,9 @@ class External(Strict):
         (IPv4Network("0.0.0.0/0"),), min_length=1, description="prefixes taken from the peer, and no others"
     )
     announce: tuple[Network, ...] = Field(
-        min_length=1, description="summaries of pools.hosts or pools.loopbacks that the peer gets, and nothing else"
+        min_length=1,
+        description="summaries of pools.hosts or pools.loopbacks, or prefixes of the switch's own network: "
+        "what the peer gets, and nothing else",
     )
     max_prefixes: int = Field(100, ge=1, le=1_000_000, description="more from the peer end the session")
     bfd: bool = Field(False, description="whether the peer runs BFD too")
@@ -675,6 +741,7 @@ class Intent(Strict):
     management: Management | None = Field(None, description="out-of-band addresses of the switches")
     lossless: Lossless = Field(Lossless(), description="classes, ECN, PFC watchdog, buffers")
     routing: RoutingIntent = Field(RoutingIntent(), description="BGP and BFD")
+    networks: tuple[NetworkIntent, ...] = Field((), description="beside the rails: storage, front-end, out-of-band")
     external: tuple[External, ...] = Field((), description="peers outside the fabric, such as providers")
     services: ServicesIntent = Field(ServicesIntent(), description="NTP, DNS, syslog, SNMPv3, login")
     names: Names = Field(Names(), description="name patterns")

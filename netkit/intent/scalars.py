@@ -127,7 +127,7 @@ def _check_mac(value: str) -> str:
 def _check_interface(value: str) -> str:
     if not re.fullmatch(r"[a-z][a-z0-9]{0,14}", value) or value.startswith("rail"):
         raise ValueError(
-            "{given} cannot name the management interface;"
+            "{given} cannot name an interface beside the rails;"
             " use the name Linux shows, such as eno1 (rail0, rail1 … are taken)"
         )
     return value

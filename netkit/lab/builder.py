@@ -94,7 +94,8 @@ class Builder:
             self._progress("namespaces", count, len(specs))
             holders[spec.name] = hold(spec.name, is_host=spec.personality == PERSONALITY_OF_HOSTS)
         outside = {peer.name: hold(peer.name, is_host=False) for peer in world.layout.outside}
-        self._connect({**holders, **outside})
+        servers = {server.name: hold(server.name, is_host=False) for server in world.layout.servers}
+        self._connect({**holders, **outside, **servers})
         for spec in specs:
             flash = world.folder.path / "nodes" / spec.name
             flash.mkdir()
@@ -106,6 +107,10 @@ class Builder:
             node = ProgramRunner(outside[peer.name], world.folder.path / f"{peer.name}.log")
             world.outside[peer.name] = node
             start_outside(node, peer, world.services.bfd_interval_ms)
+        for server in world.layout.servers:
+            world.outside[server.name] = ProgramRunner(servers[server.name], world.folder.path / f"{server.name}.log")
+            for link in server.links:
+                world.outside[server.name].run("ip", "link", "set", link.right_interface, "up")
         shortfalls = self._boot_all()
         write(world)
         self._is_recorded = True

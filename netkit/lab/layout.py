@@ -1,9 +1,10 @@
 """The plan of a lab for a fabric: its nodes with loopback addresses and kernel interface names, and its cables."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from netkit.design.fabric import ExternalPort, Fabric, Host, Switch
+from netkit.design.fabric import Access, ExternalPort, Fabric, Host, Switch
+from netkit.lab.system.netlink import PEER_INTERFACE
 
 HOSTS_PER_BLOCK = 250
 PERSONALITY_OF_HOSTS = "linux-host"
@@ -19,6 +20,8 @@ class NodeSpec:
     address: str
     kernel_names: Mapping[str, str]
     """NOS port name → kernel interface name, which may be neither long nor contain slashes."""
+    beside: tuple[str, ...] = ()
+    """Kernel interfaces of networks beside the rails that are no ports: NICs of hosts, and VLANs between a pair."""
 
     @property
     def name(self) -> str:
@@ -52,6 +55,14 @@ class OutsidePeer:
 
 
 @dataclass(frozen=True, slots=True)
+class ServerNode:
+    """Something that netkit does not configure, with its cables."""
+
+    name: str
+    links: tuple[VethPair, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class LabLayout:
     """The nodes and cables of a lab."""
 
@@ -59,6 +70,7 @@ class LabLayout:
     nodes: Mapping[str, NodeSpec]
     links: tuple[VethPair, ...]
     outside: tuple[OutsidePeer, ...] = ()
+    servers: tuple[ServerNode, ...] = ()
 
 
 def lay_out(fabric: Fabric, block: str) -> LabLayout:
@@ -68,12 +80,15 @@ def lay_out(fabric: Fabric, block: str) -> LabLayout:
     for index, device in enumerate(devices):
         if isinstance(device, Switch):
             personality = device.platform
-            names = (*(port.name for port in device.ports), *(port.name for port in device.external))
+            names = [port.name for port in device.ports] + [port.name for port in device.external]
+            names += [port.name for port in device.access.ports] if device.access else []
             kernel_names = {name: kernel_name(name) for name in names}
+            beside = tuple(_vlans_between(device.access)) if device.access else ()
         else:
             personality = PERSONALITY_OF_HOSTS
             kernel_names = {nic.interface: nic.interface for nic in device.nics}
-        nodes[device.name] = NodeSpec(device, personality, address(block, index), kernel_names)
+            beside = device.nics_beside
+        nodes[device.name] = NodeSpec(device, personality, address(block, index), kernel_names, beside)
     links = (
         VethPair(
             link.device,
@@ -84,7 +99,41 @@ def lay_out(fabric: Fabric, block: str) -> LabLayout:
         for link in fabric.links()
     )
     outside = tuple(OutsidePeer(switch, port) for switch in fabric.switches for port in switch.external)
-    return LabLayout(fabric, nodes, (*links, *(peer.link for peer in outside)), outside)
+    servers = tuple(_servers(fabric))
+    attached = (link for server in servers for link in server.links)
+    return LabLayout(
+        fabric, nodes, (*links, *_beside(fabric), *(peer.link for peer in outside), *attached), outside, servers
+    )
+
+
+def _vlans_between(access: Access) -> Iterator[str]:
+    """Yield an interface for each VLAN of each link between a pair: the kernel of a lab may have no VLANs."""
+    for port in access.peer_links:
+        yield from (f"{kernel_name(port.name)}.{number}" for number in port.tagged)
+    if access.pair:
+        yield PEER_INTERFACE
+
+
+def _beside(fabric: Fabric) -> Iterator[VethPair]:
+    """Yield the cables of networks beside the rails."""
+    for link in fabric.access_links():
+        left = kernel_name(link.port) if isinstance(fabric.device(link.device), Switch) else link.port
+        yield VethPair(link.device, left, link.peer, kernel_name(link.peer_port))
+    for switch in fabric.switches:
+        if switch.access and switch.access.pair and switch.access.pair.is_first:
+            for name in _vlans_between(switch.access):
+                yield VethPair(switch.name, name, switch.access.pair.partner, name)
+
+
+def _servers(fabric: Fabric) -> Iterator[ServerNode]:
+    """Yield what else is attached to networks beside the rails, each with all its cables."""
+    found: dict[str, list[VethPair]] = {}
+    for switch in fabric.switches:
+        for port in switch.access.ports if switch.access else ():
+            if port.kind == "server":
+                links = found.setdefault(port.peer, [])
+                links.append(VethPair(switch.name, kernel_name(port.name), port.peer, f"nic{len(links)}"))
+    yield from (ServerNode(name, tuple(links)) for name, links in found.items())
 
 
 def address(block: str, index: int) -> str:

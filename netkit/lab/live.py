@@ -107,7 +107,7 @@ class LiveNode(ProgramRunner):
     def realise(self, state: SwitchState) -> None:
         """Apply a switch's configuration to links, FRR, marking, SNMP, LLDP, gNMI and the hardware model."""
         self.changes += 1
-        after = netlink.wanted(state, self.kernel_names)
+        after = netlink.wanted(state, self.kernel_names, self.spec.beside)
         text = routing.slower_bfd(state.frr, self._services.bfd_interval_ms)
         running = self._frr or ""
         routing.part(self, running, netlink.going_down(self._links, after) - routing.neighbors(text))
@@ -229,9 +229,13 @@ class LiveNode(ProgramRunner):
 
     def forget(self) -> None:
         """Reset to the state after a power cut: links down, no addresses, no daemons, empty volatile folders."""
-        bridges = "".join(f"link del {bridge}\n" for bridge in sorted(self._links.bridges))
-        flush = [f"addr flush dev {name}" for name in ("lo", *self.kernel_names.values())]
-        downs = [f"link set {name} down" for name in self.kernel_names.values()]
+        lags = (
+            [one.interface for one in self.device.attachments if one.members] if isinstance(self.device, Host) else []
+        )
+        bridges = "".join(f"link del {bridge}\n" for bridge in [*sorted(self._links.bridges), *lags])
+        names = (*self.kernel_names.values(), *self.spec.beside)
+        flush = [f"addr flush dev {name}" for name in ("lo", *names)]
+        downs = [f"link set {name} down" for name in names]
         self.run("ip", "-force", "-batch", "-", stdin=bridges + "\n".join([*flush, *downs]) + "\n")
         self.run("nft", "flush", "ruleset")
         for folder in ("run/frr", "run/lock", "var/log/frr", "var/tmp/frr", "tmp"):

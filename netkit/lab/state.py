@@ -60,6 +60,7 @@ class PortState:
     mtu_bytes: int = 1500
     addresses: tuple[str, ...] = ()
     access_vlan: int = 0
+    tagged_vlans: tuple[int, ...] = ()
     description: str = ""
     speed_gbps: int = 0
     fec: str = ""
@@ -78,6 +79,8 @@ class VlanState:
     addresses: tuple[str, ...] = ()
     mtu_bytes: int = 1500
     is_enabled: bool = True
+    stp_priority: int = 0
+    """Of the spanning tree that stands for MLAG in the lab; 0: none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +126,8 @@ class SwitchState:
     snmp: SnmpState | None = None
     gnmi: GnmiState | None = None
     has_lldp: bool = True
+    has_peer: bool = False
+    """Whether it is one of a pair, with a link between them for themselves."""
     adaptive_routing: bool = False
     access: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Service (ssh, https, snmp or gnmi) → networks that reach it; everyone where it is missing."""

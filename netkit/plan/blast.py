@@ -4,12 +4,14 @@ import re
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 
-from netkit.design.fabric import Fabric, Host, Port, Switch
+from netkit.design.fabric import Access, Fabric, Host, Port, Switch
 from netkit.plan.model import Blast
 from netkit.platforms.change import Change, Risk, RiskTable
 from netkit.platforms.config import Config, Path
 
 WORD = re.compile(r"[ |,]")
+BESIDE = "15-netkit-"
+"""The files of a host for networks beside the rails."""
 PORT = re.compile(r"(?:swp|Ethernet)\d+\S*")
 
 
@@ -42,6 +44,8 @@ def of_switch(
     Only ports that carry traffic on the running switch count.
     """
     used = {name for path in risks.used(running) for name in words(path)}
+    if switch.access:
+        return _of_access(switch, switch.access, changes, used, risks, whole)
     reach = _reach(switch, changes, used, risks, whole)
     ports = [port for port in switch.ports if port.name in used]
     hit = [port for port in ports if port.name in reach.all]
@@ -64,15 +68,41 @@ def of_switch(
     )
 
 
+def _of_access(
+    switch: Switch, access: Access, changes: Iterable[Change], used: Collection[str], risks: RiskTable, whole: Risk
+) -> Blast:
+    """Return what the changes of a switch beside the rails touch; hosts of a pair keep their other link."""
+    names = {port.name: port for port in access.ports}
+    of_lag = {f"bond{lag.number}": [port.name for port in lag.ports] for lag in access.lags}
+    hit = set[str](names) if whole >= Risk.BUFFER else set[str]()
+    for change in changes:
+        if change.risk >= Risk.SESSION:
+            named = set(words(change.path))
+            found = named & names.keys() | {port for name in named & of_lag.keys() for port in of_lag[name]}
+            hit |= found or (names.keys() if not risks.is_local(change.risk) else set())
+    ports = [names[name] for name in names if name in hit and name in used]
+    hosts = () if access.pair else tuple(dict.fromkeys(port.peer for port in ports if port.kind == "host"))
+    return Blast(
+        links=tuple(f"{port.description}–{switch.name}:{port.name}" for port in ports),
+        hosts=hosts,
+        is_disruptive=bool(hosts),
+    )
+
+
 def of_host(host: Host, changes: Iterable[Change], running: Config, risks: RiskTable) -> Blast:
-    """Return what the changes of a host touch: its own rails."""
+    """Return what the changes of a host touch: its own rails, and how it is attached to other networks."""
     used = {name for path in risks.used(running) for name in words(path)}
-    risky = [set(words(change.path)) for change in changes if change.risk >= Risk.SESSION]
+    felt = [change.path for change in changes if change.risk >= Risk.SESSION]
+    risky = [set(words(path)) for path in felt if not path[0].startswith(BESIDE)]
+    beside = {path[0].removeprefix(BESIDE).partition(".")[0].removesuffix("-members") for path in felt}
     names = {nic.interface for nic in host.nics}
     is_all = any(not names & named for named in risky)
     nics = [nic for nic in host.nics if nic.interface in used and (is_all or any(nic.interface in n for n in risky))]
     return Blast(
-        links=tuple((f"{host.name}:{nic.interface}–{nic.leaf}:{nic.leaf_port}") for nic in nics),
+        links=(
+            *(f"{host.name}:{nic.interface}–{nic.leaf}:{nic.leaf_port}" for nic in nics),
+            *(f"{host.name}:{one.interface}–{one.network}" for one in host.attachments if one.interface in beside),
+        ),
         rails=tuple(sorted(nic.rail for nic in nics)),
         hosts=(host.name,) if nics else (),
         gpus=tuple(f"{host.name}:{nic.interface}" for nic in nics),

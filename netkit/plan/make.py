@@ -249,7 +249,8 @@ def _planned(
         left=tuple(tuple(map(masked_line, path)) for path in found.left),
         unmatched=found.unmatched,
         unowned=len(found.unowned),
-        routing=_routing(model, found, touched),
+        # The model of routing knows the rails only.
+        routing=None if isinstance(device, Switch) and device.access else _routing(model, found, touched),
     )
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import TypeVar
 
-from netkit.design.fabric import Fabric, Host, Switch
+from netkit.design.fabric import SWITCH_ROLES, Fabric, Host, Switch
 from netkit.design.hosts import RoutePlan
 from netkit.plan.lost_pairs import lost_between
 from netkit.plan.model import Bridge, DevicePlan, Partial, ReachabilityLoss, Stage, Step
@@ -25,7 +25,7 @@ from netkit.routing import Cabling, Network, NetworkState, Outlook
 from netkit.routing.address import AddressGroup, End
 from netkit.routing.designed import host_of, router_of
 
-ROLES = ("leaf", "spine", "core", "host")
+ROLES = (*SWITCH_ROLES, "host")
 """The initial order. Hosts come last: a switch must know a traffic class before it is used."""
 RUNNING, INTENDED, BOTH = range(3)
 """The configurations of a device, as `netkit.routing.Network` numbers them."""
@@ -86,7 +86,9 @@ class Order:
         for group, row in zip(self.network.groups, self._wanted, strict=True):
             self._counted[group.leaf] = self._counted.get(group.leaf, 0) | row
         self._paths = _fewest_paths(self.network.outlook(NetworkState(), self._counted))
-        self._carriers = self.network.carriers(NetworkState())
+        # What networks beside the rails carry, the routing does not say.
+        beside = {switch.name for switch in fabric.switches if switch.access}
+        self._carriers = self.network.carriers(NetworkState()) | beside
 
     def steps(self) -> tuple[Step, ...]:
         """Return the best order: each device once if that is safe, else in two stages."""
@@ -207,7 +209,7 @@ class Order:
             steps.append(canary)
             state |= {name: targets[name] for name in canary.devices}
         todo = [name for name in targets if canary is None or name not in canary.devices]
-        waiting = {role: self._groups(role, todo) for role in ROLES}
+        waiting: dict[str, list[tuple[str, ...]]] = {role: self._groups(role, todo) for role in ROLES}
         while roles := [role for role in ROLES if waiting[role]]:
             best: tuple[Step, str] | None = None
             for role in roles:
@@ -218,8 +220,8 @@ class Order:
                     break
             if best is None:
                 break
-            step, role = best
-            del waiting[role][0]
+            step, first = best
+            del waiting[first][0]
             state |= {name: targets[name] for name in step.devices}
             steps.append(step)
         return steps
@@ -389,11 +391,14 @@ def _pairs_between(one: AddressGroup, other: AddressGroup) -> int:
 def depends_on(device: DevicePlan, fabric: Fabric) -> frozenset[str]:
     """Return what a device serves: two devices that share any of it never change together.
 
-    For a leaf these are its hosts, for a spine or core the devices below it and its plane, for a host itself.
+    For a leaf these are its hosts, for a spine or core the devices below it and its plane, for a host itself, for a
+    switch beside the rails its network.
     """
     found = fabric.device(device.name)
     if not isinstance(found, Switch):
         return frozenset({device.name})
+    if found.access:
+        return frozenset({f"network {found.access.network}"})
     below = {port.peer for port in found.ports if port.role != "up"}
     if found.role == "leaf":
         return frozenset(below.union(device.blast.hosts))

@@ -47,6 +47,8 @@ class ConfigModel:
     host_routes: Callable[[Config], HostRoutes] | None = None
     keeping: Callable[[Files, RetainedRouting], Files] | None = None
     """Intended files and routing to retain temporarily → files with both."""
+    list_file: str = ""
+    """A file that lists all others: where it was read, what was not found is not there."""
     is_apart: Callable[[Path], bool] = lambda _path: False
     """Whether a device may refuse a change and keep the others: nothing depends on it, and its syntax is uncertain."""
 
@@ -111,8 +113,9 @@ def compare(
     one intended by the deploy. `parse` parses intended files, for callers that cache the result.
     """
     read = parse or model.parse
-    not_read = tuple(sorted(name for name in intended if name not in running and model.reads(name)))
-    wanted = read({name: text for name, text in intended.items() if name in running and model.reads(name)})
+    known = running.keys() | (intended.keys() if model.list_file in running else set())
+    not_read = tuple(sorted(name for name in intended if name not in known and model.reads(name)))
+    wanted = read({name: text for name, text in intended.items() if name in known and model.reads(name)})
     ownership = model.ownership.on(intended if owner is None else owner)
     claims = ownership.claims(wanted if owner is None else read(owner))
     found = {name: text for name, text in running.items() if text is not None and model.reads(name)}

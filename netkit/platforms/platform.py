@@ -95,6 +95,8 @@ class Platform:
     loopback_port: str = "lo"
     vlan_port: str = "vlan{number}"
     """The interface that is the gateway of a VLAN."""
+    renders_access: bool = False
+    """Whether its templates render switches of `networks`: VLANs, LAG and MLAG."""
 
     def not_expressed(self, model: SwitchModel, version: str) -> Mapping[str, str]:
         """Map each key of the intent, or feature, that a switch does not support to the reason."""

@@ -75,13 +75,15 @@ STEPS = ["begin", "rail", "finish", "confirm", "back", "state"]
 FOLDER = Path("/etc/netkit")
 STATE = FOLDER / "change"
 ABSENT = "absent"
-RAIL = re.compile(r"/etc/systemd/network/10-(?:netplan-)?([^/]+)\.network(?:\.d/.*)?")
+RAIL = re.compile(r"/etc/systemd/network/1(?:0-(?:netplan-)?|5-netkit-)([^/]+?)(?:-members)?\.network(?:\.d/.*)?")
 # All that netkit ever renders for a host: what of it is there and no longer intended goes away.
 OWNED = (
     "/etc/netplan/60-netkit-rails.yaml",
     "/etc/systemd/network/10-netplan-rail[0-9]*.network.d/oif.conf",
     "/etc/systemd/network/10-rail[0-9]*.network",
     "/etc/systemd/network/10-rail[0-9]*.link",
+    "/etc/systemd/network/15-netkit-*.netdev",
+    "/etc/systemd/network/15-netkit-*.network",
     "/etc/udev/rules.d/70-netkit-rails.rules",
     "/etc/sysctl.d/90-netkit-rails.conf",
     "/usr/local/sbin/netkit-nic-qos",

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from netkit.design.fabric import Switch
+from netkit.design.fabric import Host, Switch
 from netkit.lab.agents import lldp_neighbor
 from netkit.lab.agents.lldp_neighbor import LldpChassis, LldpNeighbor
 from netkit.lab.agents.snmp_agent import description
@@ -144,7 +144,7 @@ class Lldpd:
         return f"revision {self._revision}"
 
     def _command(self) -> list[str]:
-        interfaces = list(self._node.kernel_names.values())
+        interfaces = [*self._interfaces()]
         command = [
             "/usr/sbin/lldpd",
             "-dd",
@@ -163,14 +163,18 @@ class Lldpd:
             command += ["-m", device.management.address] if device.management else []
         return command
 
+    def _interfaces(self) -> tuple[str, ...]:
+        device = self._node.device
+        return (*self._node.kernel_names.values(), *(device.nics_beside if isinstance(device, Host) else ()))
+
     def _announcements(self, state: SwitchState | None) -> Iterator[Announcement]:
         configured = {port.name: port for port in state.ports} if state is not None else {}
+        if state is None:
+            yield from map(Announcement, self._interfaces())
+            return
         for name, interface in self._node.kernel_names.items():
-            if state is None:
-                yield Announcement(interface)
-            else:
-                port = configured.get(name, PortState(name))
-                yield Announcement(interface, port.alias or name, port.description or name)
+            port = configured.get(name, PortState(name))
+            yield Announcement(interface, port.alias or name, port.description or name)
 
 
 def config(hostname: str, announcements: Iterable[Announcement], tx_interval_s: int) -> str:

@@ -11,7 +11,7 @@ import secrets
 import socket
 import struct
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -160,6 +160,9 @@ def _unpacked(number: struct.Struct, payload: bytes | None) -> int:
 
 
 DOWN_MTU = 1500
+PEER_INTERFACE = "peerlink.4094"
+SPANNING_TREE = "stp_state 1 forward_delay 200 hello_time 100 max_age 600"
+"""As fast as the kernel allows: a port forwards after 4 s."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,10 +180,11 @@ class KernelState:
     """All interfaces of a node: its ports, its bridges (one for each VLAN) and its loopback."""
 
     links: Mapping[str, LinkState] = field(default_factory=dict)
-    bridges: frozenset[str] = frozenset()
+    bridges: Mapping[str, int] = field(default_factory=dict)
+    """Each bridge with the priority of its spanning tree; 0: it has none."""
 
 
-def wanted(state: SwitchState, kernel_names: Mapping[str, str]) -> KernelState:
+def wanted(state: SwitchState, kernel_names: Mapping[str, str], beside: Collection[str] = ()) -> KernelState:
     """Return the kernel state that implements a switch's configuration."""
     bridge_of = {vlan.number: vlan.interface for vlan in state.vlans}
     configured = {port.name: port for port in state.ports}
@@ -194,16 +198,24 @@ def wanted(state: SwitchState, kernel_names: Mapping[str, str]) -> KernelState:
             continue
         bridge = bridge_of.get(port.access_vlan, "")
         links[interface] = LinkState(port.is_enabled, port.mtu_bytes, frozenset(port.addresses), bridge)
-    return KernelState(links, frozenset(bridge_of.values()))
+        for number in port.tagged_vlans:
+            if (tagged := f"{interface}.{number}") in beside and number in bridge_of:
+                links[tagged] = LinkState(port.is_enabled, port.mtu_bytes, bridge=bridge_of[number])
+    for name in beside:
+        links.setdefault(name, LinkState(is_up=state.has_peer and name == PEER_INTERFACE))
+    return KernelState(links, {vlan.interface: vlan.stp_priority for vlan in state.vlans})
 
 
 def steps(before: KernelState, after: KernelState) -> Iterator[str]:
     """Yield the `ip -batch` lines that change one kernel state into another."""
-    for bridge in sorted(before.bridges - after.bridges):
+    gone = before.bridges.keys() - after.bridges.keys()
+    for bridge in sorted(gone):
         yield f"link del {bridge}"
-    for bridge in sorted(after.bridges - before.bridges):
-        yield f"link add {bridge} type bridge forward_delay 0 stp_state 0 mcast_snooping 0"
-    gone = before.bridges - after.bridges
+    for bridge, priority in sorted(after.bridges.items()):
+        if before.bridges.get(bridge) != priority:
+            verb = "set" if bridge in before.bridges else "add"
+            tree = f"{SPANNING_TREE} priority {priority}" if priority else "forward_delay 0 stp_state 0"
+            yield f"link {verb} {bridge} type bridge {tree} mcast_snooping 0"
     ordered = sorted(after.links, key=lambda name: (name in after.bridges, name))  # a bridge's MTU follows its ports'
     for name in ordered:
         yield from _link(name, before.links.get(name, LinkState()), after.links[name], gone)
@@ -216,7 +228,7 @@ def going_down(before: KernelState, after: KernelState) -> frozenset[str]:
     )
 
 
-def _link(name: str, before: LinkState, after: LinkState, gone: frozenset[str]) -> Iterator[str]:
+def _link(name: str, before: LinkState, after: LinkState, gone: Collection[str]) -> Iterator[str]:
     for address in sorted(before.addresses - after.addresses):
         yield f"addr del {address} dev {name}"
     was_bridge = "" if before.bridge in gone else before.bridge

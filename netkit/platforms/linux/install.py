@@ -21,6 +21,8 @@ PLACES: Mapping[str, str] = {
     f"{NETWORKD}/10-netplan-rail[0-9]*.network.d/oif.conf": OIF,
     f"{NETWORKD}/10-rail[0-9]*.network": "",
     f"{NETWORKD}/10-rail[0-9]*.link": "",
+    f"{NETWORKD}/15-netkit-*.netdev": "",
+    f"{NETWORKD}/15-netkit-*.network": "",
     "/etc/udev/rules.d/70-netkit-rails.rules": "",
     "/etc/sysctl.d/90-netkit-rails.conf": "",
     "/usr/local/sbin/netkit-nic-qos": "",

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from netkit.platforms.compare import ConfigModel
 from netkit.platforms.config import Config, Files
-from netkit.platforms.linux import file_kinds
+from netkit.platforms.linux import file_kinds, install
 from netkit.platforms.linux.routing import host_routes
 from netkit.platforms.linux.strategy import RISKS, constraints, strategy
 from netkit.platforms.ownership import LEFT, declared
@@ -14,6 +14,8 @@ KINDS = {
     "oif.conf": file_kinds.UNIT,
     "10-*.network": file_kinds.UNIT,
     "10-*.link": file_kinds.UNIT,
+    "15-netkit-*.netdev": file_kinds.UNIT,
+    "15-netkit-*.network": file_kinds.UNIT,
     "90-netkit-rails.conf": file_kinds.SYSCTL,
     "netkit-nic-qos": file_kinds.SCRIPT,
     "netkit-nic-qos@.service": file_kinds.UNIT,
@@ -33,7 +35,16 @@ def text(config: Config) -> dict[str, str]:
 
 
 MODEL = ConfigModel(
-    "linux", tuple(KINDS), parse, text, declared("host"), RISKS, strategy, tuple(constraints()), host_routes=host_routes
+    "linux",
+    tuple(KINDS),
+    parse,
+    text,
+    declared("host"),
+    RISKS,
+    strategy,
+    tuple(constraints()),
+    host_routes=host_routes,
+    list_file=install.LIST,
 )
 
 

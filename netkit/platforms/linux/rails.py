@@ -15,6 +15,7 @@ from netkit.platforms.driver import RailState
 MAIN = 254
 NETPLAN = "netplan.yaml"
 Network = ipaddress.IPv4Network
+NO_HOSTS = Network("224.0.0.0/3")
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,9 +68,10 @@ def rails(wanted: Iterable[ConfiguredRail]) -> tuple[ExpectedRail, ...]:
 def _lookups(
     rail: ConfiguredRail, wires: Iterable[ipaddress.IPv4Network | ipaddress.IPv6Network]
 ) -> Iterator[RouteLookup]:
-    own = [route for route in rail.routes if route.table != MAIN]
+    # A network beside the rails has no table of its own.
+    own = [route for route in rail.routes if route.table != MAIN] or rail.routes
     main = {route.prefix for route in rail.routes if route.table == MAIN}
-    nets = sorted({*(route.prefix for route in own), *(wire for wire in wires if isinstance(wire, Network))})
+    nets = sorted({*(route.prefix for route in own), *(wire for wire in wires if isinstance(wire, Network)), NO_HOSTS})
     for route in own:
         if route.gateway or route.is_refused:
             to = _inside(route.prefix, nets)
@@ -128,8 +130,10 @@ def described(files: Files) -> tuple[ExpectedRail, ...]:
 
 
 def _names(files: Files) -> list[str]:
-    names = sorted(name for name in files if name.startswith("10-") and name.endswith(".network"))
-    return [NETPLAN] if NETPLAN in files else names
+    units = sorted(name for name in files if name.endswith(".network") and not name.endswith("-members.network"))
+    beside = [name for name in units if name.startswith("15-netkit-")]
+    rails = [NETPLAN] if NETPLAN in files else [name for name in units if name.startswith("10-")]
+    return [*rails, *beside]
 
 
 def _of_netplan(text: str) -> Iterator[ConfiguredRail]:

@@ -13,6 +13,8 @@ from netkit.platforms.linux.unit import JOIN
 from netkit.platforms.routing import HostRail, HostRoute, HostRoutes
 
 MAIN_TABLE = 254
+BESIDE = "15-netkit-"
+"""The files of networks beside the rails, over which no rail's traffic goes."""
 DROPPING = frozenset({"unreachable", "blackhole", "prohibit"})
 ON_LINK = frozenset({"", "unicast"})
 # netplan's keys → networkd's settings.
@@ -42,7 +44,7 @@ def host_routes(config: Config) -> HostRoutes:
         if path[0] == NETPLAN:
             if len(path) == 6 and path[1:3] == ("network", "ethernets"):
                 reader.netplan(reader.netplan_names[path[3]], path[4], path[5].removeprefix(ITEM), value)
-        elif path[0].endswith((".network", "oif.conf")):
+        elif path[0].endswith((".network", "oif.conf")) and not path[0].startswith(BESIDE):
             reader.unit(path[0], path[1:], value)
     return reader.done()
 

@@ -18,11 +18,12 @@ SETTINGS = (
 )
 
 RISKS = RiskTable(
-    objects=((*RAILS, "*"), ("10-*.network",), ("netplan.yaml",)),
+    objects=((*RAILS, "*"), ("10-*.network",), ("15-netkit-*.network",), ("netplan.yaml",)),
     in_use=(
         (*RAILS, "*", "addresses"),
         ("10-*.network", "[Network]", "Address"),
         ("10-*.network", "[[]Match]", "Name"),
+        ("15-netkit-*.network", "[[]Network]", "Address"),
     ),
     rules=(
         Rule((*RAILS, "*", "mtu"), Risk.PORT, "the NIC goes down and up", DERIVED),
@@ -32,6 +33,9 @@ RISKS = RiskTable(
         Rule(("netplan.yaml",), Risk.SESSION, "rails are reconfigured", DERIVED),
         Rule(("10-*.network", "[[]Link]", "MTUBytes"), Risk.PORT, "the NIC goes down and up", DERIVED),
         Rule(("10-*.network",), Risk.SESSION, "the rail is reconfigured", DERIVED),
+        Rule(("15-netkit-*.netdev",), Risk.PORT, "the LAG goes down and up", DERIVED),
+        Rule(("15-netkit-*.network", "[[]Link]", "MTUBytes"), Risk.PORT, "the interface goes down and up", DERIVED),
+        Rule(("15-netkit-*.network",), Risk.SESSION, "the interface is reconfigured", DERIVED),
         Rule(("10-*.link",), Risk.LOW, "takes effect with the next boot or driver reload", DERIVED),
         Rule(("oif.conf",), Risk.SESSION, "lookups by interface may briefly find no route", DERIVED),
         Rule(("90-netkit-rails.conf",), Risk.LOW, source=DERIVED),

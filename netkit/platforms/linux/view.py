@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from netkit.design.clusters import operated
-from netkit.design.fabric import Fabric, Host, Nic
+from netkit.design.fabric import Attachment, Fabric, Host, Nic
 from netkit.design.hosts import OIF_RULE_PRIORITY, RULE_PRIORITY, RoutePlan
 from netkit.platforms.linux.view_nic import (
     NicQos,
@@ -136,6 +136,9 @@ class _Views:
             for rail in rails:
                 for kind in ("network", "link"):
                     yield Artifact(f"10-{rail.interface}.{kind}", f"host/rail.{kind}.j2", {**context, "rail": rail})
+        for attachment in host.attachments:
+            for file, template in _attachment_files(attachment):
+                yield Artifact(file, template, {**context, "attachment": attachment})
         for install in _common(owns_nics=owns_nics):
             yield Artifact(install.file, TEMPLATES[install.file], context)
         if owns_nics and has_firmware_settings(host):
@@ -147,6 +150,8 @@ class _Views:
             yield Artifact(NICCTL.file, "host/nicctl.conf.j2", {**context, "settings": commands})
         units = " ".join(UNIT.format(interface=nic.interface) for nic in host.nics)
         reload = "netplan apply" if host.backend == "netplan" else "networkctl reload"
+        if host.attachments and host.backend == "netplan":
+            reload = f"{reload}; networkctl reload"
         steps = (*RELOAD, reload, f"systemctl restart {units}") if owns_nics else (*RELOAD, reload)
         installs = tuple(_installs(host, owns_nics=owns_nics))
         yield Artifact("install.txt", "host/install.txt.j2", {**context, "installs": installs, "steps": steps})
@@ -176,6 +181,16 @@ class _Views:
         )
 
 
+def _attachment_files(attachment: Attachment) -> Iterator[tuple[str, str]]:
+    """Yield the files of an attachment, of networkd with either backend, and their templates."""
+    # The name of the interface is in the name of each file, so that all are changed in one step.
+    file = f"15-netkit-{attachment.interface}"
+    if attachment.members:
+        yield f"{file}.netdev", "host/attachment.netdev.j2"
+        yield f"{file}-members.network", "host/attachment-members.network.j2"
+    yield f"{file}.network", "host/attachment.network.j2"
+
+
 def has_firmware_settings(host: Host) -> bool:
     return driver_of(host) == "mlx5"
 
@@ -194,6 +209,8 @@ def _installs(host: Host, *, owns_nics: bool) -> Iterator[Install]:
     else:
         files = (f"10-{name}.{kind}" for name in names for kind in ("network", "link"))
         yield from (Install("0644", file, f"{NETWORKD}/{file}") for file in files)
+    files = (file for one in host.attachments for file, _ in _attachment_files(one))
+    yield from (Install("0644", file, f"{NETWORKD}/{file}") for file in files)
     yield from _common(owns_nics=owns_nics)
     if owns_nics and has_firmware_settings(host):
         yield FIRMWARE

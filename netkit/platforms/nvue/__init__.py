@@ -28,6 +28,7 @@ PLATFORM = Platform(
     port_name=port_name,
     # Cumulus Linux user guide, VLAN-aware bridge mode, Reserved VLAN Range: changing it restarts switchd.
     reserved_vlans=range(3725, 4000),
+    renders_access=True,
     ignored=(
         Ignored("lossless.headroom", "NVUE computes headroom from the cable length"),
         Ignored("lossless.best_effort.priority", "all but RoCE and CNP is traffic class 0 of the RoCE mode"),

@@ -170,8 +170,6 @@ class _Reader:
                     self.addresses.setdefault(name, []).append(address)
             elif path[3:] == ("vrf",):
                 self.vrfs[name] = value
-            elif path[3:4] == ("vrr",):
-                return False
         elif key == "link":
             if path[3:] == ("state", "down") or (path[3:] == ("state",) and value == "down"):
                 self.down.add(name)

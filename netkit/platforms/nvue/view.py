@@ -3,10 +3,12 @@
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Literal
 
-from netkit.design.fabric import Fabric, Snmp, Switch
+from netkit.design.fabric import Fabric, Snmp, Switch, SwitchPair
 from netkit.design.policy import PrefixList, announced, prefix_lists
 from netkit.design.traffic import EcnThresholds, LosslessProfile
+from netkit.hardware import Split
 from netkit.platforms.nvue import roce_mode
 from netkit.platforms.nvue.dialects import NvueDialect, dialect
 from netkit.platforms.nvue.roce_mode import CLASSES, CNP_CLASS, REST_CLASS, ROCE_CLASS, WEIGHTS
@@ -40,7 +42,9 @@ class NvueInterface:
     adaptive_routing: bool
     ecn_profile: str | None
     mtu_bytes: int
-    is_external: bool = False
+    qos: Literal["lossless", "lossy", "none"]
+    """None: of a switch without QoS, which has but lossy traffic."""
+    tagged: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +110,9 @@ class NvueView:
     prefix_lists: tuple[PrefixList, ...]
     announced: str
     neighbors: tuple[NvueNeighbor, ...]
+    vlans: tuple[int, ...]
+    pair: SwitchPair | None
+    """The other switch, of a pair that hosts see as one."""
     snmp: tuple[Snmp, ...]
     access: tuple[AccessRule, ...]
 
@@ -130,6 +137,7 @@ def build(fabric: Fabric, switch: Switch) -> NvueView:
         NvueEcnProfile(f"ecn-{speed}g", thresholds)
         for thresholds, speed in sorted(ecn.items(), key=lambda item: item[1])
     )
+    vlans = switch.access.vlans if switch.access else ()
     return NvueView(
         words=dialect(switch.version),
         ageing_s=MAC_AGEING_S,
@@ -144,6 +152,8 @@ def build(fabric: Fabric, switch: Switch) -> NvueView:
         neighbors=tuple(
             NvueNeighbor(port.name, port.peer_asn, port.peer in switch.drain_neighbors) for port in switch.fabric_ports
         ),
+        vlans=(switch.vlan.number,) if switch.vlan else tuple(vlan.number for vlan in vlans),
+        pair=switch.access.pair if switch.access else None,
         snmp=tuple(snmp for snmp in fabric.services.snmp if snmp.auth_secret and snmp.priv_secret),
         access=tuple(_access(switch.management.allowed)) if switch.management else (),
     )
@@ -158,35 +168,52 @@ def _access(networks: tuple[str, ...]) -> Iterator[AccessRule]:
 
 
 def _interfaces(switch: Switch, profiles: dict[EcnThresholds, str]) -> Iterator[NvueInterface]:
-    fastest = max(other.ports * other.speed_gbps for other in switch.model.splits)
-    must_force = bool(switch.model.platforms.get("nvue", {}).get("force_speed"))  # the model cannot negotiate a speed
     for port in switch.ports:
         is_host = port.role == "host"
-        split = port.profile.split
-        follows_from_breakout = split.ports * split.speed_gbps == fastest
         yield NvueInterface(
             name=port.name,
             description=port.description,
             access=switch.vlan.number if switch.vlan and is_host else None,
             address=port.address or None,
-            speed=split.speed_gbps if must_force or not follows_from_breakout else None,
+            speed=_forced_speed(switch, port.profile.split),
             adaptive_routing=switch.adaptive_routing and not is_host,
             ecn_profile=profiles.get(port.profile.ecn),
             mtu_bytes=switch.mtu_bytes,
+            qos="lossless",
         )
     for outside in switch.external:
-        split = outside.split
         yield NvueInterface(
             name=outside.name,
             description=outside.peer_name,
             access=None,
             address=outside.address,
-            speed=split.speed_gbps if must_force or split.ports * split.speed_gbps != fastest else None,
+            speed=_forced_speed(switch, outside.split),
             adaptive_routing=False,
             ecn_profile=None,
             mtu_bytes=outside.mtu_bytes,
-            is_external=True,
+            qos="none" if switch.access else "lossy",
         )
+    for attached in switch.access.ports if switch.access else ():
+        is_bridged = attached.kind != "peer" and not attached.lag
+        yield NvueInterface(
+            name=attached.name,
+            description=attached.description,
+            access=attached.untagged or None if is_bridged else None,
+            address=None,
+            speed=_forced_speed(switch, attached.split),
+            adaptive_routing=False,
+            ecn_profile=None,
+            mtu_bytes=switch.mtu_bytes,
+            qos="none",
+            tagged=attached.tagged if is_bridged else (),
+        )
+
+
+def _forced_speed(switch: Switch, split: Split) -> int | None:
+    """Return the speed of a port where it does not follow from the breakout, or the model cannot negotiate it."""
+    fastest = max(other.ports * other.speed_gbps for other in switch.model.splits)
+    must_force = bool(switch.model.platforms.get("nvue", {}).get("force_speed"))
+    return split.speed_gbps if must_force or split.ports * split.speed_gbps != fastest else None
 
 
 def _qos(lossless: LosslessProfile, switch: Switch, profiles: tuple[NvueEcnProfile, ...]) -> NvueQos:

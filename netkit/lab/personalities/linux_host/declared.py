@@ -49,7 +49,9 @@ SCRIPT_FOLDER = "usr/local/sbin"
 KEYS: Mapping[str, frozenset[str]] = {
     "Match": frozenset({"Name", "PermanentMACAddress", "MACAddress", "Path", "Property", "OriginalName", "Driver"}),
     "Link": frozenset({"Name", "MTUBytes", "RequiredForOnline", "WakeOnLan"}),
-    "Network": frozenset({"Address", "LinkLocalAddressing", "IPv6AcceptRA", "DHCP", "ConfigureWithoutCarrier"}),
+    "NetDev": frozenset({"Name", "Kind", "MTUBytes"}),
+    "Bond": frozenset({"Mode", "LACPTransmitRate", "MIIMonitorSec", "TransmitHashPolicy", "MinLinks"}),
+    "Network": frozenset({"Address", "Bond", "LinkLocalAddressing", "IPv6AcceptRA", "DHCP", "ConfigureWithoutCarrier"}),
     "Route": frozenset({"Destination", "Gateway", "Table", "Scope", "Type", "PreferredSource", "Metric", "MTUBytes"}),
     "RoutingPolicyRule": frozenset({"From", "To", "OutgoingInterface", "Family", "Table", "Priority"}),
 }
@@ -115,10 +117,10 @@ class _Reader:
             folders = [self._top / NETWORK_FOLDER, *self._from_netplan(Path(scratch))]
             for folder in folders:
                 for file in sorted(folder.rglob("*")):
-                    if file.is_file() and file.suffix in {".network", ".link", ".conf"}:
+                    if file.is_file() and file.suffix in {".network", ".link", ".netdev", ".conf"}:
                         unit = file.parent.name.removesuffix(".d") if file.suffix == ".conf" else file.name
                         found.setdefault(unit, []).extend(self._sections(file))
-        known = {name for name in found if name.endswith((".network", ".link"))}
+        known = {name for name in found if name.endswith((".network", ".link", ".netdev"))}
         self.problems += [f"{name}: not a unit" for name in set(found) - known]
         return {name: frozenset(sections) for name, sections in found.items()}
 

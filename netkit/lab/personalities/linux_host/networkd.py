@@ -33,6 +33,12 @@ VOLATILE = ("/run/dbus", "/run/systemd", "/run/udev")
 UNIT_FOLDERS = ("/etc/systemd/network", "/run/systemd/network")
 PERMANENT_MAC = re.compile(r"^PermanentMACAddress=(\S+)$", re.MULTILINE)
 ACCOUNT = "systemd-network"
+BRIDGE_PREFIX = "05-lab-"
+"""Of units that are read instead of those they are made from."""
+BOND = re.compile(r"^\[Bond\]\n(?:[^\[].*\n)*", re.MULTILINE)
+OWN_MAC = "Kind=bridge\nMACAddress=none"
+"""That of a NIC: networkd would make one from the machine's identity, which all hosts of a lab share."""
+BRIDGE = "[Bridge]\nSTP=yes\nForwardDelaySec=2\nHelloTimeSec=1\nMaxAgeSec=6\n"
 
 
 def start(node: Node) -> None:
@@ -66,7 +72,7 @@ def generator() -> str:
 
 
 def restart(node: Node) -> None:
-    match_by_present_mac(node)
+    _translate(node)
     node.spawn(NAME, PROGRAM)
 
 
@@ -77,8 +83,31 @@ def stop(node: Node) -> None:
 
 def control(node: Node, *arguments: str) -> ProgramResult:
     """Run the real `networkctl`."""
-    match_by_present_mac(node)
+    _translate(node)
     return node.run("/usr/bin/networkctl", *arguments)
+
+
+def _translate(node: Node) -> None:
+    """Give networkd units that a namespace of the lab can have."""
+    match_by_present_mac(node)
+    _bridge_for_lag(node)
+
+
+def _bridge_for_lag(node: Node) -> None:
+    """Make a bridge of a LAG, as the kernel may have no bonds: a spanning tree keeps one of its NICs open."""
+    folder = node.file("/run/systemd/network")
+    for stale in folder.glob(f"{BRIDGE_PREFIX}*"):
+        stale.unlink()
+    for unit in sorted(node.file("/etc/systemd/network").glob("*")):
+        text = unit.read_text(encoding="utf-8") if unit.is_file() else ""
+        if unit.suffix == ".netdev" and "Kind=bond" in text:
+            text = BOND.sub(BRIDGE, text.replace("Kind=bond", OWN_MAC))
+        elif unit.suffix == ".network" and "\nBond=" in text:
+            text = text.replace("\nBond=", "\nBridge=")
+        else:
+            continue
+        (folder / f"{BRIDGE_PREFIX}{unit.name}").write_text(text, encoding="utf-8")
+        (folder / f"{BRIDGE_PREFIX}{unit.name}").chmod(0o644)
 
 
 def match_by_present_mac(node: Node) -> None:

@@ -3,7 +3,7 @@
 import ipaddress
 from collections.abc import Iterator
 
-from netkit.lab.personalities.nvue.schema import PORT
+from netkit.lab.personalities.nvue.schema import PEER_INTERFACE, PORT
 from netkit.lab.personalities.nvue.tree import Path, Tree, child, has, is_on, is_set, number, text
 
 VERSIONS = (4, 6)
@@ -29,7 +29,7 @@ def neighbor_lines(bgp: Tree) -> Iterator[str]:
         group = text(neighbor, "peer-group")
         remote = "" if text(groups, group or "-", "remote-as") else text(neighbor, "remote-as")
         member = f" peer-group {group}" if group else ""
-        if PORT.fullmatch(name):
+        if PORT.fullmatch(name) or name == PEER_INTERFACE:
             yield f" neighbor {name} interface v6only{member}"
             member = ""
         if remote:
@@ -99,6 +99,8 @@ def _activation(bgp: Tree, name: str, session: Tree, version: int) -> Iterator[s
     if is_on(family, "aspath", "allow-my-asn"):
         times = text(family, "aspath", "allow-my-asn", "occurrences")
         yield f"  neighbor {name} allowas-in" + (f" {times}" if times else "")
+    if text(family, "nexthop-setting") == "self":
+        yield f"  neighbor {name} next-hop-self"
     if limit := text(family, "prefix-limits", "inbound", "maximum"):
         yield f"  neighbor {name} maximum-prefix {limit}"
     for direction, short in DIRECTIONS:

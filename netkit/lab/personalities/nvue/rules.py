@@ -4,7 +4,10 @@ import ipaddress
 from collections.abc import Iterator
 
 from netkit.lab.personalities.nvue.schema import (
+    BOND,
     CAGE,
+    PEER_INTERFACE,
+    PEERLINK,
     PORT,
     SUBPORT,
     SVI,
@@ -13,6 +16,7 @@ from netkit.lab.personalities.nvue.schema import (
     blocked_cages,
     breakout,
     cage_of,
+    interface_type,
     ways,
 )
 from netkit.lab.personalities.nvue.tree import Path, Tree, addresses, child, has, is_on, is_set, number, text
@@ -56,7 +60,7 @@ def _sessions(tree: Tree) -> Iterator[Issue]:
         group = text(neighbor, "peer-group")
         yield from _session(tree, neighbor, here)
         kind = text(neighbor, "type")
-        if PORT.fullmatch(name):
+        if PORT.fullmatch(name) or name == PEER_INTERFACE:
             if name not in child(tree, "interface"):
                 yield Issue(here, f"interface {name} is not configured")
             if kind != "unnumbered":
@@ -189,15 +193,13 @@ def _watchdogs(tree: Tree) -> Iterator[Issue]:
             yield Issue(f"interface.{name}.qos.pfc-watchdog", "the watchdog needs PFC on the port")
 
 
-TYPES = {"eth0": "eth", "lo": "loopback"}
-
-
 def broken(tree: Tree, chassis: CumulusSwitch) -> list[Issue]:
     """Return every reason why a configuration cannot be applied."""
     return [
         *_interfaces(child(tree, "interface"), chassis),
         *_vlans(tree),
         *_addresses(child(tree, "interface")),
+        *broken_bonds(tree),
         *_adaptive_routing(tree, chassis),
         *broken_qos(tree),
         *broken_policy(tree),
@@ -217,7 +219,7 @@ def _interfaces(interfaces: Tree, chassis: CumulusSwitch) -> Iterator[Issue]:
                 yield Issue(f"{here}.link.breakout", "only a whole port can be broken out")
         if PORT.fullmatch(name):
             yield from _speed(interfaces, name, chassis)
-        expected = TYPES.get(name, "svi" if SVI.fullmatch(name) else "swp")
+        expected = interface_type(name)
         kind = text(interfaces, name, "type")
         if kind and kind != expected:
             yield Issue(f"{here}.type", f"{name} is of type {expected}, not {kind}")
@@ -258,15 +260,44 @@ def _vlans(tree: Tree) -> Iterator[Issue]:
     known = child(tree, "bridge", "domain", "br_default", "vlan")
     for name in child(tree, "interface"):
         interface = child(tree, "interface", name)
-        access = text(interface, "bridge", "domain", "br_default", "access")
-        if access and access not in known:
-            yield Issue(f"interface.{name}.bridge.domain.br_default.access", f"bridge br_default has no vlan {access}")
+        bridged = child(interface, "bridge", "domain", "br_default")
+        access = text(bridged, "access")
+        named = [(key, text(bridged, key)) for key in ("access", "untagged")]
+        for key, vlan in (*named, *(("vlan", one) for one in child(bridged, "vlan"))):
+            if vlan and vlan not in known:
+                yield Issue(f"interface.{name}.bridge.domain.br_default.{key}", f"bridge br_default has no vlan {vlan}")
         if access and addresses(interface):
             yield Issue(f"interface.{name}", "a port of a bridge cannot have an address")
         if SVI.fullmatch(name):
             vlan = text(interface, "vlan") or name.removeprefix("vlan")
             if vlan not in known:
                 yield Issue(f"interface.{name}.vlan", f"bridge br_default has no vlan {vlan}")
+
+
+def broken_bonds(tree: Tree) -> Iterator[Issue]:
+    """Yield every problem of bonds and of MLAG."""
+    interfaces, owners = child(tree, "interface"), dict[str, str]()
+    numbers: dict[int, str] = {}
+    for name in interfaces:
+        if not (BOND.fullmatch(name) or name == PEERLINK):
+            continue
+        bond = child(interfaces, name, "bond")
+        for port in child(bond, "member"):
+            if port not in interfaces or child(interfaces, port, "bridge"):
+                yield Issue(f"interface.{name}.bond.member.{port}", f"{port} is not configured, or bridged by itself")
+            if (other := owners.setdefault(port, name)) != name:
+                yield Issue(f"interface.{name}.bond.member.{port}", f"{port} is a member of {other}")
+        if is_on(bond, "mlag"):
+            number_ = number(bond, "mlag", "id")
+            if not is_on(tree, "mlag"):
+                yield Issue(f"interface.{name}.bond.mlag", "MLAG is not enabled")
+            if (other := numbers.setdefault(number_, name)) != name:
+                yield Issue(f"interface.{name}.bond.mlag.id", f"{number_} is the id of {other}")
+    if is_on(tree, "mlag"):
+        missing = [key for key in ("mac-address", "peer-ip", "backup") if not has(tree, "mlag", key)]
+        missing += [name for name in (PEERLINK, PEER_INTERFACE) if name not in interfaces]
+        if missing:
+            yield Issue("mlag", f"MLAG needs {', '.join(missing)}")
 
 
 def _addresses(interfaces: Tree) -> Iterator[Issue]:

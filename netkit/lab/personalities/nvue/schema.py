@@ -13,8 +13,12 @@ from netkit.hardware import Split, SwitchModel
 from netkit.lab.personalities.nvue.tree import Path, Tree, Value, child, load
 
 PORT = re.compile(r"swp[1-9]\d{0,2}(s[0-7])?")
+BOND = re.compile(r"bond[1-9]\d{0,4}")
+MAC = re.compile(r"[0-9a-f]{2}(:[0-9a-f]{2}){5}")
+PEERLINK, PEER_INTERFACE = "peerlink", "peerlink.4094"
 SVI = re.compile(r"vlan[1-9]\d{0,3}")
 NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:-]{0,63}")
+TYPES = {"eth0": "eth", "lo": "loopback", PEERLINK: "peerlink", PEER_INTERFACE: "sub"}
 RESERVED = frozenset({"auto", "none", "null", "any", "all"})
 VRFS = ("default", "mgmt")
 
@@ -40,6 +44,13 @@ def kind(name: str) -> NvueLeafKind:
 
         return NvueLeafKind(f"a number from {low} to {high}", read)
     return KINDS[name]
+
+
+def interface_type(name: str) -> str:
+    """Return the type of an interface, which its name decides."""
+    if name in TYPES:
+        return TYPES[name]
+    return "svi" if SVI.fullmatch(name) else "bond" if BOND.fullmatch(name) else "swp"
 
 
 def ranges(text: str) -> Iterator[str]:
@@ -91,11 +102,16 @@ KINDS = {
     "address6": _matching("an IPv6 address", lambda value: "/" not in value and _is_ipv6(value)),
     "prefix6": _matching("an IPv6 address with its length", lambda value: "/" in value and _is_ipv6(value)),
     "port": _matching("a port such as swp1 or swp1s0", PORT.fullmatch),
+    "bond": _matching("a bond such as bond1", BOND.fullmatch),
+    "mac": _matching("a MAC address in lower case", MAC.fullmatch),
     "svi": _matching("a VLAN interface such as vlan10", SVI.fullmatch),
     "interface": _matching(
         "an interface", lambda value: PORT.fullmatch(value) or SVI.fullmatch(value) or value in {"lo", "eth0"}
     ),
-    "peer": _matching("a port or an IPv4 address", lambda value: PORT.fullmatch(value) or _is_address(value)),
+    "peer": _matching(
+        "a port, peerlink.4094 or an IPv4 address",
+        lambda value: PORT.fullmatch(value) or value == PEER_INTERFACE or _is_address(value),
+    ),
     "vrf": _matching("one of " + ", ".join(VRFS), VRFS.__contains__),
 }
 

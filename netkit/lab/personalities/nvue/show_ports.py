@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from netkit.design.fabric import Switch
 from netkit.lab.personalities.nvue import show_qos
 from netkit.lab.personalities.nvue.rules import is_negotiating
-from netkit.lab.personalities.nvue.schema import PORT
+from netkit.lab.personalities.nvue.schema import PORT, interface_type
 from netkit.lab.personalities.nvue.show_context import NvueShowContext, Shown
 from netkit.lab.personalities.nvue.tree import Tree, child, copy, hidden
 from netkit.lab.reading import ModuleThresholds, SwitchPortReading, TransceiverReading
@@ -104,7 +104,7 @@ def interface(context: NvueShowContext) -> Shown:
     """Return one interface: configuration, link and adaptive routing."""
     name = context.name
     shown: dict[str, object] = dict(hidden(child(context.tree, "interface", name)))
-    shown.setdefault("type", "swp" if PORT.fullmatch(name) else {"eth0": "eth", "lo": "loopback"}.get(name, "svi"))
+    shown.setdefault("type", interface_type(name))
     address = "ipv4" if context.is_since(5, 15) else "ip"
     shown.setdefault(address, {"address": {}})
     shown["link"] = link(context)

@@ -1,6 +1,7 @@
 """The switch state of a configuration: QoS with the defaults of the RoCE mode, ports, VLANs and services."""
 
 from collections.abc import Iterator, Mapping
+from ipaddress import IPv4Address, IPv4Interface
 
 from netkit.lab.personalities.nvue.frr import frr_text
 from netkit.lab.personalities.nvue.rules import is_lossless, port_speed_gbps
@@ -29,6 +30,7 @@ PLAIN_WEIGHTS = (12, 13)
 DEFAULT_ECN = EcnState(150_000, 1_500_000, 100)
 ROCE_CABLE_M, PFC_CABLE_M = 100, 10
 POLL_MS, ROBUSTNESS = 100, 3
+STP_PRIORITIES = (4096, 8192)
 
 
 def port_qos(tree: Tree, interface: Tree) -> QosState:
@@ -129,6 +131,7 @@ def switch_state(tree: Tree, chassis: CumulusSwitch) -> SwitchState:
         hostname=text(tree, "system", "hostname") or DEFAULT_HOSTNAME,
         ports=tuple(_ports(tree, chassis)),
         vlans=tuple(_vlans(tree)),
+        has_peer=is_on(tree, "mlag"),
         loopback_addresses=addresses(child(tree, "interface", "lo")),
         frr=frr_text(tree),
         snmp=_snmp(tree),
@@ -176,15 +179,21 @@ class StateCache:
 def _ports(tree: Tree, chassis: CumulusSwitch) -> Iterator[PortState]:
     interfaces = child(tree, "interface")
     is_adaptive = is_on(tree, "router", "adaptive-routing")
+    bond_of = {port: bond for bond in interfaces for port in child(interfaces, bond, "bond", "member")}
+    every = tuple(map(int, child(tree, "bridge", "domain", "br_default", "vlan")))
     for name in port_ways(interfaces, chassis):
         if name in interfaces:
-            interface = child(interfaces, name)
+            interface, bond = child(interfaces, name), bond_of.get(name, name)
+            bridged = child(interfaces, bond, "bridge", "domain")
+            domain = child(bridged, "br_default")
+            is_trunk = "br_default" in bridged and not has(domain, "access")
             yield PortState(
                 name=name,
-                is_enabled=is_up(tree, interface),
+                is_enabled=is_up(tree, interface) and is_up(tree, child(interfaces, bond)),
                 mtu_bytes=number(interface, "link", "mtu", default=DEFAULT_MTU),
                 addresses=addresses(interface),
-                access_vlan=number(interface, "bridge", "domain", "br_default", "access"),
+                access_vlan=number(domain, "access") or number(domain, "untagged"),
+                tagged_vlans=(tuple(map(int, child(domain, "vlan"))) or every) if is_trunk else (),
                 description=text(interface, "description"),
                 speed_gbps=port_speed_gbps(interfaces, name, chassis),
                 fec=text(interface, "link", "fec"),
@@ -207,15 +216,27 @@ def _vlans(tree: Tree) -> Iterator[VlanState]:
         for name in interfaces
         if SVI.fullmatch(name)
     }
+    priority = _priority(tree) if is_on(tree, "mlag") else 0
     for vlan in sorted(map(int, known)):
         interface = child(interfaces, gateways.get(vlan, "-"))
+        family = child(interface, "ipv4") or child(interface, "ip")
+        # The gateway answers with the MAC address of either switch: the lab has no virtual one.
+        shared = child(family, "vrr", "address") if is_on(family, "vrr") else ()
         yield VlanState(
             number=vlan,
+            stp_priority=priority,
             interface=gateways.get(vlan, f"vlan{vlan}"),
-            addresses=addresses(interface),
+            addresses=(*addresses(interface), *(f"{one.partition('/')[0]}/32" for one in shared)),
             mtu_bytes=number(interface, "link", "mtu", default=DEFAULT_MTU),
             is_enabled=is_up(tree, interface),
         )
+
+
+def _priority(tree: Tree) -> int:
+    """Return the priority of spanning trees: the switch with the lower management address comes first."""
+    own = [IPv4Interface(one).ip for one in addresses(child(tree, "interface", "eth0")) if "/" in one]
+    other = [IPv4Address(one) for one in child(tree, "mlag", "backup")]
+    return STP_PRIORITIES[bool(own and other and own[0] > other[0])]
 
 
 def snmp_tree(tree: Tree) -> Tree:

@@ -1,0 +1,175 @@
+"""Networks beside the rails: who is cabled where, what never renumbers, and what each NOS makes of it."""
+
+from collections import Counter
+from collections.abc import Iterator
+from ipaddress import IPv4Interface, IPv4Network
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from netkit.design import Fabric, Switch
+from netkit.design.fabric import Access
+from netkit.lab.personalities.nvue.rules import broken
+from netkit.lab.personalities.nvue.schema import CumulusSwitch, Issue, checked, schema
+from netkit.lab.personalities.nvue.state import switch_state
+from netkit.lab.personalities.nvue.tree import Tree, load
+from netkit.platforms.compare import MODELS
+from netkit.platforms.linux import rails
+from netkit.render import Engine, render
+from tests import intents
+
+ENGINE = Engine()
+NVUE_RELEASES = ("5.9.0", "5.14.0", "5.16.1", "5.17.0")
+PEER = {
+    "name": "isp-a",
+    "device": "storage01",
+    "port": "swp40",
+    "address": "203.0.113.1/31",
+    "peer": "203.0.113.0",
+    "asn": 64512,
+    "announce": ["10.200.0.0/22"],
+}
+
+
+def fabric(*networks: dict[str, Any], **changes: Any) -> Fabric:
+    return intents.fabric(intents.values({"networks": list(networks), **changes}))
+
+
+def access(switch: Switch) -> Access:
+    assert switch.access is not None
+    return switch.access
+
+
+def files(designed: Fabric, name: str) -> dict[str, str]:
+    device = designed.device(name)
+    assert device is not None
+    (found,) = render(designed, [device], ENGINE)
+    return dict(found.files)
+
+
+def attached(designed: Fabric) -> Iterator[tuple[str, str, str, str]]:
+    for switch in designed.switches:
+        for port in switch.access.ports if switch.access else ():
+            yield switch.name, port.name, port.peer, port.peer_port
+
+
+@given(st.data())
+def test_what_is_installed_later_moves_nothing(data: st.DataObject) -> None:
+    is_pair, count = data.draw(st.booleans()), data.draw(st.integers(1, 2))
+    names = [f"nic{number}" for number in range(2 * count if is_pair else count)]
+    entry = intents.storage(switches={"pair": is_pair}, hosts={"interfaces": names})
+    few = data.draw(st.dictionaries(st.integers(1, 4), st.sets(st.integers(1, 4), min_size=1), min_size=1, max_size=3))
+    units = [{"unit": unit, "hosts": ",".join(map(str, sorted(slots)))} for unit, slots in few.items()]
+    named = {"host": "gpu-u{unit}-{slot}"}
+    before = fabric({**entry, "servers": []}, units=units, names=named)
+    more = intents.storage(
+        name="backup",
+        switches={"asn": 4_200_090_001, "loopback": "10.254.0.8", "management": "192.0.2.240"},
+        vlans=[{"number": 300, "prefix": "10.204.0.0/22"}],
+        hosts={"interfaces": ["nic8", "nic9"], "bond": "bond9"},
+    )
+    after = fabric(entry, more, units=[{"unit": "1-4", "hosts": 4}], names=named)
+    assert set(attached(before)) <= set(attached(after))
+    for host in before.hosts:
+        later = next(one for one in after.hosts if one.name == host.name)
+        assert set(host.attachments) <= set(later.attachments)
+    for switch in before.switches:
+        if switch.access:
+            same = access(after.switch(switch.name))
+            assert (switch.loopback, switch.asn) == (after.switch(switch.name).loopback, after.switch(switch.name).asn)
+            assert (switch.access.vlans, switch.access.pair) == (same.vlans, same.pair)
+            numbers = {lag.peer: lag.number for lag in same.lags}
+            assert all(numbers[lag.peer] == lag.number for lag in switch.access.lags)
+
+
+@given(st.integers(1, 4), st.sampled_from([1, 2]))
+def test_every_nic_has_one_port_and_every_lag_one_number(hosts: int, per_switch: int) -> None:
+    names = [f"nic{number}" for number in range(2 * per_switch)]
+    designed = fabric(intents.storage(hosts={"interfaces": names}), units=[{"unit": "1-3", "hosts": hosts}])
+    ends = Counter((peer, port) for _, _, peer, port in attached(designed) if peer.startswith("gpu"))
+    assert ends == Counter((host.name, name) for host in designed.hosts for name in names)
+    first, second = (access(designed.switch(name)) for name in ("storage01", "storage02"))
+    assert [(lag.number, lag.peer, len(lag.ports)) for lag in first.lags] == [
+        (lag.number, lag.peer, len(lag.ports)) for lag in second.lags
+    ]
+    assert {len(lag.ports) for lag in first.lags if lag.peer.startswith("gpu")} == {per_switch}
+    addresses = [IPv4Interface(one.address) for host in designed.hosts for one in host.attachments]
+    assert len(set(addresses)) == len(designed.hosts)
+    assert all(address.network == IPv4Network("10.200.0.0/22") for address in addresses)
+
+
+def applied(designed: Fabric, switch: Switch) -> tuple[Tree, CumulusSwitch]:
+    chassis = CumulusSwitch(switch.model, switch.version)
+    items = load(files(designed, switch.name)["startup.yaml"])
+    assert isinstance(items, list)
+    issues: list[Issue] = []
+    tree = checked(schema(chassis.version), items[0]["set"], issues)
+    assert isinstance(tree, dict)
+    assert (issues, broken(tree, chassis)) == ([], [])
+    return tree, chassis
+
+
+@pytest.mark.parametrize("version", NVUE_RELEASES)
+@pytest.mark.parametrize("is_pair", [True, False])
+def test_nvue_accepts_what_is_rendered_and_does_what_is_designed(version: str, *, is_pair: bool) -> None:
+    entry = intents.storage(
+        switches={"version": version, "pair": is_pair},
+        hosts={} if is_pair else {"interfaces": ["nic0"]},
+        servers=[
+            {"name": "nas1", "ports": ["swp45"], "vlan": 201, "tagged": [200]},
+            {"name": "bmc1", "ports": ["swp46"], "lag": False},
+        ],
+    )
+    designed = fabric(entry, external=[PEER])
+    for switch in (one for one in designed.switches if one.access):
+        state = switch_state(*applied(designed, switch))
+        found = {port.name: (port.access_vlan, port.tagged_vlans) for port in state.ports}
+        wanted = {port.name: (port.untagged, port.tagged) for port in access(switch).ports}
+        assert found == wanted | {port.name: (0, ()) for port in switch.external}
+        (routed,) = (vlan for vlan in state.vlans if vlan.addresses)
+        own = access(switch).vlans[0]
+        assert routed.addresses == ((own.address, "10.200.0.1/32") if is_pair else ("10.200.0.1/22",))
+        assert state.has_peer is is_pair
+        model = MODELS["nvue"]
+        assert model.router is not None
+        assert model.router(model.parse(files(designed, switch.name))).unknown == ()
+
+
+def test_only_the_switch_with_a_peer_filters_and_both_tell_each_other() -> None:
+    designed = fabric(intents.storage(), external=[PEER])
+    texts = [files(designed, name)["startup.yaml"] for name in ("storage01", "storage02")]
+    assert [text.count("PL-EXTERNAL-IN-isp-a:") for text in texts] == [1, 0]
+    assert [text.count("remote-as: internal") for text in texts] == [1, 1]
+    assert not any("FABRIC" in text for text in texts)
+    alone = fabric(intents.storage())
+    assert "remote-as" not in files(alone, "storage01")["startup.yaml"]
+
+
+@pytest.mark.parametrize("backend", ["netplan", "networkd"])
+@pytest.mark.parametrize("interfaces", [["nic0", "nic1"], ["nic0"]])
+def test_a_host_gets_what_it_is_verified_by(backend: str, interfaces: list[str]) -> None:
+    routes, is_lag = ["0.0.0.0/0", "10.201.0.0/16"], len(interfaces) > 1
+    entry = intents.storage(switches={"pair": is_lag}, hosts={"interfaces": interfaces, "routes": routes})
+    designed, plain = (fabric(*given, hosts={"backend": backend}) for given in ([entry], []))
+    for host in designed.hosts:
+        (one,) = host.attachments
+        own = files(designed, host.name)
+        beside = {name for name in own if name.startswith("15-netkit-")}
+        name = f"15-netkit-{one.interface}"
+        assert beside == {f"{name}.network", *((f"{name}.netdev", f"{name}-members.network") if is_lag else ())}
+        rest = {file: text for file, text in own.items() if file not in beside | {"install.txt"}}
+        assert rest == {file: text for file, text in files(plain, host.name).items() if file != "install.txt"}
+        *_, found = rails.described(own)
+        assert (found.interface, found.address, found.mtu_bytes) == (one.interface, one.address, 9000)
+        assert [(look.to, look.via, look.unbound) for look in found.lookups] == [
+            ("223.255.255.255", "10.200.0.1", True),
+            ("10.201.255.254", "10.200.0.1", True),
+        ]
+
+
+def test_the_rails_do_not_notice() -> None:
+    with_it, without = fabric(intents.storage()), fabric()
+    for switch in without.switches:
+        assert files(with_it, switch.name) == files(without, switch.name)
