@@ -1,0 +1,83 @@
+"""A storage network beside the rails, in a lab: LAGs to a pair of switches, a gateway, a peer outside, and changes."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests import intents
+from tests.lab.running import RunningLab, intent, needs_lab, on_platform, running, until, write_fabric
+
+PEER = {
+    "name": "isp-a",
+    "device": "storage01",
+    "port": "swp40",
+    "address": "203.0.113.1/31",
+    "peer": "203.0.113.0",
+    "asn": 64512,
+    "announce": ["10.200.0.0/22"],
+}
+GATEWAY, OTHER_HOST, PROVIDER = "10.200.0.1", "10.200.0.17", "203.0.113.0"
+
+
+def values(**entry: Any) -> dict[str, Any]:
+    found = on_platform("nvue", intent(purpose="lab", services={}), version="5.16.1")
+    return {**found, "name": "beside", "networks": [intents.storage(**entry)], "external": [PEER]}
+
+
+def answers(lab: RunningLab, host: str, *targets: str) -> bool:
+    return all(
+        " 0% packet loss" in lab.run(host, "sh", "-c", f"ping -c 2 -i 0.2 -W 1 {target} || true") for target in targets
+    )
+
+
+def deployed(lab: RunningLab, fabric: Path, changed: dict[str, Any]) -> str:
+    """Deploy a change and return what is said; the second run has nothing to do."""
+    write_fabric(fabric, changed)
+    of_lab = ("--fabric", fabric, "--lab", lab.name)
+    done = lab.netkit("deploy", *of_lab, "--yes", "--disruptive", "--busy")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "nothing to change" in lab.netkit("plan", *of_lab).stdout
+    return done.stdout + done.stderr
+
+
+@needs_lab
+def test_hosts_reach_a_network_beside_the_rails_whatever_switch_is_gone(tmp_path: Path) -> None:
+    fabric = write_fabric(tmp_path / "small", values(hosts={"routes": ["0.0.0.0/0"]}))
+    with running(fabric) as lab:
+        of_lab = ("--fabric", fabric, "--lab", lab.name)
+        until(lambda: answers(lab, "gpu01", GATEWAY, OTHER_HOST, PROVIDER), "the network and the provider behind it")
+        routes = json.loads(lab.run("storage02", "/usr/bin/vtysh", "-c", "show ip route json"))
+        assert routes["0.0.0.0/0"][0]["nexthops"][0]["interfaceName"] == "peerlink.4094"
+        assert "nothing to change" in lab.netkit("plan", *of_lab).stdout
+
+        # A VLAN more: both switches change, never together.
+        vlans = [*intents.STORAGE["vlans"], {"number": 202, "prefix": "10.202.0.0/24"}]
+        report = deployed(lab, fabric, values(vlans=vlans, hosts={"routes": ["0.0.0.0/0"]}))
+        assert {"wave 1, canary: storage01", "wave 2: storage02"} <= set(report.splitlines())
+
+        # Hosts: another route and MTU. Then the LAG goes, and comes back by rollback.
+        deployed(lab, fabric, values(vlans=vlans, hosts={"routes": ["203.0.113.0/31"]}, mtu_bytes=4000))
+        until(lambda: answers(lab, "gpu01", GATEWAY, OTHER_HOST, PROVIDER), "the network after a change")
+        assert "mtu 4000" in lab.run("gpu01", "ip", "link", "show", "bond0")
+        gone = values(vlans=vlans, hosts={"routes": ["203.0.113.0/31"]}, mtu_bytes=4000)
+        gone["networks"][0].pop("hosts")
+        run = re.findall(r"^run (\S+)", deployed(lab, fabric, gone), re.MULTILINE)[0]
+        assert "bond0" not in lab.run("gpu01", "ip", "-br", "link")
+        back = lab.netkit("rollback", run, *of_lab, "--yes", "--disruptive", "--busy")
+        assert back.returncode == 0, back.stdout + back.stderr
+        until(lambda: answers(lab, "gpu01", GATEWAY, OTHER_HOST, PROVIDER), "the network after a rollback")
+
+
+@needs_lab
+@pytest.mark.whole
+@pytest.mark.parametrize("gone", ["storage01", "storage02"])
+def test_the_other_switch_of_a_pair_takes_over(gone: str, tmp_path: Path) -> None:
+    fabric = write_fabric(tmp_path / "small", values())
+    with running(fabric) as lab:
+        until(lambda: answers(lab, "gpu01", GATEWAY, OTHER_HOST), "the network")
+        for port in ("swp1", "swp2", "swp63", "swp64"):
+            lab.run(gone, "ip", "link", "set", port, "down")
+        until(lambda: answers(lab, "gpu01", GATEWAY, OTHER_HOST), "the network over the switch that is left")
