@@ -12,6 +12,8 @@ NAME = "systemd-networkd"
 BUS = "dbus"
 PROGRAM = "/lib/systemd/systemd-networkd"
 GENERATORS = ("/usr/libexec/netplan/generate", "/lib/netplan/generate")
+NETWORKCTL = "/run/netkit/networkctl"
+"""A copy of the real one, in whose place a stand-in is."""
 BUS_CONFIG = "/run/netkit/dbus.conf"
 BUS_TEXT = """<!DOCTYPE busconfig PUBLIC "-//freedesktop//DTD D-Bus Bus Configuration 1.0//EN"
  "http://www.freedesktop.org/standards/dbus/1.0/busconfig.dtd">
@@ -84,7 +86,7 @@ def stop(node: Node) -> None:
 def control(node: Node, *arguments: str) -> ProgramResult:
     """Run the real `networkctl`."""
     _translate(node)
-    return node.run("/usr/bin/networkctl", *arguments)
+    return node.run(NETWORKCTL, *arguments)
 
 
 def _translate(node: Node) -> None:

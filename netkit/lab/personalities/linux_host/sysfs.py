@@ -11,6 +11,7 @@ from netkit.lab.model.wiring import NicSettings
 from netkit.lab.node import Node
 from netkit.lab.personalities.linux_host.family import BROADCOM, MELLANOX, NicFamily, family_of
 from netkit.lab.personalities.linux_host.machine import PRIORITIES, HostMachine, NicFirmware, RailCard, port_of
+from netkit.lab.personalities.linux_host.networkd import NETWORKCTL
 from netkit.lab.reading import NicReading
 
 PRODUCTS = {"dgx-h100": "DGXH100"}
@@ -122,7 +123,8 @@ mount --bind {KERNEL_VIEW}/devices/virtual/net {TREE}/devices/virtual/net
 mount --rbind {TREE} /sys
 mount -o remount,bind,ro /sys
 for part in bus class devices kernel; do mount --rbind {TREE}/$part /sys/$part; done
-for program in systemctl systemd-run udevadm; do
+cp /usr/bin/networkctl {NETWORKCTL}
+for program in networkctl systemctl systemd-run udevadm; do
     [ ! -f /usr/bin/$program ] || mount --bind /run/netkit/bin/.client /usr/bin/$program
 done
 echo systemd >/run/netkit/init
