@@ -88,6 +88,25 @@ def _missing(context: CheckContext, device: DeviceContext, prefix: str, ways: Se
     yield from (name for name in behind if isinstance(context.fabric.device(name), Switch))
 
 
+@device_check(layer="routing", needs=["routes"], on="switch", follows=["links.up", "external.sessions"])
+def static(context: CheckContext, device: DeviceContext) -> Iterator[Finding]:
+    """Every static route with a next hop is in the forwarding table of its switch.
+
+    A switch drops the route while the port towards the next hop is down, or if the next hop is in none of its networks.
+    Routes that discard packets have no port that could be read, and those of the management VRF are not read.
+    """
+    del context
+    found = device.facts.routes
+    if isinstance(found, Absent) or not isinstance(device.device, Switch):
+        return
+    for route in device.device.static:
+        if route.vias and not found.get(route.prefix):
+            text = f"no route to {route.prefix} by {' and '.join(route.vias)}"
+            yield fail("", text, "see whether the port towards the next hop is up", cause=f"route to {route.prefix}")
+        elif route.vias:
+            yield PASSED
+
+
 @device_check(
     layer="host",
     needs=["lookups"],

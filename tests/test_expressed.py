@@ -122,6 +122,14 @@ def hosts(**given: Any) -> Changes:
     return {"hosts": given}
 
 
+DISCARDED: Changes = {"via": None, "discard": True}
+
+
+def static(**given: Any) -> Changes:
+    """Return a static route, by default of leaf01 to its first host."""
+    return {"routing": {"static": [{"prefix": "198.18.0.0/16", "via": "10.128.0.1", "devices": "leaf01", **given}]}}
+
+
 def leaf01(**given: Any) -> Changes:
     return {"overrides": {"leaf01": given}}
 
@@ -306,6 +314,14 @@ TABLE: dict[str, tuple[Changes, Changes]] = {
     "routing.hold_s": ({}, {"routing": {"hold_s": 12}}),
     "routing.connect_s": ({}, {"routing": {"connect_s": 5}}),
     "routing.max_paths": ({}, {"routing": {"max_paths": 32}}),
+    "routing.static.prefix": (static(), static(prefix="198.19.0.0/16")),
+    "routing.static.via": (static(), static(via="10.128.0.3")),
+    "routing.static.discard": (static(), static(via=None, discard=True)),
+    "routing.static.vrf": (
+        {"routing": {"static": []}},
+        static(prefix="203.0.113.0/24", via="192.0.2.254", vrf="management"),
+    ),
+    "routing.static.devices": (static(devices="leaf01", **DISCARDED), static(devices="leaf*", **DISCARDED)),
     "routing.bfd.interval_ms": ({}, {"routing": {"bfd": {"interval_ms": 500}}}),
     "routing.bfd.multiplier": ({}, {"routing": {"bfd": {"multiplier": 4}}}),
     "external.name": (external(), external(name="isp-b")),
@@ -538,6 +554,7 @@ REFUSED = {
     ("sonic-*", "adaptive_routing"): "cannot switch adaptive routing on",
     ("sonic-*", "overrides.adaptive_routing"): "cannot switch adaptive routing on",
     ("sonic-[!u]*", "switches.*.routing_mode"): "in unified mode cannot apply a route policy",
+    ("sonic-*", "routing.static.vrf"): "has no static routes in its management VRF",
     ("sonic-unified", "routing.bfd.*"): "cannot set BFD timers of unnumbered neighbours",
 }
 # The length of a cable makes the headroom, so it has no effect where the lossless class has none.

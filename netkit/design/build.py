@@ -13,6 +13,7 @@ from netkit.design import (
     networks,
     overrides,
     pools,
+    static_routes,
     switches,
     verify,
 )
@@ -23,9 +24,9 @@ from netkit.design.networks import NetworkPlan
 from netkit.design.notes import notes
 from netkit.design.numbering import Numbering
 from netkit.design.select import select
-from netkit.errors import DesignError, NetkitError, Problem, UsageError
+from netkit.errors import DesignError, NetkitError, Path, Problem, UsageError
 from netkit.hardware import Catalog
-from netkit.intent.model import Intent, PathRuleIntent
+from netkit.intent.model import Intent, PathRuleIntent, StaticRouteIntent
 from netkit.platforms.compare import MODELS
 
 
@@ -60,10 +61,13 @@ def build(intent: Intent, catalog: Catalog) -> Fabric:
     ]
     if problems:
         raise DesignError(problems)
-    problems = [*_unselected(fabric, "leave", intent.leave), *_unselected(fabric, "own", intent.own)]
-    problems += [] if problems else _cut_off(fabric, intent)
+    static = intent.routing.static or ()
+    problems = [*_unselected(fabric, ("leave",), intent.leave), *_unselected(fabric, ("own",), intent.own)]
+    problems += _unselected(fabric, ("routing", "static"), static)
+    problems += [] if problems else [*_cut_off(fabric, intent), *static_routes.problems(fabric, intent)]
     if problems:
         raise DesignError(problems)
+    fabric = static_routes.with_static_routes(fabric, static) if static else fabric
     fabric = replace(fabric, leave=_rules(fabric, intent.leave), own=_rules(fabric, intent.own))
     fabric = replace(fabric, clusters=tuple(clusters.clusters(fabric, hosts.RoutePlan(fabric), intent)))
     return replace(fabric, notes=tuple(notes(fabric, intent, hardware.media)))
@@ -73,13 +77,13 @@ def _rules(fabric: Fabric, rules: Iterable[PathRuleIntent]) -> tuple[PathRule, .
     return tuple(PathRule(rule.path, _selected(fabric, rule.devices) if rule.devices else None) for rule in rules)
 
 
-def _unselected(fabric: Fabric, key: str, rules: Iterable[PathRuleIntent]) -> Iterator[Problem]:
+def _unselected(fabric: Fabric, key: Path, rules: Iterable[PathRuleIntent | StaticRouteIntent]) -> Iterator[Problem]:
     for index, rule in enumerate(rules):
         try:
             _selected(fabric, rule.devices)
         except UsageError as error:
             problem = error.problems[0]
-            yield Problem(problem.message.removeprefix("--limit "), problem.remedy, (key, index, "devices"))
+            yield Problem(problem.message.removeprefix("--limit "), problem.remedy, (*key, index, "devices"))
 
 
 def _selected(fabric: Fabric, expression: str) -> frozenset[str]:
@@ -135,6 +139,7 @@ def _routing(intent: Intent) -> RoutingPolicy:
         connect_s=routing.connect_s,
         max_paths=routing.max_paths,
         bfd=Bfd(routing.bfd.interval_ms, routing.bfd.multiplier),
+        owns_static=routing.static is not None,
     )
 
 

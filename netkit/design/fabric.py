@@ -238,6 +238,15 @@ class Access:
 
 
 @dataclass(frozen=True, slots=True)
+class StaticRoute:
+    """A static route of a switch."""
+
+    prefix: str
+    vias: tuple[str, ...]
+    """The next hops; none: packets are dropped."""
+
+
+@dataclass(frozen=True, slots=True)
 class ManagementAddress:
     """Out-of-band address of a switch."""
 
@@ -297,6 +306,10 @@ class Switch:
     loopback_v6: str = ""
     """Empty: the fabric routes IPv4 only."""
     access: Access | None = None
+    static: tuple[StaticRoute, ...] = ()
+    """Of the default VRF."""
+    management_static: tuple[StaticRoute, ...] = ()
+    """Of the management VRF, beside its default route."""
 
     @property
     def summaries(self) -> tuple[str, ...]:
@@ -438,6 +451,8 @@ class RoutingPolicy:
     connect_s: int
     max_paths: int
     bfd: Bfd
+    owns_static: bool = False
+    """Whether static routes of the default VRF that the intent does not have are removed."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -350,6 +350,16 @@ class BfdIntent(Strict):
     multiplier: int = Field(3, ge=2, le=50, description="so many missing in a row, and the session is down")
 
 
+class StaticRouteIntent(Strict):
+    """A static route of switches. Routes to the same prefix with different next hops share the traffic."""
+
+    prefix: Network = Field(description="where packets go to")
+    via: Address | None = Field(None, description="next hop, in a network of the switch")
+    discard: bool = Field(False, description="drop the packets, instead of a next hop")
+    vrf: Literal["default", "management"] = Field("default", description="routing table of the route")
+    devices: Text = Field("", description="which switches, as --limit names them; default: all")
+
+
 class RoutingIntent(Strict):
     """How routes move. The defaults admit no valley path; see docs/design.md before changing them."""
 
@@ -363,6 +373,9 @@ class RoutingIntent(Strict):
     connect_s: int = Field(10, ge=1, le=240, description="seconds between two attempts to connect")
     max_paths: int = Field(64, ge=1, le=128, description="ways that may share the traffic of one route")
     bfd: BfdIntent = Field(BfdIntent(), description="how soon a link that died silently is noticed")
+    static: tuple[StaticRouteIntent, ...] | None = Field(
+        None, description="static routes; with a list, even an empty one, netkit removes all others of the default VRF"
+    )
 
 
 class Management(Strict):

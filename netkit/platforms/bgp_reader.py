@@ -9,10 +9,19 @@ from typing import TypeVar
 
 from netkit.errors import ConfigError, Problem
 from netkit.platforms.config import Path
-from netkit.platforms.routing import LARGEST_LENGTH, NO_MAP, Aggregate, BgpNeighbor, Clause, PrefixListEntry
+from netkit.platforms.routing import (
+    LARGEST_LENGTH,
+    NO_MAP,
+    Aggregate,
+    BgpNeighbor,
+    Clause,
+    PrefixListEntry,
+    RouterRoute,
+)
 
 ANY = IPv4Network("0.0.0.0/0")
 EXTERNAL = 0
+DISCARDS = frozenset({"blackhole", "null0", "reject"})
 DEFAULT_ALLOWAS_IN = 3
 GRACEFUL_SHUTDOWN = frozenset({"graceful-shutdown", "gshut", "65535:0", "4294901760"})
 ADDITIVE = frozenset({"additive"})
@@ -104,6 +113,20 @@ def rule_words(rule: PrefixListEntry) -> str:
 def aggregate_words(aggregate: Aggregate) -> str:
     """Write an aggregate for FRR and EOS."""
     return f"aggregate-address {aggregate.prefix}{' summary-only' if aggregate.is_summary_only else ''}"
+
+
+def static_route(words: Sequence[str]) -> RouterRoute | None:
+    """Parse `PREFIX NEXT-HOP [distance]`, the syntax of FRR and EOS; None for anything else."""
+    prefix = network(words[0]) if len(words) > 1 and "/" in words[0] else None
+    if prefix is None or (words[2:] and (len(words) > 3 or not words[2].isdecimal())):
+        return None
+    if words[1].lower() in DISCARDS:
+        return RouterRoute(prefix)
+    return RouterRoute(prefix, words[1]) if ":" not in words[1] else None
+
+
+def routes_in_order(routes: Iterable[RouterRoute]) -> tuple[RouterRoute, ...]:
+    return tuple(sorted(routes, key=lambda route: (route.prefix, route.via)))
 
 
 def insert_line(lines: list[str], place: int, line: str) -> None:
@@ -285,6 +308,7 @@ class RouterReader:
         """Read the AS number and the community lists, to which other lines refer, from the lines of the top level."""
         lines = tuple(lines)
         self.unknown: list[str] = []
+        self.static: list[RouterRoute] = []
         self.lists: dict[str, list[PrefixListEntry]] = {}
         self.maps: dict[str, list[Clause]] = {}
         self.peers = Peers()

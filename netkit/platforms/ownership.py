@@ -130,7 +130,9 @@ class Ownership:
 @lru_cache(maxsize=256)
 def _on(ownership: Ownership, rules: str) -> Ownership:
     found = _paths(rules)
-    return Ownership((*ownership.owned, *found["own"]), ownership.claimed, found["leave"], ownership.factory)
+    own = (*found["own"], *found["static"])
+    claimed = tuple(path for path in ownership.claimed if path not in own)
+    return Ownership((*ownership.owned, *own), claimed, found["leave"], ownership.factory)
 
 
 def unmatched(rules: str, paths: Collection[Path]) -> tuple[str, ...]:
@@ -144,9 +146,10 @@ def _fits(path: Path, pattern: Path) -> bool:
     return len(pattern) <= len(path) and all(map(fnmatchcase, path, pattern))
 
 
-def rules_text(leave: Iterable[str], own: Iterable[str]) -> str:
+def rules_text(leave: Iterable[str], own: Iterable[str], static: Iterable[str] = ()) -> str:
     """Write OWN_RULES; empty without rules."""
-    rules = {key: list(paths) for key, paths in (("leave", leave), ("own", own))}
+    rules = {key: list(paths) for key, paths in (("leave", leave), ("own", own), ("static", static))}
+    rules = {key: paths for key, paths in rules.items() if paths or key != "static"}
     return yaml.safe_dump(rules, sort_keys=False, width=4096) if any(rules.values()) else ""
 
 
@@ -167,6 +170,12 @@ def declared(folder: str) -> Ownership:
     text = (shipped_templates() / folder / OWNS).read_text(encoding="utf-8")
     paths = _paths(text)
     return Ownership(paths["owned"], paths["claimed"], factory=paths["factory"])
+
+
+def static_routes(folder: str) -> tuple[str, ...]:
+    """Return the paths of static routes, which are owned if the intent has a list of them."""
+    text = (shipped_templates() / folder / OWNS).read_text(encoding="utf-8")
+    return tuple(SEPARATOR.join(path) for path in _paths(text)["static"])
 
 
 def _paths(text: str) -> Mapping[str, tuple[Path, ...]]:

@@ -66,6 +66,14 @@ class Aggregate:
 
 
 @dataclass(frozen=True, slots=True)
+class RouterRoute:
+    """A static route of a switch; without a next hop it drops packets."""
+
+    prefix: IPv4Network
+    via: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Router:
     """The routing of a switch."""
 
@@ -87,6 +95,8 @@ class Router:
     """The route map of `redistribute connected`; None: connected routes are not redistributed."""
     networks: tuple[IPv4Network, ...] = ()
     aggregates: tuple[Aggregate, ...] = ()
+    static: tuple[RouterRoute, ...] = ()
+    """In the default VRF, in order."""
     max_paths: int = 1
     needs_same_path: bool = False
     """Multipath requires identical AS paths, not just equal lengths (no `multipath-relax`)."""
@@ -95,7 +105,7 @@ class Router:
     requires_policy: bool = True
     """Without a route map nothing is accepted or announced (RFC 8212)."""
     unknown: tuple[str, ...] = ()
-    """Routing configuration outside this model: static routes, VRF leaking, other address families."""
+    """Routing configuration outside this model: VRF leaking, other address families."""
 
 
 @dataclass(frozen=True, slots=True)

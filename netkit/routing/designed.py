@@ -18,6 +18,7 @@ from netkit.platforms.routing import (
     HostRoutes,
     PrefixListEntry,
     Router,
+    RouterRoute,
 )
 
 IN, OUT, CONNECTED, LOOPBACK, VLAN = "IN", "OUT", "CONNECTED", "loopback", "vlan"
@@ -67,6 +68,9 @@ def router_of(fabric: Fabric, switch: Switch) -> Router:
         aggregates=(
             *(Aggregate(_network(prefix), is_summary_only=True) for prefix in switch.aggregates),
             *(Aggregate(_network(prefix), is_summary_only=False) for prefix in switch.summaries),
+        ),
+        static=tuple(
+            RouterRoute(_network(route.prefix), via) for route in switch.static for via in sorted(route.vias) or [""]
         ),
         max_paths=fabric.routing.max_paths,
         is_drained=switch.drain,

@@ -25,7 +25,7 @@ from netkit.routing.address import (
     nic_tables,
     prefix_layers,
 )
-from netkit.routing.route_policy import Prefix, clauses_of, originated, permitted
+from netkit.routing.route_policy import Prefix, clauses_of, originated, permitted, prefix_of
 
 USUAL_PREFERENCE, DRAINED_PREFERENCE = 100, 0
 MOST_TURNS = 64
@@ -116,6 +116,12 @@ class Network:
         }
         self.groups = tuple(address_groups(nic_tables(cabling, routers, hosts), self._origins))
         self._layers = prefix_layers(self.groups, self._origins)
+        self._swallowed = {
+            (name, phase): self._static(router)
+            for name, variants in routers.items()
+            for phase, router in enumerate(variants)
+            if router.static
+        }
         self._at_leaf: dict[str, int] = defaultdict(int)
         for index, group in enumerate(self.groups):
             self._at_leaf[group.leaf] |= 1 << index
@@ -390,7 +396,31 @@ class Network:
     # Packets
 
     def _hops(self, tables: _Tables) -> dict[str, tuple[tuple[str, int], ...]]:
-        return {name: _forwarding([layer[name] for layer in tables.layers]) for name in self._names}
+        found = {name: _forwarding([layer[name] for layer in tables.layers]) for name in self._names}
+        for name, phase in self._swallowed:
+            if phase == self._phase(tables.state, name):
+                swallowed = self._swallowed[name, phase]
+                found[name] = tuple((hop, mask & ~swallowed) for hop, mask in found[name])
+        return found
+
+    def _static(self, router: Router) -> int:
+        """Return the groups that static routes take out of the fabric: none is longer among the routes of BGP."""
+        routes = [prefix_of(route.prefix) for route in router.static]
+        swallowed = 0
+        for index, group in enumerate(self.groups):
+            number = int(IPv4Address(group.nics[0].address))
+            longest = max(
+                (
+                    length
+                    for each in self._origins.values()
+                    for base, length in each
+                    if network_address(number, length) == base
+                ),
+                default=0,
+            )
+            if any(network_address(number, length) == base and length >= longest for base, length in routes):
+                swallowed |= 1 << index
+        return swallowed
 
     def _attached(self, state: NetworkState) -> int:
         """Return the groups whose address is configured on the host and on its leaf."""

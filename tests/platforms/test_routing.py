@@ -28,6 +28,7 @@ from netkit.platforms.routing import (
     PrefixListEntry,
     RetainedRouting,
     Router,
+    RouterRoute,
 )
 from netkit.render import Engine, render
 from tests import intents as small
@@ -159,6 +160,9 @@ def check(fabric: Fabric, switch: Switch, files: Files) -> None:
         aggregates=(
             *(Aggregate(IPv4Network(prefix), True) for prefix in switch.aggregates if has_bgp),
             *(Aggregate(IPv4Network(prefix), False) for prefix in switch.summaries),
+        ),
+        static=tuple(
+            RouterRoute(IPv4Network(route.prefix), via) for route in switch.static for via in route.vias or ("",)
         ),
         max_paths=fabric.routing.max_paths if has_bgp else found.max_paths,
         is_drained=(switch.drain and has_bgp) or (switch.drain and switch.platform == "eos"),

@@ -17,7 +17,9 @@ from netkit.platforms.bgp_reader import (
     no_place,
     of_interface,
     prefix_rule,
+    routes_in_order,
     rule_words,
+    static_route,
     whole_number,
 )
 from netkit.platforms.config import Config, Files, Path
@@ -123,7 +125,10 @@ class _Reader(RouterReader):
                 self._of_bgp(path, line_of(path, value))
         elif line.startswith("ip route "):
             words = line.split(" ")
-            if words[2] != "vrf" or words[3] not in MANAGEMENT_VRFS:
+            route = static_route(words[2:])
+            if route is not None:
+                self.static.append(route)
+            elif words[2] != "vrf" or words[3] not in MANAGEMENT_VRFS:
                 self.unknown.append(line)
         elif (line.startswith("router ") and not line.startswith(HARMLESS_ROUTERS)) or line == "no ip routing":
             self.unknown.append(line)
@@ -271,6 +276,7 @@ class _Reader(RouterReader):
             redistributed=self.redistributed,
             networks=tuple(sorted(self.networks)),
             aggregates=tuple(sorted(self.aggregates, key=lambda aggregate: aggregate.prefix)),
+            static=routes_in_order(self.static),
             max_paths=self.max_paths,
             needs_same_path=not self.is_relaxed,
             is_drained=is_drained,

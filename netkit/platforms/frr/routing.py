@@ -16,13 +16,15 @@ from netkit.platforms.bgp_reader import (
     no_place,
     of_interface,
     prefix_rule,
+    routes_in_order,
     rule_words,
+    static_route,
     whole_number,
 )
 from netkit.platforms.config import Config, Files, Path
 from netkit.platforms.frr.files import FRR_CONF, NETPLAN
 from netkit.platforms.linux.netplan import ITEM, read_item
-from netkit.platforms.routing import Clause, RetainedRouting, Router
+from netkit.platforms.routing import Clause, RetainedRouting, Router, RouterRoute
 
 MAIN_TABLE = frozenset({"", "254", "main"})
 IPV4_UNICAST = ("address-family ipv4 unicast", "address-family ipv4")
@@ -69,6 +71,7 @@ class Wiring:
     without_ipv6: set[str] = field(default_factory=set)
     """Interfaces without a link-local address, where unnumbered BGP finds no neighbour."""
     unknown: list[str] = field(default_factory=list)
+    static: list[RouterRoute] = field(default_factory=list)
 
 
 def router(config: Config) -> Router:
@@ -167,6 +170,7 @@ class _Reader(RouterReader):
         super().__init__(lines)
         self.wired = wired
         self.unknown += wired.unknown
+        self.static += wired.static
         self.has_policy = True
         self.is_drained = self.is_relaxed = False
         self.max_paths = DEFAULT_PATHS
@@ -182,6 +186,8 @@ class _Reader(RouterReader):
             self._interface(line, inner)
         elif line.startswith("router bgp ") and line.count(" ") == 2:
             self._bgp(inner)
+        elif line.startswith("ip route ") and (route := static_route(line.split()[2:])) is not None:
+            self.static.append(route)
         elif line.startswith("ip protocol bgp route-map "):
             self.install_map = line
         elif line.startswith("vrf "):
@@ -312,6 +318,7 @@ class _Reader(RouterReader):
             redistributed=self.redistributed,
             networks=tuple(sorted(self.networks)),
             aggregates=tuple(sorted(self.aggregates, key=lambda aggregate: aggregate.prefix)),
+            static=routes_in_order(self.static),
             max_paths=self.max_paths,
             needs_same_path=bool(self.asn) and not self.is_relaxed,
             is_drained=self.is_drained,

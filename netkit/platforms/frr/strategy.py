@@ -21,6 +21,7 @@ ROUTING_RULES = (
     Rule(("ip prefix-list *",), Risk.LOW, "routes are re-evaluated", BGP),
     Rule(("ipv6 prefix-list *",), Risk.LOW, "routes are re-evaluated", BGP),
     Rule(("route-map *",), Risk.LOW, "routes are re-evaluated", BGP),
+    Rule(("ip route *",), Risk.LOW, "routes change", DERIVED),
     Rule(("ip protocol bgp route-map",), Risk.LOW, "routes are reinstalled", DERIVED),
     Rule(("ipv6 protocol bgp route-map",), Risk.LOW, "routes are reinstalled", DERIVED),
     Rule(("bfd",), Risk.SESSION, "BFD sessions renegotiate", DERIVED),

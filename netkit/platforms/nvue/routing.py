@@ -21,10 +21,21 @@ from netkit.platforms.bgp_reader import (
     is_address,
     network,
     no_place,
+    routes_in_order,
+    static_route,
     whole_number,
 )
 from netkit.platforms.config import Config, Files, Path
-from netkit.platforms.routing import LARGEST_LENGTH, NO_MAP, Aggregate, Clause, PrefixListEntry, RetainedRouting, Router
+from netkit.platforms.routing import (
+    LARGEST_LENGTH,
+    NO_MAP,
+    Aggregate,
+    Clause,
+    PrefixListEntry,
+    RetainedRouting,
+    Router,
+    RouterRoute,
+)
 
 ON = frozenset({"on", "enabled", "enable", "true"})
 SWITCH = frozenset({"state", "enable"})
@@ -139,6 +150,7 @@ class _Reader:
 
     def __init__(self) -> None:
         self.unknown: set[str] = set()
+        self.static: set[RouterRoute] = set()
         self.addresses: dict[str, list[IPv4Interface]] = {}
         self.vrfs: dict[str, str] = {}
         self.access: dict[str, str] = {}
@@ -269,7 +281,8 @@ class _Reader:
             return True
         kind, key = path[3], path[4]
         if kind != "bgp" or path[1] != "default":
-            return kind not in {"bgp", "eigrp", "ospf", "pbr", "static"}
+            is_static = kind == "static" and path[1] == "default"
+            return self._static(key, path[5:]) if is_static else kind not in {"bgp", "eigrp", "ospf", "pbr", "static"}
         if key in {"neighbor", "peer-group"}:
             return len(path) < 6 or self._peer(key, path[5], path[6:], value)
         if key == "address-family":
@@ -284,6 +297,12 @@ class _Reader:
         else:
             return key in HARMLESS_TO_BGP
         return True
+
+    def _static(self, text: str, path: Path) -> bool:
+        route = static_route((text, path[1])) if path[:1] == ("via",) and len(path) > 1 else None
+        if route is not None:
+            self.static.add(route)
+        return route is not None or path[:1] in {("address-family",), ()}
 
     def _family(self, path: Path, value: str) -> bool:
         match path:
@@ -386,6 +405,7 @@ class _Reader:
             redistributed=connected.get("route-map", NO_MAP) if is_connected else None,
             networks=tuple(sorted(self.networks)),
             aggregates=tuple(Aggregate(prefix, is_only) for prefix, is_only in sorted(self.aggregates.items())),
+            static=routes_in_order(self.static),
             max_paths=self.max_paths,
             needs_same_path=not self.is_relaxed,
             is_drained=self.is_drained,

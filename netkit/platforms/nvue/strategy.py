@@ -69,6 +69,7 @@ RISKS = RiskTable(
         Rule((*PEERS, "address-family"), Risk.LOW, "routes change", BGP),
         Rule((*PEERS, "path-selection"), Risk.LOW, "routes change", BGP),
         Rule(PEERS, Risk.SESSION, "every BGP session may restart", DERIVED),
+        Rule(("vrf", "default", "router", "static"), Risk.LOW, "routes change", DERIVED),
         Rule(("vrf", "mgmt"), Risk.LOW, MANAGEMENT, DERIVED),
         Rule(("system", "aaa", "user"), Risk.LOW, "a login account", DERIVED),
         Rule(("system", "hostname"), Risk.LOW, "LLDP neighbours see another name", DERIVED),

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 
-from netkit.platforms.bgp_reader import interface_address, is_address
+from netkit.platforms.bgp_reader import interface_address, is_address, static_route
 from netkit.platforms.config import Config, Files
 from netkit.platforms.frr import routing as frr
 from netkit.platforms.frr.files import FRR_CONF
@@ -34,6 +34,8 @@ Tables = dict[str, dict[str, dict[str, str]]]
 NOTHING: dict[str, dict[str, str]] = {}
 NO_ROW: Row = {}
 SWITCH = {"true": "", "false": ""}
+PLAIN_ROUTE = {"nexthop", "blackhole", "distance"}
+"""Fields of a static route that has no interface and leads to no other VRF."""
 
 INSTANCE: Lines = {
     "local_asn": "",
@@ -177,11 +179,23 @@ def _wired(tables: Tables) -> frr.Wiring:
             wired.members[port] = vlan
     for table in LINKS:
         wired.down.update(name for name, row in tables.get(table, NOTHING).items() if row.get("admin_status") == "down")
-    routes = (key for key in tables.get("STATIC_ROUTE", NOTHING) if not key.startswith(f"{MANAGEMENT_VRF}|"))
-    wired.unknown.extend(f"STATIC_ROUTE|{key}" for key in routes)
+    _static(tables, wired)
     if tables.get("BGP_DEVICE_GLOBAL", NOTHING).get("STATE", NO_ROW).get("tsa_enabled", "false") != "false":
         wired.unknown.append("BGP_DEVICE_GLOBAL|STATE|tsa_enabled: true")
     return wired
+
+
+def _static(tables: Tables, wired: frr.Wiring) -> None:
+    for key, row in tables.get("STATIC_ROUTE", NOTHING).items():
+        vrf, _, prefix = key.rpartition("|")
+        if vrf == MANAGEMENT_VRF:
+            continue
+        vias = ["blackhole"] if row.get("blackhole") == "true" else row.get("nexthop", "").split(",")
+        routes = [static_route((prefix, via)) for via in vias]
+        if vrf in {"", DEFAULT_VRF} and not row.keys() - PLAIN_ROUTE and all(routes):
+            wired.static += [route for route in routes if route]
+        else:
+            wired.unknown.append(f"STATIC_ROUTE|{key}")
 
 
 def _unified(tables: Tables, wired: frr.Wiring) -> Router:

@@ -120,6 +120,7 @@ RISKS = RiskTable(
         Rule((*METADATA, "default_*"), Risk.LOW, "applies to what is set up afterwards", DERIVED),
         Rule((*METADATA, "bgp_*"), Risk.SESSION, "every BGP session restarts", DERIVED),
         Rule(METADATA, Risk.REBOOT, "the containers restart", DERIVED),
+        Rule(("STATIC_ROUTE",), Risk.LOW, "routes change", DERIVED),
         Rule(("ACL_*",), Risk.LOW, MANAGEMENT, DERIVED),
         Rule(("MGMT_*",), Risk.LOW, MANAGEMENT, DERIVED),
         *below("frr.conf", ROUTING_RULES),

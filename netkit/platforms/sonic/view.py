@@ -138,6 +138,9 @@ def build(fabric: Fabric, switch: Switch, plan: FrrRouting, words: SonicDialect)
         if len(snmp.user) not in SNMP_USER_LENGTHS:
             message = f"the SNMP user {snmp.user!r} is too short or too long for SONiC"
             raise RenderError(Problem(message, "use 4 to 32 characters", ("services", "snmp", "user")))
+    if switch.management_static:
+        message = f"{switch.name}: SONiC has no static routes in its management VRF"
+        raise RenderError(Problem(message, "leave it out with devices", ("routing", "static")))
     interfaces = []
     for port in switch.ports:
         # Without link-local only, SONiC keeps IPv6 off on a port without an address, and the BGP session never starts.

@@ -91,6 +91,9 @@ def frr(config: EosSection, kernel_names: Mapping[str, str]) -> str:
     """Translate the routing configuration to FRR. Without `ip routing` EOS runs no BGP."""
     lines = ["frr defaults traditional", "log syslog informational", "no zebra nexthop kernel enable"]
     bgp = running_bgp(config)
+    if is_routing(config):
+        routes = (rest for rest in config.find("ip", "route") if rest[0] != "vrf")
+        lines += [f"ip route {prefix} {'blackhole' if via == 'Null0' else via}" for prefix, via, *_ in routes]
     if bgp is not None:
         lines += _routing_bgp(config, *bgp, kernel_names)
         lines += _policies(config, bgp[1], kernel_names)

@@ -43,13 +43,19 @@ FIRST_WITH_ACTIVATE = 202505
 def frr_conf(tables: View, branch: int, hostname: str) -> str:
     """Generate frr.conf from the BGP tables, as frrcfgd does."""
     lines = [*HEAD[:1], f"hostname {hostname}", *HEAD[1:], "!"]
-    lines += [*_prefix_lists(tables), *_route_maps(tables), *_router(tables, branch)]
+    lines += [*_static_routes(tables), *_prefix_lists(tables), *_route_maps(tables), *_router(tables, branch)]
     return "".join(f"{line}\n" for line in lines)
 
 
 def _rows(tables: View, table: str) -> Iterator[tuple[tuple[str, ...], Row]]:
     for key, row in sorted(tables.get(table, {}).items(), key=lambda entry: natural(entry[0])):
         yield parts(key), dict(row)
+
+
+def _static_routes(tables: View) -> Iterator[str]:
+    for (_, prefix), row in _rows(tables, "STATIC_ROUTE"):
+        vias = ["blackhole"] if row.get("blackhole") == "true" else str(row.get("nexthop", "")).split(",")
+        yield from (f"ip route {prefix} {via}" for via in vias)
 
 
 def _prefix_lists(tables: View) -> Iterator[str]:
