@@ -9,6 +9,7 @@ from netkit.lab.state import SwitchState
 from netkit.platforms.compare import MODELS, compare
 from netkit.render import Engine, render
 from tests import intents
+from tests.schema import eos
 from tests.test_external import peer
 
 NOSES = {"nvue": "5.16.1", "sonic": "202411", "eos": "4.35.1F"}
@@ -67,3 +68,45 @@ def test_sonic_refuses_a_list_that_would_drop_bfd_of_a_peer_outside() -> None:
 def test_a_lab_knows_which_services_an_address_does_not_reach(address: str, refused: set[str]) -> None:
     state = SwitchState("leaf01", access={"ssh": ("192.0.2.0/24",), "snmp": ("192.0.2.1/32",)})
     assert state.refused(address) == refused
+
+
+EDGES = {"nvue": "swp60s0", "sonic": "Ethernet472", "eos": "Ethernet60/1"}
+EDGE_LINES = {
+    "nvue": ("          '50':", "                dest-ip: 192.0.2.0/24", "          NETKIT-EDGE-isp-a:"),
+    "sonic": (
+        '"type": "L3", "stage": "ingress", "ports": ["Ethernet472"]}',
+        '"NETKIT-EDGE-isp-a|RULE_10": {"PRIORITY": "9990", "PACKET_ACTION": "DROP", "SRC_IP": "10.128.0.0/16"}',
+        '"NETKIT-EDGE-isp-a|RULE_50": {"PRIORITY": "9950", "PACKET_ACTION": "DROP", "DST_IP": "192.0.2.0/24"}',
+    ),
+    "eos": (
+        "   10 deny ip 10.128.0.0/16 any\n   20 deny ip 10.255.0.0/24 any\n   30 deny ip 192.0.2.0/24 any\n",
+        "   40 deny ip any 10.255.0.0/24\n   50 deny ip any 192.0.2.0/24\n   60 permit ip any any\n",
+        "   ip access-group NETKIT-EDGE-isp-a in\n",
+    ),
+}
+
+
+def edge(name: str, given: dict[str, Any] | None) -> dict[str, str]:
+    peers = [peer(EDGES[name], bfd=False, filter=given), peer(EDGES[name], device="spine02", bfd=False)]
+    peers[1] |= {"name": "isp-b", "address": "203.0.113.3/31", "peer": "203.0.113.2"}
+    fabric = intents.fabric(intents.on_platform(name, NOSES[name], {"external": peers}))
+    found = {one.device: dict(one.files) for one in render(fabric, fabric.tier("spine"), Engine())}
+    assert not any("NETKIT-EDGE" in text for text in found["spine02"].values())
+    return found["spine01"]
+
+
+@pytest.mark.parametrize("name", NOSES)
+def test_a_filter_keeps_out_what_pretends_to_be_inside_and_the_control_plane(name: str) -> None:
+    guarded, plain = edge(name, {}), edge(name, None)
+    text = "".join(guarded.values())
+    assert all(line in text for line in EDGE_LINES[name]), text
+    changes = compare(MODELS[name], guarded, plain).changes
+    assert changes
+    assert all(change.is_removal and change.risk.word == "low" for change in changes), changes
+    assert not any(
+        "NETKIT-EDGE" in part for change in compare(MODELS[name], guarded, guarded).changes for part in change.path
+    )
+
+
+def test_a_filtered_file_is_what_a_nos_takes() -> None:
+    assert [one for one in eos.problems(edge("eos", {})["eos.cfg"], "4.35.1F") if "access" in one] == []

@@ -95,6 +95,10 @@ WIDE: Changes = {  # three tiers, so that there is a core layer and more than on
 }
 
 
+def filtered(**given: Any) -> Changes:
+    return external(bfd=False, filter=given)
+
+
 OTHER_PORT = "other port"
 
 
@@ -335,6 +339,9 @@ TABLE: dict[str, tuple[Changes, Changes]] = {
     "external.announce": (external(), external(announce=["10.128.0.0/17"])),
     "external.max_prefixes": (external(), external(max_prefixes=7)),
     "external.bfd": (external(), external(bfd=True)),
+    "external.filter.deny_from": (filtered(), filtered(deny_from=["198.18.0.0/15"])),
+    "external.filter.deny_to": (filtered(), filtered(deny_to=["198.18.0.0/15"])),
+    "external.filter.first_number": (filtered(), filtered(first_number=100)),
     "external.mtu_bytes": (external(), external(mtu_bytes=9000)),
     "networks.name": (network(), network(name="backup")),
     "networks.role": (network(), network(role="frontend")),

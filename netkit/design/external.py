@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from ipaddress import IPv4Network
 
 from netkit.design.blueprint import FEC
-from netkit.design.fabric import ExternalPort, Fabric, Switch
+from netkit.design.fabric import EdgeRule, ExternalPort, Fabric, Switch
 from netkit.design.valley import passes_up
 from netkit.errors import Path, Problem
 from netkit.hardware import Split, SwitchModel
-from netkit.intent.model import External, Intent
+from netkit.intent.model import EdgeFilterIntent, External, Intent
 from netkit.platforms import PLATFORMS
 
 DEFAULT_ROUTE = IPv4Network("0.0.0.0/0")
@@ -71,7 +71,28 @@ def external_ports(intent: Intent, panel: EdgePanel, names: Iterable[str]) -> It
             announced=tuple(map(str, entry.announce)),
             max_prefixes=entry.max_prefixes,
             has_bfd=entry.bfd,
+            denied=tuple(_denied(intent, entry)),
         )
+
+
+def _denied(intent: Intent, entry: External) -> Iterator[EdgeRule]:
+    """Yield what a port drops: packets that pretend to come from the fabric, and those to its control plane."""
+    if entry.filter is None:
+        return
+    sources, destinations = _filtered(intent, entry.filter)
+    number = entry.filter.first_number
+    for index, network in enumerate(sources):
+        yield EdgeRule(number + 10 * index, source=str(network))
+    for index, network in enumerate(destinations, len(sources)):
+        yield EdgeRule(number + 10 * index, destination=str(network))
+
+
+def _filtered(intent: Intent, given: EdgeFilterIntent) -> tuple[tuple[IPv4Network, ...], tuple[IPv4Network, ...]]:
+    """Return the sources and the destinations that are dropped."""
+    management = (intent.management.pool,) if intent.management else ()
+    control = (intent.pools.loopbacks, *management)
+    sources = (intent.pools.hosts, *control) if given.deny_from is None else given.deny_from
+    return sources, control if given.deny_to is None else given.deny_to
 
 
 def takers(fabric: Fabric, prefix: str) -> frozenset[str]:
@@ -119,6 +140,21 @@ def problems(designed: Fabric, intent: Intent, panels: Mapping[str, EdgePanel]) 
         if owner:
             yield Problem(f"{entry.asn} is the AS number of {owner}", "give that of the peer", (*path, "asn"))
         yield from _prefixes(designed, intent, entry, path)
+        yield from _filter(intent, entry, path)
+
+
+def _filter(intent: Intent, entry: External, path: Path) -> Iterator[Problem]:
+    """Yield the rules of a filter that would drop the session itself."""
+    if entry.filter is None:
+        return
+    sources, destinations = _filtered(intent, entry.filter)
+    for key, networks, address in (("deny_from", sources, entry.peer), ("deny_to", destinations, entry.address.ip)):
+        for network in networks:
+            if address in network:
+                message = f"{network} has {address}: the session to {entry.name} would end"
+                yield Problem(message, "deny networks without the addresses of the link", (*path, "filter", key))
+    if not sources and not destinations:
+        yield Problem("nothing is denied", "name networks, or leave out filter", (*path, "filter"))
 
 
 def _device_problem(designed: Fabric, entry: External, path: Path) -> Problem | None:

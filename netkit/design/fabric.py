@@ -12,6 +12,8 @@ from netkit.errors import Problem
 from netkit.hardware import HostModel, Split, SwitchModel
 from netkit.platforms import HOSTS
 
+EDGE_LIST = "NETKIT-EDGE-"
+"""The beginning of the name of the access list of a peer outside."""
 ACCESS_LIST = "NETKIT-MANAGEMENT"
 """The access list of who may reach a switch."""
 Role = Literal["leaf", "spine", "core", "storage", "frontend", "oob", "host"]
@@ -104,6 +106,15 @@ class Vlan:
 
 
 @dataclass(frozen=True, slots=True)
+class EdgeRule:
+    """Packets that may not enter a port, by source or destination; the other one is empty."""
+
+    number: int
+    source: str = ""
+    destination: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class ExternalPort:
     """A routed port to a network outside the fabric, and the BGP session over it. It is never lossless."""
 
@@ -122,6 +133,18 @@ class ExternalPort:
     announced: tuple[str, ...]
     max_prefixes: int
     has_bfd: bool
+    denied: tuple[EdgeRule, ...] = ()
+    """Packets that the port drops; none: it has no access list."""
+
+    @property
+    def access_list(self) -> str:
+        """The access list of what is dropped; empty if there is none."""
+        return f"{EDGE_LIST}{self.peer_name}" if self.denied else ""
+
+    @property
+    def last_number(self) -> int:
+        """The number of the rule that lets everything else in."""
+        return max((rule.number for rule in self.denied), default=0) + 10
 
     @property
     def own_address(self) -> str:

@@ -82,6 +82,8 @@ def _networks(switch: Switch, vrf: str) -> Iterator[IPv4Network]:
         if switch.management:
             yield IPv4Interface(f"{switch.management.address}/{switch.management.prefix_length}").network
         return
+    if switch.access:
+        yield from (IPv4Network(vlan.prefix) for vlan in switch.access.vlans if vlan.prefix)
     if switch.vlan:
         yield IPv4Network(switch.vlan.subnet)
     yield from (IPv4Interface(port.address).network for port in switch.ports if port.address)

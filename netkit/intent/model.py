@@ -548,6 +548,18 @@ class Tables(Strict):
         return {"devices": DeviceEntry, "cables": CableEntry, "rails": RailEntry, "nics": NicEntry}
 
 
+class EdgeFilterIntent(Strict):
+    """What a peer outside the fabric may not send into it. Everything else enters."""
+
+    deny_from: tuple[Network, ...] | None = Field(
+        None, description="sources that are dropped; default: pools.hosts, pools.loopbacks and management.pool"
+    )
+    deny_to: tuple[Network, ...] | None = Field(
+        None, description="destinations that are dropped; default: pools.loopbacks and management.pool"
+    )
+    first_number: int = Field(10, ge=10, le=9000, description="of the first rule; the others follow in steps of 10")
+
+
 class NetworkSwitches(Strict):
     """The switches of a network beside the rails: a pair that its hosts see as one, or a single switch."""
 
@@ -633,6 +645,7 @@ class External(Strict):
         "what the peer gets, and nothing else",
     )
     max_prefixes: int = Field(100, ge=1, le=1_000_000, description="more from the peer end the session")
+    filter: EdgeFilterIntent | None = Field(None, description="an access list on the port; default: none")
     bfd: bool = Field(False, description="whether the peer runs BFD too")
     mtu_bytes: int = Field(1500, ge=1280, le=9216, description="of the port")
 

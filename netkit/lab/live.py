@@ -50,6 +50,22 @@ def drained_ports(config: str, switch: Switch, kernel_names: Mapping[str, str]) 
     return frozenset() if is_cut_off else drained
 
 
+FILTERS = "netkit_filters"
+
+
+def port_filters(state: SwitchState, kernel_names: Mapping[str, str]) -> str:
+    """Return the nftables ruleset of what may enter the ports of a switch; empty if all may."""
+    lines = []
+    for port in state.ports:
+        for rule in port.rules if port.name in kernel_names else ():
+            words = [f'iifname "{kernel_names[port.name]}"']
+            words += [f"ip saddr {rule.source}"] if rule.source else []
+            words += [f"ip daddr {rule.destination}"] if rule.destination else []
+            lines.append(f"    {' '.join(words)} counter {'accept' if rule.is_permit else 'drop'}")
+    chain = "  chain inbound {\n    type filter hook prerouting priority raw\n" + "\n".join(lines) + "\n  }\n"
+    return f"table ip {FILTERS} {{ }}\nflush table ip {FILTERS}\ntable ip {FILTERS} {{\n{chain}}}\n"
+
+
 FRESH_S = 0.5
 CROWD_S = 15.0
 """Older counters do not show whether a port is congested now."""
@@ -82,6 +98,7 @@ class LiveNode(ProgramRunner):
         self._links = netlink.KernelState()
         self._frr: str | None = None
         self._marking = ""
+        self._filters = ""
         self._read: tuple[float, Mapping[str, KernelPort]] = (-FRESH_S, {})
         self._egress: Mapping[str, EgressCounters] = {}
 
@@ -125,6 +142,10 @@ class LiveNode(ProgramRunner):
         if marking != self._marking:
             self.nft(marking)
             self._marking = marking
+        filters = port_filters(state, self.kernel_names)
+        if filters != self._filters:
+            self.nft(filters)
+            self._filters = filters
         self._services.configure_switch(self.name, state)
         self._refuse(state)
         state = replace(
@@ -241,7 +262,7 @@ class LiveNode(ProgramRunner):
         for folder in ("run/frr", "run/lock", "var/log/frr", "var/tmp/frr", "tmp"):
             for entry in self.file(folder).iterdir():
                 shutil.rmtree(entry, ignore_errors=True) if entry.is_dir() else entry.unlink(missing_ok=True)
-        self._links, self._frr, self._marking = netlink.KernelState(), None, ""
+        self._links, self._frr, self._marking, self._filters = netlink.KernelState(), None, "", ""
         write_boot_id(self.holder.root)
 
 

@@ -52,6 +52,15 @@ class QosState:
 
 
 @dataclass(frozen=True, slots=True)
+class FilterRule:
+    """A rule of what may enter a port: the first one that fits counts; an empty network fits everything."""
+
+    is_permit: bool
+    source: str = ""
+    destination: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class PortState:
     """A port by its NOS name. With a VLAN it is an access port, without one it is routed."""
 
@@ -66,6 +75,8 @@ class PortState:
     fec: str = ""
     adaptive_routing: bool = False
     qos: QosState = QosState()
+    rules: tuple[FilterRule, ...] = ()
+    """Of the access list on what enters; what no rule fits passes."""
     alias: str = ""
     """The port's name in SNMP and LLDP, if it differs."""
 

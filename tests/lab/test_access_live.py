@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.lab.running import RunningLab, intent, needs_lab, on_platform, running, write_fabric
+from tests.lab.running import RunningLab, intent, needs_lab, on_platform, running, until, write_fabric
 
 NOSES = {"nvue": ("", "5.16.1"), "sonic": ("", "202411"), "eos": ("DCS-7060X6-64PE", "4.35.1F")}
 HERE, ELSEWHERE = "192.0.2.0/24", "198.51.100.0/24"
@@ -45,3 +45,39 @@ def test_a_list_without_netkit_is_taken_back_by_the_switch(name: str, tmp_path: 
         removed = lab.netkit("deploy", *of_lab, "--yes", "--limit", "leaf01")
         assert removed.returncode == 0, removed.stdout + removed.stderr
         assert "nothing to change" in lab.netkit("plan", *of_lab, "--limit", "leaf01").stdout
+
+
+PEER = {
+    "name": "isp-a",
+    "device": "spine01",
+    "address": "203.0.113.1/31",
+    "peer": "203.0.113.0",
+    "asn": 64512,
+    "announce": ["10.128.0.0/16"],
+}
+PORTS = {"nvue": "swp60s0", "sonic": "Ethernet472", "eos": "Ethernet60/1"}
+
+
+def is_answered(lab: RunningLab) -> bool:
+    """Whether an answer of the peer reaches an address of leaf01."""
+    ping = ("ping", "-c", "1", "-W", "2", "-I", "10.128.0.0", "203.0.113.0")
+    return lab.lab("exec", "leaf01", "--", *ping).returncode == 0
+
+
+@needs_lab
+@pytest.mark.parametrize("name", ["sonic", *(pytest.param(name, marks=pytest.mark.whole) for name in ("nvue", "eos"))])
+def test_a_port_to_the_outside_drops_what_its_filter_denies(name: str, tmp_path: Path) -> None:
+    def edge(filter_: dict[str, Any] | None) -> dict[str, Any]:
+        return {**values(name), "external": [{**PEER, "port": PORTS[name], "filter": filter_}]}
+
+    fabric = write_fabric(tmp_path / "small", edge({}))
+    with running(fabric) as lab:
+        of_lab = ("--fabric", fabric, "--lab", lab.name)
+        until(lambda: is_answered(lab), "an answer of the peer")
+        assert "nothing to change" in lab.netkit("plan", *of_lab).stdout
+        for given, is_open in (({"deny_to": ["10.128.0.0/29"]}, False), (None, True)):
+            write_fabric(fabric, edge(given))
+            deployed = lab.netkit("deploy", *of_lab, "--yes")
+            assert deployed.returncode == 0, deployed.stdout + deployed.stderr
+            assert is_answered(lab) == is_open
+            assert "nothing to change" in lab.netkit("plan", *of_lab).stdout

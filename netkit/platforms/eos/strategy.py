@@ -8,6 +8,7 @@ from netkit.platforms.compare import Situation
 DERIVED = "derived"
 BGP = "UM, Border Gateway Protocol"
 MAINTENANCE = "UM, Maintenance Mode"
+FILTER = "what may enter from outside changes"
 MANAGEMENT = "netkit's own access changes: the commit timer covers a mistake"
 BUFFERS = "queues or buffers of every port change"
 NEIGHBOR = "the session restarts"
@@ -27,6 +28,7 @@ RISKS = RiskTable(
         Rule((PORT, "service-profile"), Risk.BUFFER, "the queues of the port are reallocated", DERIVED),
         Rule((PORT, "speed"), Risk.PORT, "the speed also selects the breakout of the cage", "UM, Ethernet Ports"),
         Rule((PORT, "ip address *"), Risk.SESSION, "sessions that use the address restart", DERIVED),
+        Rule((PORT, "ip access-group *"), Risk.LOW, FILTER, DERIVED),
         Rule((PORT, "ipv6 enable"), Risk.SESSION, NEIGHBOR, DERIVED),
         Rule((PORT, "ipv6 address *"), Risk.LOW, "an address beside that of IPv4", DERIVED),
         Rule((PORT, "storm-control *"), Risk.LOW, source=DERIVED),
@@ -66,6 +68,7 @@ RISKS = RiskTable(
         Rule(("username *",), Risk.LOW, "a login account", DERIVED),
         Rule(("vrf instance *",), Risk.LOW, MANAGEMENT, DERIVED),
         Rule(("no ip routing vrf *",), Risk.LOW, MANAGEMENT, DERIVED),
+        Rule(("ip access-list NETKIT-EDGE-*",), Risk.LOW, FILTER, DERIVED),
         Rule(("ip access-list *",), Risk.LOW, MANAGEMENT, DERIVED),
         Rule(("ip route vrf *",), Risk.LOW, MANAGEMENT, DERIVED),
         Rule(("ip route *",), Risk.LOW, "routes change", DERIVED),

@@ -51,6 +51,7 @@ class EosInterface:
     unnumbered: bool
     qos_profile: str | None
     mtu_bytes: int
+    access_list: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,6 +262,7 @@ def _interfaces(switch: Switch, chip: EosHardware) -> Iterator[EosInterface]:
             unnumbered=False,
             qos_profile=None,
             mtu_bytes=outside.mtu_bytes,
+            access_list=outside.access_list,
         )
 
 

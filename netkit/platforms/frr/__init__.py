@@ -22,6 +22,7 @@ PLATFORM = Platform(
     port_name=port_name,
     ignored=(
         Ignored("lossless", "no switch chip"),
+        Ignored("external.filter", "the firewall of a Linux switch is yours, such as /etc/nftables.conf"),
         Ignored("management.allow", "the firewall of a Linux switch is yours, such as /etc/nftables.conf"),
         Ignored("services.login", "cloud-init makes it at the first boot (netkit render --ztp)"),
         Ignored("services.timezone", "cloud-init sets it at the first boot (netkit render --ztp)"),

@@ -18,6 +18,7 @@ DERIVED = "derived"
 PEERS = ("vrf", "default", "router", "bgp")
 WATCHDOG = "reloads switchd, with the buffers as they are"
 RELOAD = "reloads switchd: a moment of loss on every port"
+FILTER = "what may enter from outside changes"
 MANAGEMENT = "netkit's own access changes: the timed revert covers a mistake"
 
 RISKS = RiskTable(
@@ -36,6 +37,7 @@ RISKS = RiskTable(
         Rule(("interface", "eth*"), Risk.LOW, MANAGEMENT, DERIVED),
         Rule(("interface", "*", "description"), Risk.NONE, source=DERIVED),
         Rule(("interface", "*", "type"), Risk.NONE, source=DERIVED),
+        Rule(("interface", "*", "acl"), Risk.LOW, FILTER, DERIVED),
         Rule(("interface", "*", "qos", "pfc-watchdog"), Risk.LOW, WATCHDOG, DERIVED),
         Rule(("interface", "*", "qos"), Risk.BUFFER, RELOAD, QOS),
         Rule(("interface", "*", "router", "adaptive-routing"), Risk.BUFFER, RELOAD, AR),
@@ -46,6 +48,7 @@ RISKS = RiskTable(
         Rule(("interface", "*", "bridge"), Risk.PORT, "the port changes its VLAN", DERIVED),
         Rule(("interface", "*", "vlan"), Risk.SESSION, "the gateway changes", DERIVED),
         Rule(("interface", "*"), Risk.PORT, "the port is created again", DERIVED),
+        Rule(("acl", "NETKIT-EDGE-*"), Risk.LOW, FILTER, DERIVED),
         Rule(("acl",), Risk.LOW, MANAGEMENT, DERIVED),
         Rule(("system", "control-plane"), Risk.LOW, MANAGEMENT, DERIVED),
         Rule(("bridge", "domain", "*", "ageing"), Risk.LOW, source=DERIVED),

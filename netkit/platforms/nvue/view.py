@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from netkit.design.fabric import Fabric, Snmp, Switch, SwitchPair
+from netkit.design.fabric import ExternalPort, Fabric, Snmp, Switch, SwitchPair
 from netkit.design.policy import PrefixList, announced, prefix_lists
 from netkit.design.traffic import EcnThresholds, LosslessProfile
 from netkit.hardware import Split
@@ -45,6 +45,7 @@ class NvueInterface:
     qos: Literal["lossless", "lossy", "none"]
     """None: of a switch without QoS, which has but lossy traffic."""
     tagged: tuple[int, ...] = ()
+    access_list: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +116,8 @@ class NvueView:
     """The other switch, of a pair that hosts see as one."""
     snmp: tuple[Snmp, ...]
     access: tuple[AccessRule, ...]
+    edges: tuple[ExternalPort, ...]
+    """Ports with an access list of their own."""
 
 
 def artifacts(fabric: Fabric, switch: Switch) -> Iterator[Artifact]:
@@ -156,6 +159,7 @@ def build(fabric: Fabric, switch: Switch) -> NvueView:
         pair=switch.access.pair if switch.access else None,
         snmp=tuple(snmp for snmp in fabric.services.snmp if snmp.auth_secret and snmp.priv_secret),
         access=tuple(_access(switch.management.allowed)) if switch.management else (),
+        edges=tuple(sorted((port for port in switch.external if port.denied), key=lambda one: one.access_list)),
     )
 
 
@@ -192,6 +196,7 @@ def _interfaces(switch: Switch, profiles: dict[EcnThresholds, str]) -> Iterator[
             ecn_profile=None,
             mtu_bytes=outside.mtu_bytes,
             qos="none" if switch.access else "lossy",
+            access_list=outside.access_list,
         )
     for attached in switch.access.ports if switch.access else ():
         is_bridged = attached.kind != "peer" and not attached.lag

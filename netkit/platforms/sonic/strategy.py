@@ -18,6 +18,7 @@ from netkit.platforms.platform import version_key
 GCU = "GCU, RequiredValueIdentifier"
 YANG = "GCU, create-only"
 DERIVED = "derived"
+FILTER = "what may enter from outside changes"
 MANAGEMENT = "netkit's own access changes: the timed revert covers a mistake"
 FLAP = "the updater shuts the port and opens it again"
 SHARED = "buffers or queues of every port change"
@@ -121,6 +122,7 @@ RISKS = RiskTable(
         Rule((*METADATA, "bgp_*"), Risk.SESSION, "every BGP session restarts", DERIVED),
         Rule(METADATA, Risk.REBOOT, "the containers restart", DERIVED),
         Rule(("STATIC_ROUTE",), Risk.LOW, "routes change", DERIVED),
+        Rule(("ACL_*", "NETKIT-EDGE-*"), Risk.LOW, FILTER, DERIVED),
         Rule(("ACL_*",), Risk.LOW, MANAGEMENT, DERIVED),
         Rule(("MGMT_*",), Risk.LOW, MANAGEMENT, DERIVED),
         *below("frr.conf", ROUTING_RULES),

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from netkit.design.fabric import Bfd, Fabric, Snmp, Switch
+from netkit.design.fabric import Bfd, ExternalPort, Fabric, Snmp, Switch
 from netkit.errors import Problem, RenderError
 from netkit.platforms.frr import dialects as frr_dialects
 from netkit.platforms.frr.view import FrrRouting, routing
@@ -99,7 +99,10 @@ class SonicView:
     interfaces: tuple[SonicInterface, ...]
     flood_kbps: int
     access: tuple[AccessTable, ...]
+    edges: tuple[ExternalPort, ...]
+    """Ports with an access list of their own."""
     qos: view_qos.SonicQos | None
+    highest_priority: int = HIGHEST_PRIORITY
 
 
 def artifacts(fabric: Fabric, switch: Switch) -> Iterator[Artifact]:
@@ -161,6 +164,7 @@ def build(fabric: Fabric, switch: Switch, plan: FrrRouting, words: SonicDialect)
         interfaces=tuple(interfaces),
         flood_kbps=FLOOD_KBPS,
         access=tuple(_access(switch)),
+        edges=tuple(port for port in switch.external if port.denied),
         qos=view_qos.build(fabric.lossless, switch, model, words) if switch.ports else None,
     )
 

@@ -142,6 +142,7 @@ READERS: Mapping[str, Reader] = {
     "ip6": ip(ipaddress.IPv6Address, has_slash=False),
     "prefix6": ip(lambda word: ipaddress.IPv6Network(word, strict=False), has_slash=True),
     "address6": ip(ipaddress.IPv6Interface, has_slash=True),
+    "network": lambda word: word if word == "any" else READERS["prefix"](word),
     "address": _address,
     "asn": _asn,
     "ethernet": _ethernet,

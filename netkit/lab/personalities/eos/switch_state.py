@@ -9,6 +9,7 @@ from netkit.lab.state import (
     CODE_POINTS,
     PRIORITIES,
     EcnState,
+    FilterRule,
     GnmiState,
     PortState,
     QosState,
@@ -257,7 +258,15 @@ def _port(config: EosSection, name: str) -> PortState:
         fec=fec(section),
         adaptive_routing=routed and is_dynamic(config),
         qos=port_qos(config, section, is_routed=routed),
+        rules=tuple(_rules(config, section.word("ip", "access-group"))),
     )
+
+
+def _rules(config: EosSection, name: str) -> Iterator[FilterRule]:
+    """Yield the rules of an access list, in the order of their numbers; a list that does not exist has none."""
+    rules = [entry.words for entry in config.section("ip", "access-list", name).sorted()]
+    for _, action, _, source, destination in sorted(rules, key=lambda words: int(words[0])):
+        yield FilterRule(action == "permit", *("" if word == "any" else word for word in (source, destination)))
 
 
 def speed_gbps(section: EosSection) -> int:

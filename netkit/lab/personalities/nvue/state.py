@@ -11,6 +11,7 @@ from netkit.lab.state import (
     CODE_POINTS,
     PRIORITIES,
     EcnState,
+    FilterRule,
     GnmiState,
     PortState,
     QosState,
@@ -199,7 +200,17 @@ def _ports(tree: Tree, chassis: CumulusSwitch) -> Iterator[PortState]:
                 fec=text(interface, "link", "fec"),
                 adaptive_routing=is_adaptive and is_on(interface, "router", "adaptive-routing"),
                 qos=port_qos(tree, interface),
+                rules=tuple(_rules(tree, interface)),
             )
+
+
+def _rules(tree: Tree, interface: Tree) -> Iterator[FilterRule]:
+    """Yield the rules of the access lists of a port that match by address alone."""
+    for name in child(interface, "acl"):
+        rules = child(tree, "acl", name, "rule")
+        for rank in sorted(rules, key=int):
+            match = child(rules, rank, "match", "ip")
+            yield FilterRule(has(rules, rank, "action", "permit"), text(match, "source-ip"), text(match, "dest-ip"))
 
 
 def is_up(tree: Tree, interface: Tree) -> bool:

@@ -1,6 +1,6 @@
 """The switch state of CONFIG_DB: QoS, ports, VLANs, routing and services."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from netkit.lab.personalities.sonic import frrcfgd
@@ -9,6 +9,7 @@ from netkit.lab.state import (
     CODE_POINTS,
     PRIORITIES,
     EcnState,
+    FilterRule,
     GnmiState,
     PortState,
     QosState,
@@ -175,7 +176,18 @@ def _port(tables: View, name: str, vlan: int) -> PortState:
         speed_gbps=int(str(row["speed"])) // 1000,
         fec=str(row.get("fec", "")),
         qos=qos(tables, name),
+        rules=tuple(_rules(tables, name)),
     )
+
+
+def _rules(tables: View, port: str) -> Iterator[FilterRule]:
+    """Yield the rules of the L3 access lists of a port, the highest priority first."""
+    lists = {name for name, row in tables.get("ACL_TABLE", {}).items() if row["type"] == "L3"}
+    bound = {name for name in lists if port in tables["ACL_TABLE"][name].get("ports", [])}
+    rows = [row for key, row in tables.get("ACL_RULE", {}).items() if parts(key)[0] in bound]
+    for row in sorted(rows, key=lambda one: -int(str(one["PRIORITY"]))):
+        ends = (str(row.get(end, "")) for end in ("SRC_IP", "DST_IP"))
+        yield FilterRule(row.get("PACKET_ACTION") != "DROP", *ends)
 
 
 def _addresses(tables: View, table: str, name: str) -> tuple[str, ...]:
