@@ -148,10 +148,15 @@ def _tables(project: Project, folder: Path, output: str) -> None:
         count = csv_table.write(file, kind, designed.TABLES[name](project.fabric))
         sys.stdout.write(f"{file}: {counted(count, 'row')}\n")
     if not project.intent.tables.model_fields_set:
-        above = os.path.relpath(folder, project.folder)
-        place = "" if above == "." else f"{above}/"
-        names = ", ".join(f"{name}: {place}{name}.csv" for name in Tables.columns())
-        sys.stdout.write(f"to use them, add to fabric.yaml: tables: {{{names}}}\n")
+        sys.stdout.write(use_hint(folder, project.folder))
+
+
+def use_hint(folder: Path, beside: Path) -> str:
+    """Return what to write into fabric.yaml so that tables in a folder are used."""
+    above = os.path.relpath(folder, beside)
+    place = "" if above == "." else f"{above}/"
+    names = ", ".join(f"{name}: {place}{name}.csv" for name in Tables.columns())
+    return f"to use them, add to fabric.yaml: tables: {{{names}}}\n"
 
 
 def _phases(found: Sequence[GrowthPhase], output: str) -> None:

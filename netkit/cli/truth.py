@@ -2,21 +2,26 @@
 
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import astuple
 from pathlib import Path
 
 from netkit.access import settings
 from netkit.access.secrets import SecretStore
+from netkit.cli.design import use_hint
 from netkit.cli.fabric import open_project
 from netkit.errors import Problem
+from netkit.intent import csv_table
+from netkit.intent.model import Tables
 from netkit.project.project import Project
 from netkit.report.plan_view import counted, shown
 from netkit.report.table import columns
 from netkit.terminal.text import check_format, write_json
-from netkit.truth.difference import differences, of_fabric
+from netkit.truth.difference import TruthDifference, differences, of_fabric
 from netkit.truth.export import TruthExport
-from netkit.truth.source import TruthApi, exported, read
+from netkit.truth.imports import TruthImport, redesigned
+from netkit.truth.reading import read, read_inventory
+from netkit.truth.source import TruthApi, exported
 
 HEAD = ("DEVICE", "PORT", "ATTRIBUTE", "TRUTH", "INTENT")
 SHOWN = 20
@@ -32,11 +37,14 @@ def diff(folder: Path, *, output: str) -> int:
     if output == "json":
         write_json(found)
     elif found:
-        rows = [tuple(shown(cell) for cell in astuple(one)) for one in found]
-        sys.stdout.write(columns(rows, HEAD))
+        sys.stdout.write(columns(_cells(found), HEAD))
     else:
         sys.stdout.write(f"{api.settings.kind} and the intent of {project.fabric.name} agree\n")
     return 1 if found else 0
+
+
+def _cells(found: Iterable[TruthDifference]) -> list[tuple[str, ...]]:
+    return [tuple(shown(cell) for cell in astuple(one)) for one in found]
 
 
 def _connected(project: Project) -> TruthApi:
@@ -64,6 +72,31 @@ def export(folder: Path, *, yes: bool, output: str) -> int:
     else:
         sys.stdout.writelines(f"{line}\n" for line in _lines(found, api.settings.kind))
     return 1 if any(one.action == "left" or not yes for one in found.found) else 0
+
+
+def read_into(folder: Path, out: Path) -> int:
+    """Write the tables of an intent from a source of truth; return 1 if the two still differ."""
+    project = open_project(folder)
+    api = _connected(project)
+    inventory = read_inventory(api, project.fabric.host_pool)
+    found = TruthImport(project.fabric.without_networks, inventory)
+    rows = found.tables()
+    for name, kind in Tables.columns().items():
+        count = csv_table.write(out / f"{name}.csv", kind, rows[name])
+        sys.stdout.write(f"{out / name}.csv: {counted(count, 'row')}\n")
+    missing = [name for name in found.fabric.names if name not in found.names]
+    for title, names in (("not in the source, designed by rule", missing), ("left out", found.left_out)):
+        lines = [f"{name}: {why}" if (why := found.left_out.get(name)) else name for name in names]
+        sys.stdout.writelines(f"{title}: {shown(line)}\n" for line in lines[:SHOWN])
+        if len(lines) > SHOWN:
+            sys.stdout.write(f"{title}: and {len(lines) - SHOWN} more\n")
+    fabric = redesigned(project.intent, rows, project.catalog, out)
+    if not project.intent.tables.model_fields_set:
+        sys.stdout.write(use_hint(out, project.folder))
+    differing = differences(inventory.records, of_fabric(fabric))
+    if differing:
+        sys.stdout.write("still different:\n" + columns(_cells(differing[:SHOWN]), HEAD))
+    return 1 if differing else 0
 
 
 def _lines(export: TruthExport, kind: str) -> Iterator[str]:

@@ -100,8 +100,8 @@ class TruthExport:
         scope = {key: self._resolved(value) for key, value in kind.scope.items()}
         if PLANNED in scope.values():
             return
-        queries = [{kind.asked: some} for some in _queries(self._asked(kind, ones))] if kind.asked else [{}]
-        for query in queries:
+        asked = [{kind.asked: some} for some in queries(self._asked(kind, ones))] if kind.asked else [{}]
+        for query in asked:
             for record in self.client.find(kind.endpoint, {**scope, **query}):
                 self._keep(name, kind, record)
 
@@ -255,7 +255,7 @@ def _shown(record: Record, column: str) -> str:
     return f"{device['name']} {name}" if isinstance(device, Mapping) and "name" in device else str(name)
 
 
-def _queries(values: Iterable[object]) -> Iterator[list[object]]:
+def queries(values: Iterable[object]) -> Iterator[list[object]]:
     """Divide what is asked for into queries whose addresses are short enough."""
     some: list[object] = []
     length = 0

@@ -2,7 +2,7 @@
 
 import importlib
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -15,7 +15,6 @@ from netkit.design.fabric import Fabric
 from netkit.errors import AccessError, Problem
 from netkit.truth.dialect import DIALECTS, netbox_slug
 from netkit.truth.export import TruthExport, TruthRefusedError
-from netkit.truth.record import DeviceRecord, PortEnd, TruthRecords
 from netkit.truth.wanted import wanted
 
 PAGE = 500
@@ -84,28 +83,18 @@ class TruthApi:
             raise _failed(self.settings, error) from None
 
 
-def read(api: TruthApi) -> TruthRecords:
-    """Read the devices and cabled interfaces of a source; AccessError if it does not answer as documented."""
-    settings = api.settings
-    is_nautobot = settings.kind == "nautobot"
-    filters: dict[str, object] = {"location" if is_nautobot else "site": settings.site} if settings.site else {}
-    depth = {"depth": 1} if is_nautobot else {}
+@contextmanager
+def checked(settings: TruthAccess) -> Iterator[None]:
+    """Raise AccessError for an answer that is refused, or lacks what is documented."""
     try:
-        devices = api.find("dcim.devices", {**filters, **depth})
-        interfaces = api.find("dcim.interfaces", {**filters, **depth})
+        yield
     except TruthRefusedError as error:
-        raise AccessError(Problem(f"{settings.url} refuses to answer: {error}", "check truth.site")) from None
-    try:
-        return _records(settings, devices, interfaces)
+        message = f"{settings.url} refuses to answer: {error}"
+        raise AccessError(Problem(message, "check truth.site, and the release of the server")) from None
     except (KeyError, TypeError, ValueError, AttributeError):
-        raise unknown_form(settings) from None
-
-
-def unknown_form(settings: TruthAccess) -> AccessError:
-    """Return the error of an answer that lacks what is documented."""
-    message = f"{settings.url} answers in an unknown form"
-    remedy = f"check that truth.url is a {settings.kind}, of a release that docs/source-of-truth.md names"
-    return AccessError(Problem(message, remedy))
+        message = f"{settings.url} answers in an unknown form"
+        remedy = f"check that truth.url is a {settings.kind}, of a release that docs/source-of-truth.md names"
+        raise AccessError(Problem(message, remedy)) from None
 
 
 def _plain(answer: str) -> str:
@@ -143,48 +132,12 @@ def _failed(settings: TruthAccess, error: Exception) -> AccessError:
     )
 
 
-def _records(
-    settings: TruthAccess, devices: Iterable[Mapping[str, Any]], interfaces: Iterable[Mapping[str, Any]]
-) -> TruthRecords:
-    names: dict[Any, str] = {}
-    found: dict[str, DeviceRecord] = {}
-    for one in devices:
-        if one["name"] is None:
-            continue  # a device without a name is not one of a fabric
-        name, position = str(one["name"]), one["position"]
-        if name in found:
-            message = f"{settings.url} has two devices called {name}"
-            raise AccessError(Problem(message, "set truth.site in access.yaml to read those of one site"))
-        names[one["id"]] = name
-        rack = str(one["rack"]["name"]) if one["rack"] else ""
-        found[name] = DeviceRecord(name, str(one["serial"] or ""), rack, f"{float(position):g}" if position else "")
-    return TruthRecords(found, _peers(list(interfaces), names))
-
-
-def _peers(interfaces: Iterable[Mapping[str, Any]], names: Mapping[Any, str]) -> Mapping[PortEnd, PortEnd]:
-    """Join interfaces by the cable they share: no further request is needed."""
-    by_cable: dict[Any, list[PortEnd]] = {}
-    for one in interfaces:
-        device = names.get(one["device"]["id"])
-        if one["cable"] and device is not None:
-            by_cable.setdefault(one["cable"]["id"], []).append((device, str(one["name"])))
-    peers: dict[PortEnd, PortEnd] = {}
-    for ends in by_cable.values():
-        if len(ends) == 2:
-            peers |= {ends[0]: ends[1], ends[1]: ends[0]}
-    return peers
-
-
 def exported(api: TruthApi, fabric: Fabric, *, writes: bool) -> TruthExport:
     """Write a fabric into a source; without `writes`, find what would be written."""
     site = api.settings.site or fabric.site
     if api.settings.kind == "netbox":
         site = netbox_slug(site)
     export = TruthExport(api, DIALECTS[api.settings.kind](site), writes)
-    try:
+    with checked(api.settings):
         export.run(wanted(fabric, site))
-    except TruthRefusedError as error:
-        raise AccessError(Problem(f"{api.settings.url} refuses to answer: {error}", "check its release")) from None
-    except (KeyError, TypeError, ValueError, AttributeError):
-        raise unknown_form(api.settings) from None
     return export

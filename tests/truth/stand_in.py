@@ -79,10 +79,12 @@ TABLES: Mapping[str, Table] = {
     "dcim/cables": Table(
         ("a_terminations", "b_terminations"),
         choices={"status": STATUS, "length_unit": {"m", "cm", "ft"}},
-        filters=("id",),
+        filters=("id", "device_id"),
         empty={"label": "", "length": None, "length_unit": None},
     ),
-    "ipam/prefixes": Table(("prefix",), (("prefix",),), {}, {"status": STATUS}, ("prefix", "vrf_id"), {"vrf": None}),
+    "ipam/prefixes": Table(
+        ("prefix",), (("prefix",),), {}, {"status": STATUS}, ("prefix", "vrf_id", "within_include"), {"vrf": None}
+    ),
     "ipam/ip-addresses": Table(
         ("address",),
         choices={"status": STATUS},
@@ -145,6 +147,11 @@ class NetBox:
         if name == "device_id" and "address" in row:
             place = row["assigned_object"]
             return place is not None and str(place["device"]["id"]) in values
+        if name == "device_id" and "a_terminations" in row:
+            ends = [one for side in ("a_terminations", "b_terminations") for one in row[side]]
+            return any(str(one["object"]["device"]["id"]) in values for one in ends)
+        if name == "within_include":
+            return any(ip_network(row["prefix"]).subnet_of(ip_network(one)) for one in values)  # type: ignore[arg-type]
         if name == "address":
             return row["address"] in values or row["address"].partition("/")[0] in values
         value = row[name.removesuffix("_id")] if name != "id" else row["id"]

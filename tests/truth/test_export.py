@@ -13,7 +13,7 @@ from netkit.access.settings import TruthAccess
 from netkit.hardware import Catalog
 from netkit.intent import Intent
 from netkit.project.project import Project
-from netkit.truth import source
+from netkit.truth import reading, source
 from netkit.truth.difference import of_fabric
 from tests.command import ROOT, Done, run
 from tests.lanes import examples
@@ -57,7 +57,7 @@ def test_a_second_export_finds_the_first(values: Values) -> None:
     with served(NetBox()) as one:
         first = source.exported(api_of(one), fabric, writes=True)
         assert {each.action for each in first.found} <= {"create", "change"}
-        assert source.read(api_of(one)) == of_fabric(fabric)
+        assert reading.read(api_of(one)) == of_fabric(fabric)
         written = one.written
         second = source.exported(api_of(one), fabric, writes=True)
         assert (second.found, one.written) == ([], written)

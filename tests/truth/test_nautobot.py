@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 
 from netkit.access import settings
+from netkit.project.project import Project
+from netkit.truth.wanted import wanted
 from tests.command import ROOT, Done, run
 from tests.truth.nautobot import TOKEN, lacks, nautobot
 
@@ -62,6 +64,22 @@ def test_a_fabric_is_exported_once_and_a_lost_cable_is_laid_again(folder: Path) 
     assert rows == [(*near, "cable", "", ":".join(far)), (*far, "cable", "", ":".join(near))]
     assert export(folder, "--yes") == [("cable", " ".join((*near, *far)), "create", "")]
     assert export(folder) == []
+
+
+def test_an_intent_without_tables_is_filled_from_it(folder: Path, tmp_path: Path) -> None:
+    export(folder, "--yes")
+    fresh = tmp_path / "fresh"
+    shutil.copytree(folder, fresh)
+    file = fresh / "fabric.yaml"
+    given, _, tables = file.read_text(encoding="utf-8").partition("\ntables:")
+    file.write_text(given + "\n", encoding="utf-8")
+    for table in fresh.glob("*.csv"):
+        table.unlink()
+    done = run("truth", "import", fresh, "--fabric", fresh, TRUTH_TOKEN=TOKEN)
+    assert (done.returncode, done.stderr) == (0, ""), done.stdout
+    file.write_text(f"{given}\ntables:{tables}", encoding="utf-8")
+    assert wanted(Project.open(fresh).fabric, "x") == wanted(Project.open(folder).fabric, "x")
+    assert export(fresh) == []
 
 
 def test_a_wrong_token_is_refused_and_not_shown(folder: Path) -> None:

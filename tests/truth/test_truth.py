@@ -16,7 +16,7 @@ from netkit.design import Fabric
 from netkit.hardware import Catalog
 from netkit.intent import Intent
 from netkit.project.project import Project
-from netkit.truth import source
+from netkit.truth import reading, source
 from netkit.truth.difference import differences, of_fabric
 from netkit.truth.record import DeviceRecord, TruthRecords
 from tests.command import ROOT, Done, run
@@ -51,7 +51,7 @@ def diff(folder: Path, *arguments: str, token: str = TOKEN) -> Done:
 def test_a_filled_source_agrees_with_its_fabric(values: Values) -> None:
     fabric = design.build(Intent.model_validate(values), CATALOG)
     with served(filled(fabric)) as one:
-        found = source.read(source.TruthApi(_access(one), TOKEN))
+        found = reading.read(source.TruthApi(_access(one), TOKEN))
     assert found == of_fabric(fabric)
 
 

@@ -1,5 +1,6 @@
 """The verbs of `netkit truth`."""
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -18,6 +19,15 @@ verbs = typer.Typer(
 def diff(fabric: Fabric, output: Format = "text") -> None:
     """List devices, serial numbers, racks and cables that differ between the source of truth and the intent."""
     run("truth", fabric, verb="diff", output=output)
+
+
+@verbs.command("import")
+def read_into(
+    out: Annotated[Path, typer.Argument(help="Folder for the tables, such as that of fabric.yaml.", metavar="DIR")],
+    fabric: Fabric,
+) -> None:
+    """Write the tables of the intent from the source of truth: names, racks, cables, addresses, AS numbers."""
+    run("truth", fabric, out, verb="read_into")
 
 
 @verbs.command()

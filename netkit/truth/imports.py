@@ -1,0 +1,329 @@
+"""Records of a source of truth → the tables of an intent, which then designs what the source holds."""
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from ipaddress import IPv4Interface, IPv4Network
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from netkit import design
+from netkit.adopt import placement as adopted
+from netkit.adopt.links import FoundLink, FoundLinks
+from netkit.adopt.names import natural
+from netkit.adopt.placement import Place
+from netkit.adopt.survey import Survey, SurveyedSwitch
+from netkit.design import tables
+from netkit.design.entries import keys_of
+from netkit.design.fabric import Fabric, Host, Switch
+from netkit.errors import DesignError, NetkitError, Problem
+from netkit.hardware import Catalog
+from netkit.intent import Intent, complaint
+from netkit.platforms import PLATFORMS
+from netkit.platforms.existing import ExistingSwitch
+from netkit.platforms.routing import Router
+from netkit.truth.record import TruthInventory
+
+HOST_WORDS = ("host", "server", "gpu", "node", "compute")
+SWITCH_WORDS = ("leaf", "spine", "core", "switch", "tor", "super")
+OF_ONE_DEVICE = ("serial", "rack", "rack_unit")
+Row = dict[str, object]
+PLURALS = {"leaf": "units or rails", "spine": "spines", "core": "core switches", "host": "hosts"}
+
+
+@dataclass(frozen=True)
+class TruthImport:
+    """The tables that a source of truth gives to a fabric."""
+
+    fabric: Fabric
+    inventory: TruthInventory
+    left_out: dict[str, str] = field(default_factory=dict)
+    """Device of the source → why it has no row."""
+
+    @cached_property
+    def names(self) -> Mapping[str, str]:
+        """Name in the design → name in the source, of every device at a place of the design."""
+        roles = {name: role for name in self.inventory.records.devices if (role := self._role(name))}
+        placing = adopted.place(_survey(roles), self._links(roles), by_names=False)
+        self.left_out.update({name: why for name, why in placing.left_out.items() if name in roles})
+        return _matched_names(self.fabric, placing.places, self.left_out)
+
+    def _role(self, name: str) -> str:
+        """Return host or switch; empty for a device that is none of this fabric."""
+        device, known = self.inventory.devices[name], self.fabric.device(name)
+        if known is not None:
+            return "host" if isinstance(known, Host) else "switch"
+        every: tuple[Switch | Host, ...] = (*self.fabric.hosts, *self.fabric.switches)
+        models = {one.model.name: "host" if isinstance(one, Host) else "switch" for one in every}
+        said = device.role.lower()
+        by_word = [("host", HOST_WORDS), ("switch", SWITCH_WORDS)]
+        return next(
+            (role for role, words in by_word if any(word in said for word in words)), models.get(device.model, "")
+        )
+
+    def _links(self, roles: Mapping[str, str]) -> FoundLinks:
+        found: dict[str, list[FoundLink]] = {"host": [], "switch": []}
+        for near, far in sorted(self.inventory.records.peers.items()):
+            one, other = roles.get(near[0]), roles.get(far[0])
+            if one == "host" and other == "switch":
+                found["host"].append(FoundLink(near, far, "description"))
+            elif one == other == "switch" and near < far:
+                found["switch"].append(FoundLink(near, far, "description"))
+        return FoundLinks(tuple(found["switch"]), tuple(found["host"]), ())
+
+    # --- tables -----------------------------------------------------------------------------------------------------
+
+    def tables(self) -> Mapping[str, list[Row]]:
+        """Return the rows of each table. What the source does not have gets no row, and is designed by rule."""
+        rows = {name: [dict(row) for row in make(self.fabric)] for name, make in tables.TABLES.items()}
+        return {
+            "devices": [self._device(row) for row in rows["devices"] if row["name"] in self.names],
+            "cables": [*self._cables(rows["cables"])],
+            "rails": [self._rail(row) for row in rows["rails"]],
+            "nics": [self._nic(row) for row in rows["nics"] if row["host"] in self.names],
+        }
+
+    def _device(self, row: Row) -> Row:
+        known, name = self.fabric.device(str(row["name"])), self.names[str(row["name"])]
+        device = self.inventory.devices[name]
+        found: Row = {"name": name}
+        if name != row["name"]:
+            found.update(dict.fromkeys(OF_ONE_DEVICE, ""))
+        record = self.inventory.records.devices[name]
+        found |= {key: value for key in OF_ONE_DEVICE if (value := getattr(record, key))}
+        management = self._address(name, self._management_port(known, name))
+        if management:
+            found["management"] = str(management.ip if isinstance(known, Host) else management)
+        if isinstance(known, Switch):
+            found |= {"asn": device.asn} if device.asn else {}
+            if loopback := self._address(name, PLATFORMS[known.platform].loopback_port):
+                found["loopback"] = str(loopback.ip)
+            if known.role == "leaf":
+                found |= self._leaf(known, name)
+        return {**row, **found}
+
+    def _management_port(self, known: Switch | Host | None, name: str) -> str:
+        usual = known.management_interface if isinstance(known, Host) else ""
+        if isinstance(known, Switch):
+            usual = PLATFORMS[known.platform].management_port
+        return usual if (name, usual) in self.inventory.addresses else self.inventory.devices[name].management_port
+
+    def _leaf(self, leaf: Switch, name: str) -> Row:
+        found: Row = {}
+        prefix = self._leaf_prefix(leaf, name)
+        if prefix:
+            found["prefix"] = str(prefix)
+        number, gateway = self._gateway(leaf, name)
+        if gateway:
+            found["vlan_gateway"] = str(gateway.ip)
+        if number:
+            usual = self._rail_vlan(leaf.rail)
+            found["vlan"] = "" if number == usual else number
+        return found
+
+    def _leaf_prefix(self, leaf: Switch, name: str) -> IPv4Network | None:
+        """Return the network of the gateway, or the one around the addresses of the ports to hosts."""
+        if leaf.vlan:
+            _, gateway = self._gateway(leaf, name)
+            return gateway.network if gateway else None
+        peers = self.inventory.records.peers
+        ports = [port for (device, port), peer in peers.items() if device == name and peer[0] in self._hosts]
+        addresses = [found for port in ports if (found := self._address(name, port))]
+        length = self.fabric.leaf_prefix_length
+        around = {
+            IPv4Network((int(one.ip), length), strict=False) for one in addresses if one.network.prefixlen >= length
+        }
+        return around.pop() if len(around) == 1 else None
+
+    @cached_property
+    def _hosts(self) -> frozenset[str]:
+        return frozenset(self.names[host.name] for host in self.fabric.hosts if host.name in self.names)
+
+    def _gateway(self, leaf: Switch, name: str) -> tuple[int, IPv4Interface | None]:
+        """Return the VLAN of a leaf and the address there."""
+        before, _, after = PLATFORMS[leaf.platform].vlan_port.partition("{number}")
+        for (device, port), address in self.inventory.addresses.items():
+            number = port.removeprefix(before).removesuffix(after)
+            if device == name and f"{before}{number}{after}" == port and number.isdecimal():
+                return int(number), IPv4Interface(address)
+        return 0, None
+
+    def _leaves(self, rail: int) -> Iterator[tuple[Switch, str]]:
+        for leaf in self.fabric.tier("leaf"):
+            if leaf.rail == rail and leaf.name in self.names:
+                yield leaf, self.names[leaf.name]
+
+    def _rail_vlan(self, rail: int) -> int:
+        numbers = Counter(number for leaf, name in self._leaves(rail) if (number := self._gateway(leaf, name)[0]))
+        return numbers.most_common(1)[0][0] if numbers else 0
+
+    def _rail(self, row: Row) -> Row:
+        """Return the VLAN of a rail, and the largest prefix that has all of its leaves and none of other rails."""
+        rail, found = int(str(row["rail"])), dict[str, object]()
+        prefixes = {
+            one.number: [prefix for leaf, name in self._leaves(one.number) if (prefix := self._leaf_prefix(leaf, name))]
+            for one in self.fabric.rails
+        }
+        own = prefixes.pop(rail)
+        others = [prefix for some in prefixes.values() for prefix in some]
+
+        def fits(network: IPv4Network) -> bool:
+            return all(one.subnet_of(network) for one in own) and not any(map(network.overlaps, others))
+
+        known = [one for one in map(IPv4Network, self.inventory.prefixes) if own and fits(one)]
+        designed = IPv4Network(str(row["prefix"]))
+        if known and designed not in known:
+            largest = min(known, key=lambda one: one.prefixlen)
+            if largest not in own or not fits(designed):
+                found["prefix"] = str(largest)
+        if vlan := self._rail_vlan(rail):
+            found["vlan"] = vlan
+        return {**row, **found}
+
+    def _cables(self, rows: Iterable[Row]) -> Iterator[Row]:
+        """Yield a row for each cable of the design, with the ports that the source joins."""
+        known: dict[tuple[str, str], list[tuple[str, str]]] = defaultdict(list)
+        for (device, port), (peer, peer_port) in self.inventory.records.peers.items():
+            known[(device, peer)].append((port, peer_port))
+        parallel: dict[tuple[str, str], list[Row]] = defaultdict(list)
+        for row in rows:
+            parallel[(str(row["device"]), str(row["peer"]))].append(row)
+        for (device, peer), some in parallel.items():
+            ends = self.names.get(device, device), self.names.get(peer, peer)
+            found = sorted(known[ends], key=lambda ports: tuple(map(natural, ports)))
+            same = [(str(row["port"]), str(row["peer_port"])) for row in some]
+            rest = iter([ports for ports in found if ports not in same])
+            for row, ports in zip(some, same, strict=True):
+                joined = ports if ports in found else next(rest, None)
+                if joined:
+                    yield {**row, **self._cable(row, ends, joined)}
+
+    def _cable(self, row: Row, ends: tuple[str, str], ports: tuple[str, str]) -> Row:
+        is_host = not row["link"]
+        found: Row = {"device": ends[0], "port": row["port"] if is_host else ports[0], "peer": ends[1]}
+        found["peer_port"] = ports[1]
+        cable = self.inventory.cables.get((ends[0], ports[0]))
+        if cable and cable.length_m is not None:
+            found["length_m"] = f"{cable.length_m:.12g}"
+        return found | ({"label": cable.label} if cable and cable.label else {})
+
+    def _nic(self, row: Row) -> Row:
+        """Return the address of a NIC, and of the port that it is cabled to."""
+        host = self.fabric.device(str(row["host"]))
+        name = self.names[str(row["host"])]
+        if not isinstance(host, Host):
+            return row
+        nic = next(one for one in host.nics if one.rail == row["rail"])
+        found: Row = {"host": name}
+        if name != row["host"]:
+            found["mac"] = ""
+        leaf = self.names.get(nic.leaf)
+        peers = self.inventory.records.peers
+        port = next(
+            (port for (device, port), peer in peers.items() if device == name and peer[0] == leaf), nic.interface
+        )
+        if address := self._address(name, port):
+            found["address"] = str(address.ip)
+        gateway = self._address(*peers[(name, port)]) if (name, port) in peers else None
+        if row["gateway"] and gateway:
+            found["gateway"] = str(gateway.ip)
+        return {**row, **found}
+
+    def _address(self, device: str, port: str) -> IPv4Interface | None:
+        found = self.inventory.addresses.get((device, port))
+        return IPv4Interface(found) if found else None
+
+
+def redesigned(intent: Intent, rows: Mapping[str, list[Row]], catalog: Catalog, folder: Path) -> Fabric:
+    """Design an intent with other tables; raise its problems as those of files in a folder."""
+    given = {name: [_cells(row) for row in some] for name, some in rows.items()}
+    values = {**intent.model_dump(exclude_unset=True), "tables": given}
+    try:
+        return design.build(Intent.model_validate(values), catalog)
+    except ValidationError as error:
+        problems = [complaint.problem(detail) for detail in error.errors(include_url=False)]
+    except NetkitError as error:
+        problems = list(error.problems)
+    raise DesignError(_in_file(problem, folder) for problem in problems)
+
+
+def _cells(row: Row) -> Row:
+    return {key: value for key, value in row.items() if value not in {None, ""}}
+
+
+def _in_file(problem: Problem, folder: Path) -> Problem:
+    """Return a problem of a row with its file and line."""
+    match problem.path:
+        case ("tables", str(table), int(index), *rest):
+            file, line = str(folder / f"{table}.csv"), index + 2
+            return replace(problem, path=tuple(rest), file=file, line=line)
+    return problem
+
+
+def _survey(roles: Mapping[str, str]) -> Survey:
+    """Return switches of which nothing but the cables is known."""
+    nothing = ExistingSwitch(), Router()
+    return Survey({name: SurveyedSwitch(name, "", *nothing) for name, role in roles.items() if role == "switch"})
+
+
+def _matched_names(fabric: Fabric, places: Mapping[str, Place], left_out: dict[str, str]) -> Mapping[str, str]:
+    """Return design's name → source's name. Who has a name of the design keeps its place where the cables allow it."""
+    every: tuple[Switch | Host, ...] = (*fabric.switches, *fabric.hosts)
+    designed = {one.name: _normal(fabric, one.role if isinstance(one, Switch) else "host", one) for one in every}
+    moved = {name: _normal(fabric, place.role, place) for name, place in places.items()}
+    pods = _matched(moved, designed, lambda place: None if place.role == "core" else (place.pod,))
+    moved = {
+        name: replace(place, pod=pods.get((place.pod,), (0,))[0]) if place.role != "core" else place
+        for name, place in moved.items()
+    }
+    units = _matched(moved, designed, lambda place: (place.pod, place.unit) if place.unit else None)
+    moved = {
+        name: replace(place, unit=units.get((place.pod, place.unit), (0, -1))[1]) if place.unit else place
+        for name, place in moved.items()
+    }
+    groups: dict[Place, list[str]] = defaultdict(list)
+    for name, place in moved.items():
+        groups[replace(place, slot=0)].append(name)
+    found: dict[str, str] = {}
+    uncabled = left_out.keys() & designed.keys()
+    for group, members in groups.items():
+        free = {place.slot: name for name, place in designed.items() if replace(place, slot=0) == group}
+        kept = {name for name in members if name in free.values()}
+        spare = iter([free[slot] for slot in sorted(free) if free[slot] not in kept | uncabled])
+        for name in sorted(members, key=lambda one: (moved[one].slot, natural(one))):
+            at = name if name in kept else next(spare, "")
+            if at:
+                found[at] = name
+            else:
+                left_out[name] = f"the intent has no place for it: raise the number of its {PLURALS[group.role]}"
+    for name in left_out.keys() & designed.keys() - found.keys():  # its cables do not say where it is
+        found[name] = name
+        del left_out[name]
+    return found
+
+
+def _normal(fabric: Fabric, role: str, place: Place | Switch | Host) -> Place:
+    """Return a place with the numbers that count for its role."""
+    return Place(role, **{key: getattr(place, key) for key in keys_of(fabric, role)})
+
+
+def _matched(
+    places: Mapping[str, Place], designed: Mapping[str, Place], key: Callable[[Place], tuple[int, ...] | None]
+) -> Mapping[tuple[int, ...], tuple[int, ...]]:
+    """Map numbers of groups in the source to those in the design: by the names in both, the rest in order."""
+    votes: dict[tuple[int, ...], Counter[tuple[int, ...]]] = defaultdict(Counter)
+    for name, place in places.items():
+        if (group := key(place)) is not None:
+            own = key(designed[name]) if name in designed else None
+            votes[group].update([] if own is None else [own])
+    free = sorted({own for place in designed.values() if (own := key(place)) is not None})
+    found: dict[tuple[int, ...], tuple[int, ...]] = {}
+    for group in sorted(votes, key=lambda one: (-max(votes[one].values(), default=0), one)):
+        voted = [own for own, _ in votes[group].most_common() if own in free]
+        fitting = voted or [own for own in free if own[:-1] == group[:-1]]
+        if fitting:
+            found[group] = fitting[0]
+            free.remove(fitting[0])
+    return found

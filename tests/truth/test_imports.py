@@ -1,0 +1,102 @@
+"""netkit truth import from a stand-in of NetBox: what was exported is designed again."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+import yaml
+from hypothesis import given, settings
+
+from netkit import design
+from netkit.hardware import Catalog
+from netkit.intent import Intent
+from netkit.project.project import Project
+from netkit.truth import reading, source
+from netkit.truth.imports import TruthImport, redesigned
+from netkit.truth.wanted import wanted
+from tests.command import ROOT, Done, run
+from tests.lanes import examples
+from tests.random_intents import Values, intents
+from tests.truth.stand_in import TOKEN, NetBox, served
+from tests.truth.test_export import api_of, point_to
+
+CATALOG = Catalog()
+
+
+def read_into(folder: Path, out: Path) -> Done:
+    return run("truth", "import", out, "--fabric", folder, TRUTH_TOKEN=TOKEN)
+
+
+@settings(max_examples=examples(10), deadline=None)
+@given(intents())
+def test_an_export_is_imported_as_it_was(values: Values) -> None:
+    intent = Intent.model_validate(values)
+    fabric = design.build(intent, CATALOG)
+    with served(NetBox()) as one:
+        source.exported(api_of(one), fabric, writes=True)
+        found = TruthImport(fabric, reading.read_inventory(api_of(one), fabric.host_pool))
+        again = redesigned(intent, found.tables(), CATALOG, Path())
+    assert found.left_out == {}
+    assert wanted(again, "x") == wanted(fabric, "x")
+
+
+@pytest.mark.parametrize("name", ["brownfield", "internet-edge", "reference", "mixed"])
+def test_a_shipped_fabric_goes_both_ways(tmp_path: Path, name: str) -> None:
+    """An intent without tables takes names, racks, ports, addresses and AS numbers from what another one exported."""
+    exported, fresh = tmp_path / "exported", tmp_path / "fresh"
+    for folder in (exported, fresh):
+        shutil.copytree(ROOT / "inventory" / name, folder)
+    fabric = Project.open(exported).fabric
+    for file in fresh.glob("*.csv"):
+        file.unlink()
+    values = yaml.safe_load((fresh / "fabric.yaml").read_text(encoding="utf-8"))
+    values.pop("tables", None)
+    if name != "internet-edge":  # its peers name the spines
+        values["names"] = {"leaf": "new-leaf{number}", "spine": "new-spine{slot}", "host": "new-u{unit}-{slot}"}
+    (fresh / "fabric.yaml").write_text(yaml.safe_dump(values), encoding="utf-8")
+    with served(NetBox()) as one:
+        for folder in (exported, fresh):
+            point_to(one, folder)
+        source.exported(api_of(one), fabric, writes=True)
+        done = read_into(fresh, fresh)
+        assert (done.returncode, done.stderr) == (0, ""), done.stdout
+        hint = done.stdout.splitlines()[-1]
+        assert hint.startswith("to use them, add to fabric.yaml: tables: {devices: devices.csv,")
+        with (fresh / "fabric.yaml").open("a", encoding="utf-8") as intent:
+            intent.write(hint.partition("yaml: ")[2] + "\n")
+        again = Project.open(fresh).fabric
+        assert wanted(again, "x") == wanted(fabric, "x")
+        empty = run("truth", "export", "--fabric", fresh, "--format", "json", TRUTH_TOKEN=TOKEN)
+        assert (empty.returncode, empty.stdout, empty.stderr) == (0, "[]\n", "")
+
+
+def test_what_fits_on_one_side_only_is_listed(tmp_path: Path) -> None:
+    folder = tmp_path / "fabric"
+    shutil.copytree(ROOT / "inventory/brownfield", folder)
+    file = folder / "fabric.yaml"
+    text = file.read_text(encoding="utf-8")
+    with served(NetBox()) as one:
+        point_to(one, folder)
+        source.exported(api_of(one), Project.open(folder).fabric, writes=True)
+        file.write_text(text.replace("hosts: 4}", "hosts: 5}"), encoding="utf-8")
+        more = read_into(folder, tmp_path / "more")
+        file.write_text(text.replace("hosts: 4}", "hosts: 3}").partition("\ntables:")[0] + "\n", encoding="utf-8")
+        fewer = read_into(folder, tmp_path / "fewer")
+    assert (more.returncode, more.stderr) == (1, "")
+    assert "not in the source, designed by rule: gpu-u01-05\n" in more.stdout
+    assert (fewer.returncode, fewer.stderr) == (0, "")
+    left = "left out: ai-node-022: the intent has no place for it: raise the number of its hosts\n"
+    assert left in fewer.stdout
+
+
+def test_a_contradiction_is_told_by_file_and_line(tmp_path: Path) -> None:
+    folder = tmp_path / "fabric"
+    shutil.copytree(ROOT / "inventory/brownfield", folder)
+    with served(NetBox()) as one:
+        point_to(one, folder)
+        source.exported(api_of(one), Project.open(folder).fabric, writes=True)
+        twin = next(device for device in one.devices if device["name"] == "a07-tor-2")
+        twin["serial"] = "MT2341X10420"
+        done = read_into(folder, tmp_path / "out")
+    assert done.returncode == 3
+    assert done.stderr.startswith(f"error: {tmp_path}/out/devices.csv:3: serial: a07-tor-1 has this serial number")
