@@ -10,20 +10,24 @@ from netkit.access import settings
 from netkit.access.secrets import SecretStore
 from netkit.cli.design import use_hint
 from netkit.cli.fabric import open_project
-from netkit.errors import Problem
+from netkit.errors import Problem, UsageError
 from netkit.intent import csv_table
 from netkit.intent.model import Tables
+from netkit.project.checking import Checking
 from netkit.project.project import Project
 from netkit.report.plan_view import counted, shown
 from netkit.report.table import columns
 from netkit.terminal.text import check_format, write_json
 from netkit.truth.difference import TruthDifference, differences, of_fabric
+from netkit.truth.drift import TruthDrift, heard_cables, of_snapshot
+from netkit.truth.drift import drift as differing
 from netkit.truth.export import TruthExport
 from netkit.truth.imports import TruthImport, redesigned
 from netkit.truth.reading import read, read_inventory
-from netkit.truth.source import TruthApi, exported
+from netkit.truth.source import TruthApi, export_of, exported, site_of
 
 HEAD = ("DEVICE", "PORT", "ATTRIBUTE", "TRUTH", "INTENT")
+UNREACHED = 4
 SHOWN = 20
 """Lines of one kind that are printed."""
 
@@ -43,7 +47,7 @@ def diff(folder: Path, *, output: str) -> int:
     return 1 if found else 0
 
 
-def _cells(found: Iterable[TruthDifference]) -> list[tuple[str, ...]]:
+def _cells(found: Iterable[TruthDifference | TruthDrift]) -> list[tuple[str, ...]]:
     return [tuple(shown(cell) for cell in astuple(one)) for one in found]
 
 
@@ -97,6 +101,33 @@ def read_into(folder: Path, out: Path) -> int:
     if differing:
         sys.stdout.write("still different:\n" + columns(_cells(differing[:SHOWN]), HEAD))
     return 1 if differing else 0
+
+
+def drift(folder: Path, *, lab: str, snapshot: Path | None, write_cables: bool, yes: bool, output: str) -> int:
+    """Print where truth, intent and what runs differ; with `write_cables`, write those that LLDP names."""
+    check_format(output)
+    if yes and not write_cables:
+        raise UsageError(Problem("--yes writes cables", "add --write-cables, or drop --yes"))
+    project = open_project(folder, lab)
+    api = _connected(project)
+    seen = Checking.of(project, snapshot=snapshot, is_light=True).scene().snapshot
+    truth, running = read(api), of_snapshot(project.fabric, seen)
+    found = differing(truth, of_fabric(project.fabric), running)
+    missed = [f"not read: {one.device}: {one.failure}\n" for one in seen.devices.values() if one.failure]
+    sys.stderr.writelines(missed)
+    export = None
+    if write_cables:
+        site = site_of(api, project.fabric)
+        export = export_of(api, site, heard_cables(project.fabric, site, truth, running), writes=yes)
+    if output == "json":
+        write_json({"drift": found, "cables": export.found} if export else found)
+    elif found:
+        sys.stdout.write(columns(_cells(found), (*HEAD, "RUNNING")))
+    else:
+        sys.stdout.write(f"{api.settings.kind}, the intent of {project.fabric.name} and what runs agree\n")
+    if export and output != "json":
+        sys.stdout.writelines(f"{line}\n" for line in _lines(export, api.settings.kind))
+    return UNREACHED if missed else 1 if found else 0
 
 
 def _lines(export: TruthExport, kind: str) -> Iterator[str]:

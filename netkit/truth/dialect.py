@@ -130,8 +130,8 @@ def _for_netbox(one: Wanted) -> Iterator[Wanted]:
             ends = {
                 f"{side}_terminations": [{"object_type": INTERFACE, "object_id": one.initial[side]}] for side in "ab"
             }
-            length = {"length": round(float(str(one.managed["length"])), 2), "length_unit": "m"}
-            yield replace(one, initial={"status": "connected", **ends}, managed={**one.managed, **length})
+            unit = {"length_unit": "m"} if "length" in one.managed else {}
+            yield replace(one, initial={"status": "connected", **ends}, managed={**one.managed, **unit})
         case "prefix":
             status = "container" if one.initial["is_container"] else "active"
             yield replace(one, initial={"prefix": name, "status": status})
@@ -210,11 +210,11 @@ def nautobot(site: str) -> TruthDialect:
 
 def _for_nautobot(one: Wanted) -> Iterator[Wanted]:
     name = one.key[-1]
+    yield Wanted("status", ACTIVE.key)
+    yield Wanted("status", CONNECTED.key)
     match one.kind:
         case "site":
             held = [DEVICE, "dcim.rack", "ipam.prefix", "ipam.vlan"]
-            yield Wanted("status", ACTIVE.key)
-            yield Wanted("status", CONNECTED.key)
             yield Wanted("location type", SITE_TYPE.key, initial={"name": "Site", "content_types": held})
             yield replace(one, initial={"name": name, "location_type": SITE_TYPE, "status": ACTIVE})
         case "manufacturer" | "role":
@@ -226,7 +226,7 @@ def _for_nautobot(one: Wanted) -> Iterator[Wanted]:
             initial = {"name": name, "status": ACTIVE, "u_height": one.initial["u_height"]}
             yield replace(one, initial={**initial, "location": one.initial["site"]})
         case "device":
-            claimed = {"location": one.claimed["site"]}
+            claimed = {"location" if key == "site" else key: value for key, value in one.claimed.items()}
             yield _with_asn(replace(one, initial={"name": name, "status": ACTIVE, **one.initial}, claimed=claimed))
         case "interface":
             yield _port(one, name, status=ACTIVE)
@@ -248,14 +248,19 @@ def _for_nautobot(one: Wanted) -> Iterator[Wanted]:
 
 def _nautobot_cable(one: Wanted) -> Wanted:
     """Return a cable whose length is a whole number, in centimetres if need be."""
-    metres = float(str(one.managed["length"]))
-    length = {"length": int(metres), "length_unit": "m"}
-    if metres != int(metres):
-        length = {"length": round(metres * 100), "length_unit": "cm"}
+    length: dict[str, object] = {}
+    if "length" in one.managed:
+        metres = float(str(one.managed["length"]))
+        is_whole = metres == int(metres)
+        length = {"length": int(metres), "length_unit": "m"} if is_whole else _centimetres(metres)
     initial: dict[str, object] = {"status": CONNECTED}
     for side in "ab":
         initial |= {f"termination_{side}_type": INTERFACE, f"termination_{side}_id": one.initial[side]}
     return replace(one, initial=initial, managed={**one.managed, **length})
+
+
+def _centimetres(metres: float) -> dict[str, object]:
+    return {"length": round(metres * 100), "length_unit": "cm"}
 
 
 DIALECTS: Mapping[str, Callable[[str], TruthDialect]] = {"netbox": netbox, "nautobot": nautobot}

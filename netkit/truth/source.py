@@ -2,7 +2,7 @@
 
 import importlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -15,7 +15,7 @@ from netkit.design.fabric import Fabric
 from netkit.errors import AccessError, Problem
 from netkit.truth.dialect import DIALECTS, netbox_slug
 from netkit.truth.export import TruthExport, TruthRefusedError
-from netkit.truth.wanted import wanted
+from netkit.truth.wanted import Wanted, wanted
 
 PAGE = 500
 RETRIES = 2
@@ -134,10 +134,19 @@ def _failed(settings: TruthAccess, error: Exception) -> AccessError:
 
 def exported(api: TruthApi, fabric: Fabric, *, writes: bool) -> TruthExport:
     """Write a fabric into a source; without `writes`, find what would be written."""
+    site = site_of(api, fabric)
+    return export_of(api, site, wanted(fabric, site), writes=writes)
+
+
+def site_of(api: TruthApi, fabric: Fabric) -> str:
+    """Return what the source calls the site of a fabric."""
     site = api.settings.site or fabric.site
-    if api.settings.kind == "netbox":
-        site = netbox_slug(site)
+    return netbox_slug(site) if api.settings.kind == "netbox" else site
+
+
+def export_of(api: TruthApi, site: str, objects: Iterable[Wanted], *, writes: bool) -> TruthExport:
+    """Write some objects into a source; without `writes`, find what would be written."""
     export = TruthExport(api, DIALECTS[api.settings.kind](site), writes)
     with checked(api.settings):
-        export.run(wanted(fabric, site))
+        export.run(objects)
     return export

@@ -117,7 +117,7 @@ def _port(device: str, name: str, kind: str) -> Wanted:
 def _cables(fabric: Fabric) -> Iterator[Wanted]:
     for link in fabric.links():
         one, other = sorted([(link.device, link.port), (link.peer, link.peer_port)])
-        managed: dict[str, object] = {"length": link.cable.length_m}
+        managed: dict[str, object] = {"length": round(link.cable.length_m, 2)}
         if link.label:
             managed["label"] = link.label
         yield Wanted("cable", (*one, *other), managed, {"a": Ref("interface", one), "b": Ref("interface", other)})

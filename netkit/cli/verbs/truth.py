@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from netkit.cli.running import run
-from netkit.cli.verbs.options import Fabric, Format
+from netkit.cli.verbs.options import Fabric, Format, Lab
 
 verbs = typer.Typer(
     help="A source of truth, Nautobot or NetBox: compare the intent with it, and export the intent to it.",
@@ -38,3 +38,21 @@ def export(
 ) -> None:
     """Create and change what the source of truth lacks of the intent. Nothing is deleted."""
     run("truth", fabric, verb="export", yes=yes, output=output)
+
+
+@verbs.command()
+def drift(
+    fabric: Fabric,
+    lab: Lab = "",
+    snapshot: Annotated[
+        Path | None, typer.Option("--from", help="Take what runs from a snapshot; no device is read.", metavar="FILE")
+    ] = None,
+    write_cables: Annotated[
+        bool, typer.Option("--write-cables", help="Show the cables by LLDP that it lacks; with --yes, write them.")
+    ] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="With --write-cables: write.")] = False,
+    output: Format = "text",
+) -> None:
+    """List where the source of truth, the intent and what runs differ, by device and cable."""
+    options = {"lab": lab, "snapshot": snapshot, "write_cables": write_cables, "yes": yes, "output": output}
+    run("truth", fabric, verb="drift", **options)
