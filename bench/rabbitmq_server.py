@@ -75,7 +75,7 @@ class RabbitServer:
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
             )
-        deadline_s = time.monotonic() + 120
+        deadline_s = time.monotonic() + 300
         while b"Starting broker... completed" not in log.read_bytes():
             if self._process.poll() is not None or time.monotonic() > deadline_s:
                 raise ServerError(log.read_text() + self._tail())
@@ -101,7 +101,7 @@ class RabbitServer:
     def control(self, *arguments: str) -> str:
         """Run rabbitmqctl."""
         command = [str(PROGRAMS / "rabbitmqctl"), "-n", self.environment["RABBITMQ_NODENAME"], "-q", *arguments]
-        done = subprocess.run(command, env=self.environment, capture_output=True, text=True, timeout=120, check=False)
+        done = subprocess.run(command, env=self.environment, capture_output=True, text=True, timeout=300, check=False)
         if done.returncode:
             raise ServerError(done.stdout + done.stderr)
         return done.stdout

@@ -32,7 +32,7 @@ from netkit.fleet.settings import BrokerSettings, FleetError
 
 try:
     import amqp
-    from amqp.exceptions import AccessRefused, AMQPError, NotFound, PreconditionFailed
+    from amqp.exceptions import AccessRefused, AMQPError, ConsumerCancelled, NotFound, PreconditionFailed
 except ImportError:
     raise FleetError(
         Problem("the library of the broker is not installed", "pip install 'netkit-fabric[fleet]'")
@@ -345,6 +345,8 @@ class BrokerLink:
             raise LinkError(f"the broker refuses: {error.reply_text}") from None
         except LinkError:
             raise
+        except ConsumerCancelled:  # its text is the tag of the consumer
+            raise LinkError("a queue that it consumed was deleted") from None
         except AMQPError as error:
             raise LinkError(getattr(error, "reply_text", "") or str(error) or type(error).__name__) from None
         except OSError as error:

@@ -24,6 +24,8 @@ from tests.fleet.rabbitmq_server import RabbitServer, free_ports, rabbit_folder
 
 COMMIT = "0123456789abcdef" * 2 + "01234567"
 FABRIC = {"tokyo": "inventory/tokyo", "osaka": "inventory/osaka"}
+PATIENCE_S = 300.0
+"""For what comes at once, but for a busy machine."""
 PROGRAM = "import sys; from tests.fleet import scripted_worker; scripted_worker.main(*sys.argv[1:])"
 
 
@@ -41,7 +43,7 @@ class WorkerProcess:
 
     def kill(self) -> None:
         self.process.kill()
-        self.process.wait(20)
+        self.process.wait(PATIENCE_S)
 
 
 @dataclass(slots=True)
@@ -100,6 +102,10 @@ class Bed:
         eventually(lambda: any(line.startswith("connected to") for line in found.lines()) or died(found))
         return found
 
+    def link(self) -> BrokerLink:
+        """Connect to the broker's part of tokyo as the coordinator: rabbitmqctl starts slowly on a busy machine."""
+        return BrokerLink(self.settings.broker, "netkit.tokyo", "netkit.coordinator", self.credentials())
+
     def purge(self) -> None:
         """Empty the queues of jobs, as the worker of each site may."""
         for site in FABRIC:
@@ -113,7 +119,7 @@ class Bed:
         for one in self.workers:
             if one.process.poll() is None:
                 one.process.send_signal(signal.SIGKILL)
-            one.process.wait(20)
+            one.process.wait(PATIENCE_S)
         self.workers.clear()
 
 
@@ -126,7 +132,7 @@ def password(folder: Path) -> str:
     return (folder / "environment").read_text(encoding="utf-8").strip().removeprefix(f"{PASSWORD}=")
 
 
-def eventually(holds: Callable[[], Any], within_s: float = 20) -> Any:
+def eventually(holds: Callable[[], Any], within_s: float = PATIENCE_S) -> Any:
     """Wait until something holds, and return it."""
     deadline_s = time.monotonic() + within_s
     while not (found := holds()):
@@ -135,7 +141,7 @@ def eventually(holds: Callable[[], Any], within_s: float = 20) -> Any:
     return found
 
 
-def job(site: str = "tokyo", *, within_s: int = 60, device: str = "leaf01", **changes: Any) -> SiteJob:
+def job(site: str = "tokyo", *, within_s: int = 300, device: str = "leaf01", **changes: Any) -> SiteJob:
     found = new_job(site, FABRIC[site], COMMIT, BackupWork(), within_s=within_s, devices=(device,))
     return SiteJob.model_validate({**found.model_dump(), **changes}, strict=False)
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.command import NETKIT, ROOT, Done, environment, run
-from tests.fleet.bed import FABRIC, Bed, bed, eventually, password
+from tests.fleet.bed import FABRIC, PATIENCE_S, Bed, bed, eventually, password
 from tests.fleet.repository import FabricRepository, fabric_repository
 from tests.lab.running import RunningLab, intent, running, write_fabric
 
@@ -40,7 +40,7 @@ class SiteWorker:
     def lines(self) -> list[str]:
         return self.log.read_bytes()[self.begins_at :].decode().splitlines()
 
-    def end(self, number: signal.Signals = signal.SIGTERM, within_s: float = 60) -> int:
+    def end(self, number: signal.Signals = signal.SIGTERM, within_s: float = PATIENCE_S) -> int:
         self.process.send_signal(number)
         return self.process.wait(within_s)
 

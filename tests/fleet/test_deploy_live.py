@@ -13,7 +13,6 @@ import pytest
 from netkit import plan as planning
 from netkit.deploy import Journal, Phase
 from netkit.fleet.job import DeployWork, new_job, sign_job
-from netkit.fleet.link import BrokerLink
 from netkit.fleet.rabbitmq import DISPATCH, LEASE, control_queue, fabric_queue
 from netkit.plan.intent_diff import approval as digest_of
 from tests.command import run
@@ -77,7 +76,7 @@ def reached(scene: SiteScene, device: str, step: str, before: set[Path]) -> Jour
                 return journal
         return None
 
-    journal: Journal = eventually(found, within_s=60)
+    journal: Journal = eventually(found)
     return journal
 
 
@@ -153,11 +152,11 @@ def test_a_deploy_that_is_to_continue_does_without_its_coordinator(scene: SiteSc
     deploying = scene.begun("deploy", "--yes", "--on-disconnect", "continue")
     journal = reached(scene, "leaf01", Phase.COMMIT, known)
     deploying.kill()
-    deploying.communicate(timeout=60)
+    deploying.communicate(timeout=300)
     second = scene.netkit("deploy", "--yes")
     assert (second.returncode, second.stdout) == (3, second.stdout)
     assert "is being changed at tokyo, by a run that an earlier coordinator began" in second.stderr
-    eventually(journal.outcome, within_s=120)
+    eventually(journal.outcome)
     expect_all_done(scene, starts=1)
 
 
@@ -168,10 +167,10 @@ def test_a_deploy_that_is_to_continue_is_left_by_ctrl_c(scene: SiteScene) -> Non
     deploying = scene.begun("deploy", "--yes", "--on-disconnect", "continue")
     journal = reached(scene, "leaf01", Phase.COMMIT, known)
     deploying.send_signal(signal.SIGINT)
-    _, err = deploying.communicate(timeout=60)
+    _, err = deploying.communicate(timeout=300)
     assert (deploying.returncode, journal.outcome()) == (130, None)
     assert "the run goes on at its site; how it ends: netkit history --fabric" in err
-    eventually(journal.outcome, within_s=120)
+    eventually(journal.outcome)
     expect_all_done(scene, starts=1)
 
 
@@ -181,8 +180,8 @@ def test_a_deploy_without_its_coordinator_stops(scene: SiteScene) -> None:
     deploying = scene.begun("deploy", "--yes")
     journal = reached(scene, "leaf01", Phase.COMMIT, known)
     deploying.kill()
-    deploying.communicate(timeout=60)
-    eventually(lambda: any(line.startswith("answered deploy") for line in worker.lines()), within_s=120)
+    deploying.communicate(timeout=300)
+    eventually(lambda: any(line.startswith("answered deploy") for line in worker.lines()))
     assert journal.outcome() is None
     done = scene.netkit("deploy", "--resume")
     assert done.returncode == 0, done.stderr
@@ -197,11 +196,11 @@ def test_a_job_whose_coordinator_has_gone_is_not_begun(scene: SiteScene) -> None
     work = DeployWork(plan=digest_of(plan), asked_by="anna@mgmt01")
     job = new_job("tokyo", FABRIC["tokyo"], scene.origin.git("rev-parse", "HEAD"), work, within_s=600)
     bed = scene.bed
-    with BrokerLink(bed.settings.broker, "netkit.tokyo", "netkit.coordinator", bed.credentials()) as link:
+    with bed.link() as link:
         link.declare_answers(REPLY)
         link.declare(control_queue(REPLY), DISPATCH)
     published(bed, "tokyo", sign_job(job.model_copy(update={"reply": REPLY}), bed.credentials().signing))
-    eventually(lambda: any("since its coordinator has gone" in line for line in worker.lines()), within_s=60)
+    eventually(lambda: any("since its coordinator has gone" in line for line in worker.lines()))
     assert scene.runs() == known
 
 
@@ -222,7 +221,7 @@ def test_a_job_that_is_delivered_once_more_after_its_end_changes_nothing(scene: 
     for _ in range(2):
         published(scene.bed, "tokyo", sign_job(again, scene.bed.credentials().signing))
     ended = "failed (it was not begun, since its coordinator has ended)"
-    eventually(lambda: any(line.startswith(ended) for one in both for line in one.lines()), within_s=60)
+    eventually(lambda: any(line.startswith(ended) for one in both for line in one.lines()))
     assert (journal.entries(), journal.outcome()) == (entries, None)
     assert scene.netkit("deploy", "--resume").returncode == 0
     expect_all_done(scene, starts=2)
@@ -249,7 +248,7 @@ def test_a_lost_lease_stops_the_run_before_the_next_write(scene: SiteScene) -> N
     """
     scene.worker("losing")
     known, bed = scene.runs(), scene.bed
-    with BrokerLink(bed.settings.broker, "netkit.tokyo", "netkit.coordinator", bed.credentials()) as link:
+    with bed.link() as link:
         deploying = scene.begun("deploy", "--yes")
         journal = reached(scene, "leaf02", Phase.LOAD, known)
         link.delete(fabric_queue(LEASE, FABRIC["tokyo"]))

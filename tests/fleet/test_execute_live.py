@@ -15,7 +15,7 @@ from netkit.facts import serial
 from netkit.fleet.answer import JobAnswer, JobEvent, LostJob
 from netkit.fleet.job import BackupWork, SnapshotWork, new_job
 from tests.command import NETKIT, ROOT, environment, run
-from tests.fleet.bed import FABRIC, Bed, bed, eventually, password
+from tests.fleet.bed import FABRIC, PATIENCE_S, Bed, bed, eventually, password
 from tests.fleet.rabbitmq_server import needs_rabbitmq
 from tests.fleet.repository import FabricRepository, fabric_repository
 from tests.lab.running import RunningLab, intent, needs_lab, running, until, write_fabric
@@ -71,7 +71,7 @@ def site(origin: FabricRepository, lab: RunningLab, tmp_path_factory: pytest.Tem
             yield found
         finally:
             worker.send_signal(signal.SIGTERM)
-            assert worker.wait(30) == 0, (state / "log").read_text(encoding="utf-8")
+            assert worker.wait(PATIENCE_S) == 0, (state / "log").read_text(encoding="utf-8")
 
 
 def answers(site: Bed, origin: FabricRepository, work: BackupWork | SnapshotWork, *devices: str) -> list[JobEvent]:

@@ -21,7 +21,7 @@ from netkit.fleet.job import MOST_BYTES, CheckWork, SiteJob, canonical, sign_job
 from netkit.fleet.link import BrokerLink
 from netkit.fleet.rabbitmq import DISPATCH, JOBS, STATUS
 from netkit.fleet.signing import signed
-from tests.fleet.bed import Bed, WorkerProcess, eventually, job
+from tests.fleet.bed import PATIENCE_S, Bed, WorkerProcess, eventually, job
 from tests.fleet.rabbitmq_server import needs_rabbitmq
 from tests.namespace import needs_root
 
@@ -131,7 +131,7 @@ def test_a_worker_that_is_asked_to_end_leaves_its_job_to_another(fleet_bed: Bed,
         events = fleet.run([one])
         next(events)
         first.process.send_signal(signal.SIGTERM)
-        assert first.process.wait(20) == 0
+        assert first.process.wait(PATIENCE_S) == 0
         gate.touch()
         second = fleet_bed.worker("tokyo", "staying", "slow", GATE=str(gate))
         found = list(events)
@@ -387,7 +387,7 @@ def test_a_worker_whose_disk_is_full_leaves_its_job_to_another(fleet_bed: Bed) -
 
         def replaced() -> Iterator[SiteJob]:
             yield one
-            assert first.process.wait(20) != 0
+            assert first.process.wait(PATIENCE_S) != 0
             second.append(fleet_bed.worker("tokyo", "roomy"))
 
         assert results(list(fleet.run(replaced()))) == [echoed(one, second[0])]

@@ -5,6 +5,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +15,10 @@ from netkit.deploy.journal import LeaseLostError
 from netkit.errors import DeployError
 from netkit.fleet import lease
 from netkit.fleet.lease import FabricLease, HeldElsewhereError
-from netkit.fleet.link import BrokerLink
+from netkit.fleet.link import BrokerLink, LinkError
 from netkit.fleet.rabbitmq import LEASE, fabric_queue
 from netkit.fleet.settings import FleetError
-from tests.fleet.bed import Bed, eventually
+from tests.fleet.bed import PATIENCE_S, Bed, eventually
 from tests.fleet.rabbitmq_server import needs_rabbitmq
 
 pytestmark = needs_rabbitmq
@@ -34,14 +35,14 @@ def runs(tmp_path: Path) -> Path:
 def taken(fleet_bed: Bed, runs: Path) -> Callable[..., FabricLease]:
     """Return what takes the lease as a worker does."""
     credentials = fleet_bed.credentials("tokyo")
-    with BrokerLink(fleet_bed.settings.broker, "netkit.tokyo", "netkit.coordinator", fleet_bed.credentials()) as link:
+    with fleet_bed.link() as link:
         link.declare(QUEUE)
 
     def connect(patience_s: float) -> BrokerLink:
         return BrokerLink(fleet_bed.settings.broker, "netkit.tokyo", "netkit.tokyo", credentials, patience_s=patience_s)
 
-    def take(wait_s: float = 0) -> FabricLease:
-        return FabricLease(connect, QUEUE, FABRIC, wait_s=wait_s, runs=runs)
+    def take(wait_s: float = 0, *, is_numbered: bool = True) -> FabricLease:
+        return FabricLease(connect, QUEUE, FABRIC, wait_s=wait_s, runs=runs if is_numbered else None)
 
     return take
 
@@ -50,6 +51,14 @@ def lost(held: FabricLease) -> str:
     with pytest.raises(LeaseLostError) as caught:
         held.check()
     return str(caught.value)
+
+
+def holds(lease: FabricLease) -> bool:
+    try:
+        lease.check()
+    except LeaseLostError:
+        return False
+    return True
 
 
 def test_a_lease_has_one_holder_at_a_time(taken: Callable[..., FabricLease]) -> None:
@@ -78,7 +87,7 @@ def test_the_lease_of_a_killed_process_is_free(taken: Callable[..., FabricLease]
     if child == 0:
         taken()
         os.write(writing, b"held")
-        time.sleep(60)
+        signal.pause()
         os._exit(1)
     try:
         assert os.read(reading, 4) == b"held"
@@ -95,7 +104,7 @@ def test_a_child_of_the_holder_does_not_keep_the_lease(taken: Callable[..., Fabr
     first = taken()
     child = os.fork()
     if child == 0:
-        time.sleep(60)
+        signal.pause()
         os._exit(0)
     try:
         first.check()
@@ -118,9 +127,29 @@ def test_a_broken_connection_loses_the_lease_for_good(fleet_bed: Bed, taken: Cal
 
 
 def test_a_deleted_queue_loses_the_lease(fleet_bed: Bed, taken: Callable[..., FabricLease]) -> None:
-    with taken() as held:
-        fleet_bed.server.control("delete_queue", "-p", "netkit.tokyo", QUEUE)
+    with fleet_bed.link() as link, taken() as held:
+        link.delete(QUEUE)
         lost(held)
+
+
+def test_a_queue_that_was_declared_again_has_one_holder(fleet_bed: Bed, taken: Callable[..., FabricLease]) -> None:
+    """RabbitMQ gives it to the holder of the old one or to the next, and also without numbers never to both."""
+    with fleet_bed.link() as link, ExitStack() as held:
+        leases = [held.enter_context(taken(is_numbered=False))]
+        link.delete(QUEUE)
+        link.declare(QUEUE)
+        with suppress(HeldElsewhereError):
+            leases.append(held.enter_context(taken(is_numbered=False)))
+        assert [holds(one) for one in leases].count(True) == 1
+
+
+@pytest.mark.usefixtures("taken")
+def test_the_end_of_a_queue_is_named(fleet_bed: Bed) -> None:
+    with fleet_bed.link() as link, fleet_bed.link() as other:
+        link.consume(QUEUE, prefetch=1)
+        other.delete(QUEUE)
+        with pytest.raises(LinkError, match="a queue that it consumed was deleted"):
+            link.received(PATIENCE_S)
 
 
 def test_a_broker_that_hangs_loses_the_lease(
@@ -152,7 +181,8 @@ def test_a_number_that_cannot_be_read_is_named(taken: Callable[..., FabricLease]
 
 
 def test_a_queue_that_nobody_declared_is_named(fleet_bed: Bed, taken: Callable[..., FabricLease]) -> None:
-    fleet_bed.server.control("delete_queue", "-p", "netkit.tokyo", QUEUE)
+    with fleet_bed.link() as link:
+        link.delete(QUEUE)
     with pytest.raises(FleetError, match="the broker does not give the lease of inventory/tokyo: "):
         taken()
 

@@ -14,7 +14,7 @@ from netkit.fleet.coordinator import Coordinator, RoundBusyError
 from netkit.fleet.link import BrokerLink, RoundEndingError
 from netkit.fleet.rabbitmq import round_queue
 from tests.command import NETKIT, ROOT, environment, run
-from tests.fleet.bed import FABRIC, Bed, eventually, job, password
+from tests.fleet.bed import FABRIC, PATIENCE_S, Bed, eventually, job, password
 from tests.fleet.rabbitmq_server import needs_rabbitmq
 from tests.fleet.repository import FabricRepository, fabric_repository
 
@@ -151,9 +151,10 @@ def test_sigterm_gives_a_round_up(origin: FabricRepository, fleet_bed: Bed, tmp_
     variables = {"NETKIT_SECRET_BROKER": password(fleet_bed.home)}
     process = subprocess.Popen([*NETKIT, *map(str, words)], cwd=ROOT, env=environment(**variables))
     name = f"backup of {FABRIC['tokyo']}"
-    eventually(lambda: round_queue(name) in fleet_bed.server.control("list_queues", "-p", "netkit.tokyo", "name"))
+    with fleet_bed.link() as link:
+        eventually(lambda: link.exists(round_queue(name)))
     process.terminate()
-    assert process.wait(30) == 130
+    assert process.wait(PATIENCE_S) == 130
     vhost, credentials = fleet_bed.settings.virtual_host("tokyo"), fleet_bed.credentials()
     user = fleet_bed.settings.user("coordinator")
     with (

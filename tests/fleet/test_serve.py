@@ -13,7 +13,7 @@ import yaml
 
 from netkit.project.project import Project
 from tests.command import NETKIT, ROOT, environment, run
-from tests.fleet.bed import FABRIC, Bed, bed, eventually, password
+from tests.fleet.bed import FABRIC, PATIENCE_S, Bed, bed, eventually, password
 from tests.fleet.rabbitmq_server import needs_rabbitmq
 from tests.fleet.repository import FabricRepository, fabric_repository
 from tests.lab.running import until
@@ -61,7 +61,7 @@ def site(origin: FabricRepository, tmp_path_factory: pytest.TempPathFactory) -> 
             yield found
         finally:
             worker.send_signal(signal.SIGTERM)
-            assert worker.wait(30) == 0, (state / "log").read_text(encoding="utf-8")
+            assert worker.wait(PATIENCE_S) == 0, (state / "log").read_text(encoding="utf-8")
 
 
 def served(site: Bed, origin: FabricRepository, state: Path, *options: str) -> Any:

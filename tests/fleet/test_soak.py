@@ -19,7 +19,7 @@ from netkit.fleet import coordinator as coordinating
 from netkit.fleet.answer import JobAnswer, JobEvent, LostJob, PendingJob
 from netkit.fleet.job import SiteJob, sign_job
 from netkit.fleet.link import LinkError, UnroutableError
-from tests.fleet.bed import Bed, bed, job
+from tests.fleet.bed import PATIENCE_S, Bed, bed, job
 from tests.fleet.rabbitmq_server import needs_rabbitmq
 from tests.fleet.test_faults import published
 
@@ -138,7 +138,7 @@ class _Faults:
         )
         time.sleep(1 + self.chance.random())
         process.kill()
-        process.wait(20)
+        process.wait(PATIENCE_S)
 
     def _login(self) -> dict[str, str]:
         name, _, value = (self.bed.home / "environment").read_text(encoding="utf-8").strip().partition("=")
