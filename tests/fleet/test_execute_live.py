@@ -76,7 +76,7 @@ def site(origin: FabricRepository, lab: RunningLab, tmp_path_factory: pytest.Tem
 
 def answers(site: Bed, origin: FabricRepository, work: BackupWork | SnapshotWork, *devices: str) -> list[JobEvent]:
     commit = origin.git("rev-parse", "HEAD")
-    job = new_job("tokyo", FABRIC["tokyo"], commit, work, within_s=120, devices=devices)
+    job = new_job("tokyo", FABRIC["tokyo"], commit, work, within_s=600, devices=devices)
     with site.coordinator() as fleet:
         return [event for event in fleet.run([job]) if isinstance(event, JobAnswer | LostJob)]
 
@@ -135,9 +135,9 @@ def test_counters_are_judged_since_the_check_before(site: Bed, origin: FabricRep
         assert (done.returncode, found["unreached"]) == (0, []), done.stdout + done.stderr
         times.append(found["taken_s"])
         windows.append(found["window_s"])
-    assert 3 <= windows[0] < 6
+    assert windows[0] >= 3
     between = [later - earlier for earlier, later in pairwise(times)]
-    assert windows[1:] == pytest.approx(between, abs=3)
+    assert windows[1:] == pytest.approx(between, rel=0.3, abs=3)
 
 
 def test_rates_come_from_the_site(site: Bed, origin: FabricRepository, lab: RunningLab, tmp_path: Path) -> None:
