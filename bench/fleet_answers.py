@@ -412,7 +412,7 @@ def _lookups(host: Host, asked: Sequence[tuple[str, str, str]]) -> str:
 
 
 def _probe(number: int, source: str, interface: str, to: str, size: int) -> str:
-    inside = size - probe.OVERHEAD_BYTES
+    inside = size - probe.OVERHEAD_BYTES[4]
     lines = [
         f"PING {to} ({to}) from {source} {interface}: {inside}({size}) bytes of data.",
         *(f"{inside + 8} bytes from {to}: icmp_seq={at} ttl=61 time=0.0{50 + at} ms" for at in range(1, 11)),

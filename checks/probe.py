@@ -42,6 +42,10 @@ class Way:
         return any(lost > self.allowed_percent for lost in self.lost_percent)
 
     @property
+    def is_ipv6(self) -> bool:
+        return ":" in self.probes[0].destination
+
+    @property
     def reason(self) -> Probe | None:
         """A probe with a reported reason for its loss, preferably from a router."""
         refused = [one for one in self.probes if one.reason and one.received < max(one.sent, 1)]
@@ -137,7 +141,7 @@ def _unread(context: CheckContext) -> Iterator[Finding]:
 
 def _ways(context: CheckContext) -> Iterator[Way]:
     """Yield what was probed of this fabric."""
-    ends = {nic.address: (host, nic) for host in context.fabric.hosts for nic in host.nics}
+    ends = {one: (host, nic) for host in context.fabric.hosts for nic in host.nics for one in nic.addresses}
     for device in context.hosts:
         found = device.facts.probes
         if isinstance(found, Absent):
@@ -194,7 +198,8 @@ def _of_nic(context: CheckContext, nic: CableEnd, bad: Sequence[Way]) -> Finding
 
 
 def _of_way(context: CheckContext, way: Way) -> Finding:
-    text = f"to {way.far} ({way.distance}) loses {way.text}{_reason_text(context, way)}"
+    over = " over IPv6" if way.is_ipv6 else ""
+    text = f"to {way.far} ({way.distance}){over} loses {way.text}{_reason_text(context, way)}"
     cause = f"leaf {way.leaves[0]}" if way.distance == "same leaf" else f"way {way.leaves[0]} — {way.leaves[1]}"
     return fail(way.near.port, text, way.remedy, device=way.near.device, cause=cause, touches=_touched(context, way))
 
@@ -217,7 +222,8 @@ def _reason_text(context: CheckContext, way: Way) -> str:
 
 def _router(context: CheckContext, address: str) -> str:
     for switch in context.fabric.switches:
-        own = (switch.loopback, *(port.address for port in switch.ports))
+        ports = [one for port in switch.ports for one in (port.address, port.address_v6)]
+        own = (switch.loopback, switch.loopback_v6, *ports)
         if any(one.partition("/")[0] == address for one in own):
             return switch.name
     return address

@@ -123,7 +123,7 @@ def lookups(context: CheckContext, device: DeviceContext) -> Iterator[Finding]:
     found = device.facts.lookups
     if isinstance(found, Absent):
         return
-    ends = {nic.address: nic for host in context.fabric.hosts for nic in host.nics}
+    ends = {one: nic for host in context.fabric.hosts for nic in host.nics for one in nic.addresses}
     for lookup in found:
         nic, far = device.nics.get(lookup.interface), ends.get(lookup.destination)
         if nic is None or far is None:
@@ -146,8 +146,10 @@ def _judged(context: CheckContext, lookup: Lookup, nic: Nic, far: Nic) -> Findin
         return fail(nic.interface, f"{where}: {lookup.failure}", LOOKUP_REMEDY)
     if lookup.out_interface != nic.interface:
         return fail(nic.interface, f"{where}: leaves by {lookup.out_interface}", LOOKUP_REMEDY)
-    own = ip_network(f"{nic.address}/{nic.prefix_length}", strict=False)
-    wanted = "" if ip_address(far.address) in own else nic.gateway
+    is_ipv6 = ":" in lookup.destination
+    address, length = (nic.address_v6, nic.prefix_length_v6) if is_ipv6 else (nic.address, nic.prefix_length)
+    own = ip_network(f"{address}/{length}", strict=False)
+    wanted = "" if ip_address(lookup.destination) in own else nic.gateway_v6 if is_ipv6 else nic.gateway
     if lookup.gateway != wanted:
         shown = lookup.gateway or "no gateway, as if it were on-link"
         return fail(nic.interface, f"{where}: goes to {shown}, not to {wanted or 'the link itself'}", LOOKUP_REMEDY)
@@ -164,17 +166,20 @@ def addresses(context: CheckContext, device: DeviceContext) -> Iterator[Finding]
     found = device.facts.host
     if isinstance(found, Absent) or not isinstance(device.device, Host):
         return
-    pool = ip_network(context.fabric.host_pool)
+    pools = [ip_network(pool) for pool in (context.fabric.host_pool, context.fabric.host_pool_v6) if pool]
     for name, nic in device.nics.items():
         present = found.addresses.get(name)
-        own = [one for one in present or () if _is_in(one, pool)]
-        wanted = f"{nic.address}/{nic.prefix_length}"
         if present is None:
             yield skip(name, "its addresses were not read")
-        elif own != [wanted]:
-            yield fail(name, f"has {', '.join(own) or 'no address'}, not {wanted}", LOOKUP_REMEDY)
-        else:
-            yield PASSED
+            continue
+        for pool in pools:
+            own = [one for one in present if _is_in(one, pool)]
+            is_ipv6 = isinstance(pool, IPv6Network)
+            wanted = f"{nic.address_v6}/{nic.prefix_length_v6}" if is_ipv6 else f"{nic.address}/{nic.prefix_length}"
+            if own == [wanted]:
+                yield PASSED
+            else:
+                yield fail(name, f"has {', '.join(own) or 'no address'}, not {wanted}", LOOKUP_REMEDY)
 
 
 def _is_in(address: str, pool: IPv4Network | IPv6Network) -> bool:
@@ -238,11 +243,13 @@ def duplicates(context: CheckContext) -> Iterator[Finding]:
 
 def _owners(context: CheckContext) -> Iterator[tuple[str, tuple[str, str]]]:
     """Yield every address of the design with the device and the interface that are to have it."""
-    yield from ((one.loopback, (one.name, "its loopback")) for one in context.fabric.switches)
+    for switch in context.fabric.switches:
+        yield from ((one, (switch.name, "its loopback")) for one in (switch.loopback, switch.loopback_v6) if one)
     for host in context.fabric.hosts:
         for nic in host.nics:
-            yield nic.gateway, (nic.leaf, nic.leaf_port)
-            yield nic.address, (host.name, nic.interface)
+            gateways = (nic.gateway, nic.gateway_v6) if nic.gateway_v6 else (nic.gateway,)
+            yield from ((one, (nic.leaf, nic.leaf_port)) for one in gateways)
+            yield from ((one, (host.name, nic.interface)) for one in nic.addresses)
 
 
 def _is_twice(owners: Owners, seen: DeviceContext, found: HostFacts, name: str, address: str) -> bool:

@@ -20,6 +20,7 @@ def slots(ceiling: int) -> st.SearchStrategy[str]:
     return chosen.map(lambda found: ",".join(map(str, sorted(found))))
 
 
+LOOPBACKS_V6 = {"loopbacks_v6": "2001:db8:255::/64"}
 MANAGEMENT = {"pool": "198.18.0.0/20", "gateway": "198.18.0.1"}
 MANAGEMENT_V6 = {"pool_v6": "2001:db8:18::/64", "gateway_v6": "2001:db8:18::1"}
 
@@ -80,7 +81,7 @@ def intents(draw: st.DrawFn, topologies: tuple[str, ...] = ("two-tier", "three-t
             "loopbacks": "10.255.0.0/20",
             "hosts": "10.128.0.0/12",
             "first_vlan": draw(st.integers(2, 900)),
-            **draw(st.sampled_from([{}, {"loopbacks_v6": "2001:db8:255::/64"}])),
+            **draw(st.sampled_from([{}, LOOPBACKS_V6, {**LOOPBACKS_V6, "hosts_v6": "2001:db8:128::/48"}])),
         },
         "management": draw(st.sampled_from([None, MANAGEMENT, {**MANAGEMENT, **MANAGEMENT_V6}])),
         "routing": {"spine_asn": draw(st.sampled_from(["shared", "unique"]))},

@@ -406,6 +406,10 @@ TABLE: dict[str, tuple[Changes, Changes]] = {
     "pools.loopbacks": ({}, {"pools": {"loopbacks": "10.254.0.0/24"}}),
     "pools.hosts": ({}, {"pools": {"hosts": "10.129.0.0/16"}}),
     "pools.loopbacks_v6": ({}, {"pools": {"loopbacks_v6": "2001:db8:255::/64"}}),
+    "pools.hosts_v6": (
+        {"pools": {"loopbacks_v6": "2001:db8:255::/64"}},
+        {"pools": {"hosts_v6": "2001:db8:128::/48"}},
+    ),
     "pools.asn_base": ({}, {"pools": {"asn_base": 4_210_000_000}}),
     "pools.first_vlan": (VLAN, {"pools": {"first_vlan": 200}}),
     "pools.leaf_length": ({}, {"pools": {"leaf_length": 27}}),

@@ -1,12 +1,14 @@
 """IPv6 beside IPv4: the numbers, that IPv4 stays as it is, and that each NOS reads back the routing of IPv4."""
 
+from dataclasses import replace
 from ipaddress import ip_address, ip_network
 from typing import Any
 
 import pytest
 from hypothesis import given
 
-from netkit.design import Fabric, Switch
+from netkit.design import Fabric, Host, Switch
+from netkit.design.hosts import RoutePlan
 from netkit.platforms.compare import MODELS
 from netkit.render import Engine, render
 from tests import intents
@@ -25,7 +27,7 @@ RELEASES = {
 }
 LOOPBACKS, MANAGEMENT = "2001:db8:255::/64", "2001:db8:1::/64"
 V6: dict[str, Any] = {
-    "pools": {"loopbacks_v6": LOOPBACKS},
+    "pools": {"loopbacks_v6": LOOPBACKS, "hosts_v6": "2001:db8:128::/48"},
     "management": {"pool_v6": MANAGEMENT, "gateway_v6": "2001:db8:1::1"},
 }
 
@@ -39,10 +41,15 @@ def values(name: str, *changes: dict[str, Any], **more: Any) -> dict[str, Any]:
     return intents.on_platform(name.partition("-")[0], RELEASES[name], found)
 
 
-def numbers(fabric: Fabric) -> dict[str, tuple[str, str]]:
-    found = {}
+def numbers(fabric: Fabric) -> dict[str, tuple[str, ...]]:
+    found: dict[str, tuple[str, ...]] = {}
     for switch in fabric.switches:
-        found[switch.name] = switch.loopback_v6, switch.management.address_v6 if switch.management else ""
+        managed = switch.management.address_v6 if switch.management else ""
+        gateways = {port.peer: port.address_v6 for port in switch.host_ports}
+        found[switch.name] = switch.loopback_v6, managed, switch.leaf_prefix_v6
+        found |= {f"{switch.name} to {peer}": (gateway,) for peer, gateway in gateways.items()}
+    for host in fabric.hosts:
+        found |= {f"{host.name} {nic.interface}": (nic.address_v6, nic.gateway_v6) for nic in host.nics}
     return found
 
 
@@ -57,19 +64,21 @@ def test_each_nos_reads_back_the_routing_of_ipv4(name: str, more: dict[str, Any]
 @pytest.mark.parametrize("name", RELEASES)
 def test_ipv6_adds_to_a_configuration_and_changes_nothing_in_it(name: str) -> None:
     plain, designed = intents.fabric(values(name)), intents.fabric(values(name, V6))
-    before = {one.device: one.files for one in render(plain, plain.switches, ENGINE)}
-    after = {one.device: one.files for one in render(designed, designed.switches, ENGINE)}
-    for switch in designed.switches:
-        model = MODELS[switch.platform]
+    before = {one.device: one.files for one in render(plain, [*plain.switches, *plain.hosts], ENGINE)}
+    after = {one.device: one.files for one in render(designed, [*designed.switches, *designed.hosts], ENGINE)}
+    devices: tuple[Switch | Host, ...] = (*designed.switches, *designed.hosts)
+    for device in devices:
+        model = MODELS[device.platform if isinstance(device, Switch) else "linux"]
         old, new = (
-            model.parse({file: text for file, text in files[switch.name].items() if model.reads(file)})
+            model.parse({file: text for file, text in files[device.name].items() if model.reads(file)})
             for files in (before, after)
         )
         gone = {path for path in old if path not in new or new[path] != old[path]}
         assert all("link-local" in path for path in gone), gone
         text = [" ".join((*path, value)) for path, value in new.items() if path not in old]
         assert not [line for line in text if not any(word in line for word in ("v6", "V6", "SRC6", ":"))]
-        assert switch.loopback_v6 in "".join(text)
+        owned = device.loopback_v6 if isinstance(device, Switch) else device.nics[0].address_v6
+        assert owned in "".join(text)
     assert not numbers(plain)["leaf01"][0]
 
 
@@ -97,6 +106,33 @@ def _loopbacks(switch: Switch) -> tuple[str, str]:
 def _managed(switch: Switch) -> tuple[str, str]:
     assert switch.management
     return switch.management.address, switch.management.address_v6
+
+
+@MANY
+@given(random_intents())
+def test_hosts_have_the_same_routes_as_those_of_ipv4(drawn: Values) -> None:
+    fabric = intents.fabric(drawn)
+    if not fabric.host_pool_v6:
+        assert not any(nic.address_v6 for host in fabric.hosts for nic in host.nics)
+        return
+    plan, other = RoutePlan(fabric), RoutePlan(fabric, 6)
+    twins = {fabric.host_pool: fabric.host_pool_v6, **{rail.prefix: rail.prefix_v6 for rail in fabric.rails}}
+    twins |= {leaf.leaf_prefix: leaf.leaf_prefix_v6 for leaf in fabric.tier("leaf")}
+    for nic in (nic for host in fabric.hosts for nic in host.nics):
+        twins[plan.connected(nic)] = other.connected(nic)
+        wanted = [
+            replace(route, prefix=twins[route.prefix], via=nic.gateway_v6 if route.via else "")
+            for route in plan.routes(nic)
+        ]
+        found = list(other.routes(nic))
+        if drawn["attachment"] == "p2p" and fabric.leaf_prefix_length == fabric.link_length:
+            # The link to the only host is the whole prefix of a leaf, which of IPv6 is larger.
+            found = [route for route in found if route.prefix != fabric.switch(nic.leaf).leaf_prefix_v6]
+            wanted = [route for route in wanted if route.prefix != other.connected(nic)]
+            found = [route for route in found if route.prefix != other.connected(nic)]
+        assert found == wanted
+        assert ip_address(nic.address_v6) in ip_network(fabric.switch(nic.leaf).leaf_prefix_v6)
+        assert ip_address(nic.gateway_v6) in ip_network(other.connected(nic))
 
 
 @MANY

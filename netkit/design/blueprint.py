@@ -5,6 +5,7 @@ import fnmatch
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from ipaddress import IPv6Address
 
 from netkit.design import headroom, lossless
 from netkit.design.cable_entries import NOTHING_GIVEN, CableEntries, GivenCable
@@ -180,6 +181,14 @@ class Blueprint:
         address, length = int(own.address), self.numbering.link_length
         link = address & ~((1 << (32 - length)) - 1)
         return int(own.gateway) if own.gateway else address ^ 1 if length == 31 else link + 1, address
+
+    def host_address_v6(self, place: InstalledUnit, rail: int, slot: int) -> tuple[str, str]:
+        """Return the IPv6 gateway and address of a NIC; empty without a pool."""
+        base = self.numbering.leaf_base_v6(place.pod, place.unit, rail)
+        if not base:
+            return "", ""
+        gateway, address = self.numbering.host_address(base, slot)
+        return str(IPv6Address(gateway)), str(IPv6Address(address))
 
     def mac(self, host: str, rail: int) -> str:
         own = self._nics.at(host, rail)

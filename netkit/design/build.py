@@ -112,7 +112,9 @@ def _assemble(blueprint: Blueprint, plans: Iterable[NetworkPlan]) -> Fabric:
         attachment=intent.attachment,
         host_routes=intent.host_routes,
         cross_rail=intent.cross_rail,
-        rails=tuple(Rail(rail, numbering.rail_prefix(rail)) for rail in range(intent.rails)),
+        rails=tuple(
+            Rail(rail, numbering.rail_prefix(rail), numbering.rail_prefix_v6(rail)) for rail in range(intent.rails)
+        ),
         loopback_pool=str(intent.pools.loopbacks),
         host_pool=str(intent.pools.hosts),
         lossless=lossless.profile(intent),
@@ -126,6 +128,7 @@ def _assemble(blueprint: Blueprint, plans: Iterable[NetworkPlan]) -> Fabric:
         nic_firmware=intent.firmware.nics,
         module_firmware=intent.firmware.modules,
         loopback_pool_v6=str(intent.pools.loopbacks_v6 or ""),
+        host_pool_v6=str(intent.pools.hosts_v6 or ""),
     )
 
 

@@ -71,6 +71,8 @@ class Port:
     profile: PortProfile
     label: str
     """Of the cable, as given; empty: both ends."""
+    address_v6: str = ""
+    """With prefix length; empty: IPv4 only."""
 
     @property
     def role(self) -> PortRole:
@@ -103,6 +105,8 @@ class Vlan:
     name: str
     subnet: str
     gateway: str
+    gateway_v6: str = ""
+    """With prefix length; empty: IPv4 only."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -328,6 +332,8 @@ class Switch:
     external: tuple[ExternalPort, ...] = ()
     loopback_v6: str = ""
     """Empty: the fabric routes IPv4 only."""
+    leaf_prefix_v6: str = ""
+    link_length_v6: int = 0
     access: Access | None = None
     static: tuple[StaticRoute, ...] = ()
     """Of the default VRF."""
@@ -347,6 +353,11 @@ class Switch:
         """The prefix that summarises the links to hosts; none for a single link or a subnet."""
         is_summary = self.leaf_prefix and self.vlan is None and not self.leaf_prefix.endswith(f"/{self.link_length}")
         return (self.leaf_prefix,) if is_summary else ()
+
+    @property
+    def aggregates_v6(self) -> tuple[str, ...]:
+        """The same of IPv6."""
+        return (self.leaf_prefix_v6,) if self.leaf_prefix_v6 and self.vlan is None else ()
 
     @property
     def fabric_ports(self) -> tuple[Port, ...]:
@@ -373,6 +384,15 @@ class Nic:
     table: int
     leaf: str
     leaf_port: str
+    address_v6: str = ""
+    """Empty: IPv4 only."""
+    prefix_length_v6: int = 0
+    gateway_v6: str = ""
+
+    @property
+    def addresses(self) -> tuple[str, ...]:
+        """The addresses, of IPv4 and, where the fabric has it, of IPv6."""
+        return (self.address, self.address_v6) if self.address_v6 else (self.address,)
 
 
 @dataclass(frozen=True, slots=True)
@@ -425,6 +445,7 @@ class Rail:
 
     number: int
     prefix: str
+    prefix_v6: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -543,6 +564,7 @@ class Fabric:
     """The same by part number of modules."""
     clusters: tuple[Cluster, ...] = ()
     loopback_pool_v6: str = ""
+    host_pool_v6: str = ""
     leave: tuple[PathRule, ...] = ()
     own: tuple[PathRule, ...] = ()
     notes: tuple[Problem, ...] = ()

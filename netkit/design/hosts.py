@@ -2,12 +2,12 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from ipaddress import IPv4Interface
+from ipaddress import IPv4Interface, IPv6Interface
 from typing import Literal
 
 from netkit.design.blueprint import Blueprint, InstalledUnit
-from netkit.design.fabric import Fabric, Host, Nic
-from netkit.design.numbering import dotted_quad
+from netkit.design.fabric import Fabric, Host, Nic, Rail, Switch
+from netkit.design.numbering import LEAF_LENGTH_V6, dotted_quad
 from netkit.hardware import RailNic
 
 MAIN_TABLE = 254
@@ -57,6 +57,7 @@ def _nics(blueprint: Blueprint, place: InstalledUnit, slot: int, name: str, card
     is_routed = intent.attachment == "p2p"
     for rail in place.rails:
         gateway, address = blueprint.host_address(place, rail, slot, name)
+        gateway_v6, address_v6 = blueprint.host_address_v6(place, rail, slot)
         known, interface = cards[rail], f"rail{rail}"
         leaf = blueprint.leaf_name(place.pod, place.unit, rail)
         position, own = blueprint.layout("leaf", leaf).down[slot - 1], blueprint.cables.nic(name, interface)
@@ -73,6 +74,9 @@ def _nics(blueprint: Blueprint, place: InstalledUnit, slot: int, name: str, card
             table=intent.hosts.table_base + rail,
             leaf=leaf,
             leaf_port=at.name,
+            address_v6=address_v6,
+            prefix_length_v6=(numbering.link_length_v6 if is_routed else LEAF_LENGTH_V6) if address_v6 else 0,
+            gateway_v6=gateway_v6,
         )
 
 
@@ -86,13 +90,14 @@ class RoutePlan:
     without a route as on-link, so they stay on their NIC and end in an ARP timeout.
     """
 
-    def __init__(self, fabric: Fabric) -> None:
-        self.fabric = fabric
-        self._rails: dict[int, tuple[str, ...]] = {rail.number: (rail.prefix,) for rail in fabric.rails}
+    def __init__(self, fabric: Fabric, version: Literal[4, 6] = 4) -> None:
+        """Plan the routes of IPv4, or the same ones of IPv6."""
+        self.fabric, self._is_ipv6 = fabric, version == 6
+        self._rails: dict[int, tuple[str, ...]] = {rail.number: (self._of(rail),) for rail in fabric.rails}
         if fabric.host_routes == "per-leaf":
             prefixes: dict[int, list[str]] = {rail.number: [] for rail in fabric.rails}
             for leaf in fabric.tier("leaf"):
-                prefixes[leaf.rail].append(leaf.leaf_prefix)
+                prefixes[leaf.rail].append(self._of(leaf))
             self._rails = {rail: tuple(found) for rail, found in prefixes.items()}
         self._others: dict[int, tuple[str, ...]] = dict.fromkeys(self._rails, ())
         if fabric.cross_rail == "routed":
@@ -100,23 +105,34 @@ class RoutePlan:
                 others = (prefixes for rail, prefixes in self._rails.items() if rail != own)
                 self._others[own] = tuple(prefix for prefixes in others for prefix in prefixes)
 
+    def _of(self, place: Rail | Switch) -> str:
+        """Return the prefix of a rail or of a leaf."""
+        if isinstance(place, Rail):
+            return place.prefix_v6 if self._is_ipv6 else place.prefix
+        return place.leaf_prefix_v6 if self._is_ipv6 else place.leaf_prefix
+
+    def gateway(self, nic: Nic) -> str:
+        return nic.gateway_v6 if self._is_ipv6 else nic.gateway
+
     def routes(self, nic: Nic) -> Iterator[Route]:
         """Yield the routes of one NIC: the main table first, then the NIC's own."""
-        own = self.own_rail(nic)
+        own, gateway = self.own_rail(nic), self.gateway(nic)
         for prefix in own:
-            yield Route(prefix, "via", nic.gateway, MAIN_TABLE)
+            yield Route(prefix, "via", gateway, MAIN_TABLE)
         yield Route(self.connected(nic), "link", "", nic.table)
         for prefix in (*own, *self.other_rails(nic)):
-            yield Route(prefix, "via", nic.gateway, nic.table)
+            yield Route(prefix, "via", gateway, nic.table)
         for prefix in self.unreachable(nic):
             yield Route(prefix, "unreachable", "", nic.table)
 
     def connected(self, nic: Nic) -> str:
         """Return the on-link prefix of a NIC."""
-        if nic.prefix_length == 31:
+        if self._is_ipv6 and self.fabric.attachment == "p2p":
+            return str(IPv6Interface(f"{nic.address_v6}/{nic.prefix_length_v6}").network)
+        if nic.prefix_length == 31 and not self._is_ipv6:
             return f"{nic.gateway if int(nic.gateway.rpartition('.')[2]) % 2 == 0 else nic.address}/31"
         if self.fabric.attachment == "vlan":
-            return self.fabric.switch(nic.leaf).leaf_prefix
+            return self._of(self.fabric.switch(nic.leaf))
         return str(IPv4Interface(f"{nic.address}/{nic.prefix_length}").network)
 
     def prefixes(self, rail: int) -> tuple[str, ...]:
@@ -135,5 +151,5 @@ class RoutePlan:
 
     def unreachable(self, nic: Nic) -> tuple[str, ...]:
         """Return the rest of the fabric's address space; empty if a route already has that very prefix."""
-        pool = self.fabric.host_pool
+        pool = self.fabric.host_pool_v6 if self._is_ipv6 else self.fabric.host_pool
         return () if pool == self.connected(nic) or pool in self._rails[nic.rail] else (pool,)

@@ -91,6 +91,9 @@ def addresses(fabric: Fabric) -> Iterator[AddressRow]:
             yield AddressRow(host.name, "host", "management", host.management)
         for nic in host.nics:
             yield AddressRow(host.name, "host", f"{nic.interface} ({nic.pci})", f"{nic.address}/{nic.prefix_length}")
+            if nic.address_v6:
+                shown = f"{nic.address_v6}/{nic.prefix_length_v6}"
+                yield AddressRow(host.name, "host", f"{nic.interface} IPv6", shown)
         for one in host.attachments:
             yield AddressRow(host.name, "host", f"{one.interface} to {one.network}", one.address)
 
@@ -104,6 +107,17 @@ def _place(device: Switch | Host, role: str) -> Iterator[AddressRow]:
         yield AddressRow(device.name, role, "rack", f"{device.rack}{unit}")
 
 
+def _ipv6(switch: Switch) -> Iterator[tuple[str, str]]:
+    """Yield the IPv6 addresses of a switch; empty where it has none."""
+    yield "loopback IPv6", f"{switch.loopback_v6}/128" if switch.loopback_v6 else ""
+    if switch.management and switch.management.address_v6:
+        yield "management IPv6", f"{switch.management.address_v6}/{switch.management.prefix_length_v6}"
+    yield "leaf prefix IPv6", switch.leaf_prefix_v6
+    if switch.vlan:
+        yield f"vlan {switch.vlan.number} gateway IPv6", switch.vlan.gateway_v6
+    yield from ((f"{port.name} IPv6", port.address_v6) for port in switch.host_ports)
+
+
 def _of_switch(switch: Switch) -> Iterator[AddressRow]:
     yield from _place(switch, switch.role)
     yield AddressRow(switch.name, switch.role, "asn", str(switch.asn))
@@ -111,6 +125,7 @@ def _of_switch(switch: Switch) -> Iterator[AddressRow]:
     if switch.management:
         address = f"{switch.management.address}/{switch.management.prefix_length}"
         yield AddressRow(switch.name, switch.role, "management", address)
+    yield from (AddressRow(switch.name, switch.role, *row) for row in _ipv6(switch) if row[1])
     if switch.leaf_prefix:
         yield AddressRow(switch.name, switch.role, "leaf prefix", switch.leaf_prefix)
     if switch.vlan:

@@ -6,11 +6,12 @@ of a pool from the bottom, spines its third quarter, core switches the last.
 
 from dataclasses import dataclass
 from functools import cached_property
-from ipaddress import IPv4Network
+from ipaddress import IPv4Network, IPv6Address
 
 from netkit.intent.model import Intent
 
 LEAF_ASN_OFFSET = 10_000
+LEAF_LENGTH_V6 = 64
 
 
 def bits_for(count: int) -> int:
@@ -152,6 +153,30 @@ class Numbering:
     def leaf_base(self, pod: int, unit: int, rail: int) -> int:
         """Return the first address of a leaf's prefix, as an integer."""
         return self.rail_base(rail) + (self.unit_index(pod, unit) << (32 - self.leaf_length))
+
+    @cached_property
+    def link_length_v6(self) -> int:
+        """The IPv6 prefix length of a routed link to a host NIC, with the same bits for hosts as that of IPv4."""
+        return self.link_length + 96
+
+    @cached_property
+    def rail_length_v6(self) -> int:
+        """The IPv6 prefix length of a rail; the intent must have a pool."""
+        pool = self.intent.pools.hosts_v6
+        return (pool.prefixlen if pool else 0) + bits_for(self.intent.rails)
+
+    def rail_prefix_v6(self, rail: int) -> str:
+        """Return the IPv6 prefix of a rail; empty without a pool."""
+        return f"{IPv6Address(self.rail_base_v6(rail))}/{self.rail_length_v6}" if self.intent.pools.hosts_v6 else ""
+
+    def rail_base_v6(self, rail: int) -> int:
+        pool = self.intent.pools.hosts_v6
+        return int(pool.network_address) + (rail << (128 - self.rail_length_v6)) if pool else 0
+
+    def leaf_base_v6(self, pod: int, unit: int, rail: int) -> int:
+        """Return the first IPv6 address of a leaf's prefix, as an integer; 0 without a pool."""
+        first = self.rail_base_v6(rail)
+        return first + (self.unit_index(pod, unit) << (128 - LEAF_LENGTH_V6)) if first else 0
 
     def pool_needs(self) -> dict[str, tuple[int, int]]:
         """Return, by role, the loopbacks needed at the ceilings and those available."""

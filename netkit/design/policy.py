@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from netkit.design.fabric import Fabric, Switch
+from netkit.design.numbering import LEAF_LENGTH_V6
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,11 +65,13 @@ def prefix_lists(fabric: Fabric, switch: Switch) -> Iterator[PrefixList]:
 
 def _lists_v6(fabric: Fabric, switch: Switch) -> Iterator[PrefixList]:
     """Yield the same for IPv6, which runs over the same sessions."""
-    own = (f"{switch.loopback_v6}/128", 128)
-    yield _list("CONNECTED-V6", own, version=6)
-    yield _list("FABRIC-V6", (fabric.loopback_pool_v6, 128), version=6)
+    own, prefix = (f"{switch.loopback_v6}/128", 128), switch.leaf_prefix_v6
+    links = [(prefix, LEAF_LENGTH_V6 if switch.vlan else switch.link_length_v6)] if prefix else []
+    yield _list("CONNECTED-V6", own, *links, version=6)
+    hosts = [(fabric.host_pool_v6, LEAF_LENGTH_V6)] if fabric.host_pool_v6 else []
+    yield _list("FABRIC-V6", (fabric.loopback_pool_v6, 128), *hosts, version=6)
     if announced(fabric, switch) == "LOCAL":
-        yield _list("LOCAL-V6", own, version=6)
+        yield _list("LOCAL-V6", own, *([(prefix, LEAF_LENGTH_V6)] if prefix else []), version=6)
 
 
 def _exact(prefix: str) -> tuple[str, int]:

@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 from ipaddress import IPv4Network, IPv6Network
 
-from netkit.design.numbering import LEAF_ASN_OFFSET, Numbering
+from netkit.design.numbering import LEAF_ASN_OFFSET, LEAF_LENGTH_V6, Numbering, bits_for
 from netkit.errors import Path, Problem
-from netkit.intent.model import Intent
+from netkit.intent.model import Intent, Management
 
 ANYONE = IPv4Network("0.0.0.0/0")
 LAST_ASN = 4_294_967_294
@@ -57,37 +57,52 @@ def problems(intent: Intent, numbering: Numbering) -> Iterator[Problem]:
 
 
 def _ipv6(intent: Intent) -> Iterator[Problem]:
-    """Yield IPv6 pools that cannot number what their IPv4 pools do."""
+    """Yield IPv6 pools that cannot number what the IPv4 pools do, and what does not go with them."""
     pools, management = intent.pools, intent.management
-    beside: dict[Path, tuple[IPv6Network | None, IPv4Network]] = {
-        ("pools", "loopbacks_v6"): (pools.loopbacks_v6, pools.loopbacks)
-    }
-    if management:
-        beside["management", "pool_v6"] = (management.pool_v6, management.pool)
-    found: dict[Path, IPv6Network] = {}
-    for path, (pool, other) in beside.items():
-        if pool is None:
-            continue
+    found: dict[str, IPv6Network] = {}
+    for name, pool, longest, lack in _pools_v6(intent):
+        path: Path = tuple(name.split("."))
         if pool.is_multicast or pool.is_loopback or pool.is_link_local or pool.network_address.is_unspecified:
             yield Problem(f"{pool} cannot number devices", "use unicast addresses, such as fd00:128::/48", path)
-        elif pool.num_addresses < other.num_addresses:
-            message = f"{pool} has fewer addresses than {other}, whose places it takes"
-            yield Problem(message, f"use a length of {128 - 32 + other.prefixlen} or less", path)
-        for name, taken in found.items():
+        elif pool.prefixlen > longest:
+            yield Problem(f"{pool} has {lack}", f"use a length of {longest} or less", path)
+        for other, taken in found.items():
             if pool.overlaps(taken):
-                message = f"{pool} overlaps {'.'.join(map(str, name))} {taken}"
-                yield Problem(message, "choose pools that do not overlap", path)
-        found[path] = pool
-    if management and management.allow and (management.pool_v6 or pools.loopbacks_v6):
+                yield Problem(f"{pool} overlaps {other} {taken}", "choose pools that do not overlap", path)
+        found[name] = pool
+    if pools.hosts_v6 and pools.loopbacks_v6 is None:
+        message = "the switches have no IPv6 addresses of their own to answer from"
+        yield Problem(message, "give loopbacks_v6 too", ("pools", "hosts_v6"))
+    if management:
+        yield from _management_v6(management, is_routed=pools.loopbacks_v6 is not None)
+
+
+def _pools_v6(intent: Intent) -> Iterator[tuple[str, IPv6Network, int, str]]:
+    """Yield the IPv6 pools that are given, with the longest prefix that suffices, and what lacks in a longer one."""
+    pools, management = intent.pools, intent.management
+    units = intent.ceilings.pods * intent.ceilings.units
+    if pools.hosts_v6:
+        longest = LEAF_LENGTH_V6 - bits_for(units) - bits_for(intent.rails)
+        lack = f"no /{LEAF_LENGTH_V6} for each of {units} leaves on each of {intent.rails} rails"
+        yield "pools.hosts_v6", pools.hosts_v6, longest, lack
+    beside = [("pools.loopbacks_v6", pools.loopbacks_v6, pools.loopbacks)]
+    beside += [("management.pool_v6", management.pool_v6, management.pool)] if management else []
+    for name, pool, other in beside:
+        if pool:
+            yield name, pool, 96 + other.prefixlen, f"fewer addresses than {other}, whose places it takes"
+
+
+def _management_v6(management: Management, *, is_routed: bool) -> Iterator[Problem]:
+    pool, gateway = management.pool_v6, management.gateway_v6
+    if management.allow and (pool or is_routed):
         message = "the lists of allow are of IPv4: over IPv6 everyone would still reach the switches"
         yield Problem(message, "remove it, or the IPv6 pools of switches", ("management", "allow"))
-    if not management or (management.pool_v6, management.gateway_v6) == (None, None):
-        return
-    if management.pool_v6 is None or management.gateway_v6 is None:
-        given, lacking = ("gateway_v6", "pool_v6") if management.pool_v6 is None else ("pool_v6", "gateway_v6")
-        yield Problem(f"there is no {lacking}", "give both, or none", ("management", given))
-    elif management.gateway_v6 not in management.pool_v6:
-        message = f"the gateway {management.gateway_v6} is outside {management.pool_v6}"
+    if pool and gateway is None:
+        yield Problem("there is no gateway_v6", "give both, or none", ("management", "pool_v6"))
+    elif gateway and pool is None:
+        yield Problem("there is no pool_v6", "give both, or none", ("management", "gateway_v6"))
+    elif pool and gateway and gateway not in pool:
+        message = f"the gateway {gateway} is outside {pool}"
         yield Problem(message, "name an address of the pool", ("management", "gateway_v6"))
 
 

@@ -1,14 +1,15 @@
 """The switches of a fabric, with all their ports."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from ipaddress import IPv6Address
 from typing import Literal
 
 from netkit.design.blueprint import Blueprint, InstalledUnit
 from netkit.design.external import EdgePanel, external_ports
 from netkit.design.fabric import ManagementAddress, Port, Role, Switch, Vlan
 from netkit.design.layout import core_plane, leaf_place, parallel_links, plane_of_rail, spine_place
-from netkit.design.numbering import dotted_quad
+from netkit.design.numbering import LEAF_LENGTH_V6, dotted_quad
 
 HOST_LENGTH = 32
 """The length of an address that is given without one."""
@@ -37,15 +38,20 @@ def _leaf(blueprint: Blueprint, place: InstalledUnit, rail: int) -> Switch:
     number = numbering.leaf_number(place.pod, place.unit, rail)
     name = blueprint.leaf_name(place.pod, place.unit, rail)
     prefix = f"{dotted_quad(blueprint.leaf_base(place, rail))}/{numbering.leaf_length}"
-    vlan = None
+    vlan, base_v6 = None, numbering.leaf_base_v6(place.pod, place.unit, rail)
     if intent.attachment == "vlan":
         entry = blueprint.entry(name)
         own = (entry and entry.vlan) or numbering.vlans.get(rail) or intent.pools.first_vlan + rail
         gateway = f"{dotted_quad(blueprint.vlan_gateway(place, rail))}/{numbering.leaf_length}"
-        vlan = Vlan(own, f"rail{rail}", prefix, gateway)
+        of_ipv6 = f"{IPv6Address(base_v6 + 1)}/{LEAF_LENGTH_V6}" if base_v6 else ""
+        vlan = Vlan(own, f"rail{rail}", prefix, gateway, of_ipv6)
     ports = (*_host_ports(blueprint, place, rail), *_leaf_uplinks(blueprint, place, rail))
     numbers = (place.pod, place.unit, rail, 0, plane_of_rail(blueprint.hardware, rail))
-    return _switch(blueprint, "leaf", name, number, numbers, ports, prefix, vlan)
+    leaf = _switch(blueprint, "leaf", name, number, numbers, ports, prefix, vlan)
+    if not base_v6:
+        return leaf
+    prefix_v6 = f"{IPv6Address(base_v6)}/{LEAF_LENGTH_V6}"
+    return replace(leaf, leaf_prefix_v6=prefix_v6, link_length_v6=numbering.link_length_v6)
 
 
 def _host_ports(blueprint: Blueprint, place: InstalledUnit, rail: int) -> Iterator[Port]:
@@ -59,7 +65,9 @@ def _host_ports(blueprint: Blueprint, place: InstalledUnit, rail: int) -> Iterat
         profile = blueprint.profile("leaf", leaf, "host", place.entry.host_cable_m, given)
         gateway, _ = blueprint.host_address(place, rail, slot, host)
         address = f"{dotted_quad(gateway)}/{blueprint.numbering.link_length}" if is_routed else ""
-        yield Port(at.name, at.cage, at.port, host, interface, 0, address, profile, given.label)
+        own = blueprint.host_address_v6(place, rail, slot)[0] if is_routed else ""
+        address_v6 = f"{own}/{blueprint.numbering.link_length_v6}" if own else ""
+        yield Port(at.name, at.cage, at.port, host, interface, 0, address, profile, given.label, address_v6)
 
 
 def _leaf_uplinks(blueprint: Blueprint, place: InstalledUnit, rail: int) -> Iterator[Port]:

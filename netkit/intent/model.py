@@ -271,6 +271,9 @@ class Pools(Strict):
     loopbacks_v6: NetworkV6 | None = Field(
         None, description="IPv6 too: one address for each switch, at the place that its IPv4 one has in loopbacks"
     )
+    hosts_v6: NetworkV6 | None = Field(
+        None, description="IPv6 too, with loopbacks_v6: split evenly into one prefix per rail, and a /64 for each leaf"
+    )
     asn_base: Asn = Field(4_200_000_000, description="core = base, spines = base + pod, leaves from base + 10000")
     first_vlan: int = Field(100, ge=2, le=4000, description="VLAN of rail 0 with vlan attachment")
     leaf_length: int | None = Field(

@@ -56,13 +56,20 @@ def subject(fabric: Fabric, device: Switch | Host) -> ViewSubject:
         device.name,
         nics=tuple(SubjectNic(nic.interface, nic.pci, nic.rdma) for nic in device.nics),
         lookups=tuple(
-            (nic.address, nic.interface, far.address) for nic in device.nics for far in far_ends(fabric, device, nic)
+            one for nic in device.nics for far in far_ends(fabric, device, nic) for one in _of_versions(nic, far)
         ),
         lossless=lossless,
-        probes=tuple((nic.address, nic.interface, far.address) for nic, far in probe_pairs(fabric, device)),
+        probes=tuple(one for pair in probe_pairs(fabric, device) for one in _of_versions(*pair)),
         probe_bytes=probe_sizes(device),
         probe_tos=fabric.lossless.tos,
     )
+
+
+def _of_versions(nic: Nic, far: Nic) -> Iterator[tuple[str, str, str]]:
+    """Yield source, interface and destination, of IPv4 and, where the fabric has it, of IPv6."""
+    yield nic.address, nic.interface, far.address
+    if nic.address_v6:
+        yield nic.address_v6, nic.interface, far.address_v6
 
 
 def far_ends(fabric: Fabric, host: Host, nic: Nic) -> tuple[Nic, ...]:

@@ -1,4 +1,4 @@
-"""IPv6 beside IPv4 in a lab of each NOS: loopbacks reach each other over every spine, and nothing is left to change."""
+"""IPv6 beside IPv4 in a lab of each NOS: loopbacks and hosts reach each other, and nothing is left to change."""
 
 import json
 from pathlib import Path
@@ -18,6 +18,7 @@ NOSES = {
     "sonic-unified": ("sonic", "", "202511"),
     "eos": ("eos", "DCS-7060X6-64PE", "4.35.1F"),
 }
+WITH_VLAN = ("eos", "nvue", "sonic-unified")
 
 
 def values(name: str) -> dict[str, Any]:
@@ -27,7 +28,7 @@ def values(name: str) -> dict[str, Any]:
         found["routing"] = {"bfd": {"interval_ms": 300, "multiplier": 3}}
         for tier in found["switches"].values():
             tier["routing_mode"] = "unified"
-    intents.merge(found, V6)
+    intents.merge(found, {**V6, "attachment": "vlan" if name in WITH_VLAN else "p2p"})
     return found
 
 
@@ -35,6 +36,19 @@ def ways(lab: RunningLab, device: str, prefix: str) -> int:
     """Return over how many next hops a route leads."""
     found = json.loads(lab.run(device, "/usr/bin/vtysh", "-c", "show ipv6 route bgp json"))
     return sum(len(route["nexthops"]) for route in found.get(prefix, ()))
+
+
+def found(lab: RunningLab) -> dict[str, list[str]]:
+    """Return the texts of what checks of hosts find, by check."""
+    of_lab = ("--fabric", lab.fabric, "--lab", lab.name, "--window", "2", "--format", "json")
+    judged = json.loads(lab.netkit("check", "routes", "probe.loss", *of_lab).stdout)
+    wrong = {
+        result["id"].partition("[")[0]: [
+            one["text"] for one in result["findings"] if one["verdict"] in {"warn", "fail"}
+        ]
+        for result in judged["results"]
+    }
+    return {check: texts for check, texts in wrong.items() if texts}
 
 
 @needs_lab
@@ -46,9 +60,19 @@ def ways(lab: RunningLab, device: str, prefix: str) -> int:
         *(pytest.param(name, marks=pytest.mark.whole) for name in ("nvue", "nvue-old", "sonic", "sonic-unified")),
     ],
 )
-def test_loopbacks_reach_each_other(name: str, tmp_path: Path) -> None:
+def test_loopbacks_and_hosts_reach_each_other(name: str, tmp_path: Path) -> None:
     fabric = write_fabric(tmp_path / "small", values(name))
     with running(fabric) as lab:
         until(lambda: ways(lab, "leaf01", "2001:db8:255::2/128") == 2, "both spines on the way to leaf02")
         lab.run("leaf01", "ping", "-c", "2", "-W", "5", "-I", "2001:db8:255::1", "2001:db8:255::2")
+        source = f"2001:db8:128::{2 if name in WITH_VLAN else 1}"
+        for to in ("2001:db8:128::3", "2001:db8:128:8000::3"):
+            lab.run("gpu01", "ping", "-c", "2", "-W", "5", "-I", source, to)
         assert "nothing to change" in lab.netkit("plan", "--fabric", fabric, "--lab", lab.name).stdout
+        assert found(lab) == {}
+        lab.run("gpu02", "ip", "-6", "route", "flush", "table", "100")
+        lab.run("gpu02", "ip", "-6", "address", "flush", "dev", "rail1", "scope", "global")
+        wrong = found(lab)
+        assert wrong.keys() == {"routes.lookups", "routes.addresses", "probe.loss"}, wrong
+        assert any("has no address, not 2001:db8:128:8000::3/" in text for text in wrong["routes.addresses"]), wrong
+        assert any("over IPv6" in text for text in wrong["probe.loss"]), wrong

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cache
-from ipaddress import IPv4Address, IPv4Interface, IPv4Network, IPv6Address, IPv6Interface, ip_network
+from ipaddress import IPv4Address, IPv4Interface, IPv4Network, IPv6Address, IPv6Interface, IPv6Network, ip_network
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ PATTERNS = {
     "text": r"\S(?:.*\S)?",
     "ip": r"\d+\.\d+\.\d+\.\d+",
     "ip6": r"[0-9a-f:]+",
+    "prefix6": r"[0-9a-f:]+/\d+",
     "host6": r"[0-9a-f:]+/\d+",
     "prefix": r"\S+",
     "rule": r"\S+(?: (?:eq|le) \d+)?",
@@ -215,6 +216,7 @@ _CHECKS: dict[str, Any] = {
     "prefix": lambda _, value: bool(IPv4Network(value)),
     "host": lambda _, value: "/" in value and bool(IPv4Interface(value)),
     "ip6": lambda _, value: str(IPv6Address(value)) == value,
+    "prefix6": lambda _, value: bool(IPv6Network(value)),
     "host6": lambda _, value: "/" in value and str(IPv6Interface(value)) == value,
     "rule": _rule,
     "alpha": lambda _, value: value in ALPHAS,

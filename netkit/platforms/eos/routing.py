@@ -1,5 +1,6 @@
 """Routing model from an EOS configuration, and eos.cfg with retained routing."""
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from ipaddress import IPv4Interface
@@ -30,6 +31,7 @@ DEFAULT_PATHS = 1
 IPV4_UNICAST = "address-family ipv4"
 IPV6_UNICAST = "address-family ipv6"
 """Over the same sessions, with lists of its own: it changes no route of IPv4, which alone is modelled."""
+IPV6_SUMMARY = re.compile(r"aggregate-address \S*:")
 MANAGEMENT_VRFS = ("MGMT", "mgmt", "management")
 READ = (
     "interface ", "ip prefix-list ", "route-map ", "router ", "ip route ", "ip routing", "no ip routing", "maintenance",
@@ -176,7 +178,7 @@ class _Reader(RouterReader):
                 self._of_instance(line)
             elif path[0] != IPV6_UNICAST and not path[0].startswith(tuple(f"vrf {name}" for name in MANAGEMENT_VRFS)):
                 self.unknown.append(f"{path[0]}: {line}")
-        elif not line.startswith(("address-family ", "vrf ")):
+        elif not line.startswith(("address-family ", "vrf ")) and not IPV6_SUMMARY.match(line):
             self._of_instance(line)
 
     def _of_instance(self, line: str) -> None:

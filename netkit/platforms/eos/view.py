@@ -52,6 +52,7 @@ class EosInterface:
     qos_profile: str | None
     mtu_bytes: int
     access_list: str = ""
+    address_v6: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,6 +250,7 @@ def _interfaces(switch: Switch, chip: EosHardware) -> Iterator[EosInterface]:
             unnumbered=port.role != "host",
             qos_profile=qos_profile,
             mtu_bytes=switch.mtu_bytes,
+            address_v6=port.address_v6 or None,
         )
     for outside in switch.external:
         yield EosInterface(

@@ -136,6 +136,7 @@ class FrrInterface:
     mtu_bytes: int
     link_local: str
     address: str | None
+    address_v6: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,6 +148,7 @@ class FrrBridge:
     gateway: str
     ports: tuple[str, ...]
     ageing_s: int
+    gateway_v6: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +169,8 @@ def artifacts(fabric: Fabric, switch: Switch) -> Iterator[Artifact]:
         members = switch.host_ports
         mtu_bytes = min((port.profile.mtu_bytes for port in members), default=switch.mtu_bytes)
         names = tuple(port.name for port in members)
-        bridge = FrrBridge(f"vlan{switch.vlan.number}", mtu_bytes, switch.vlan.gateway, names, MAC_AGEING_S)
+        gateways = (switch.vlan.gateway, names, MAC_AGEING_S, switch.vlan.gateway_v6)
+        bridge = FrrBridge(f"vlan{switch.vlan.number}", mtu_bytes, *gateways)
     context = {
         **_common_values(fabric, switch),
         "routing": plan,
@@ -216,7 +219,8 @@ def _external(port: ExternalPort) -> FrrInterface:
 
 
 def _interface(port: Port) -> FrrInterface:
-    # BGP unnumbered needs link-local addresses, a host port its own address.
+    # BGP unnumbered needs link-local addresses, as does IPv6 to find hosts; a host port needs its own address.
     is_host = port.role == "host"
-    link_local, address = ("[]", port.address or None) if is_host else ("[ipv6]", None)
-    return FrrInterface(port.name, port.description, port.profile.mtu_bytes, link_local, address)
+    address, address_v6 = (port.address or None, port.address_v6 or None) if is_host else (None, None)
+    link_local = "[ipv6]" if address_v6 or not is_host else "[]"
+    return FrrInterface(port.name, port.description, port.profile.mtu_bytes, link_local, address, address_v6)

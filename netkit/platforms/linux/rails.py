@@ -1,4 +1,4 @@
-"""Verification of a GPU host's rails: one route lookup in the kernel for each configured route."""
+"""Verification of a GPU host's rails: one route lookup in the kernel for each configured route of IPv4."""
 
 import ipaddress
 import json
@@ -141,6 +141,7 @@ def _of_netplan(text: str) -> Iterator[ConfiguredRail]:
         routes = tuple(
             _route(route["to"], route.get("via", ""), route.get("table", MAIN), route.get("type"))
             for route in rail.get("routes", ())
+            if ":" not in str(route["to"])
         )
         yield ConfiguredRail(name, rail["addresses"][0], int(rail["mtu"]), routes)
 
@@ -161,7 +162,7 @@ def _of_unit(text: str) -> ConfiguredRail:
     routes = tuple(
         _route(route["Destination"], route.get("Gateway", ""), route.get("Table", MAIN), route.get("Type"))
         for head, route in sections
-        if head == "[Route]"
+        if head == "[Route]" and ":" not in route["Destination"]
     )
     return ConfiguredRail(one["[Match]Name"], one["[Network]Address"], int(one["[Link]MTUBytes"]), routes)
 

@@ -114,7 +114,7 @@ class _Reader:
         """Parse a rule: by source address, or by the interface a socket is bound to."""
         source, table = network(settings.get("From", "")), _table(settings)
         out = settings.get("OutgoingInterface", "")
-        if settings.get("Family") == "ipv6":
+        if settings.get("Family") == "ipv6" or ":" in settings.get("From", ""):
             return
         if table is None or settings.keys() - KNOWN_RULE or (source is None) == (not out):
             self.unknown.add(origin)

@@ -24,6 +24,19 @@ UNIT = "netkit-nic-qos@{interface}.service"
 
 
 @dataclass(frozen=True, slots=True)
+class HostRailIpv6:
+    """What a rail NIC has of IPv6, named as what it has of IPv4."""
+
+    cidr: str
+    address: str
+    gateway: str
+    connected: str
+    own_rail: tuple[str, ...]
+    other_rails: tuple[str, ...]
+    unreachable: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class HostRailView:
     """A rail NIC of one host. Route prefixes are shared between similar NICs."""
 
@@ -40,6 +53,7 @@ class HostRailView:
     unreachable: tuple[str, ...]
     leaf: str
     leaf_port: str
+    ipv6: HostRailIpv6 | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +120,7 @@ class _Views:
 
     def __init__(self, fabric: Fabric) -> None:
         self._plan = RoutePlan(fabric)
+        self._plan_v6 = RoutePlan(fabric, 6) if fabric.host_pool_v6 else None
         self._qos: dict[str, NicQos] = {}
         self._operated = operated(fabric)
         self._fabric = fabric
@@ -178,6 +193,7 @@ class _Views:
             unreachable=plan.unreachable(nic),
             leaf=nic.leaf,
             leaf_port=nic.leaf_port,
+            ipv6=_ipv6(self._plan_v6, nic) if self._plan_v6 else None,
         )
 
 
@@ -189,6 +205,18 @@ def _attachment_files(attachment: Attachment) -> Iterator[tuple[str, str]]:
         yield f"{file}.netdev", "host/attachment.netdev.j2"
         yield f"{file}-members.network", "host/attachment-members.network.j2"
     yield f"{file}.network", "host/attachment.network.j2"
+
+
+def _ipv6(plan: RoutePlan, nic: Nic) -> HostRailIpv6:
+    return HostRailIpv6(
+        cidr=f"{nic.address_v6}/{nic.prefix_length_v6}",
+        address=nic.address_v6,
+        gateway=nic.gateway_v6,
+        connected=plan.connected(nic),
+        own_rail=plan.own_rail(nic),
+        other_rails=plan.other_rails(nic),
+        unreachable=plan.unreachable(nic),
+    )
 
 
 def has_firmware_settings(host: Host) -> bool:

@@ -46,6 +46,7 @@ class NvueInterface:
     """None: of a switch without QoS, which has but lossy traffic."""
     tagged: tuple[int, ...] = ()
     access_list: str = ""
+    address_v6: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,6 +180,7 @@ def _interfaces(switch: Switch, profiles: dict[EcnThresholds, str]) -> Iterator[
             description=port.description,
             access=switch.vlan.number if switch.vlan and is_host else None,
             address=port.address or None,
+            address_v6=port.address_v6 or None,
             speed=_forced_speed(switch, port.profile.split),
             adaptive_routing=switch.adaptive_routing and not is_host,
             ecn_profile=profiles.get(port.profile.ecn),

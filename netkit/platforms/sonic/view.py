@@ -59,6 +59,7 @@ class SonicInterface:
     name: str
     link_local: str
     address: str | None
+    address_v6: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +151,7 @@ def build(fabric: Fabric, switch: Switch, plan: FrrRouting, words: SonicDialect)
         if port.role != "host":
             interfaces.append(SonicInterface(port.name, "enable", None))
         elif port.address:  # members of a host VLAN have none
-            interfaces.append(SonicInterface(port.name, "disable", port.address))
+            interfaces.append(SonicInterface(port.name, "disable", port.address, port.address_v6 or None))
     interfaces += [SonicInterface(outside.name, "disable", outside.address) for outside in switch.external]
     return SonicView(
         hardware=model,

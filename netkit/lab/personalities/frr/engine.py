@@ -143,12 +143,13 @@ class FrrEngine:
         """Apply ports, bridges, loopback and SNMP from the files; raise ConfigRefusedError."""
         texts = {place: files.read(self.node, place) for place in files.PLACES.values()}
         intended = of_files({**texts, files.FRR_CONF: self._frr_at_boot}, self.hostname, self.node.kernel_names)
-        # Set the address mode before a port comes up, or it assigns itself a link-local address.
-        for interface in self.node.kernel_names.values():
-            is_without = interface in intended.without_link_local
-            self.node.ip([f"link set dev {interface} addrgenmode {'none' if is_without else 'eui64'}"])
-            if is_without:
-                self.node.run("ip", "-6", "address", "flush", "dev", interface, "scope", "link")
+        # Set the address mode before a port comes up, or it assigns itself a link-local address. Of a port that is up,
+        # the kernel assigns one when the mode is set in this way.
+        without = intended.without_link_local
+        modes = {name: int(name in without) for name in self.node.kernel_names.values()}
+        self.node.run("sysctl", "-qw", *(f"net.ipv6.conf.{name}.addr_gen_mode={mode}" for name, mode in modes.items()))
+        for interface in (name for name, mode in modes.items() if mode):
+            self.node.run("ip", "-6", "address", "flush", "dev", interface, "scope", "link")
         self.node.realise(intended.state)
         self.node.ip(
             f"link set dev {name} type bridge stp_state {int(bridge.has_stp)} "

@@ -55,7 +55,7 @@ class Netplan:
 def parse(text: str, known: Sequence[str]) -> Netplan:
     """Parse a netplan file; raise ConfigRefusedError with everything that is not understood."""
     try:
-        whole = yaml.safe_load(text) if text.strip() else {"network": {}}
+        whole = _resolved(yaml.safe_load(text)) if text.strip() else {"network": {}}
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         raise ConfigRefusedError(f"netplan: invalid YAML: {' '.join(str(error).split())}") from error
     network = _mapping(whole).get("network")
@@ -82,6 +82,15 @@ def parse(text: str, known: Sequence[str]) -> Netplan:
         {str(name): _interface(_mapping(found)) for name, found in ethernets.items()},
         {str(name): _bridge(_mapping(found)) for name, found in bridges.items()},
     )
+
+
+def _resolved(node: Json) -> Json:
+    """Read quoted values as netplan does: by their text, whatever the quotes."""
+    if isinstance(node, dict):
+        return {key: _resolved(value) for key, value in node.items()}
+    if isinstance(node, list):
+        return [_resolved(value) for value in node]
+    return yaml.safe_load(node) if node in {"true", "false"} or (isinstance(node, str) and node.isdecimal()) else node
 
 
 def _complaints(name: str, found: Json, allowed: Sequence[str]) -> Iterator[str]:

@@ -8,8 +8,8 @@ from netkit.facts.device import Probe
 from netkit.platforms.linux.facts.reading import number, plain, whole
 from netkit.platforms.view import ViewSubject
 
-OVERHEAD_BYTES = 28
-"""IPv4 and ICMP headers."""
+OVERHEAD_BYTES = {4: 28, 6: 48}
+"""IP and ICMP headers."""
 COUNT = 10
 BEGIN, END = "#@ probe ", "#= end"
 COUNTED = re.compile(r"^([0-9]{1,9}) packets transmitted, ([0-9]{1,9}) (?:packets )?received", re.MULTILINE)
@@ -27,10 +27,11 @@ def command(subject: ViewSubject) -> str:
 
     Where ping supports it, path MTUs that the kernel cached are ignored: they outlive their cause.
     """
-    ping = f"ping -4 -n -M $m -Q {subject.probe_tos} -c {COUNT} -i 0.05 -w 4 -W 2 $2"
+    ping = f"ping -n -M $m -Q {subject.probe_tos} -c {COUNT} -i 0.05 -w 4 -W 2 $2"
     sent = [
-        f"p {index} '-s {size - OVERHEAD_BYTES} -I {source} -I {interface} {destination}' &"
+        f"p {index} '-{version} -s {size - OVERHEAD_BYTES[version]} -I {source} -I {interface} {destination}' &"
         for index, (source, interface, destination, size) in enumerate(asked(subject))
+        for version in (6 if ":" in destination else 4,)
     ]
     lines = [
         "m=do; ping -M probe -c 1 -W 1 127.0.0.1 >/dev/null 2>&1 && m=probe",
