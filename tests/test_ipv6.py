@@ -30,6 +30,13 @@ V6: dict[str, Any] = {
     "pools": {"loopbacks_v6": LOOPBACKS, "hosts_v6": "2001:db8:128::/48"},
     "management": {"pool_v6": MANAGEMENT, "gateway_v6": "2001:db8:1::1"},
 }
+SERVICES = {
+    "services": {
+        "ntp": ["192.0.2.2", "2001:db8:1::2"],
+        "dns": ["2001:db8:1::3", "192.0.2.3"],
+        "syslog": [{"address": "2001:db8:1::4"}, {"address": "2001:db8:1::5", "port": 6514, "protocol": "tcp"}],
+    }
+}
 
 
 def values(name: str, *changes: dict[str, Any], **more: Any) -> dict[str, Any]:
@@ -59,6 +66,15 @@ def numbers(fabric: Fabric) -> dict[str, tuple[str, ...]]:
 )
 def test_each_nos_reads_back_the_routing_of_ipv4(name: str, more: dict[str, Any]) -> None:
     check_all(intents.fabric(values(name, V6, **more)))
+
+
+@pytest.mark.parametrize("name", RELEASES)
+def test_servers_may_have_ipv6_addresses(name: str) -> None:
+    designed = intents.fabric(values(name, V6, SERVICES))
+    check_all(designed)
+    for one in render(designed, designed.switches, ENGINE):
+        text = "".join(one.files.values())
+        assert all(f"2001:db8:1::{number}" in text for number in range(2, 6)), one.device
 
 
 @pytest.mark.parametrize("name", RELEASES)

@@ -1,7 +1,7 @@
 """Reasons to refuse the pools of an intent: too small, overlapping, or cut in a way that does not fit."""
 
 from collections.abc import Iterator
-from ipaddress import IPv4Network, IPv6Network
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
 
 from netkit.design.numbering import LEAF_ASN_OFFSET, LEAF_LENGTH_V6, Numbering, bits_for
 from netkit.errors import Path, Problem
@@ -73,6 +73,8 @@ def _ipv6(intent: Intent) -> Iterator[Problem]:
     if pools.hosts_v6 and pools.loopbacks_v6 is None:
         message = "the switches have no IPv6 addresses of their own to answer from"
         yield Problem(message, "give loopbacks_v6 too", ("pools", "hosts_v6"))
+    if not (management.pool_v6 if management else pools.loopbacks_v6):
+        yield from _servers_v6(intent)
     if management:
         yield from _management_v6(management, is_routed=pools.loopbacks_v6 is not None)
 
@@ -90,6 +92,20 @@ def _pools_v6(intent: Intent) -> Iterator[tuple[str, IPv6Network, int, str]]:
     for name, pool, other in beside:
         if pool:
             yield name, pool, 96 + other.prefixlen, f"fewer addresses than {other}, whose places it takes"
+
+
+def _servers_v6(intent: Intent) -> Iterator[Problem]:
+    """Yield servers with IPv6 addresses, of an intent whose switches have none to ask from."""
+    services, key = intent.services, "management.pool_v6" if intent.management else "pools.loopbacks_v6"
+    servers: list[tuple[Path, IPv4Address | IPv6Address]] = [
+        *((("services", "ntp", index), one) for index, one in enumerate(services.ntp)),
+        *((("services", "dns", index), one) for index, one in enumerate(services.dns)),
+        *((("services", "syslog", index, "address"), one.address) for index, one in enumerate(services.syslog)),
+    ]
+    for path, address in servers:
+        if address.version == 6:
+            message = f"{address} is an IPv6 address, and the switches have none to ask from"
+            yield Problem(message, f"give {key} too", path)
 
 
 def _management_v6(management: Management, *, is_routed: bool) -> Iterator[Problem]:

@@ -35,6 +35,7 @@ from netkit.intent.scalars import (
     ResourceName,
     SecretName,
     Serial,
+    Server,
     ShortForm,
     Text,
     Timezone,
@@ -401,7 +402,7 @@ class Management(Strict):
 class SyslogServerIntent(Strict):
     """One syslog collector."""
 
-    address: Address = Field(description="of the collector")
+    address: Server = Field(description="of the collector")
     port: int = Field(514, ge=1, le=65_535, description="it listens on")
     protocol: Literal["udp", "tcp"] = Field("udp", description="how messages travel")
 
@@ -428,8 +429,8 @@ class LoginIntent(Strict):
 class ServicesIntent(Strict):
     """What every switch talks to beside its neighbours."""
 
-    ntp: tuple[Address, ...] = Field((), description="time servers")
-    dns: tuple[Address, ...] = Field((), description="name servers")
+    ntp: tuple[Server, ...] = Field((), description="time servers")
+    dns: tuple[Server, ...] = Field((), description="name servers")
     syslog: tuple[SyslogServerIntent, ...] = Field((), description="where logs go")
     snmp: SnmpIntent | None = Field(None, description="read access for monitoring")
     login: LoginIntent | None = Field(None, description="the account netkit makes for itself")

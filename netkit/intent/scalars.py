@@ -4,7 +4,7 @@ import re
 import string
 from collections.abc import Mapping
 from dataclasses import dataclass
-from ipaddress import IPv4Address, IPv4Interface, IPv4Network, IPv6Address, IPv6Network
+from ipaddress import IPv4Address, IPv4Interface, IPv4Network, IPv6Address, IPv6Network, ip_address
 from typing import Annotated, Any
 
 from pydantic import AfterValidator, BeforeValidator, Field, GetCoreSchemaHandler, GetJsonSchemaHandler, WithJsonSchema
@@ -175,6 +175,14 @@ def _check_not_a_number_v6(value: object) -> object:
     return value
 
 
+def _check_server(value: object) -> object:
+    text = _check_not_a_number(value)
+    try:
+        return ip_address(text) if isinstance(text, str) else text
+    except ValueError:
+        raise ValueError("{given} is not an address; write it as 192.0.2.1 or 2001:db8::1") from None
+
+
 Name = Annotated[
     str,
     _matching(
@@ -282,6 +290,7 @@ Address = Annotated[IPv4Address, BeforeValidator(_check_not_a_number)]
 AddressWithLength = Annotated[IPv4Interface, BeforeValidator(_check_not_a_number)]
 Network = Annotated[IPv4Network, BeforeValidator(_check_network)]
 AddressV6 = Annotated[IPv6Address, BeforeValidator(_check_not_a_number_v6)]
+Server = Annotated[IPv4Address | IPv6Address, BeforeValidator(_check_server)]
 NetworkV6 = Annotated[IPv6Network, BeforeValidator(_check_network_v6)]
 CatalogName = Annotated[str, Field(min_length=1, max_length=64)]
 

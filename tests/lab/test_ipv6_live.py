@@ -8,7 +8,7 @@ import pytest
 
 from tests import intents
 from tests.lab.running import RunningLab, intent, needs_lab, on_platform, running, until, write_fabric
-from tests.test_ipv6 import V6
+from tests.test_ipv6 import SERVICES, V6
 
 NOSES = {
     "frr": ("frr", "", "8.4.4"),
@@ -28,7 +28,7 @@ def values(name: str) -> dict[str, Any]:
         found["routing"] = {"bfd": {"interval_ms": 300, "multiplier": 3}}
         for tier in found["switches"].values():
             tier["routing_mode"] = "unified"
-    intents.merge(found, {**V6, "attachment": "vlan" if name in WITH_VLAN else "p2p"})
+    intents.merge(found, {**V6, **SERVICES, "attachment": "vlan" if name in WITH_VLAN else "p2p"})
     return found
 
 

@@ -5,7 +5,16 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cache
-from ipaddress import IPv4Address, IPv4Interface, IPv4Network, IPv6Address, IPv6Interface, IPv6Network, ip_network
+from ipaddress import (
+    IPv4Address,
+    IPv4Interface,
+    IPv4Network,
+    IPv6Address,
+    IPv6Interface,
+    IPv6Network,
+    ip_address,
+    ip_network,
+)
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +29,7 @@ PATTERNS = {
     "word": r"\S+",
     "text": r"\S(?:.*\S)?",
     "ip": r"\d+\.\d+\.\d+\.\d+",
+    "server": r"[0-9a-f.:]+",
     "ip6": r"[0-9a-f:]+",
     "prefix6": r"[0-9a-f:]+/\d+",
     "host6": r"[0-9a-f:]+/\d+",
@@ -215,6 +225,7 @@ _CHECKS: dict[str, Any] = {
     "ip": lambda _, value: bool(IPv4Address(value)),
     "prefix": lambda _, value: bool(IPv4Network(value)),
     "host": lambda _, value: "/" in value and bool(IPv4Interface(value)),
+    "server": lambda _, value: str(ip_address(value)) == value,
     "ip6": lambda _, value: str(IPv6Address(value)) == value,
     "prefix6": lambda _, value: bool(IPv6Network(value)),
     "host6": lambda _, value: "/" in value and str(IPv6Interface(value)) == value,

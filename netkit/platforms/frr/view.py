@@ -208,6 +208,8 @@ def _common_values(fabric: Fabric, switch: Switch) -> dict[str, object]:
     return {
         "fabric": fabric,
         "switch": switch,
+        # Some parsers of YAML want quotes around colons.
+        "nameservers": tuple(f'"{one}"' if ":" in one else one for one in fabric.services.dns),
         "management_port": MANAGEMENT_PORT,
         "vrf": MANAGEMENT_VRF,
         "vrf_table": MANAGEMENT_TABLE,

@@ -94,6 +94,8 @@ class SonicView:
     buffer_model: str
     routing_mode: str
     service_vrf: str
+    dns_routes: tuple[str, ...]
+    dns_routes_v6: tuple[str, ...]
     snmp_users: tuple[Snmp, ...]
     cages: tuple[CageRow, ...]
     ports: tuple[PortRow, ...]
@@ -159,6 +161,8 @@ def build(fabric: Fabric, switch: Switch, plan: FrrRouting, words: SonicDialect)
         buffer_model="dynamic" if model.is_dynamic else "traditional",
         routing_mode=ROUTING_MODES[switch.routing_mode],
         service_vrf="mgmt" if switch.management else "default",
+        dns_routes=tuple(f"{server}/32" for server in fabric.services.dns if ":" not in server),
+        dns_routes_v6=tuple(f"{server}/128" for server in fabric.services.dns if ":" in server),
         snmp_users=snmp_users,
         cages=tuple(CageRow(cage.ports[0], model.breakout_mode(cage.split)) for cage in switch.cages),
         ports=tuple(_ports(switch, model)),

@@ -139,6 +139,7 @@ READERS: Mapping[str, Reader] = {
     "poll": lambda word: word if word == "auto" else decimal(Decimal("0.005"), Decimal(30))(word),
     "ip": ip(ipaddress.IPv4Address, has_slash=False),
     "prefix": ip(lambda word: ipaddress.IPv4Network(word, strict=False), has_slash=True),  # EOS masks host bits
+    "server": ip(ipaddress.ip_address, has_slash=False),
     "ip6": ip(ipaddress.IPv6Address, has_slash=False),
     "prefix6": ip(lambda word: ipaddress.IPv6Network(word, strict=False), has_slash=True),
     "address6": ip(ipaddress.IPv6Interface, has_slash=True),

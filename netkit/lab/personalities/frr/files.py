@@ -186,7 +186,7 @@ ADDRESS = r"[0-9a-fA-F.:]+"
 NAME = r"[A-Za-z0-9._-]+"
 LINES: Mapping[str, str] = {
     CHRONY: rf"""
-        server {NAME}( iburst| prefer)*
+        server ({NAME}|{ADDRESS})( iburst| prefer)*
         bindacqdevice {NAME}
         driftfile /\S+
         makestep \d+(\.\d+)? -?\d+

@@ -99,6 +99,7 @@ KINDS = {
     "secret": _matching("printable text", lambda value: value and value.isprintable()),
     "address": _matching("an IPv4 address", _is_address),
     "prefix": _matching("an IPv4 address with its length", _is_prefix),
+    "server": _matching("an address", lambda value: "/" not in value and (_is_address(value) or _is_ipv6(value))),
     "address6": _matching("an IPv6 address", lambda value: "/" not in value and _is_ipv6(value)),
     "prefix6": _matching("an IPv6 address with its length", lambda value: "/" in value and _is_ipv6(value)),
     "port": _matching("a port such as swp1 or swp1s0", PORT.fullmatch),
