@@ -283,9 +283,11 @@ def _matched_names(fabric: Fabric, places: Mapping[str, Place], left_out: dict[s
         name: replace(place, unit=units.get((place.pod, place.unit), (0, -1))[1]) if place.unit else place
         for name, place in moved.items()
     }
+    planes = _matched(moved, designed, _plane)
     groups: dict[Place, list[str]] = defaultdict(list)
     for name, place in moved.items():
-        groups[replace(place, slot=0)].append(name)
+        plane = planes.get(_plane(place) or (), (0, place.plane))[-1]
+        groups[replace(place, plane=plane, slot=0)].append(name)
     found: dict[str, str] = {}
     uncabled = left_out.keys() & designed.keys()
     for group, members in groups.items():
@@ -302,6 +304,11 @@ def _matched_names(fabric: Fabric, places: Mapping[str, Place], left_out: dict[s
         found[name] = name
         del left_out[name]
     return found
+
+
+def _plane(place: Place) -> tuple[int, ...] | None:
+    """Return what tells the planes of spines, and those of core switches, from each other."""
+    return (("spine", "core").index(place.role), place.plane) if place.role in {"spine", "core"} else None
 
 
 def _normal(fabric: Fabric, role: str, place: Place | Switch | Host) -> Place:
