@@ -19,6 +19,8 @@ from netkit.truth.wanted import Wanted, wanted
 
 PAGE = 500
 RETRIES = 2
+READS_PER_WRITE = 10
+"""How much longer than a read a request that writes a hundred objects may take."""
 BAD_REQUEST = 400
 LONGEST_REFUSAL = 200
 LIBRARIES = {"nautobot": "pynautobot", "netbox": "pynetbox"}
@@ -33,7 +35,8 @@ class _TimedAdapter(HTTPAdapter):
         super().__init__(max_retries=retry)
 
     def send(self, *arguments: Any, **options: Any) -> requests.Response:
-        options["timeout"] = self._timeout_s
+        is_read = arguments[0].method == "GET"
+        options["timeout"] = self._timeout_s * (1 if is_read else READS_PER_WRITE)
         return super().send(*arguments, **options)
 
 
