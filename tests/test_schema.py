@@ -43,6 +43,9 @@ def test_there_are_inventories() -> None:
         "superpod",
         "mixed",
         "brownfield",
+        "training-cluster",
+        "training-800g",
+        "hgx-256",
     }
 
 

@@ -2,12 +2,14 @@
 
 import json
 import re
+import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests import intents
+from tests.command import ROOT
 from tests.lab.running import RunningLab, intent, needs_lab, on_platform, running, until, write_fabric
 
 PEER = {
@@ -81,3 +83,18 @@ def test_the_other_switch_of_a_pair_takes_over(gone: str, tmp_path: Path) -> Non
         for port in ("swp1", "swp2", "swp63", "swp64"):
             lab.run(gone, "ip", "link", "set", port, "down")
         until(lambda: answers(lab, "gpu01", GATEWAY, OTHER_HOST), "the network over the switch that is left")
+
+
+@needs_lab
+@pytest.mark.whole
+@pytest.mark.parametrize(("name", "host"), [("training-cluster", "gpu10"), ("hgx-256", "gpu32")])
+def test_a_shipped_cluster_with_storage_runs(name: str, host: str, tmp_path: Path) -> None:
+    fabric = Path(shutil.copytree(ROOT / "inventory" / name, tmp_path / name))
+    with running(fabric) as lab:
+        of_lab = ("--fabric", fabric, "--lab", lab.name)
+        until(lambda: answers(lab, host, GATEWAY, "10.200.0.16"), "the storage network")
+        if name == "training-cluster":
+            until(lambda: answers(lab, host, "203.0.113.0", "203.0.113.2"), "both providers")
+        assert "nothing to change" in lab.netkit("plan", *of_lab).stdout
+        checked = lab.netkit("check", *of_lab, "--window", "5", "--format", "json")
+        assert json.loads(checked.stdout)["verdict"] == "clean", checked.stdout
