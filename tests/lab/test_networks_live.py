@@ -38,7 +38,7 @@ def answers(lab: RunningLab, host: str, *targets: str) -> bool:
 def default_route(lab: RunningLab, switch: str) -> dict[str, str]:
     """Return where the default route of a switch leads: to a peer outside, or to the other switch of the pair."""
     routes = json.loads(lab.run(switch, "/usr/bin/vtysh", "-c", "show ip route json"))
-    hops = [hop for hop in routes.get("0.0.0.0/0", [{}])[0].get("nexthops", [])]
+    hops = routes.get("0.0.0.0/0", [{}])[0].get("nexthops", [])
     ways = ({"ip": hop["ip"]} if "." in hop["ip"] else {"interface": hop["interfaceName"]} for hop in hops)
     return next(ways, {})
 
