@@ -15,7 +15,7 @@ HERE, ELSEWHERE = "192.0.2.0/24", "198.51.100.0/24"
 
 def values(name: str, *allow: str) -> dict[str, Any]:
     model, version = NOSES[name]
-    found = on_platform(name, intent(purpose="lab", services={}), model=model, version=version)
+    found = on_platform(name, intent(name=f"access-{name}", purpose="lab", services={}), model=model, version=version)
     return {**copy.deepcopy(found), "management": {**found["management"], "allow": list(allow)}}
 
 
@@ -68,7 +68,7 @@ def is_answered(lab: RunningLab) -> bool:
 @pytest.mark.parametrize("name", ["sonic", *(pytest.param(name, marks=pytest.mark.whole) for name in ("nvue", "eos"))])
 def test_a_port_to_the_outside_drops_what_its_filter_denies(name: str, tmp_path: Path) -> None:
     def edge(filter_: dict[str, Any] | None) -> dict[str, Any]:
-        return {**values(name), "external": [{**PEER, "port": PORTS[name], "filter": filter_}]}
+        return {**values(name), "name": f"edge-{name}", "external": [{**PEER, "port": PORTS[name], "filter": filter_}]}
 
     fabric = write_fabric(tmp_path / "small", edge({}))
     with running(fabric) as lab:

@@ -23,7 +23,9 @@ ROUTES: list[dict[str, Any]] = [
 
 def values(name: str, static: list[dict[str, Any]]) -> dict[str, Any]:
     platform, model, version = NOSES[name]
-    found = on_platform(platform, intent(purpose="lab", services={}), model=model, version=version)
+    found = on_platform(
+        platform, intent(name=f"static-{name}", purpose="lab", services={}), model=model, version=version
+    )
     if name.endswith("unified"):
         found["routing"] = {"bfd": {"interval_ms": 300, "multiplier": 3}}
         for tier in found["switches"].values():
