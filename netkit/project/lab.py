@@ -6,6 +6,7 @@ import signal
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from types import FrameType
 
 from netkit.design import Fabric
@@ -14,6 +15,7 @@ from netkit.lab import keeper, personality
 from netkit.lab.folder import LabFolder, LabJob, all_labs, ask_keeper, began_at, lab_folder, only_one
 from netkit.lab.system import detach, netlink
 from netkit.platforms.config import Files
+from netkit.platforms.ownership import OWN_RULES
 from netkit.project.project import Project
 
 NAME = re.compile(r"proof-(\d+)-(\d+)")
@@ -28,7 +30,8 @@ def start(lab: LabFolder, project: Project, job: LabJob) -> None:
     lab.end()
     netlink.make_room(sum(1 for _ in project.fabric.links()))
     lab.path.mkdir(mode=0o755)
-    detach.start(job, keeper.run)
+    given = {name: {file: files[file] for file in files if file != OWN_RULES} for name, files in job.files.items()}
+    detach.start(replace(job, files=given), keeper.run)  # the rules of ownership stay off the devices
 
 
 def await_birth(lab: LabFolder) -> None:
