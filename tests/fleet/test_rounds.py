@@ -151,8 +151,7 @@ def test_sigterm_gives_a_round_up(origin: FabricRepository, fleet_bed: Bed, tmp_
     variables = {"NETKIT_SECRET_BROKER": password(fleet_bed.home)}
     process = subprocess.Popen([*NETKIT, *map(str, words)], cwd=ROOT, env=environment(**variables))
     name = f"backup of {FABRIC['tokyo']}"
-    with fleet_bed.link() as link:
-        eventually(lambda: link.exists(round_queue(name)))
+    eventually(lambda: round_queue(name) in fleet_bed.server.control("list_queues", "-p", "netkit.tokyo", "name"))
     process.terminate()
     assert process.wait(PATIENCE_S) == 130
     vhost, credentials = fleet_bed.settings.virtual_host("tokyo"), fleet_bed.credentials()
