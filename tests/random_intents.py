@@ -88,6 +88,13 @@ def intents(draw: st.DrawFn, topologies: tuple[str, ...] = ("two-tier", "three-t
     }
 
 
+def of_ipv4(values: Values) -> Values:
+    """Return the values without what makes a fabric route IPv6 too."""
+    kept = ("pools", "management")
+    plain = {part: {key: value for key, value in (values[part] or {}).items() if "_v6" not in key} for part in kept}
+    return {**values, **plain, "management": plain["management"] or None}
+
+
 @st.composite
 def switches(draw: st.DrawFn, topology: str, ceilings: dict[str, int], rails: int) -> dict[str, Values]:
     """Return the tiers of a topology, each on a platform of its own."""

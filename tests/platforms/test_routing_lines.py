@@ -54,6 +54,7 @@ def told(router: Router) -> Iterator[str]:
         yield f"neighbor {' '.join(words)}"
     yield from (f"aggregate {one.prefix}{' alone' if one.is_summary_only else ''}" for one in router.aggregates)
     yield from (f"network {one}" for one in router.networks)
+    yield from (f"static {one.prefix} {one.via or 'dropped'}" for one in router.static)
     if router.redistributed is not None:
         yield f"redistributes {router.redistributed}".rstrip()
     yield from (f"unknown {line}" for line in router.unknown)

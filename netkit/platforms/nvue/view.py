@@ -112,7 +112,7 @@ class NvueView:
     prefix_lists: tuple[PrefixList, ...]
     announced: str
     neighbors: tuple[NvueNeighbor, ...]
-    vlans: tuple[int, ...]
+    bridged_vlans: tuple[int, ...]
     pair: SwitchPair | None
     """The other switch, of a pair that hosts see as one."""
     snmp: tuple[Snmp, ...]
@@ -156,7 +156,7 @@ def build(fabric: Fabric, switch: Switch) -> NvueView:
         neighbors=tuple(
             NvueNeighbor(port.name, port.peer_asn, port.peer in switch.drain_neighbors) for port in switch.fabric_ports
         ),
-        vlans=(switch.vlan.number,) if switch.vlan else tuple(vlan.number for vlan in vlans),
+        bridged_vlans=(switch.vlan.number,) if switch.vlan else tuple(vlan.number for vlan in vlans),
         pair=switch.access.pair if switch.access else None,
         snmp=tuple(snmp for snmp in fabric.services.snmp if snmp.auth_secret and snmp.priv_secret),
         access=tuple(_access(switch.management.allowed)) if switch.management else (),
