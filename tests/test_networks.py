@@ -6,6 +6,7 @@ from ipaddress import IPv4Interface, IPv4Network
 from typing import Any
 
 import pytest
+import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -15,7 +16,7 @@ from netkit.lab.personalities.nvue.rules import broken
 from netkit.lab.personalities.nvue.schema import CumulusSwitch, Issue, checked, schema
 from netkit.lab.personalities.nvue.state import switch_state
 from netkit.lab.personalities.nvue.tree import Tree, load
-from netkit.platforms.compare import MODELS
+from netkit.platforms.compare import MODELS, compare
 from netkit.platforms.linux import rails
 from netkit.render import Engine, render
 from tests import intents
@@ -173,3 +174,16 @@ def test_the_rails_do_not_notice() -> None:
     with_it, without = fabric(intents.storage()), fabric()
     for switch in without.switches:
         assert files(with_it, switch.name) == files(without, switch.name)
+
+
+def test_a_switch_that_has_no_mlag_gets_it() -> None:
+    """What is rendered at the top of the tree is compared, and so deployed."""
+    intended = files(fabric(intents.storage()), "storage01")
+    items = yaml.safe_load(intended["startup.yaml"])
+    trees = {
+        name: [{"set": {key: value for key, value in items[0]["set"].items() if key != name}}]
+        for name in items[0]["set"]
+    }
+    for name, tree in trees.items():
+        found = compare(MODELS["nvue"], {"startup.yaml": yaml.safe_dump(tree)}, intended)
+        assert {change.path[0] for change in found.changes} == {name}

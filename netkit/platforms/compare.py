@@ -113,7 +113,8 @@ def compare(
     one intended by the deploy. `parse` parses intended files, for callers that cache the result.
     """
     read = parse or model.parse
-    known = running.keys() | (intended.keys() if model.list_file in running else set())
+    listed = running.get(model.list_file)
+    known = running.keys() | ({name for name in intended if name not in listed.split()} if listed else set())
     not_read = tuple(sorted(name for name in intended if name not in known and model.reads(name)))
     wanted = read({name: text for name, text in intended.items() if name in known and model.reads(name)})
     ownership = model.ownership.on(intended if owner is None else owner)

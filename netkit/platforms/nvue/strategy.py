@@ -54,6 +54,7 @@ RISKS = RiskTable(
         Rule(("bridge", "domain", "*", "ageing"), Risk.LOW, source=DERIVED),
         Rule(("bridge", "domain", "*", "vlan", "*"), Risk.LOW, "a VLAN without members yet", DERIVED, when="added"),
         Rule(("bridge",), Risk.PORT, "hosts lose their VLAN", DERIVED),
+        Rule(("mlag",), Risk.PORT, "the pair may take its LAGs down until both switches agree", DERIVED),
         Rule(("qos", "pfc-watchdog"), Risk.LOW, WATCHDOG, DERIVED),
         Rule(("qos",), Risk.BUFFER, RELOAD, QOS),
         Rule(("router", "adaptive-routing"), Risk.BUFFER, RELOAD, AR),
