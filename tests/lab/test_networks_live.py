@@ -81,6 +81,14 @@ def test_hosts_reach_a_network_beside_the_rails_whatever_switch_is_gone(tmp_path
 
 
 @needs_lab
+def test_devices_without_any_configuration_get_all_of_it(tmp_path: Path) -> None:
+    fabric = write_fabric(tmp_path / "small", values())
+    with running(fabric, "--bare") as lab:
+        deployed(lab, fabric, values())
+        until(lambda: answers(lab, "gpu01", GATEWAY, OTHER_HOST), "the network")
+
+
+@needs_lab
 @pytest.mark.whole
 @pytest.mark.parametrize("gone", ["storage01", "storage02"])
 def test_the_other_switch_of_a_pair_takes_over(gone: str, tmp_path: Path) -> None:
