@@ -4,6 +4,7 @@ import os
 import pwd
 import re
 import shutil
+import time
 from pathlib import Path
 
 from netkit.lab.node import Node, ProgramResult
@@ -14,6 +15,8 @@ PROGRAM = "/lib/systemd/systemd-networkd"
 GENERATORS = ("/usr/libexec/netplan/generate", "/lib/netplan/generate")
 NETWORKCTL = "/run/netkit/networkctl"
 """A copy of the real one, in whose place a stand-in is."""
+NO_DAEMON = "was not provided by any .service files"
+TRIES, PAUSE_S = 50, 0.2
 BUS_CONFIG = "/run/netkit/dbus.conf"
 BUS_TEXT = """<!DOCTYPE busconfig PUBLIC "-//freedesktop//DTD D-Bus Bus Configuration 1.0//EN"
  "http://www.freedesktop.org/standards/dbus/1.0/busconfig.dtd">
@@ -86,7 +89,15 @@ def stop(node: Node) -> None:
 def control(node: Node, *arguments: str) -> ProgramResult:
     """Run the real `networkctl`."""
     _translate(node)
-    return node.run(NETWORKCTL, *arguments)
+    for _ in range(TRIES):
+        result = node.run(NETWORKCTL, *arguments)
+        if NO_DAEMON not in result.stderr:
+            break
+        # systemd would start the daemon, and the bus would wait for it.
+        if not node.is_running(NAME):
+            restart(node)
+        time.sleep(PAUSE_S)
+    return result
 
 
 def _translate(node: Node) -> None:
