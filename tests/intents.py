@@ -79,6 +79,16 @@ STORAGE: dict[str, Any] = {
     "servers": [{"name": "nas1", "ports": ["swp45"]}],
 }
 
+STORAGE_PEER = {
+    "name": "isp-a",
+    "device": "storage01",
+    "port": "swp40",
+    "address": "203.0.113.1/31",
+    "peer": "203.0.113.0",
+    "asn": 64512,
+    "announce": ["10.200.0.0/22"],
+}
+
 
 def storage(**given: Any) -> dict[str, Any]:
     """Return the values of a storage network on a pair of switches, with some changed."""

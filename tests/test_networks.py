@@ -23,15 +23,6 @@ from tests import intents
 
 ENGINE = Engine()
 NVUE_RELEASES = ("5.9.0", "5.14.0", "5.16.1", "5.17.0")
-PEER = {
-    "name": "isp-a",
-    "device": "storage01",
-    "port": "swp40",
-    "address": "203.0.113.1/31",
-    "peer": "203.0.113.0",
-    "asn": 64512,
-    "announce": ["10.200.0.0/22"],
-}
 
 
 def fabric(*networks: dict[str, Any], **changes: Any) -> Fabric:
@@ -123,7 +114,7 @@ def test_nvue_accepts_what_is_rendered_and_does_what_is_designed(version: str, *
             {"name": "bmc1", "ports": ["swp46"], "lag": False},
         ],
     )
-    designed = fabric(entry, external=[PEER])
+    designed = fabric(entry, external=[intents.STORAGE_PEER])
     for switch in (one for one in designed.switches if one.access):
         state = switch_state(*applied(designed, switch))
         found = {port.name: (port.access_vlan, port.tagged_vlans) for port in state.ports}
@@ -139,7 +130,7 @@ def test_nvue_accepts_what_is_rendered_and_does_what_is_designed(version: str, *
 
 
 def test_only_the_switch_with_a_peer_filters_and_both_tell_each_other() -> None:
-    designed = fabric(intents.storage(), external=[PEER])
+    designed = fabric(intents.storage(), external=[intents.STORAGE_PEER])
     texts = [files(designed, name)["startup.yaml"] for name in ("storage01", "storage02")]
     assert [text.count("PL-EXTERNAL-IN-isp-a:") for text in texts] == [1, 0]
     assert [text.count("remote-as: internal") for text in texts] == [1, 1]

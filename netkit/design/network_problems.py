@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from ipaddress import IPv4Network
 
 from netkit.design.fabric import Fabric
-from netkit.design.networks import PEER_VLAN, RAIL, NetworkPlan
+from netkit.design.networks import PEER_VLAN, NetworkPlan
 from netkit.errors import Path, Problem
 from netkit.hardware import Media
 from netkit.intent.model import Intent, NetworkHosts
@@ -120,9 +120,9 @@ def _host_problems(intent: Intent, plan: NetworkPlan, hosts: NetworkHosts) -> It
         message = f"{len(hosts.interfaces)} NICs cannot be dealt evenly to {len(plan.names)} switches"
         yield Problem(message, "name as many for each, or set pair: false", (*path, "interfaces"))
     names = (*hosts.interfaces, *((hosts.bond,) if len(hosts.interfaces) > 1 else ()))
-    for name in names:
-        if name in {f"{RAIL}{rail}" for rail in range(intent.rails)} | {intent.hosts.management_interface}:
-            yield Problem(f"{name} of the hosts has another use", "name another", (*path, "interfaces"))
+    if intent.hosts.management_interface in names:
+        message = f"{intent.hosts.management_interface} of the hosts is hosts.management_interface"
+        yield Problem(message, "name another", (*path, "interfaces"))
     if len(set(names)) < len(names):
         yield Problem("names an interface twice", "name each once", (*path, "interfaces"))
     if vlan is None:

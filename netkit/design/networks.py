@@ -25,7 +25,6 @@ from netkit.platforms import PLATFORMS
 
 PEER_VLAN = 4094
 """Carries the control traffic of a pair."""
-RAIL = "rail"
 
 
 @dataclass(frozen=True)
@@ -76,7 +75,7 @@ class NetworkPlan:
     def edge_panel(self, intent: Intent, device: str) -> EdgePanel:
         """Return the ports of a switch that a peer outside may take: no host is at one of them, up to the ceilings."""
         names = {*self.kept_ports(intent), *self.peer_ports}
-        names |= {*(name for server in self.entry.servers for name in server.ports)}
+        names |= {name for server in self.entry.servers for name in server.ports}
         kept = frozenset(self.panel[name][0] for name in names)
         return EdgePanel(device, self.model, self.entry.switches.platform, self.split, kept)
 

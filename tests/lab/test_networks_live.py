@@ -12,21 +12,12 @@ from tests import intents
 from tests.command import ROOT
 from tests.lab.running import RunningLab, intent, needs_lab, on_platform, running, until, write_fabric
 
-PEER = {
-    "name": "isp-a",
-    "device": "storage01",
-    "port": "swp40",
-    "address": "203.0.113.1/31",
-    "peer": "203.0.113.0",
-    "asn": 64512,
-    "announce": ["10.200.0.0/22"],
-}
 GATEWAY, OTHER_HOST, PROVIDER = "10.200.0.1", "10.200.0.17", "203.0.113.0"
 
 
 def values(**entry: Any) -> dict[str, Any]:
     found = on_platform("nvue", intent(purpose="lab", services={}), version="5.16.1")
-    return {**found, "name": "beside", "networks": [intents.storage(**entry)], "external": [PEER]}
+    return {**found, "name": "beside", "networks": [intents.storage(**entry)], "external": [intents.STORAGE_PEER]}
 
 
 def answers(lab: RunningLab, host: str, *targets: str) -> bool:

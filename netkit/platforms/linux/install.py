@@ -16,13 +16,15 @@ LINE = re.compile(r"(0[0-7]{3}) (\S+) (/\S+)")
 ROW = re.compile(r"([0-7]{4}) (\d{1,9}) (/\S+)", re.ASCII)
 NETPLAN, OIF = "netplan.yaml", "oif.conf"
 NETWORKD = "/etc/systemd/network"
+BESIDE = "15-netkit-"
+"""The files of networks beside the rails, over which no traffic of a rail goes."""
 PLACES: Mapping[str, str] = {
     "/etc/netplan/60-netkit-rails.yaml": NETPLAN,
     f"{NETWORKD}/10-netplan-rail[0-9]*.network.d/oif.conf": OIF,
     f"{NETWORKD}/10-rail[0-9]*.network": "",
     f"{NETWORKD}/10-rail[0-9]*.link": "",
-    f"{NETWORKD}/15-netkit-*.netdev": "",
-    f"{NETWORKD}/15-netkit-*.network": "",
+    f"{NETWORKD}/{BESIDE}*.netdev": "",
+    f"{NETWORKD}/{BESIDE}*.network": "",
     "/etc/udev/rules.d/70-netkit-rails.rules": "",
     "/etc/sysctl.d/90-netkit-rails.conf": "",
     "/usr/local/sbin/netkit-nic-qos": "",

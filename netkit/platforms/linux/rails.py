@@ -11,6 +11,7 @@ import yaml
 from netkit.errors import ConfigError, DeviceError, Problem
 from netkit.platforms.config import Files
 from netkit.platforms.driver import RailState
+from netkit.platforms.linux.install import BESIDE
 
 MAIN = 254
 NETPLAN = "netplan.yaml"
@@ -131,7 +132,7 @@ def described(files: Files) -> tuple[ExpectedRail, ...]:
 
 def _names(files: Files) -> list[str]:
     units = sorted(name for name in files if name.endswith(".network") and not name.endswith("-members.network"))
-    beside = [name for name in units if name.startswith("15-netkit-")]
+    beside = [name for name in units if name.startswith(BESIDE)]
     rails = [NETPLAN] if NETPLAN in files else [name for name in units if name.startswith("10-")]
     return [*rails, *beside]
 

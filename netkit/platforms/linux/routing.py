@@ -7,14 +7,13 @@ from typing import Any
 
 from netkit.platforms.bgp_reader import ANY, interface_address, network
 from netkit.platforms.config import Config
+from netkit.platforms.linux.install import BESIDE
 from netkit.platforms.linux.interface_names import NETPLAN, netplan_names, unit_settings
 from netkit.platforms.linux.netplan import ITEM, read_item
 from netkit.platforms.linux.unit import JOIN
 from netkit.platforms.routing import HostRail, HostRoute, HostRoutes
 
 MAIN_TABLE = 254
-BESIDE = "15-netkit-"
-"""The files of networks beside the rails, over which no rail's traffic goes."""
 DROPPING = frozenset({"unreachable", "blackhole", "prohibit"})
 ON_LINK = frozenset({"", "unicast"})
 # netplan's keys → networkd's settings.

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from netkit.design.clusters import operated
 from netkit.design.fabric import Attachment, Fabric, Host, Nic
 from netkit.design.hosts import OIF_RULE_PRIORITY, RULE_PRIORITY, RoutePlan
+from netkit.platforms.linux.install import BESIDE
 from netkit.platforms.linux.view_nic import (
     NicQos,
     Setting,
@@ -200,7 +201,7 @@ class _Views:
 def _attachment_files(attachment: Attachment) -> Iterator[tuple[str, str]]:
     """Yield the files of an attachment, of networkd with either backend, and their templates."""
     # The name of the interface is in the name of each file, so that all are changed in one step.
-    file = f"15-netkit-{attachment.interface}"
+    file = f"{BESIDE}{attachment.interface}"
     if attachment.members:
         yield f"{file}.netdev", "host/attachment.netdev.j2"
         yield f"{file}-members.network", "host/attachment-members.network.j2"

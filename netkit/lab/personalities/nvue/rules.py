@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from netkit.lab.personalities.nvue.schema import (
     BOND,
     CAGE,
-    PEER_INTERFACE,
     PEERLINK,
     PORT,
     SUBPORT,
@@ -20,6 +19,7 @@ from netkit.lab.personalities.nvue.schema import (
     ways,
 )
 from netkit.lab.personalities.nvue.tree import Path, Tree, addresses, child, has, is_on, is_set, number, text
+from netkit.lab.system.netlink import PEER_INTERFACE
 
 BGP = "vrf.default.router.bgp"
 

@@ -11,11 +11,12 @@ from pathlib import Path as File
 
 from netkit.hardware import Split, SwitchModel
 from netkit.lab.personalities.nvue.tree import Path, Tree, Value, child, load
+from netkit.lab.system.netlink import PEER_INTERFACE
 
 PORT = re.compile(r"swp[1-9]\d{0,2}(s[0-7])?")
 BOND = re.compile(r"bond[1-9]\d{0,4}")
 MAC = re.compile(r"[0-9a-f]{2}(:[0-9a-f]{2}){5}")
-PEERLINK, PEER_INTERFACE = "peerlink", "peerlink.4094"
+PEERLINK = "peerlink"
 SVI = re.compile(r"vlan[1-9]\d{0,3}")
 NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:-]{0,63}")
 TYPES = {"eth0": "eth", "lo": "loopback", PEERLINK: "peerlink", PEER_INTERFACE: "sub"}
