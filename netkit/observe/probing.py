@@ -48,13 +48,14 @@ def subject(fabric: Fabric, device: Switch | Host) -> ViewSubject:
     """Build the subject for a device's views."""
     lossless = fabric.lossless.lossless_priorities
     if isinstance(device, Switch):
-        ports = tuple(port.name for port in device.ports)
+        ports = tuple(port.name for port in device.cabled)
         return ViewSubject(
             device.name, platform=device.platform, version=device.version, ports=ports, lossless=lossless
         )
     return ViewSubject(
         device.name,
         nics=tuple(SubjectNic(nic.interface, nic.pci, nic.rdma) for nic in device.nics),
+        beside=device.nics_beside,
         lookups=tuple(
             one for nic in device.nics for far in far_ends(fabric, device, nic) for one in _of_versions(nic, far)
         ),
