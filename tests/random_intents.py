@@ -61,6 +61,7 @@ def intents(draw: st.DrawFn, topologies: tuple[str, ...] = ("two-tier", "three-t
     tiers = draw(switches(topology, ceilings, rails))
     has_planes = tiers.get("spine", {}).get("planes", 1) > 1
     is_blocked = topology == "rail-only" or has_planes
+    numbered: list[Values] = [] if topology == "rail-only" else [{"links": "10.8.0.0/14"}]
     return {
         "name": "random",
         "purpose": "lab" if any(tier["platform"] == "frr" for tier in tiers.values()) else "production",
@@ -81,7 +82,7 @@ def intents(draw: st.DrawFn, topologies: tuple[str, ...] = ("two-tier", "three-t
             "loopbacks": "10.255.0.0/20",
             "hosts": "10.128.0.0/12",
             "first_vlan": draw(st.integers(2, 900)),
-            **draw(st.sampled_from([{}, LOOPBACKS_V6, {**LOOPBACKS_V6, "hosts_v6": "2001:db8:128::/48"}])),
+            **draw(st.sampled_from([{}, LOOPBACKS_V6, {**LOOPBACKS_V6, "hosts_v6": "2001:db8:128::/48"}, *numbered])),
         },
         "management": draw(st.sampled_from([None, MANAGEMENT, {**MANAGEMENT, **MANAGEMENT_V6}])),
         "routing": {"spine_asn": draw(st.sampled_from(["shared", "unique"]))},
@@ -91,7 +92,8 @@ def intents(draw: st.DrawFn, topologies: tuple[str, ...] = ("two-tier", "three-t
 def of_ipv4(values: Values) -> Values:
     """Return the values without what makes a fabric route IPv6 too."""
     kept = ("pools", "management")
-    plain = {part: {key: value for key, value in (values[part] or {}).items() if "_v6" not in key} for part in kept}
+    left = {key for part in kept for key in values[part] or {} if "_v6" in key or key == "links"}
+    plain = {part: {key: value for key, value in (values[part] or {}).items() if key not in left} for part in kept}
     return {**values, **plain, "management": plain["management"] or None}
 
 

@@ -165,6 +165,15 @@ def uplink(**given: Any) -> Changes:
     return cable(device="leaf01", port=OTHER, peer_port=None, **given)
 
 
+NUMBERED: Changes = {"pools": {"links": "10.9.0.0/22"}}
+
+
+def numbered(**given: Any) -> Changes:
+    """Return a fabric whose sessions are by address, and of one link that has those given."""
+    row = {"device": "leaf01", "port": None, "peer": "spine01", "peer_port": None, "peer_address": "198.18.0.0"}
+    return {**NUMBERED, "tables": {"cables": [{**row, **given}]}}
+
+
 PEER = {
     "name": "isp-a",
     "device": "spine01",
@@ -410,6 +419,7 @@ TABLE: dict[str, tuple[Changes, Changes]] = {
         {"pools": {"loopbacks_v6": "2001:db8:255::/64"}},
         {"pools": {"hosts_v6": "2001:db8:128::/48"}},
     ),
+    "pools.links": ({"pools": {"links": "10.9.0.0/22"}}, {"pools": {"links": "10.9.4.0/22"}}),
     "pools.asn_base": ({}, {"pools": {"asn_base": 4_210_000_000}}),
     "pools.first_vlan": (VLAN, {"pools": {"first_vlan": 200}}),
     "pools.leaf_length": ({}, {"pools": {"leaf_length": 27}}),
@@ -481,6 +491,11 @@ TABLE: dict[str, tuple[Changes, Changes]] = {
     "tables.cables.link": (
         {**leaf(uplinks_per_spine=2), **uplink(peer="spine01", link=1)},
         uplink(peer="spine01", link=2),
+    ),
+    "tables.cables.address": (NUMBERED, numbered(address="198.18.0.1/31")),
+    "tables.cables.peer_address": (
+        numbered(address="198.18.0.1/29", peer_address="198.18.0.3"),
+        numbered(address="198.18.0.1/29", peer_address="198.18.0.2"),
     ),
     "tables.cables.length_m": ({}, cable(peer_port=None, length_m=200)),
     "tables.cables.media": ({}, {"tables": {"cables": [{**row, "media": "800G-2xSR4"} for row in OF_ONE_CAGE]}}),
@@ -566,7 +581,7 @@ REFUSED = {
     ("sonic-*", "overrides.adaptive_routing"): "cannot switch adaptive routing on",
     ("sonic-[!u]*", "switches.*.routing_mode"): "in unified mode cannot apply a route policy",
     ("sonic-*", "routing.static.vrf"): "has no static routes in its management VRF",
-    ("sonic-unified", "routing.bfd.*"): "cannot set BFD timers of unnumbered neighbours",
+    ("sonic-unified", "routing.bfd.*"): "cannot set the BFD timers of a peer group",
 }
 # The length of a cable makes the headroom, so it has no effect where the lossless class has none.
 OF_HEADROOM = ("cables.*.length_m", "units.*_cable_m", "tables.cables.length_m")

@@ -329,7 +329,7 @@ def test_drain_is_frr_s_and_leaves_sonic_s_own_switch_alone() -> None:
 
 def test_unified_mode_refuses_bfd_timers_it_cannot_set() -> None:
     designed = fabric("202511", UNIFIED, {"routing": {"bfd": {"interval_ms": 100}}})
-    with pytest.raises(RenderError, match="cannot set BFD timers of unnumbered neighbours"):
+    with pytest.raises(RenderError, match="cannot set the BFD timers of a peer group"):
         tables(designed)
 
 

@@ -39,7 +39,10 @@ class SessionGate:
 
     def __call__(self, question: GateQuestion) -> GateAnswer:
         if question.moment is Moment.BEFORE:
-            sample = {question.device: _established(question.reader), **self._neighbors(question, question.neighbors)}
+            sample = {
+                question.device: self._established(question.device, question.reader),
+                **self._neighbors(question, question.neighbors),
+            }
             return GateAnswer("healthy", sample=json.dumps(sample), is_blank=not any(sample.values()))
         before: dict[str, Sessions] = json.loads(question.sample)
         if question.moment is Moment.DRAINED:
@@ -50,7 +53,13 @@ class SessionGate:
         """Answer for a drain: it moves routes, and must not end sessions."""
         self._clock.sleep_s(question.time_limit_s)
         kept = dict.fromkeys(before, 0)
-        gone = tuple(self._missing(question, {question.device: kept}, {question.device: _established(question.reader)}))
+        gone = tuple(
+            self._missing(
+                question,
+                {question.device: kept},
+                {question.device: self._established(question.device, question.reader)},
+            )
+        )
         return GateAnswer("worse", gone) if gone else GateAnswer("healthy")
 
     def _await_sessions(self, question: GateQuestion, before: Mapping[str, Sessions]) -> GateAnswer:
@@ -58,7 +67,7 @@ class SessionGate:
         deadline_s = self._clock.steady_s() + question.time_limit_s
         seen: Sessions = before[question.device]
         while True:
-            found = _established(question.reader)
+            found = self._established(question.device, question.reader)
             # Routes are still arriving: fewer than before, and more than a moment ago.
             is_filling = any(
                 found[port] < before[question.device].get(port, 0) and found[port] != seen.get(port) for port in found
@@ -114,12 +123,14 @@ class SessionGate:
             reader = self._connect(name)
             try:
                 reader.open()
-                return {port: prefixes for port, prefixes in _established(reader).items() if port in ports}
+                return {port: prefixes for port, prefixes in self._established(name, reader).items() if port in ports}
             finally:
                 reader.close()
         except NetkitError:
             return None
 
-
-def _established(reader: Reader) -> dict[str, int]:
-    return {one.interface: one.received_prefixes for one in reader.sessions() if one.is_established}
+    def _established(self, name: str, reader: Reader) -> dict[str, int]:
+        found = self._fabric.device(name)
+        ports = {port.neighbor: port.name for port in found.fabric_ports} if isinstance(found, Switch) else {}
+        established = (one for one in reader.sessions() if one.is_established)
+        return {ports.get(one.interface, one.interface): one.received_prefixes for one in established}

@@ -129,6 +129,7 @@ def _assemble(blueprint: Blueprint, plans: Iterable[NetworkPlan]) -> Fabric:
         module_firmware=intent.firmware.modules,
         loopback_pool_v6=str(intent.pools.loopbacks_v6 or ""),
         host_pool_v6=str(intent.pools.hosts_v6 or ""),
+        link_pool=str(intent.pools.links or ""),
     )
 
 

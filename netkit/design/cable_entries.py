@@ -5,6 +5,8 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from ipaddress import IPv4Interface, IPv4Network
+from itertools import pairwise
 
 from netkit.design.fabric import Fabric, Host, Port, Switch
 from netkit.design.hardware_lookup import HardwareLookup, cable_of
@@ -12,6 +14,7 @@ from netkit.design.layout import Position, front_panel
 from netkit.errors import Path, Problem
 from netkit.intent.model import CableEntry, Intent
 
+LONGEST_LINK = 29
 RAIL = re.compile(r"rail\d+")
 LOWER_SPLIT = {
     "host": ("leaf", "host_breakout"),
@@ -31,6 +34,9 @@ class GivenCable:
     length_m: float | None = None
     media: str | None = None
     label: str = ""
+    address: str = ""
+    """Of the lower end, with prefix length."""
+    peer_address: str = ""
 
 
 NOTHING_GIVEN = GivenCable()
@@ -43,12 +49,15 @@ class CableEntries:
         self._links: dict[tuple[str, str, int], GivenCable] = {}
         self._nics: dict[tuple[str, str], GivenCable] = {}
         for entry in intent.tables.cables:
-            port, peer_port = entry.port or "", entry.peer_port or ""
-            for lower, upper, near, far in (
-                (entry.device, entry.peer, port, peer_port),
-                (entry.peer, entry.device, peer_port, port),
-            ):
-                given = GivenCable(near, far, entry.length_m, entry.media, entry.label or "")
+            here = (entry.device, entry.port or "", "")
+            there = (entry.peer, entry.peer_port or "", "")
+            if entry.address and entry.peer_address:
+                own = link_address(entry.address)
+                here = (*here[:2], str(own))
+                there = (*there[:2], f"{entry.peer_address}/{own.network.prefixlen}")
+            for (lower, near, address), (upper, far, peer_address) in ((here, there), (there, here)):
+                label = entry.label or ""
+                given = GivenCable(near, far, entry.length_m, entry.media, label, address, peer_address)
                 self._links.setdefault((lower, upper, entry.link or 1), given)
                 if RAIL.fullmatch(near):
                     self._nics.setdefault((lower, near), given)
@@ -59,6 +68,11 @@ class CableEntries:
 
     def nic(self, host: str, interface: str) -> GivenCable:
         return self._nics.get((host, interface), NOTHING_GIVEN) if self._nics else NOTHING_GIVEN
+
+
+def link_address(address: IPv4Interface) -> IPv4Interface:
+    """Return the address of a link with its length; without one it is a /31."""
+    return IPv4Interface((address.ip, 31)) if address.network.prefixlen == 32 else address
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,11 +113,13 @@ def problems(fabric: Fabric, hardware: HardwareLookup, renamed: Mapping[str, str
             )
         seen.setdefault(key, path)
         found += _of_ports(hardware, panels, ends)
+        found += _of_addresses(hardware.intent, ends.kind, entry, path)
         found += _of_media(hardware, ends.kind, entry, path)
         yield from found
         written[(ends.lower.name, ends.port)] = ends.port_path
         written[(ends.upper.name, ends.peer_port)] = ends.peer_port_path
     yield from _collisions(fabric, written)
+    yield from _overlaps(fabric, hardware.intent, {key[:2]: path for key, path in seen.items()})
     yield from _modules(fabric, seen)
 
 
@@ -168,6 +184,56 @@ def _of_ports(hardware: HardwareLookup, panels: Panels, ends: _Ends) -> Iterator
         if port not in names:
             message = f"{device.model.name} split as {mode} has no port {port}"
             yield Problem(message, f"use one of {next(iter(names))} to {next(reversed(names))}", path)
+
+
+def _of_addresses(intent: Intent, kind: str, entry: CableEntry, path: Path) -> Iterator[Problem]:
+    """Yield addresses that the ends of a link cannot have."""
+    at = (*path, "address" if entry.address else "peer_address")
+    if entry.address is None and entry.peer_address is None:
+        return
+    if kind == "host":
+        yield Problem("the address of a NIC is in the table of NICs", "clear it here", at)
+    elif intent.pools.links is None:
+        yield Problem("sessions between switches are unnumbered", "set pools.links, or clear it", at)
+    elif entry.address is None or entry.peer_address is None:
+        yield Problem("a link has two addresses", "give address and peer_address", at)
+    else:
+        own = link_address(entry.address)
+        usable = set(own.network.hosts()) if own.network.prefixlen >= LONGEST_LINK else set()
+        if not {own.ip, entry.peer_address} <= usable or own.ip == entry.peer_address:
+            message = f"{own} and {entry.peer_address} are not the two ends of a link"
+            yield Problem(message, f"give two addresses of one network, a /{LONGEST_LINK} to /31", at)
+        for name, pool in numbered(intent).items():
+            if own.network.overlaps(pool):
+                yield Problem(f"{own.network} overlaps {name} {pool}", "links have addresses of their own", at)
+
+
+def numbered(intent: Intent) -> Mapping[str, IPv4Network]:
+    """Return the networks of the fabric other than its links."""
+    management = {"management.pool": intent.management.pool} if intent.management else {}
+    return {"pools.loopbacks": intent.pools.loopbacks, "pools.hosts": intent.pools.hosts, **management}
+
+
+def _overlaps(fabric: Fabric, intent: Intent, rows: Mapping[tuple[str, str], Path]) -> Iterator[Problem]:
+    """Yield links between switches whose networks overlap; the design gives each its own."""
+    if intent.pools.links is None:
+        return
+    links = sorted(
+        (IPv4Interface(port.address).network, switch.name, port)
+        for switch in fabric.switches
+        for port in switch.ports
+        if port.role == "up"
+    )
+    for (one, name, port), (other, other_name, other_port) in pairwise(links):
+        if one.overlaps(other):
+            found = [
+                rows.get(ends) or rows.get(ends[::-1]) for ends in ((name, port.peer), (other_name, other_port.peer))
+            ]
+            message = (
+                f"the link of {other_name} and {other_port.peer} has {other}, that of {name} and {port.peer} {one}"
+            )
+            path = next(filter(None, reversed(found)), ("tables", "cables"))
+            yield Problem(message, "give each link a network of its own", (*path, "address"))
 
 
 def _of_media(hardware: HardwareLookup, kind: str, entry: CableEntry, path: Path) -> Iterator[Problem]:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from ipaddress import IPv4Network
 
 from netkit.design.blueprint import FEC
+from netkit.design.cable_entries import numbered
 from netkit.design.fabric import EdgeRule, ExternalPort, Fabric, Switch
 from netkit.design.valley import passes_up
 from netkit.errors import Path, Problem
@@ -90,7 +91,8 @@ def _denied(intent: Intent, entry: External) -> Iterator[EdgeRule]:
 def _filtered(intent: Intent, given: EdgeFilterIntent) -> tuple[tuple[IPv4Network, ...], tuple[IPv4Network, ...]]:
     """Return the sources and the destinations that are dropped."""
     management = (intent.management.pool,) if intent.management else ()
-    control = (intent.pools.loopbacks, *management)
+    links = (intent.pools.links,) if intent.pools.links else ()
+    control = (intent.pools.loopbacks, *links, *management)
     sources = (intent.pools.hosts, *control) if given.deny_from is None else given.deny_from
     return sources, control if given.deny_to is None else given.deny_to
 
@@ -218,8 +220,7 @@ def _addresses(intent: Intent, entry: External, path: Path) -> Iterator[Problem]
 
 def _networks(intent: Intent) -> Mapping[str, IPv4Network]:
     """Return the fabric's own networks."""
-    management = {"management.pool": intent.management.pool} if intent.management else {}
-    return {"pools.loopbacks": intent.pools.loopbacks, "pools.hosts": intent.pools.hosts, **management}
+    return {**numbered(intent), **({"pools.links": intent.pools.links} if intent.pools.links else {})}
 
 
 def _prefixes(designed: Fabric, intent: Intent, entry: External, path: Path) -> Iterator[Problem]:

@@ -56,7 +56,7 @@ def cabling(fabric: Fabric, media: Mapping[str, Media]) -> Iterator[CableRow]:
     racks |= {host.name: host.rack for host in fabric.hosts}
     units = {switch.name: str(switch.rack_unit or "") for switch in fabric.switches}
     units |= {host.name: str(host.rack_unit or "") for host in fabric.hosts}
-    for link in fabric.cables():
+    for link in (*fabric.links(), *fabric.access_links()):
         ends = (plugged[(link.device, link.port)], plugged[(link.peer, link.peer_port)])
         modules = [(module_at(end, link.cable.media, media), end.form) for end in ends]
         from_module, to_module = (f"{module} {form}".rstrip() if module else "" for module, form in modules)
@@ -130,7 +130,7 @@ def _of_switch(switch: Switch) -> Iterator[AddressRow]:
         yield AddressRow(switch.name, switch.role, "leaf prefix", switch.leaf_prefix)
     if switch.vlan:
         yield AddressRow(switch.name, switch.role, f"vlan {switch.vlan.number} gateway", switch.vlan.gateway)
-    for port in switch.host_ports:
+    for port in switch.ports:
         if port.address:
             yield AddressRow(switch.name, switch.role, port.name, port.address)
     for vlan in switch.access.vlans if switch.access else ():

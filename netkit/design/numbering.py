@@ -178,6 +178,32 @@ class Numbering:
         first = self.rail_base_v6(rail)
         return first + (self.unit_index(pod, unit) << (128 - LEAF_LENGTH_V6)) if first else 0
 
+    def link_addresses(self, role: str, lower: int, slot: int, link: int) -> tuple[int, int]:
+        """Return the addresses of the lower and the upper end of a link between switches; the intent must have a pool.
+
+        `lower` is the number of the lower switch, `slot` that of the upper one; `link` counts parallel links from 0.
+        """
+        pool, ceilings, switches = self.intent.pools.links, self.intent.ceilings, self.intent.switches
+        first = int(pool.network_address) if pool else 0
+        if role == "leaf":
+            place = (lower * ceilings.spines + slot - 1) * switches.leaf.uplinks_per_spine + link
+        else:
+            first += pool.num_addresses // 2 if pool else 0
+            parallel = switches.spine.uplinks_per_core if switches.spine else 1
+            place = (lower * ceilings.cores + slot - 1) * parallel + link
+        return first + 2 * place + 1, first + 2 * place
+
+    def link_needs(self) -> dict[str, tuple[int, int]]:
+        """Return, by role of the lower switch, the addresses of links needed at the ceilings and those available."""
+        pool, ceilings, switches = self.intent.pools.links, self.intent.ceilings, self.intent.switches
+        if pool is None or switches.spine is None:
+            return {}
+        leaves = 2 * self.counts["leaf"] * ceilings.spines * switches.leaf.uplinks_per_spine
+        if switches.core is None:
+            return {"leaf": (leaves, pool.num_addresses)}
+        spines = 2 * self.counts["spine"] * ceilings.cores * switches.spine.uplinks_per_core
+        return {"leaf": (leaves, pool.num_addresses // 2), "spine": (spines, pool.num_addresses // 2)}
+
     def pool_needs(self) -> dict[str, tuple[int, int]]:
         """Return, by role, the loopbacks needed at the ceilings and those available."""
         pool, needs = self.intent.pools.loopbacks, self.counts

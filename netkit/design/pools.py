@@ -13,7 +13,8 @@ LAST_ASN = 4_294_967_294
 
 def problems(intent: Intent, numbering: Numbering) -> Iterator[Problem]:
     """Yield every pool that is too small or overlaps another."""
-    named = {"pools.loopbacks": intent.pools.loopbacks, "pools.hosts": intent.pools.hosts}
+    links = {"pools.links": intent.pools.links} if intent.pools.links else {}
+    named = {"pools.loopbacks": intent.pools.loopbacks, "pools.hosts": intent.pools.hosts, **links}
     if intent.management:
         named["management.pool"] = intent.management.pool
         if intent.management.gateway not in intent.management.pool:
@@ -50,10 +51,26 @@ def problems(intent: Intent, numbering: Numbering) -> Iterator[Problem]:
                     f" the ceilings need {needed}"
                 )
                 yield Problem(message, "use a larger pool or lower the ceilings", path)
+    yield from _links(intent, numbering)
     yield from _ipv6(intent)
     yield from _as_numbers(intent, numbering)
     yield from _lengths(intent, numbering)
     yield from _rails(intent, numbering)
+
+
+def _links(intent: Intent, numbering: Numbering) -> Iterator[Problem]:
+    """Yield why links between switches cannot have addresses of the pool."""
+    path: Path = ("pools", "links")
+    if intent.pools.links and intent.topology == "rail-only":
+        yield Problem("a rail-only fabric has no links between switches", "remove it", path)
+    if intent.pools.links and intent.pools.loopbacks_v6:
+        message = "a session between IPv4 addresses has no next hop for routes of IPv6"
+        yield Problem(message, "remove it, or the IPv6 pools of the fabric", path)
+    for role, (needed, there) in numbering.link_needs().items():
+        if needed > there:
+            part = {"leaf": "lower half", "spine": "upper half"}[role] if intent.switches.core else "pool"
+            message = f"the {part} has {there} addresses for links of {role} switches, the ceilings need {needed}"
+            yield Problem(message, "use a larger pool or lower the ceilings", path)
 
 
 def _ipv6(intent: Intent) -> Iterator[Problem]:

@@ -79,7 +79,8 @@ def _leaf_uplinks(blueprint: Blueprint, place: InstalledUnit, rail: int) -> Iter
     for slot in spine.slots:
         name = blueprint.spine_name(place.pod, plane, slot)
         asn = blueprint.asn("spine", name, place.pod, blueprint.numbering.spine_number(place.pod, plane, slot))
-        links = _Links("leaf", leaf, slot, "spine", name, below)
+        number = blueprint.numbering.leaf_number(place.pod, place.unit, rail)
+        links = _Links("leaf", leaf, slot, "spine", name, below, number)
         yield from _ports(blueprint, links, "up", asn, place.entry.spine_cable_m)
 
 
@@ -100,8 +101,9 @@ def _spine_downlinks(blueprint: Blueprint, pod: int, plane: int, slot: int) -> I
             if plane_of_rail(blueprint.hardware, rail) != plane:
                 continue
             name = blueprint.leaf_name(pod, place.unit, rail)
-            asn = blueprint.asn("leaf", name, pod, blueprint.numbering.leaf_number(pod, place.unit, rail))
-            links = _Links("leaf", name, slot, "spine", spine, leaf_place(blueprint.hardware, place.unit, rail))
+            number = blueprint.numbering.leaf_number(pod, place.unit, rail)
+            asn = blueprint.asn("leaf", name, pod, number)
+            links = _Links("leaf", name, slot, "spine", spine, leaf_place(blueprint.hardware, place.unit, rail), number)
             yield from _ports(blueprint, links, "down", asn, place.entry.spine_cable_m)
 
 
@@ -110,10 +112,11 @@ def _spine_uplinks(blueprint: Blueprint, pod: int, plane: int, slot: int) -> Ite
     if not core:
         return
     above, below = core_plane(blueprint.hardware, slot), spine_place(blueprint.hardware, pod, slot)
+    number = blueprint.numbering.spine_number(pod, 0, slot)
     for core_slot in core.slots:
         name = blueprint.core_name(above, core_slot)
         asn = blueprint.asn("core", name, 0, blueprint.numbering.core_number(above, core_slot))
-        yield from _ports(blueprint, _Links("spine", spine, core_slot, "core", name, below), "up", asn, None)
+        yield from _ports(blueprint, _Links("spine", spine, core_slot, "core", name, below, number), "up", asn, None)
 
 
 def _core(blueprint: Blueprint, plane: int, slot: int) -> Switch:
@@ -133,8 +136,9 @@ def _core_downlinks(blueprint: Blueprint, plane: int, core_slot: int) -> Iterato
             if core_plane(blueprint.hardware, slot) != plane:
                 continue
             name = blueprint.spine_name(pod, 0, slot)
-            asn = blueprint.asn("spine", name, pod, blueprint.numbering.spine_number(pod, 0, slot))
-            links = _Links("spine", name, core_slot, "core", core, spine_place(blueprint.hardware, pod, slot))
+            number = blueprint.numbering.spine_number(pod, 0, slot)
+            asn = blueprint.asn("spine", name, pod, number)
+            links = _Links("spine", name, core_slot, "core", core, spine_place(blueprint.hardware, pod, slot), number)
             yield from _ports(blueprint, links, "down", asn, None)
 
 
@@ -150,6 +154,8 @@ class _Links:
     upper: str
     place: int
     """Of the lower switch among those below the upper one: it decides the ports there."""
+    number: int
+    """Of the lower switch: with the slot, it decides the addresses."""
 
 
 def _ports(
@@ -164,13 +170,19 @@ def _ports(
         lower_at, upper_at = ups[(links.slot - 1) * count + number], downs[links.place * count + number]
         lower_at = blueprint.port_at(links.lower_role, links.lower, "up", lower_at, given.port)
         upper_at = blueprint.port_at(links.upper_role, links.upper, "down", upper_at, given.peer_port)
+        own, other = given.address, given.peer_address
+        if blueprint.intent.pools.links and not own:
+            ends = blueprint.numbering.link_addresses(links.lower_role, links.number, links.slot, number)
+            own, other = (f"{dotted_quad(end)}/31" for end in ends)
         if side == "up":
             at, peer, peer_at = lower_at, links.upper, upper_at
             profile = blueprint.profile(links.lower_role, links.lower, side, length_m, given)
         else:
             at, peer, peer_at = upper_at, links.lower, lower_at
+            own, other = other, own
             profile = blueprint.profile(links.upper_role, links.upper, side, length_m, given)
-        yield Port(at.name, at.cage, at.port, peer, peer_at.name, peer_asn, "", profile, given.label)
+        name, label, peer_address = at.name, given.label, other.partition("/")[0]
+        yield Port(name, at.cage, at.port, peer, peer_at.name, peer_asn, own, profile, label, peer_address=peer_address)
 
 
 def _switch(

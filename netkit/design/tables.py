@@ -45,8 +45,10 @@ def _place(fabric: Fabric, device: Switch | Host) -> TableRow:
 def cables(fabric: Fabric) -> Iterator[TableRow]:
     """Yield a row for each cable, lower end first."""
     links: Counter[tuple[str, str]] = Counter()
+    ports = {(switch.name, port.name): port for switch in fabric.switches for port in switch.ports if port.peer_address}
     for link in fabric.links():
         links[(link.device, link.peer)] += 1
+        by_address = ports.get((link.device, link.port))
         yield {
             "device": link.device,
             "port": link.port,
@@ -56,6 +58,7 @@ def cables(fabric: Fabric) -> Iterator[TableRow]:
             "length_m": f"{link.cable.length_m:.12g}",
             "media": link.cable.media,
             "label": link.label,
+            **({"address": by_address.address, "peer_address": by_address.peer_address} if by_address else {}),
         }
 
 

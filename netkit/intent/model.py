@@ -283,6 +283,11 @@ class Pools(Strict):
     link_length: int | None = Field(
         None, ge=24, le=31, description="p2p only: of the link to a NIC; default: just large enough"
     )
+    links: Network | None = Field(
+        None,
+        description="a /31 for each link between switches, whose BGP sessions are by address then; "
+        "default: unnumbered sessions",
+    )
 
 
 class Roce(Strict):
@@ -532,6 +537,10 @@ class CableEntry(Strict):
     length_m: Metres | None = Field(None, description="instead of that of its kind")
     media: CatalogName | None = Field(None, description="instead of that of its kind")
     label: Label | None = Field(None, description="what is printed on it; default: both ends")
+    address: AddressWithLength | None = Field(
+        None, description="between switches, with pools.links: of device, with prefix length; default: a /31 by design"
+    )
+    peer_address: Address | None = Field(None, description="with address: of the peer, in the same network")
 
 
 class Tables(Strict):
@@ -556,10 +565,10 @@ class EdgeFilterIntent(Strict):
     """What a peer outside the fabric may not send into it. Everything else enters."""
 
     deny_from: tuple[Network, ...] | None = Field(
-        None, description="sources that are dropped; default: pools.hosts, pools.loopbacks and management.pool"
+        None, description="sources that are dropped; default: all pools of the fabric"
     )
     deny_to: tuple[Network, ...] | None = Field(
-        None, description="destinations that are dropped; default: pools.loopbacks and management.pool"
+        None, description="destinations that are dropped; default: the pools of switches"
     )
     first_number: int = Field(10, ge=10, le=9000, description="of the first rule; the others follow in steps of 10")
 

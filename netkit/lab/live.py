@@ -41,10 +41,14 @@ def drained_ports(config: str, switch: Switch, kernel_names: Mapping[str, str]) 
         draining_maps = {name for name, body in ROUTE_MAP.findall(config) if SHUTDOWN_COMMUNITY.search(body)}
         group_of = dict(PEER_GROUP.findall(config))
         map_of = dict(MAP_OUT.findall(config))
+        by_address = {port.name: port.neighbor for port in switch.fabric_ports}
         drained = frozenset(
             name
             for name, interface in kernel_names.items()
-            if map_of.get(interface, map_of.get(group_of.get(interface, ""))) in draining_maps
+            if any(
+                map_of.get(one, map_of.get(group_of.get(one, ""))) in draining_maps
+                for one in (interface, by_address.get(name, ""))
+            )
         )
     is_cut_off = switch.role == "leaf" and drained >= {port.name for port in switch.fabric_ports}
     return frozenset() if is_cut_off else drained

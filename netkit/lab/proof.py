@@ -87,8 +87,9 @@ def _sessions(fabric: Fabric, node: LiveNode, switch: Switch, wanted: Expectatio
     local_as = summary.get("as")
     if local_as != switch.asn:
         yield Shortfall(switch.name, f"BGP runs as AS {local_as}, the design says {switch.asn}")
+    neighbors = _neighbors(node, switch)
     for port, peer in wanted.sessions.items():
-        interface = node.kernel_names[port]
+        interface = neighbors[port]
         state = peers.get(interface, {}).get("state", "not configured")
         if state != ESTABLISHED:
             yield Shortfall(switch.name, f"session to {peer} is {state}{_reason(fabric, node, peer, interface)}", port)
@@ -96,6 +97,11 @@ def _sessions(fabric: Fabric, node: LiveNode, switch: Switch, wanted: Expectatio
         state = peers.get(outside.peer, {}).get("state", "not configured")
         if state != ESTABLISHED:
             yield Shortfall(switch.name, f"session to {outside.peer_name} is {state}", outside.name)
+
+
+def _neighbors(node: LiveNode, switch: Switch) -> Mapping[str, str]:
+    """Return what FRR calls the neighbour on each port."""
+    return {port.name: port.peer_address or node.kernel_names[port.name] for port in switch.fabric_ports}
 
 
 def _reason(fabric: Fabric, node: LiveNode, peer: str, interface: str) -> str:
@@ -128,8 +134,9 @@ def _routes(node: LiveNode, switch: Switch, wanted: Expectation) -> Iterator[Sho
 def _without_policy(node: LiveNode, switch: Switch, wanted: Expectation) -> Iterator[Shortfall]:
     """Yield the sessions that carry no routes because a route policy is missing."""
     peers = json.loads(node.vty("show bgp neighbors json") or "{}")
+    neighbors = _neighbors(node, switch)
     for port, peer in wanted.sessions.items():
-        families = peers.get(node.kernel_names[port], {}).get("addressFamilyInfo", {})
+        families = peers.get(neighbors[port], {}).get("addressFamilyInfo", {})
         family = families.get("ipv4Unicast", {})
         for direction in ("inbound", "outbound"):
             if family.get(f"{direction}EbgpRequiresPolicy"):

@@ -6,11 +6,12 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Self
 
 from netkit.deploy.fan_out import each, threads
 from netkit.errors import NetkitError
-from netkit.facts import Observation, Sample, Snapshot
+from netkit.facts import Absent, Facts, Observation, Sample, Snapshot
 from netkit.observe.assemble import Readings, facts, instead, sample
 from netkit.platforms import registry
 from netkit.platforms.view import Reply, View, Viewer, ViewSubject
@@ -112,8 +113,23 @@ def target(platform: str, subject: ViewSubject, *, source: str = NATIVE, is_ligh
     views_of = f"netkit.platforms.{source}.facts.views"
     module = registry.part(platform, "facts.views") if source == NATIVE else importlib.import_module(views_of)
     found: tuple[View, ...] = module.views(subject)
-    views = tuple(view for view in found if not (is_light and view.is_costly))
+    views = tuple(_on_ports(view, subject) for view in found if not (is_light and view.is_costly))
     return Target(subject.device, platform, views, has_config=source == NATIVE)
+
+
+def _on_ports(view: View, subject: ViewSubject) -> View:
+    """Return a view whose sessions with neighbours by address are those of their ports."""
+    if not subject.neighbors or "sessions" not in view.yields:
+        return view
+    otherwise = view.otherwise and _on_ports(view.otherwise, subject)
+    return replace(view, parse=partial(_by_port, view.parse, dict(subject.neighbors)), otherwise=otherwise)
+
+
+def _by_port(parse: Callable[..., Facts], ports: Mapping[str, str], *answers: str) -> Facts:
+    found = parse(*answers)
+    if isinstance(found.sessions, Absent):
+        return found
+    return replace(found, sessions={ports.get(name, name): one for name, one in found.sessions.items()})
 
 
 def collect(

@@ -48,14 +48,18 @@ def subject(fabric: Fabric, device: Switch | Host) -> ViewSubject:
     """Build the subject for a device's views."""
     lossless = fabric.lossless.lossless_priorities
     if isinstance(device, Switch):
-        ports = tuple(port.name for port in device.cabled)
+        ports = tuple(port.name for port in device.ports)
         return ViewSubject(
-            device.name, platform=device.platform, version=device.version, ports=ports, lossless=lossless
+            device.name,
+            platform=device.platform,
+            version=device.version,
+            ports=ports,
+            lossless=lossless,
+            neighbors=tuple((port.peer_address, port.name) for port in device.ports if port.peer_address),
         )
     return ViewSubject(
         device.name,
         nics=tuple(SubjectNic(nic.interface, nic.pci, nic.rdma) for nic in device.nics),
-        beside=device.nics_beside,
         lookups=tuple(
             one for nic in device.nics for far in far_ends(fabric, device, nic) for one in _of_versions(nic, far)
         ),

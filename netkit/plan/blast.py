@@ -1,17 +1,19 @@
 """What changes touch: sessions, links, rails, hosts and GPUs."""
 
 import re
-from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 
 from netkit.design.fabric import Access, Fabric, Host, Port, Switch
 from netkit.plan.model import Blast
 from netkit.platforms.change import Change, Risk, RiskTable
+from netkit.platforms.compare import ConfigComparison, ConfigModel
 from netkit.platforms.config import Config, Path
 
 WORD = re.compile(r"[ |,]")
 BESIDE = "15-netkit-"
 """The files of a host for networks beside the rails."""
+ADDRESS = re.compile(r"\d+(\.\d+){3}")
 PORT = re.compile(r"(?:swp|Ethernet)\d+\S*")
 
 
@@ -36,20 +38,21 @@ class TouchedPorts:
         return self.down | self.lossy
 
 
-def of_switch(
-    fabric: Fabric, switch: Switch, changes: Iterable[Change], running: Config, risks: RiskTable, whole: Risk
-) -> Blast:
+def of_switch(fabric: Fabric, switch: Switch, found: ConfigComparison, model: ConfigModel, whole: Risk) -> Blast:
     """Return what the changes of a switch touch; `whole` is the risk of the strategy for the whole switch.
 
     Only ports that carry traffic on the running switch count.
     """
+    changes, running, risks = found.changes, found.running, model.risks
     used = {name for path in risks.used(running) for name in words(path)}
     if switch.access:
         return _of_access(switch, switch.access, changes, used, risks, whole)
-    reach = _reach(switch, changes, used, risks, whole)
+    by_address = _by_address(switch, found, model)
+    reach = _reach(switch, [_on_port(change, by_address) for change in changes], used, risks, whole)
     ports = [port for port in switch.ports if port.name in used]
     hit = [port for port in ports if port.name in reach.all]
-    gone = [_departed(name, running) for name in sorted(reach.all & used - {port.name for port in switch.ports})]
+    names = reach.all & used - {port.name for port in switch.ports}
+    gone = [_departed(name, running, is_session=name in by_address.values()) for name in sorted(names)]
     nics = [*_cut_off(fabric, switch, ports, reach), *_left(switch, gone)]
     return Blast(
         sessions=(
@@ -66,6 +69,23 @@ def of_switch(
         is_disruptive=bool(nics),
         ports=tuple(port.name for port in hit if port.name in reach.down and port.role != "host"),
     )
+
+
+def _by_address(switch: Switch, found: ConfigComparison, model: ConfigModel) -> Mapping[str, str]:
+    """Return the port of each neighbour by address within the fabric, if a change names one."""
+    is_named = any(ADDRESS.fullmatch(word) for change in found.changes for word in words(change.path))
+    if model.router is None or not (is_named and found.changes):
+        return {}
+    outside = {port.name for port in switch.external}
+    designed = {port.peer_address: port.name for port in switch.fabric_ports if port.peer_address}
+    sessions = model.router(found.whole).sessions
+    return designed | {one.address: one.interface for one in sessions if one.address and one.interface not in outside}
+
+
+def _on_port(change: Change, by_address: Mapping[str, str]) -> Change:
+    """Return a change with the ports of the neighbours that its path names by address."""
+    ports = tuple(by_address[word] for word in words(change.path) if word in by_address)
+    return replace(change, path=(*change.path, *ports)) if ports else change
 
 
 def _of_access(
@@ -147,10 +167,10 @@ def _ports(switch: Switch, change: Change, everything: frozenset[str], used: Col
     return found | ports.intersection(used) if ports else everything
 
 
-def _departed(port: str, running: Config) -> Departed:
+def _departed(port: str, running: Config, *, is_session: bool) -> Departed:
     about = [path for path in running if port in words(path)]
     peer = next((running[path] for path in about if path[-1].endswith("description")), "?")
-    return Departed(port, peer, any("neighbor" in set(words(path)) for path in about))
+    return Departed(port, peer, is_session or any("neighbor" in set(words(path)) for path in about))
 
 
 def _left(switch: Switch, gone: Iterable[Departed]) -> Iterator[tuple[str, str]]:

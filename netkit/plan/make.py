@@ -230,7 +230,7 @@ def _planned(
         )
         way = Strategy(REFUSED, reasons=(kept,))
     if isinstance(device, Switch):
-        touched = blast.of_switch(fabric, device, found.changes, found.running, model.risks, way.risk)
+        touched = blast.of_switch(fabric, device, found, model, way.risk)
     else:
         touched = blast.of_host(device, found.changes, found.running, model.risks)
     return DevicePlan(

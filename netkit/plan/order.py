@@ -73,7 +73,7 @@ class Order:
         self.kept: dict[str, RetainedRouting] = {}
         for name, found in self._routing.items():
             if isinstance(found.running, Router) and isinstance(found.intended, Router) and name in self.devices:
-                self.kept[name] = to_keep(found.running, found.intended)
+                self.kept[name] = to_keep(found.running, found.intended, self._ports(name))
         self.kept = {name: kept for name, kept in self.kept.items() if kept}
         left = dict(self._cables_left(every))
         routers = dict(self._routers()) | dict(self._routers_left(left))
@@ -143,6 +143,11 @@ class Order:
 
     # Configurations
 
+    def _ports(self, name: str) -> frozenset[str]:
+        """Return the ports of a switch towards others of the fabric, in any design."""
+        found = (fabric.device(name) for fabric in (self._fabric, *self._before))
+        return frozenset(port.name for one in found if isinstance(one, Switch) for port in one.fabric_ports)
+
     def _cables_left(self, devices: Iterable[DevicePlan]) -> Iterator[tuple[End, End]]:
         """Yield the cables of sessions that end because no fabric has the other switch, by the ports' descriptions."""
         known = {switch.name for fabric in (*self._before, self._fabric) for switch in fabric.switches}
@@ -159,7 +164,7 @@ class Order:
         sides: dict[str, dict[str, int]] = {}
         for (name, port), (peer, peer_port) in cables.items():
             found = self._routing.get(name)
-            running = found.running.neighbors if found and isinstance(found.running, Router) else ()
+            running = found.running.sessions if found and isinstance(found.running, Router) else ()
             sides.setdefault(peer, {})[peer_port] = max(
                 (side.remote_asn for side in running if side.interface == port), default=0
             )
@@ -313,8 +318,8 @@ class Order:
             and isinstance(found.intended, Router)
             and not state.phases.get(name)
         ):
-            kept = {side.interface for side in found.intended.neighbors}
-            gone = {side.interface for side in found.running.neighbors if side.is_active and not side.is_drained} - kept
+            kept = {side.interface for side in found.intended.sessions}
+            gone = {side.interface for side in found.running.sessions if side.is_active and not side.is_drained} - kept
             if any(not self.network.is_known(name, port) for port in gone):
                 return True
             ports |= gone

@@ -1,15 +1,18 @@
 """The first of two stages of a change: what a router keeps, so that it still accepts and announces the old routes."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
 
 from netkit.platforms.routing import Clause, PrefixListEntry, RetainedRouting, Router
 
 
-def to_keep(running: Router, intended: Router) -> RetainedRouting:
-    """Return what an intended configuration needs in addition to accept and announce what the running one does."""
+def to_keep(running: Router, intended: Router, ports: Collection[str]) -> RetainedRouting:
+    """Return what an intended configuration needs in addition to accept and announce what the running one does.
+
+    `ports` lead to other switches of the fabric.
+    """
     rules: dict[str, list[PrefixListEntry]] = {}
-    for was, now in _filters(running, intended):
+    for was, now in _filters(running, intended, ports):
         names = _plain_lists(intended.route_maps.get(now, ()))
         old = [
             rule
@@ -38,13 +41,13 @@ def with_kept(intended: Router, kept: RetainedRouting) -> Router:
     return replace(intended, prefix_lists=lists, aggregates=(*intended.aggregates, *kept.aggregates))
 
 
-def _filters(running: Router, intended: Router) -> Iterator[tuple[str, str]]:
+def _filters(running: Router, intended: Router, ports: Collection[str]) -> Iterator[tuple[str, str]]:
     """Yield corresponding route maps: of connected routes, and of each neighbour in and out."""
     found: dict[tuple[str, str], None] = {}
     if running.redistributed and intended.redistributed:
         found[running.redistributed, intended.redistributed] = None
-    before = {one.interface: one for one in running.neighbors}
-    for now in intended.neighbors:
+    before = {one.interface: one for one in running.sessions if one.interface in ports}
+    for now in intended.sessions:
         was = before.get(now.interface)
         if was is not None:
             found[was.inbound, now.inbound] = None

@@ -251,18 +251,20 @@ class Peers:
     def unknown(self) -> Iterator[str]:
         """Yield the neighbours by address that are not modelled: by IPv6, or without a filter in each direction."""
         for peer in self._found.values():
-            if not peer.is_group and not peer.is_interface and not self._is_external(peer):
+            group = self._found.get(peer.group or "", Peer(""))
+            has_filters = _first(peer.inbound, group.inbound) and _first(peer.outbound, group.outbound)
+            is_numbered = not peer.is_group and not peer.is_interface
+            if is_numbered and not (has_filters and self._is_ipv4(peer)):
                 yield f"neighbor {peer.name}"
 
-    def _is_external(self, peer: Peer) -> bool:
-        group = self._found.get(peer.group or "", Peer(""))
-        has_filters = _first(peer.inbound, group.inbound) and _first(peer.outbound, group.outbound)
-        return bool(has_filters) and is_address(peer.name) and ":" not in peer.name
+    @staticmethod
+    def _is_ipv4(peer: Peer) -> bool:
+        return is_address(peer.name) and ":" not in peer.name
 
     def external(self, asn: int, *, is_active: bool) -> tuple[BgpNeighbor, ...]:
-        """Build the neighbours by IPv4 address that are filtered in both directions."""
+        """Build the neighbours by IPv4 address."""
         found = (peer for peer in self._found.values() if not peer.is_group and not peer.is_interface)
-        return self._built(filter(self._is_external, found), asn, is_active=is_active)
+        return self._built(filter(self._is_ipv4, found), asn, is_active=is_active)
 
     def neighbors(self, asn: int, *, is_active: bool) -> tuple[BgpNeighbor, ...]:
         """Build the neighbours with what they inherit; `is_active`: whether neighbours are activated by default."""

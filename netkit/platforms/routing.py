@@ -4,9 +4,9 @@ Each platform parses its configuration into a `Router`, whoever wrote the config
 `RetainedRouting` into its own files. What the model cannot express is listed in `unknown`; nothing is guessed.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from ipaddress import IPv4Interface, IPv4Network
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from ipaddress import IPv4Address, IPv4Interface, IPv4Network
 
 NO_MAP = ""
 LARGEST_LENGTH = 32
@@ -44,7 +44,7 @@ class Clause:
 
 @dataclass(frozen=True, slots=True)
 class BgpNeighbor:
-    """A BGP neighbour by interface. `remote_asn` 0 means any other AS (`external`)."""
+    """A BGP neighbour by interface or IPv4 address. `remote_asn` 0 means any other AS (`external`)."""
 
     interface: str
     remote_asn: int
@@ -55,6 +55,8 @@ class BgpNeighbor:
     allowas_in: int = 0
     is_drained: bool = False
     """Graceful shutdown of this neighbour only."""
+    address: str = ""
+    """Of a neighbour by address, where `interface` is the port that leads to it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +92,7 @@ class Router:
     route_maps: Mapping[str, tuple[Clause, ...]] = field(default_factory=dict)
     neighbors: tuple[BgpNeighbor, ...] = ()
     external: tuple[BgpNeighbor, ...] = ()
-    """Neighbours by IPv4 address, with filters in both directions: outside the fabric. `interface` is the address."""
+    """Neighbours by IPv4 address, of the fabric or outside. `interface` is the address."""
     redistributed: str | None = None
     """The route map of `redistribute connected`; None: connected routes are not redistributed."""
     networks: tuple[IPv4Network, ...] = ()
@@ -106,6 +108,25 @@ class Router:
     """Without a route map nothing is accepted or announced (RFC 8212)."""
     unknown: tuple[str, ...] = ()
     """Routing configuration outside this model: VRF leaking, other address families."""
+    sessions: tuple[BgpNeighbor, ...] = field(init=False, repr=False, compare=False)
+    """All neighbours by the port that leads to them."""
+
+    def __post_init__(self) -> None:
+        found = (*self.neighbors, *self._on_ports()) if self.external else self.neighbors
+        object.__setattr__(self, "sessions", found)
+
+    def _on_ports(self) -> Iterator[BgpNeighbor]:
+        ports = {(int(one.network.network_address), one.network.prefixlen): name for name, one in self.addresses}
+        lengths = sorted({length for _, length in ports}, reverse=True)
+        for one in self.external:
+            number = int(IPv4Address(one.interface))
+            keys = ((number >> (32 - length) << (32 - length), length) for length in lengths)
+            if port := next((ports[key] for key in keys if key in ports), ""):
+                yield replace(one, interface=port, address=one.interface)
+
+    def has(self, port: str, address: str) -> bool:
+        """Whether an address is that of a port."""
+        return any(name == port and str(one.ip) == address for name, one in self.addresses)
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,13 +52,13 @@ class ViewSubject:
     ports: tuple[str, ...] = ()
     """Switch ports in use, by their name in the design."""
     nics: tuple[SubjectNic, ...] = ()
-    beside: tuple[str, ...] = ()
-    """NICs of networks beside the rails."""
     lookups: tuple[tuple[str, str, str], ...] = ()
     """Route lookups for a host: source address, interface, destination."""
     lossless: tuple[int, ...] = ()
     """Lossless priorities of the design."""
     platform: str = ""
+    neighbors: tuple[tuple[str, str], ...] = ()
+    """BGP neighbours by address, and the port that leads to each."""
     probes: tuple[tuple[str, str, str], ...] = ()
     """Probes: source address, interface, destination."""
     probe_bytes: tuple[int, ...] = ()

@@ -3,6 +3,7 @@
 `tests/platforms/test_routing.py` holds it against what each platform reads from the rendered files.
 """
 
+from collections.abc import Iterator
 from functools import lru_cache
 from ipaddress import IPv4Interface, IPv4Network
 
@@ -59,11 +60,9 @@ def router_of(fabric: Fabric, switch: Switch) -> Router:
                 is_drained=port.peer in switch.drain_neighbors,
             )
             for port in switch.fabric_ports
+            if not port.peer_address
         ),
-        external=tuple(
-            BgpNeighbor(port.peer, port.peer_asn, port.inbound, port.outbound)
-            for port in sorted(switch.external, key=lambda one: one.peer)
-        ),
+        external=tuple(sorted(_by_address(fabric, switch), key=lambda one: one.interface)),
         redistributed=CONNECTED,
         aggregates=(
             *(Aggregate(_network(prefix), is_summary_only=True) for prefix in switch.aggregates),
@@ -75,6 +74,16 @@ def router_of(fabric: Fabric, switch: Switch) -> Router:
         max_paths=fabric.routing.max_paths,
         is_drained=switch.drain,
     )
+
+
+def _by_address(fabric: Fabric, switch: Switch) -> Iterator[BgpNeighbor]:
+    for outside in switch.external:
+        yield BgpNeighbor(outside.peer, outside.peer_asn, outside.inbound, outside.outbound)
+    for port in switch.fabric_ports:
+        if port.peer_address:
+            is_drained = port.peer in switch.drain_neighbors
+            allowed = int(fabric.routing.allowas_in)
+            yield BgpNeighbor(port.peer_address, port.peer_asn, IN, OUT, allowas_in=allowed, is_drained=is_drained)
 
 
 def host_of(plan: RoutePlan, host: Host) -> HostRoutes:
@@ -95,8 +104,7 @@ def _addresses(switch: Switch) -> list[tuple[str, IPv4Interface]]:
     if switch.vlan:
         length = switch.vlan.subnet.partition("/")[2]
         found.append((VLAN, _interface(f"{switch.vlan.gateway.partition('/')[0]}/{length}")))
-    else:
-        found += [(port.name, _interface(port.address)) for port in switch.host_ports if port.address]
+    found += [(port.name, _interface(port.address)) for port in switch.ports if port.address]
     return [*found, *((port.name, _interface(port.address)) for port in switch.external)]
 
 

@@ -105,7 +105,7 @@ class Network:
         asns = Counter(asn for variants in routers.values() for asn in {router.asn for router in variants})
         self._shared = frozenset(asn for asn, count in asns.items() if count > 1)
         self._sides = {
-            (name, phase): {side.interface: side for side in router.neighbors}
+            (name, phase): {side.interface: side for side in router.sessions}
             for name, variants in routers.items()
             for phase, router in enumerate(variants)
         }
@@ -264,13 +264,14 @@ class Network:
     def _announces_alike(self, one: NetworkState, other: NetworkState, name: str) -> bool:
         """Whether a router treats the sessions it keeps the same way: it only gained or lost others."""
         was, now = self.router(one, name), self.router(other, name)
-        known = {side.interface: side for side in was.neighbors}
-        is_kept = all(known.get(side.interface, side) == side for side in now.neighbors)
-        return is_kept and replace(was, neighbors=()) == replace(now, neighbors=()) and one.drained == other.drained
+        known = {side.interface: side for side in was.sessions}
+        is_kept = all(known.get(side.interface, side) == side for side in now.sessions)
+        bare = [replace(router, neighbors=(), external=()) for router in (was, now)]
+        return is_kept and bare[0] == bare[1] and one.drained == other.drained
 
     def _peers(self, name: str) -> set[str]:
         """Return the routers that have a session with a router in any state."""
-        ports = {one.interface for router in self._routers[name] for one in router.neighbors}
+        ports = {one.interface for router in self._routers[name] for one in router.sessions}
         ends = (self._ends.get((name, port), ("", "")) for port in ports)
         return {peer for peer, _ in ends if peer in self._routers}
 
@@ -287,7 +288,7 @@ class Network:
     def _possible_sessions(self, name: str, phase: int) -> Iterator[tuple[End, End, tuple[Link | None, ...]]]:
         """Yield the ends of each cable between routers, with the session for each configuration of the far one."""
         router = self._routers[name][phase]
-        for near in router.neighbors:
+        for near in router.sessions:
             end = self._ends.get((name, near.interface))
             if end is None or end[0] not in self._routers:
                 continue
@@ -295,6 +296,8 @@ class Network:
             for number, peer in enumerate(self._routers[end[0]]):
                 far = self._sides[end[0], number].get(end[1])
                 is_up = far is not None and _is_up(router, near, peer) and _is_up(peer, far, router)
+                if far is not None and (near.address or far.address):
+                    is_up &= router.has(near.interface, far.address) and peer.has(far.interface, near.address)
                 links.append((end[0], far, near) if far is not None and is_up else None)
             yield (name, near.interface), end, tuple(links)
 

@@ -140,6 +140,7 @@ def _networks(switch: Switch) -> Iterator[str]:
     if switch.management:
         yield str(_network(f"{switch.management.address}/{switch.management.prefix_length}"))
     yield from (str(_network(port.address)) for port in switch.external)
+    yield from (str(_network(port.address)) for port in switch.fabric_ports if port.role == "up" and port.address)
 
 
 def _network(address: str) -> IPv4Network:
@@ -159,11 +160,7 @@ def _addresses(fabric: Fabric) -> Iterator[Wanted]:
             yield _address(f"{management.address}/{management.prefix_length}", name, platform.management_port)
         if switch.vlan:
             yield _address(switch.vlan.gateway, name, platform.vlan_port.format(number=switch.vlan.number))
-        yield from (
-            _address(f"{port.address.partition('/')[0]}/{switch.link_length}", name, port.name)
-            for port in switch.ports
-            if port.address
-        )
+        yield from (_address(port.address, name, port.name) for port in switch.ports if port.address)
         yield from (_address(port.address, name, port.name) for port in switch.external)
     managed = [one.management for one in fabric.switches if one.management]
     networks = {_network(f"{one.address}/{one.prefix_length}") for one in managed}

@@ -116,19 +116,34 @@ def check(fabric: Fabric, switch: Switch, files: Files) -> None:
     maps = {name: clauses for name, clauses in maps.items() if name not in SONIC_SOURCES}
     has_bgp = bool(switch.fabric_ports) or switch.platform == "nvue"
     wanted = expected_maps(fabric, switch)
-    for neighbor in found.neighbors:
-        port = next(port for port in switch.fabric_ports if port.name == neighbor.interface)
+    by_address = {port.peer_address: port for port in switch.fabric_ports if port.peer_address}
+    outside_of = {port.peer: port for port in switch.external}
+    for neighbor in (*found.neighbors, *(one for one in found.external if one.interface in by_address)):
+        port = next(port for port in switch.fabric_ports if port.neighbor == neighbor.interface)
         is_drained = port.peer in switch.drain_neighbors
         drained = " drained" if is_drained and drains_by_route_map(switch) else ""
         assert maps[neighbor.inbound] == wanted[f"in{drained}"]
         assert maps[neighbor.outbound] == wanted[f"out{drained}"]
-    for outside, meant in zip(found.external, switch.external, strict=True):
+    for outside in (one for one in found.external if one.interface not in by_address):
+        meant = outside_of[outside.interface]
         assert (maps[outside.inbound], maps[outside.outbound]) == (wanted[meant.inbound], wanted[meant.outbound])
     if found.redistributed:
         assert maps[found.redistributed] == wanted["connected"]
     assert all(clauses in wanted.values() for clauses in maps.values() if clauses != gshut())
+    policies = {one.interface: (one.inbound, one.outbound) for one in (*found.neighbors, *found.external)}
+    sessions = [
+        BgpNeighbor(
+            port.neighbor,
+            port.peer_asn,
+            *policies[port.neighbor],
+            is_active=True,
+            allowas_in=OWN_AS_TIMES[switch.platform] if fabric.routing.allowas_in else 0,
+            is_drained=port.peer in switch.drain_neighbors and not drains_by_route_map(switch),
+        )
+        for port in sorted(switch.fabric_ports, key=lambda port: port.neighbor)
+    ]
     addresses = [(loopback, IPv4Interface(f"{switch.loopback}/32"))]
-    addresses += [(port.name, IPv4Interface(port.address)) for port in switch.host_ports if port.address]
+    addresses += [(port.name, IPv4Interface(port.address)) for port in switch.ports if port.address]
     addresses += [(svi.format(vlan.number), IPv4Interface(vlan.gateway)) for vlan in [switch.vlan] if vlan]
     addresses += [(one.name, IPv4Interface(one.address)) for one in switch.external]
     assert found.down.isdisjoint(port.name for port in switch.ports)
@@ -140,21 +155,17 @@ def check(fabric: Fabric, switch: Switch, files: Files) -> None:
         members=tuple(sorted((port.name, svi.format(switch.vlan.number)) for port in switch.host_ports if switch.vlan)),
         prefix_lists={},
         route_maps={},
-        neighbors=tuple(
-            BgpNeighbor(
-                port.name,
-                port.peer_asn,
-                next(one.inbound for one in found.neighbors if one.interface == port.name),
-                next(one.outbound for one in found.neighbors if one.interface == port.name),
-                is_active=True,
-                allowas_in=OWN_AS_TIMES[switch.platform] if fabric.routing.allowas_in else 0,
-                is_drained=port.peer in switch.drain_neighbors and not drains_by_route_map(switch),
-            )
-            for port in sorted(switch.fabric_ports, key=lambda port: port.name)
-        ),
+        neighbors=tuple(one for one in sessions if one.interface not in by_address),
         external=tuple(
-            BgpNeighbor(port.peer, port.peer_asn, outside.inbound, outside.outbound)
-            for port, outside in zip(switch.external, found.external, strict=True)
+            sorted(
+                [one for one in sessions if one.interface in by_address]
+                + [
+                    replace(one, remote_asn=outside_of[one.interface].peer_asn, is_active=True)
+                    for one in found.external
+                    if one.interface in outside_of
+                ],
+                key=lambda one: one.interface,
+            )
         ),
         redistributed=found.redistributed if has_bgp else None,
         aggregates=(

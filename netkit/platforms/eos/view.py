@@ -57,11 +57,14 @@ class EosInterface:
 
 @dataclass(frozen=True, slots=True)
 class EosNeighbor:
-    """A BGP neighbour on an unnumbered port."""
+    """A BGP neighbour on a port: unnumbered, or by address."""
 
     port: str
     group: str
     asn: int
+    description: str
+    address: str
+    """Of the neighbour; empty: unnumbered."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,7 +250,7 @@ def _interfaces(switch: Switch, chip: EosHardware) -> Iterator[EosInterface]:
             access_vlan=access,
             routed=access is None,
             address=port.address or None,
-            unnumbered=port.role != "host",
+            unnumbered=port.role != "host" and not port.address,
             qos_profile=qos_profile,
             mtu_bytes=switch.mtu_bytes,
             address_v6=port.address_v6 or None,
@@ -275,7 +278,10 @@ def _bgp(fabric: Fabric, switch: Switch) -> Bgp:
     }
     return Bgp(
         groups=tuple(sorted(names.values())),
-        neighbors=tuple(EosNeighbor(port.name, names[port.role], port.peer_asn) for port in ports),
+        neighbors=tuple(
+            EosNeighbor(port.name, names[port.role], port.peer_asn, port.description, port.peer_address)
+            for port in ports
+        ),
         inbound="RM-FABRIC",
         outbound=f"RM-{announced(fabric, switch)}",
         allowas_in=fabric.routing.allowas_in,

@@ -40,12 +40,16 @@ class Policy:
 
 @dataclass(frozen=True, slots=True)
 class FrrNeighbor:
-    """A BGP neighbour on an unnumbered port."""
+    """A BGP neighbour on a port: unnumbered, or by address."""
 
     interface: str
     group: str
     asn: int
     description: str
+    address: str = ""
+    """Of the neighbour; empty, as the next: unnumbered."""
+    own_address: str = ""
+    """FRR 8.4 starts no BFD without it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,12 +66,14 @@ class FrrRouting:
 
 
 def routing(fabric: Fabric, switch: Switch, dialect: FrrDialect) -> FrrRouting:
-    """Build the routing of a switch, with neighbours in FRR's own order: by group, then by port."""
+    """Build the routing of a switch, with neighbours in FRR's own order: by group, then by port or address."""
     roles = sorted({port.role for port in switch.fabric_ports}, key=lambda role: PEER_TIERS[switch.role, role])
     if not roles:
         return FrrRouting()
     tiers: dict[str, str] = {role: PEER_TIERS[switch.role, role] for role in roles}
     ports = [port for role in roles for port in switch.fabric_ports if port.role == role]
+    if fabric.link_pool:
+        ports.sort(key=lambda port: (roles.index(port.role), IPv4Address(port.peer_address)))
     drained = [port for port in ports if port.peer in switch.drain_neighbors]
     by_route_map = drained if dialect.neighbor_drain == "route-map" else []
     by_command = drained if dialect.neighbor_drain == "command" else []
@@ -76,10 +82,20 @@ def routing(fabric: Fabric, switch: Switch, dialect: FrrDialect) -> FrrRouting:
         prefix_lists=tuple(prefix_lists(fabric, switch)),
         route_maps=tuple(_both_versions(switch, maps)),
         groups=tuple(Policy(tier, f"FROM-{tier}", f"TO-{tier}") for tier in tiers.values()),
-        neighbors=tuple(FrrNeighbor(port.name, tiers[port.role], port.peer_asn, port.description) for port in ports),
-        drained_interfaces=tuple(port.name for port in by_command),
+        neighbors=tuple(
+            FrrNeighbor(
+                port.name,
+                tiers[port.role],
+                port.peer_asn,
+                port.description,
+                port.peer_address,
+                port.address.partition("/")[0],
+            )
+            for port in ports
+        ),
+        drained_interfaces=tuple(port.neighbor for port in by_command),
         neighbor_policies=tuple(
-            Policy(port.name, f"FROM-{tiers[port.role]}-DRAINED", f"TO-{tiers[port.role]}-DRAINED")
+            Policy(port.neighbor, f"FROM-{tiers[port.role]}-DRAINED", f"TO-{tiers[port.role]}-DRAINED")
             for port in by_route_map
         ),
         external=tuple(sorted(switch.external, key=lambda port: IPv4Address(port.peer))),
@@ -221,8 +237,8 @@ def _external(port: ExternalPort) -> FrrInterface:
 
 
 def _interface(port: Port) -> FrrInterface:
-    # BGP unnumbered needs link-local addresses, as does IPv6 to find hosts; a host port needs its own address.
-    is_host = port.role == "host"
-    address, address_v6 = (port.address or None, port.address_v6 or None) if is_host else (None, None)
-    link_local = "[ipv6]" if address_v6 or not is_host else "[]"
+    # BGP unnumbered needs link-local addresses, as does IPv6 to find hosts.
+    address, address_v6 = port.address or None, port.address_v6 or None
+    is_unnumbered = port.role != "host" and not address
+    link_local = "[ipv6]" if address_v6 or is_unnumbered else "[]"
     return FrrInterface(port.name, port.description, port.profile.mtu_bytes, link_local, address, address_v6)

@@ -59,11 +59,13 @@ class NvueEcnProfile:
 
 @dataclass(frozen=True, slots=True)
 class NvueNeighbor:
-    """A BGP neighbour on an unnumbered port."""
+    """A BGP neighbour on a port: unnumbered, or by address."""
 
     port: str
     asn: int
     is_draining: bool
+    address: str = ""
+    """Of the neighbour; empty: unnumbered."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +156,8 @@ def build(fabric: Fabric, switch: Switch) -> NvueView:
         prefix_lists=tuple(prefix_lists(fabric, switch)),
         announced=announced(fabric, switch),
         neighbors=tuple(
-            NvueNeighbor(port.name, port.peer_asn, port.peer in switch.drain_neighbors) for port in switch.fabric_ports
+            NvueNeighbor(port.name, port.peer_asn, port.peer in switch.drain_neighbors, port.peer_address)
+            for port in switch.fabric_ports
         ),
         bridged_vlans=(switch.vlan.number,) if switch.vlan else tuple(vlan.number for vlan in vlans),
         pair=switch.access.pair if switch.access else None,

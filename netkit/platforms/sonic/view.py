@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from ipaddress import IPv4Address
 
 from netkit.design.fabric import Bfd, ExternalPort, Fabric, Snmp, Switch
 from netkit.errors import Problem, RenderError
@@ -18,7 +19,7 @@ from netkit.render.artifact import Artifact
 ROUTING_MODES = {"split": "split-unified", "unified": "unified"}
 DEVICE_TYPES = {"leaf": "LeafRouter", "spine": "SpineRouter", "core": "SpineRouter"}
 SNMP_USER_LENGTHS = range(4, 33)
-# CONFIG_DB has BFD timers by peer address only, which an unnumbered peer lacks: FRR's defaults apply.
+# CONFIG_DB has BFD timers by peer address only, not of peer groups: FRR's defaults apply.
 FRR_BFD = Bfd(interval_ms=300, multiplier=3)
 # CONFIG_DB has no timers for ARP and MAC ageing. The image ages MACs after 600 s, and its arp_update probes every
 # neighbour in a VLAN every few minutes, so that no MAC of a live host ages out and is flooded.
@@ -54,7 +55,7 @@ class PortRow:
 
 @dataclass(frozen=True, slots=True)
 class SonicInterface:
-    """A routed port: unnumbered towards switches, with an address towards a host."""
+    """A routed port: unnumbered, or with an address."""
 
     name: str
     link_local: str
@@ -134,7 +135,7 @@ def build(fabric: Fabric, switch: Switch, plan: FrrRouting, words: SonicDialect)
     if switch.routing_mode == "unified" and plan.groups and fabric.routing.bfd != FRR_BFD:
         raise RenderError(
             Problem(
-                "SONiC in unified mode cannot set BFD timers of unnumbered neighbours",
+                "SONiC in unified mode cannot set the BFD timers of a peer group",
                 f"use {FRR_BFD.interval_ms} ms × {FRR_BFD.multiplier}, or routing_mode: split",
                 ("routing", "bfd"),
             )
@@ -150,10 +151,10 @@ def build(fabric: Fabric, switch: Switch, plan: FrrRouting, words: SonicDialect)
     interfaces = []
     for port in switch.ports:
         # Without link-local only, SONiC keeps IPv6 off on a port without an address, and the BGP session never starts.
-        if port.role != "host":
-            interfaces.append(SonicInterface(port.name, "enable", None))
-        elif port.address:  # members of a host VLAN have none
+        if port.address:
             interfaces.append(SonicInterface(port.name, "disable", port.address, port.address_v6 or None))
+        elif port.role != "host":  # members of a host VLAN have none
+            interfaces.append(SonicInterface(port.name, "enable", None))
     interfaces += [SonicInterface(outside.name, "disable", outside.address) for outside in switch.external]
     return SonicView(
         hardware=model,
@@ -186,7 +187,9 @@ def _access(switch: Switch) -> Iterator[AccessTable]:
     rules = tuple(AccessRow(number, "SRC_IP", network) for number, network in enumerate(networks, 1))
     yield AccessTable("NETKIT-MANAGEMENT", ("SSH", "SNMP"), rules)
     yield AccessTable("NETKIT-GNMI", ("EXTERNAL_CLIENT",), rules, GNMI_PORT)
-    yield AccessTable("NETKIT-FABRIC", ("ANY",), (AccessRow(1, "SRC_IPV6", LINK_LOCAL),))
+    peers = sorted((port.peer_address for port in switch.fabric_ports if port.peer_address), key=IPv4Address)
+    addressed = tuple(AccessRow(number, "SRC_IP", f"{peer}/32") for number, peer in enumerate(peers, 1))
+    yield AccessTable("NETKIT-FABRIC", ("ANY",), addressed or (AccessRow(1, "SRC_IPV6", LINK_LOCAL),))
     if any(port.has_bfd for port in switch.external):
         message = f"{switch.name}: with management.allow, SONiC drops BFD of peers outside the fabric"
         raise RenderError(Problem(message, "set bfd: false at the peer, or leave out management.allow", ("external",)))

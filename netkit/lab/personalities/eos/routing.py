@@ -1,5 +1,6 @@
 """Routing and maintenance mode of an EOS configuration, translated to FRR."""
 
+import ipaddress
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
@@ -79,12 +80,14 @@ CONNECT_S = 5
 
 
 @dataclass(frozen=True, slots=True)
-class UnnumberedNeighbor:
-    """An unnumbered BGP neighbour."""
+class PortNeighbor:
+    """A BGP neighbour on a port."""
 
     port: str
     group: str
     asn: str
+    address: str = ""
+    """Empty: unnumbered."""
 
 
 def frr(config: EosSection, kernel_names: Mapping[str, str]) -> str:
@@ -117,7 +120,7 @@ def routes_by_ipv6(config: EosSection) -> bool:
     return config.has("ip", "routing", "ipv6", "interfaces")
 
 
-def neighbors(config: EosSection, bgp: EosSection, kernel_names: Mapping[str, str]) -> tuple[UnnumberedNeighbor, ...]:
+def neighbors(config: EosSection, bgp: EosSection, kernel_names: Mapping[str, str]) -> tuple[PortNeighbor, ...]:
     """Return the unnumbered neighbours on routed ports with IPv6, which router advertisements can discover."""
     if not config.has("ipv6", "unicast-routing"):
         return ()
@@ -125,7 +128,7 @@ def neighbors(config: EosSection, bgp: EosSection, kernel_names: Mapping[str, st
     for port, _, group, _, asn in bgp.find("neighbor", "interface"):
         section = config.section("interface", port)
         if port in kernel_names and section.is_off("switchport") and section.has("ipv6", "enable"):
-            found.append(UnnumberedNeighbor(port, group, asn))
+            found.append(PortNeighbor(port, group, asn))
     return tuple(found)
 
 
@@ -169,23 +172,34 @@ def _routing_bgp(config: EosSection, asn: str, bgp: EosSection, kernel_names: Ma
 
 
 def numbered(bgp: EosSection) -> tuple[str, ...]:
-    """Return the neighbours that are identified by an IPv4 address and have an AS number of their own."""
-    return tuple(rest[0] for rest in bgp.find("neighbor") if rest[1] == "remote-as" and rest[0].count(".") == 3)
+    """Return the neighbours that are identified by an IPv4 address and have an AS number, or that of their group."""
+    with_asn = {rest[0] for rest in bgp.find("neighbor") if rest[1] == "remote-as"}
+    names = dict.fromkeys(rest[0] for rest in bgp.find("neighbor") if rest[0].count(".") == 3)
+    return tuple(name for name in names if {name, group_of(bgp, name)} & with_asn)
+
+
+def group_of(bgp: EosSection, neighbor: str) -> str:
+    """Return the peer group of a neighbour by address; empty if it has none."""
+    return bgp.word("neighbor", neighbor, "peer", "group") if neighbor.count(".") == 3 else ""
 
 
 def _group(bgp: EosSection, group: str) -> Iterator[str]:
     start = ("neighbor", group)
+    own = group_of(bgp, group)
     if group not in numbered(bgp):
         yield f" neighbor {group} peer-group"
     remote = bgp.word(*start, "remote-as")
     if remote:
         yield f" neighbor {group} remote-as {remote}"
+    if own:
+        yield f" neighbor {group} peer-group {own}"
     if bgp.has(*start, "bfd"):
         yield f" neighbor {group} bfd"
         yield f" neighbor {group} bfd profile eos"
-    timers = bgp.one(*start, "timers") or ("60", "180")
-    yield f" neighbor {group} timers {' '.join(timers)}"
-    yield f" neighbor {group} timers connect {CONNECT_S}"
+    timers = bgp.one(*start, "timers") or (() if own else ("60", "180"))
+    if timers:
+        yield f" neighbor {group} timers {' '.join(timers)}"
+        yield f" neighbor {group} timers connect {CONNECT_S}"
     description = bgp.word(*start, "description")
     if description:
         yield f" neighbor {group} description {description}"
@@ -194,7 +208,7 @@ def _group(bgp: EosSection, group: str) -> Iterator[str]:
 
 
 def _family(
-    config: EosSection, bgp: EosSection, found: tuple[UnnumberedNeighbor, ...], kernel_names: Mapping[str, str]
+    config: EosSection, bgp: EosSection, found: tuple[PortNeighbor, ...], kernel_names: Mapping[str, str]
 ) -> Iterator[str]:
     for prefix, *summary in bgp.find("aggregate-address"):
         if ":" not in prefix:
@@ -204,16 +218,28 @@ def _family(
     for group in (*groups(bgp), *numbered(bgp)):
         yield from _group_family(config, bgp, group)
     drained = drained_ports(config, tuple(kernel_names))
-    for one in found:
+    for one in (*found, *numbered_on_ports(config, bgp)):
         drain = drained.get(one.port)
         for direction in drain.directions if drain else ():
             name = _drain_name(config, bgp, one, direction)
-            yield f"  neighbor {kernel_names[one.port]} route-map {name} {direction}"
+            yield f"  neighbor {one.address or kernel_names[one.port]} route-map {name} {direction}"
     yield f"  maximum-paths {bgp.word('maximum-paths') or 1}"
 
 
+def numbered_on_ports(config: EosSection, bgp: EosSection) -> Iterator[PortNeighbor]:
+    """Yield the neighbours by address with a peer group, on the ports that lead to them."""
+    networks = {}
+    for (port,), section in config.sections("interface"):
+        if address := section.word("ip", "address"):
+            networks[port] = ipaddress.IPv4Interface(address).network
+    for address in numbered(bgp):
+        port = next((port for port, one in networks.items() if ipaddress.IPv4Address(address) in one), "")
+        if group := group_of(bgp, address):
+            yield PortNeighbor(port, group, bgp.word("neighbor", address, "remote-as"), address)
+
+
 def _family_v6(
-    config: EosSection, bgp: EosSection, found: tuple[UnnumberedNeighbor, ...], kernel_names: Mapping[str, str]
+    config: EosSection, bgp: EosSection, found: tuple[PortNeighbor, ...], kernel_names: Mapping[str, str]
 ) -> Iterator[str]:
     """Yield the family of IPv6. A line of its own stands in for the same one of the process."""
     family = bgp.section("address-family", "ipv6")
@@ -251,8 +277,8 @@ def policy_v6(config: EosSection, bgp: EosSection, group: str, direction: str) -
 
 def _group_family(config: EosSection, bgp: EosSection, group: str) -> Iterator[str]:
     start = ("neighbor", group)
-    if not is_active(bgp, group):
-        return
+    if group_of(bgp, group) or not is_active(bgp, group):
+        return  # a member has what its group has
     yield f"  neighbor {group} activate"
     allowed = bgp.word(*start, "allowas-in")
     if allowed:
@@ -280,7 +306,9 @@ def policy_of(config: EosSection, bgp: EosSection, group: str, direction: str) -
     """
     family = bgp.section("address-family", "ipv4")
     is_carried = family.has("neighbor", group, "next-hop", "address-family", "ipv6", "originate")
-    if group not in numbered(bgp) and not (is_carried and routes_by_ipv6(config)):
+    by_address = numbered(bgp)
+    is_by_address = group in by_address or any(group_of(bgp, one) == group for one in by_address)
+    if not is_by_address and not (is_carried and routes_by_ipv6(config)):
         return DENY
     named = next((rest[0] for rest in bgp.find("neighbor", group, "route-map") if rest[1] == direction), "")
     return _in_force(config, bgp, group, direction, named)
@@ -293,7 +321,7 @@ def _in_force(config: EosSection, bgp: EosSection, group: str, direction: str, n
     return DENY if missing == "deny" else PERMIT
 
 
-def _drain_name(config: EosSection, bgp: EosSection, one: UnnumberedNeighbor, direction: str) -> str:
+def _drain_name(config: EosSection, bgp: EosSection, one: PortNeighbor, direction: str) -> str:
     return f"{policy_of(config, bgp, one.group, direction)}-DRAINED-{direction}"
 
 
@@ -314,7 +342,7 @@ def _drain_maps(config: EosSection, bgp: EosSection, kernel_names: Mapping[str, 
     """Yield a copy of each route map used by a drained neighbour, with the drain's set clauses added."""
     drained = drained_ports(config, tuple(kernel_names))
     needed: dict[str, tuple[str, Drain]] = {}
-    for one in neighbors(config, bgp, kernel_names):
+    for one in (*neighbors(config, bgp, kernel_names), *numbered_on_ports(config, bgp)):
         drain = drained.get(one.port)
         for direction in drain.directions if drain else ():
             name = _drain_name(config, bgp, one, direction)

@@ -60,6 +60,7 @@ def ip_summary(context: ShowContext, _: Captured) -> EosReply:
     """Show the IPv4 neighbours, including those with an IPv6 transport address."""
     neighbors = Neighbors(context)
     drained = routing.drained_ports(context.config, context.machine.ports)
+    ports = {one.address: one.port for one in routing.numbered_on_ports(context.config, neighbors.section)}
     peers = {}
     for port, short, detail in neighbors.each():
         received = int(short.get("pfxRcd", 0))
@@ -73,7 +74,7 @@ def ip_summary(context: ShowContext, _: Captured) -> EosReply:
             "prefixReceived": received,
             "prefixAccepted": received,
             "upDownTime": _since(context, detail),
-            "underMaintenance": port in drained,
+            "underMaintenance": ports.get(port, port) in drained,
             "peerState": detail.get("bgpState", "Idle"),
             "description": _description(neighbors, detail),
         }

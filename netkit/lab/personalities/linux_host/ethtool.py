@@ -3,9 +3,9 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from netkit.lab.personalities.linux_host.machine import HostMachine
+from netkit.lab.personalities.linux_host.machine import HostMachine, RailCard
 from netkit.lab.personality import Call
-from netkit.lab.reading import LaneReading, ModuleThresholds, NicReading, TransceiverReading
+from netkit.lab.reading import LaneReading, ModuleThresholds, TransceiverReading
 
 DARK_DBM = -40.0
 IDENTIFIERS = {
@@ -128,7 +128,7 @@ FEC_NAMES = {"off": "Off", "rs": "RS", "baser": "BaseR", "llrs": "LLRS"}
 class EthtoolQuery:
     """A parsed command line."""
 
-    reading: NicReading
+    card: RailCard
     words: Sequence[str]
     wants_statistics: bool
 
@@ -140,29 +140,28 @@ def ethtool(machine: HostMachine, call: Call) -> int:
     wants_statistics = bool({"-I", "--include-statistics"} & set(call.arguments))
     words = [word for word in call.arguments if word not in {"-I", "--include-statistics"}]
     option, rest = (words[0], words[1:]) if words and words[0].startswith("-") else ("", words)
-    reading = next(iter(machine.node.nics(rest[0])), None) if rest and rest[0] in machine.host.cabled else None
-    verb = VERBS.get(option)
-    is_rail = reading is not None and reading.interface in machine.cards
-    if reading is None or not (is_rail or verb in {_module, _fec}):
+    card = machine.cards.get(rest[0]) if rest else None
+    if card is None:
         result = machine.node.run(REAL, *call.arguments)
         call.out(result.stdout)
         call.err(result.stderr)
         return result.exit_code
+    verb = VERBS.get(option)
     if verb is None:
         call.err(BAD_USAGE)
         return 1
-    return verb(machine, EthtoolQuery(reading, rest[1:], wants_statistics), call)
+    return verb(machine, EthtoolQuery(card, rest[1:], wants_statistics), call)
 
 
 def _statistics(machine: HostMachine, asked: EthtoolQuery, call: Call) -> int:
     family = machine.family
-    rows = family.counted(family.statistics, asked.reading.ethtool)
+    rows = family.counted(family.statistics, machine.reading(asked.card).ethtool)
     call.out("NIC statistics:\n" + "".join(f"     {name}: {value}\n" for name, value in rows.items()))
     return 0
 
 
-def _module(_machine: HostMachine, asked: EthtoolQuery, call: Call) -> int:
-    module = asked.reading.module
+def _module(machine: HostMachine, asked: EthtoolQuery, call: Call) -> int:
+    module = machine.reading(asked.card).module
     if module is None:
         call.err("netlink error: Input/output error\n")
         return 1
@@ -170,19 +169,17 @@ def _module(_machine: HostMachine, asked: EthtoolQuery, call: Call) -> int:
     return 0
 
 
-def _pause(machine: HostMachine, asked: EthtoolQuery, call: Call) -> int:
-    name = asked.reading.interface
-    state = machine.cards[name].state
+def _pause(_machine: HostMachine, asked: EthtoolQuery, call: Call) -> int:
+    state, name = asked.card.state, asked.card.interface
     rx, tx = ("on" if is_on else "off" for is_on in (state.rx_pause, state.tx_pause))
     call.out(f"Pause parameters for {name}:\nAutonegotiate:\toff\nRX:\t\t{rx}\nTX:\t\t{tx}\n\n")
     return 0
 
 
-def _set_pause(machine: HostMachine, asked: EthtoolQuery, call: Call) -> int:
+def _set_pause(_machine: HostMachine, asked: EthtoolQuery, call: Call) -> int:
     words = asked.words
     is_known = set(words[::2]) <= {"autoneg", "rx", "tx"} and set(words[1::2]) <= {"on", "off"}
-    card = machine.cards[asked.reading.interface]
-    state = card.state
+    state = asked.card.state
     if not words or len(words) % 2 or not is_known:
         call.err(BAD_USAGE)
         return 1
@@ -197,14 +194,14 @@ def _set_pause(machine: HostMachine, asked: EthtoolQuery, call: Call) -> int:
     # Global pause and PFC exclude each other: the driver disables PFC when pause is enabled.
     if after.rx_pause or after.tx_pause:
         after = replace(after, pfc=(0,) * len(state.pfc), buffer_of_priority=(0,) * len(state.pfc))
-    card.state = after
+    asked.card.state = after
     return 0
 
 
-def _fec(_machine: HostMachine, asked: EthtoolQuery, call: Call) -> int:
-    fec = asked.reading.fec
+def _fec(machine: HostMachine, asked: EthtoolQuery, call: Call) -> int:
+    fec = machine.reading(asked.card).fec
     counts = {"corrected_blocks": fec.corrected_codewords, "uncorrectable_blocks": fec.uncorrectable_codewords}
-    call.out(f"FEC parameters for {asked.reading.interface}:\nSupported/Configured FEC encodings: Auto\n")
+    call.out(f"FEC parameters for {asked.card.interface}:\nSupported/Configured FEC encodings: Auto\n")
     call.out(f"Active FEC encoding: {FEC_NAMES.get(fec.mode or 'off', 'RS')}\n")
     if asked.wants_statistics:
         call.out("Statistics:\n" + "".join(f"  {name}: {count}\n" for name, count in counts.items()))

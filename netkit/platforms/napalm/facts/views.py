@@ -150,17 +150,17 @@ def _current(state: Shown) -> float | None:
     return None if milliamperes in UNKNOWN_CURRENT else milliamperes
 
 
-def sessions(output: str, ports: tuple[str, ...]) -> Facts:
-    """Parse get_bgp_neighbors; only sessions listed by interface can be attributed to a port."""
+def sessions(output: str, names: tuple[str, ...]) -> Facts:
+    """Parse get_bgp_neighbors; only sessions that the design has, by interface or address, belong to a port."""
     peers = {name: one for _, vrf in named(parsed(output)) for name, one in named(vrf, "peers")}
     found = {
         name: session
         for name, one in peers.items()
-        if (name in ports or not ports) and (session := _session(one)) is not None
+        if (name in names or not names) and (session := _session(one)) is not None
     }
     if found:
         return Facts(sessions=found)
-    why = "lists sessions by address, and those of a fabric run by interface" if peers else "returns no sessions"
+    why = "lists no session of the fabric" if peers else "returns no sessions"
     return Facts(sessions=Absent(f"{SESSIONS} {why}"))
 
 
@@ -191,7 +191,9 @@ def views(subject: ViewSubject) -> tuple[View, ...]:
         _view(partial(counters, ports=ports), ("counters",), COUNTERS),
         _view(partial(interfaces, ports=ports), ("interfaces",), INTERFACES),
         _view(partial(neighbors, ports=ports), ("neighbors",), NEIGHBORS_IN_DETAIL, NEIGHBORS),
-        _view(partial(sessions, ports=ports), ("sessions",), SESSIONS),
+        _view(
+            partial(sessions, names=(*ports, *(address for address, _ in subject.neighbors))), ("sessions",), SESSIONS
+        ),
         _view(partial(modules, ports=ports), ("modules",), OPTICS, is_costly=True),
     )
 
