@@ -93,7 +93,7 @@ def _judged(context: CheckContext, rail: int, nics: Sequence[tuple[DeviceContext
         say = fail if surely >= limits.cnp_loss_fail_percent else warn
         about = {"between": pair(nics), "hops": hops(context, rail), "surely": f"{surely:.1f} % or more"}
         places = [one for one in losses(context, nics) if one.packets >= WORTH_NAMING * found.astray[0]]
-        yield _located(say, where, _lost(loss, text), places, about, _switches(context, nics))
+        yield _located(context, say, where, _lost(loss, text), places, about, _switches(context, nics))
     elif maybe < limit:
         yield PASSED
     else:
@@ -154,6 +154,7 @@ def _lost(loss: float, text: str) -> str:
 
 
 def _located(
+    context: CheckContext,
     say: Callable[..., Finding],
     rail: str,
     text: str,
@@ -168,7 +169,20 @@ def _located(
     end = lost[0].end
     places = "; ".join(loss.text for loss in lost)
     own = f"CNPs lost at {end}"
-    return say(end.port, text, LOCATE, device=end.device, cause=own, rail=rail, places=places, **about)
+    itself = [own] if _loses_itself(context, end) else []
+    return say(end.port, text, LOCATE, device=end.device, cause=own, explains=itself, rail=rail, places=places, **about)
+
+
+def _loses_itself(context: CheckContext, end: CableEnd) -> bool:
+    """Whether a NIC loses CNPs though it is set for them and its link stays up: what else is wrong is another cause."""
+    device, profile = context.devices[end.device], context.fabric.lossless
+    shown = None if isinstance(device.facts.qos, Absent) else device.facts.qos.get(end.port)
+    if end.port not in device.nics or shown is None:
+        return False
+    found = shown.cnp_dscp, shown.cnp_priority, (shown.dscp_to_priority or {}).get(profile.cnp_dscp)
+    wanted = profile.cnp_dscp, profile.cnp.priority, profile.cnp.priority
+    is_set = all(one in {None, other} for one, other in zip(found, wanted, strict=True))
+    return is_set and not any(device.delta(name, end.port).value for name in ("carrier_changes", "link_downs"))
 
 
 def ignored_on(rail: int) -> str:

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from statistics import median
+from typing import NamedTuple
 
 from netkit.design import Switch
 from netkit.facts import Absent
@@ -30,6 +31,7 @@ from netkit.judge.optical_power import (
     judge_reading,
     limits_of,
     losses,
+    sends_alike,
     sends_less,
     steady_fall,
 )
@@ -61,36 +63,31 @@ def light(context: CheckContext, device: DeviceContext) -> Iterator[Finding]:
         if not module.lanes or all(lane.rx_dbm is None and lane.tx_dbm is None for lane in module.lanes.values()):
             yield skip(port, f"{_kind(module)} does not measure light")
             continue
+        dim = _dim_lane(context, module)
         for number, lane in sorted(module.lanes.items()):
             for name, value in (("rx_dbm", lane.rx_dbm), ("tx_dbm", lane.tx_dbm)):
                 if value is not None:
-                    yield _light(
-                        context,
-                        device,
-                        port,
-                        ModuleReading(
-                            f"lane {number}, light {'received' if name == 'rx_dbm' else 'sent'}",
-                            value,
-                            limits_of(module, name, _media(device, port)),
-                            "dBm",
-                        ),
-                    )
+                    what = f"lane {number}, light {'received' if name == 'rx_dbm' else 'sent'}"
+                    reading = ModuleReading(what, value, limits_of(module, name, _media(device, port)), "dBm")
+                    yield _light(context, device, port, reading, is_dim=dim is not None and dim.lane == number)
 
 
-def _light(context: CheckContext, device: DeviceContext, port: str, reading: ModuleReading) -> Finding:
+def _light(context: CheckContext, device: DeviceContext, port: str, reading: ModuleReading, *, is_dim: bool) -> Finding:
     """Judge the light of a lane. What a weak laser sends arrives weak: nothing needs to be cleaned for that."""
     margin, far = context.limits.light_margin_db, context.far(device.name, port)
     if reading.name.endswith("sent"):
         way = context.way(device.name, port)
         found = judge_reading(port, reading, f"swap the module: its laser is weak, {CURRENT}", margin, way)
         return found._replace(explains=(way,)) if found.verdict > Verdict.SKIPPED else found
-    found = judge_reading(port, reading, CLEAN, margin, context.way_in(device.name, port))
-    if found.verdict > Verdict.SKIPPED and far and is_weak(context, far, _media(device, port)):
+    way = context.way_in(device.name, port)
+    cause = _lane_cause(context, device, port) if is_dim else way
+    found = judge_reading(port, reading, CLEAN, margin, cause)
+    if cause == way and found.verdict > Verdict.SKIPPED and far and is_weak(context, far, _media(device, port)):
         return found._replace(remedy=f"swap the module in {far}: it sends too little")
     return found
 
 
-@device_check(layer="physical", needs=["modules"], follows=["optics.flags", "optics.light"])
+@device_check(layer="physical", needs=["modules"], follows=["optics.flags", "optics.light"], reads=[])
 def lanes(context: CheckContext, device: DeviceContext) -> Iterator[Finding]:
     """The lanes of a module receive alike.
 
@@ -98,18 +95,41 @@ def lanes(context: CheckContext, device: DeviceContext) -> Iterator[Finding]:
     clean and reseat it.
     """
     for port, module in _modules(device):
-        values = {number: lane.rx_dbm for number, lane in module.lanes.items() if lane.rx_dbm is not None}
-        if len(values) < 2:
+        if sum(lane.rx_dbm is not None for lane in module.lanes.values()) < 2:
             yield skip(port, f"{_kind(module)} does not measure light by lane")
-            continue
-        weakest = min(values, key=lambda number: values[number])
-        others = median(value for number, value in values.items() if number != weakest)
-        if others - values[weakest] > context.limits.lane_spread_db:
-            text = f"lane {weakest} receives {others - values[weakest]:.1f} dB less than the other lanes"
-            way = context.way_in(device.name, port)
-            yield warn(port, text, CLEAN, cause=way, rx_dbm=values[weakest], others_dbm=others)
-        else:
+        elif (dim := _dim_lane(context, module)) is None:
             yield PASSED
+        else:
+            cause, way = _lane_cause(context, device, port), context.way_in(device.name, port)
+            text = f"lane {dim.lane} receives {dim.others_dbm - dim.rx_dbm:.1f} dB less than the other lanes"
+            own = [] if cause == way else [cause]
+            yield warn(port, text, CLEAN, cause=cause, explains=own, rx_dbm=dim.rx_dbm, others_dbm=dim.others_dbm)
+
+
+class DimLane(NamedTuple):
+    """The lane of a module that receives much less than the others, which receive `others_dbm`."""
+
+    lane: int
+    rx_dbm: float
+    others_dbm: float
+
+
+def _dim_lane(context: CheckContext, module: Module) -> DimLane | None:
+    values = {number: lane.rx_dbm for number, lane in module.lanes.items() if lane.rx_dbm is not None}
+    if len(values) < 2:
+        return None
+    weakest = min(values, key=lambda number: values[number])
+    others = median(value for number, value in values.items() if number != weakest)
+    return (
+        DimLane(weakest, values[weakest], others) if others - values[weakest] > context.limits.lane_spread_db else None
+    )
+
+
+def _lane_cause(context: CheckContext, device: DeviceContext, port: str) -> str:
+    """Return the cause of one dim lane: a laser that is weak on all lanes alike does not explain it."""
+    way, far = context.way_in(device.name, port), context.far(device.name, port)
+    is_apart = far is not None and is_weak(context, far, _media(device, port)) and sends_alike(context, far)
+    return f"{way}: one lane" if is_apart else way
 
 
 @device_check(layer="physical", needs=["modules"], follows=["optics.light"])

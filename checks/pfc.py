@@ -22,7 +22,7 @@ from netkit.judge import (
 from netkit.judge.bound import least
 from netkit.judge.context import CableEnd
 from netkit.judge.parity import skew_s
-from netkit.judge.pauses import PAUSE_COUNTERS, Pauses, congestion, received, received_at, sent
+from netkit.judge.pauses import PAUSE_COUNTERS, Pauses, congestion, received, received_at, sent, sent_at
 from netkit.judge.peak import peak
 
 SLOW_HOST = "see PCIe, GPU and IOMMU of the host, and which job runs there: netkit check host"
@@ -384,10 +384,21 @@ class _Spread:
                 yield port
 
     def _fullest(self, device: DeviceContext, entry: str) -> str:
-        """Return the egress port of a switch that congestion begins in; empty when nothing tells them apart."""
+        """Return the egress port of a switch that congestion begins in; empty when nothing tells them apart.
+
+        Where no queue is known to be full, marks alone may be of an incast that holds nobody up: a port that may hold
+        up all ports that are paused is more likely than one that may not.
+        """
         levels = {port: self._fullness(device, designed) for port, designed in device.ports.items() if port != entry}
+        if not any(used for used, *_ in levels.values()):
+            apart = {port: level for port, level in levels.items() if any(level) and not self._pauses(device, port)}
+            levels = apart or levels
         fullest = max(levels, key=lambda port: levels[port], default="")
         return fullest if fullest and any(levels[fullest]) else ""
+
+    def _pauses(self, device: DeviceContext, port: str) -> bool:
+        """Whether a switch holds up what is at the other end of a port."""
+        return sent_at(self._context, device, port, self._number).verdict(self._context) is not Verdict.PASS
 
     def _fullness(self, device: DeviceContext, port: Port) -> tuple[float, ...]:
         """Return how congested a port is: by its queue, its marks, how long its queue was, and how much it carries."""

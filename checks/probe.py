@@ -1,7 +1,7 @@
 """Probe: packets of every size between NICs, along and across rails, arrive and come back."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from statistics import median
 
@@ -11,6 +11,7 @@ from netkit.facts import Absent
 from netkit.facts.device import Probe
 from netkit.judge import CABLE_FAULTS, PASSED, CheckContext, Finding, fabric_check, fail, skip, warn
 from netkit.judge.context import CableEnd
+from netkit.judge.lookup import astray, is_astray
 
 FEWEST = 4
 """The fewest paths of one distance that show what is usual."""
@@ -30,6 +31,8 @@ class Way:
     probes: tuple[Probe, ...]
     """By size, the smallest first."""
     allowed_percent: float
+    astray: CableEnd | None = None
+    """The NIC of the two whose packets to the other leave its host on a wrong way."""
 
     @cached_property
     def lost_percent(self) -> tuple[float, ...]:
@@ -70,19 +73,26 @@ class Way:
 @fabric_check(
     layer="application",
     needs=["probes"],
-    follows=[*CABLE_FAULTS, "links.mtu", "links.rails", "routes", "bgp", "watchdog"],
-    reads=[],
+    follows=[
+        *(*CABLE_FAULTS, "links.mtu", "links.rails", "bgp", "watchdog"),
+        *("routes.paths", "routes.static", "routes.addresses", "routes.default", "routes.duplicates"),
+    ],
+    reads=["lookups"],
 )
 def loss(context: CheckContext) -> Iterator[Finding]:
     """Packets of every size, up to the full MTU, arrive from every NIC, along its rail and across to others.
 
     Small packets pass where large ones are lost: a port on the path has a smaller MTU, or corrupts bits. If all paths
-    of a NIC lose packets, suspect its own cable, else a path between two leaves.
+    of a NIC lose packets, suspect its own cable, else a path between two leaves. What a host's routes lead elsewhere is
+    not counted among them: see `netkit check routes.lookups`.
     """
     yield from _unread(context)
-    ways = tuple(_ways(context))
-    for way in ways:
+    every = tuple(_ways(context))
+    for way in every:
         yield from (PASSED for _ in way.probes if not way.is_bad)
+    for nic in dict.fromkeys(way.astray for way in every if way.is_bad and way.astray):
+        yield _of_nic(context, nic, [way for way in every if way.is_bad and way.astray == nic], cause=astray(nic))
+    ways = tuple(way for way in every if not way.is_bad or way.astray is None)
     blamed = _blamed(ways)
     for nic, bad in blamed.items():
         yield _of_nic(context, nic, bad)
@@ -160,7 +170,17 @@ def _way(context: CheckContext, near: tuple[Host, Nic], far: tuple[Host, Nic], p
     leaves = tuple(sorted((near[1].leaf, far[1].leaf)))
     apart = nic_distance(context.fabric, near[1], far[1])
     by_size = tuple(sorted(probes, key=lambda probe: probe.size_bytes))
-    return Way(one, other, apart, (leaves[0], leaves[1]), by_size, context.limits.probe_loss_percent)
+    found = Way(one, other, apart, (leaves[0], leaves[1]), by_size, context.limits.probe_loss_percent)
+    return replace(found, astray=_astray(context, found, near[1], far[1])) if found.is_bad else found
+
+
+def _astray(context: CheckContext, way: Way, near: Nic, far: Nic) -> CableEnd | None:
+    """Return the end whose packets, or whose answers, leave its host on a wrong way."""
+    for end, other in ((way.near, far), (way.far, near)):
+        device = context.devices.get(end.device)
+        if device is not None and is_astray(context, device, end.port, other, is_ipv6=way.is_ipv6):
+            return end
+    return None
 
 
 def _blamed(ways: Iterable[Way]) -> Mapping[CableEnd, tuple[Way, ...]]:
@@ -186,15 +206,16 @@ def _blamed(ways: Iterable[Way]) -> Mapping[CableEnd, tuple[Way, ...]]:
     return blamed
 
 
-def _of_nic(context: CheckContext, nic: CableEnd, bad: Sequence[Way]) -> Finding:
+def _of_nic(context: CheckContext, nic: CableEnd, bad: Sequence[Way], cause: str = "") -> Finding:
     worst = max(bad, key=lambda way: (sum(way.lost_percent), way.reason is not None))
     scopes = [one for one in NIC_DISTANCES if any(way.distance == one for way in bad)]
-    text = f"all {len(bad)} paths from and to this NIC lose packets, {worst.text}{_reason_text(context, worst)}"
+    paths = "paths that its routes lead elsewhere" if cause else "paths from and to this NIC"
+    text = f"all {len(bad)} {paths} lose packets, {worst.text}{_reason_text(context, worst)}"
     host = context.fabric.device(nic.device)
     leaf = next((one.leaf for one in host.nics if one.interface == nic.port), "") if isinstance(host, Host) else ""
     ways = ", ".join(scopes)
     beyond = [leaf] if leaf and "same leaf" not in scopes else []  # what is wrong at an uplink spares the leaf's own
-    return fail(nic.port, text, worst.remedy, device=nic.device, touches=beyond, ways=ways)
+    return fail(nic.port, text, worst.remedy, device=nic.device, cause=cause, touches=beyond, ways=ways)
 
 
 def _of_way(context: CheckContext, way: Way) -> Finding:

@@ -3,9 +3,9 @@
 from collections.abc import Iterator, Mapping, Sequence
 from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 
-from netkit.design import Host, Nic, Switch
+from netkit.design import Host, Switch
 from netkit.facts import Absent
-from netkit.facts.host import DefaultRoute, HostFacts, Lookup
+from netkit.facts.host import DefaultRoute, HostFacts
 from netkit.judge import (
     CABLE_FAULTS,
     PASSED,
@@ -18,6 +18,8 @@ from netkit.judge import (
     skip,
     warn,
 )
+from netkit.judge.context import CableEnd
+from netkit.judge.lookup import astray, wrong
 
 MISSING_REMEDY = "see netkit check bgp links for the ports that are missing"
 LOOKUP_REMEDY = "see the host's routes and rules: netkit plan --limit HOST, then netkit deploy"
@@ -111,49 +113,34 @@ def static(context: CheckContext, device: DeviceContext) -> Iterator[Finding]:
     layer="host",
     needs=["lookups"],
     on="host",
-    follows=["links.up", "links.flaps", "links.cabling", "routes.addresses", "links.rails"],
+    follows=["links.up", "links.flaps", "routes.addresses"],
 )
 def lookups(context: CheckContext, device: DeviceContext) -> Iterator[Finding]:
     """What a NIC sends leaves by that NIC, through its own leaf.
 
     The kernel is asked, from each NIC's address, for the route to another host of its leaf, of its rail, and of every
     other rail. A packet that leaves by another NIC has a source address of the wrong rail: it is lost, or loads that
-    rail. `netkit deploy` sets routes and rules again.
+    rail. Asked without the address, the kernel does not look at the rule for it: so a rule that leads to the table of
+    another NIC is told from a missing route. `netkit deploy` sets routes and rules again.
     """
-    found = device.facts.lookups
+    found, ends = device.facts.lookups, context.nics_by_address
     if isinstance(found, Absent):
         return
-    ends = {one: nic for host in context.fabric.hosts for nic in host.nics for one in nic.addresses}
-    for lookup in found:
-        nic, far = device.nics.get(lookup.interface), ends.get(lookup.destination)
+    by_nic = {(one.interface, one.destination): one for one in found if not one.source}
+    for one in found:
+        nic, far = device.nics.get(one.interface), ends.get(one.destination)
+        if not one.source:
+            continue
         if nic is None or far is None:
-            yield skip(lookup.interface, f"{lookup.destination} is not of this fabric")
-        else:
-            judged = _judged(context, lookup, nic, far)
-            what = "is missing" if lookup.failure else "leads elsewhere"
-            cause = f"a route of {device.name}:{nic.interface} {what}"
-            yield judged if judged is PASSED else judged._replace(cause=cause)
-
-
-def _judged(context: CheckContext, lookup: Lookup, nic: Nic, far: Nic) -> Finding:
-    where = f"to {lookup.destination} of rail {far.rail}"
-    if context.fabric.cross_rail == "blocked" and far.rail != nic.rail:
-        # A kernel may call a blocked destination on-link when asked with an interface: no gateway is what counts.
-        if lookup.failure or not lookup.gateway:
-            return PASSED
-        return fail(nic.interface, f"{where}: goes to {lookup.gateway}, though rails are kept apart", LOOKUP_REMEDY)
-    if lookup.failure:
-        return fail(nic.interface, f"{where}: {lookup.failure}", LOOKUP_REMEDY)
-    if lookup.out_interface != nic.interface:
-        return fail(nic.interface, f"{where}: leaves by {lookup.out_interface}", LOOKUP_REMEDY)
-    is_ipv6 = ":" in lookup.destination
-    address, length = (nic.address_v6, nic.prefix_length_v6) if is_ipv6 else (nic.address, nic.prefix_length)
-    own = ip_network(f"{address}/{length}", strict=False)
-    wanted = "" if ip_address(lookup.destination) in own else nic.gateway_v6 if is_ipv6 else nic.gateway
-    if lookup.gateway != wanted:
-        shown = lookup.gateway or "no gateway, as if it were on-link"
-        return fail(nic.interface, f"{where}: goes to {shown}, not to {wanted or 'the link itself'}", LOOKUP_REMEDY)
-    return PASSED
+            yield skip(one.interface, f"{one.destination} is not of this fabric")
+            continue
+        text, end = wrong(context, one, nic, far), CableEnd(device.name, nic.interface)
+        unsourced = by_nic.get((one.interface, one.destination))
+        is_rule = unsourced is not None and not wrong(context, unsourced, nic, far)
+        what = f"the rule for {one.source}" if is_rule else f"a route of {end}"
+        cause = f"{what} {'is missing' if one.failure else 'leads elsewhere'}"
+        where = f"to {one.destination} of rail {far.rail}{f' from {one.source}' if is_rule else ''}: {text}"
+        yield fail(nic.interface, where, LOOKUP_REMEDY, cause=cause, explains=[astray(end)]) if text else PASSED
 
 
 @device_check(layer="host", needs=["host"], on="host", follows=["links.up"])

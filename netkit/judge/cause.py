@@ -2,7 +2,8 @@
 
 A finding follows from another one when its check allows that (`follows`) and the other is at the same place: it has the
 same cause, is on its cable, concerns its whole device, or is at one of the places it may come from (`touches`); or when
-the other finding declares that it `explains` its cause. A finding that no other explains is a cause of its own, even on
+the other finding declares that it `explains` its cause. One that explains its own cause follows from that cause alone.
+A finding that no other explains is a cause of its own, even on
 the same cable.
 """
 
@@ -100,16 +101,19 @@ class _Links:
     def _followed(self, number: int) -> Iterator[int]:
         """Yield what a finding may follow from, the nearest first."""
         one = self._findings[number]
-        keys = [cause_name(one), self._cables[number]]
-        if self._declares.get(one.check):
-            keys += [f"on {one.device}"] if one.device else []
-            keys += [f"in {one.device}"] if one.device and not one.place else []
-        keys += [key for place in one.touches for key in (place, f"in {place}")]
+        keys = [cause_name(one)]
+        if one.cause not in one.explains:  # else it is a cause of its own, whatever else is wrong at its place
+            keys += [self._cables[number]]
+            if self._declares.get(one.check):
+                keys += [f"on {one.device}"] if one.device else []
+                keys += [f"in {one.device}"] if one.device and not one.place else []
+            keys += [key for place in one.touches for key in (place, f"in {place}")]
         for key in filter(None, keys):
             found = [other for check in self._follows.get(one.check, ()) for other in self._at.get((check, key), ())]
             found = [other for other in found if other != number and not self._is_opposite(one, other)]
             yield from sorted(found, key=self._rank)
-        alike = self._at.get((one.check, cause_name(one)), [number])
+        near = self._at.get((one.check, cause_name(one)), [])
+        alike = [other for other in near if cause_name(self._findings[other]) == cause_name(one)]
         yield from (other for other in alike[:1] if other != number)
 
     def _is_opposite(self, one: Finding, other: int) -> bool:

@@ -174,6 +174,11 @@ class CheckContext:
         """What each switch must reach, and over how many ports, by design; drained paths do not count."""
         return expectations(without_drains(self.fabric))
 
+    @cached_property
+    def nics_by_address(self) -> Mapping[str, Nic]:
+        """Each NIC of the fabric, by its addresses."""
+        return {one: nic for host in self.fabric.hosts for nic in host.nics for one in nic.addresses}
+
     def _context_of(self, name: str) -> DeviceContext:
         device = self.fabric.device(name)
         if device is None:

@@ -69,6 +69,12 @@ def is_weak(context: CheckContext, end: CableEnd, designed: str) -> bool:
     return is_faulty or (least is not None and any(value < least for value in sent))
 
 
+def sends_alike(context: CheckContext, end: CableEnd) -> bool:
+    """Whether all lanes of an end send about the same light."""
+    sent = [lane.tx_dbm for lane in _lanes(context, end).values() if lane.tx_dbm is not None]
+    return len(sent) > 1 and max(sent) - min(sent) <= context.limits.lane_spread_db
+
+
 def _reports_modules(context: CheckContext, end: CableEnd) -> bool:
     device = context.devices.get(end.device)
     return device is not None and not isinstance(device.facts.modules, Absent)

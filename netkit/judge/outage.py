@@ -40,7 +40,9 @@ def last_outage(context: CheckContext, end: CableEnd) -> Outage | None:
     both = (_reported(context, one) for one in (end, context.far(end.device, end.port)) if one)
     outages = [one for one in both if one is not None]
     match outages:
-        case [one, other] if one.lasted_s and other.lasted_s and abs(one.began_ago_s - other.began_ago_s) <= TOGETHER_S:
+        case [one, other] if (
+            one.ended_ago_s and other.ended_ago_s and abs(one.began_ago_s - other.began_ago_s) <= TOGETHER_S
+        ):
             return min(one, other)
     return max(outages, default=None)
 
@@ -75,11 +77,21 @@ def is_by_switch(context: CheckContext, end: CableEnd, last: Outage) -> bool | N
         return None
     if system.uptime_s < last.began_ago_s:
         return True
-    others = [port for port, one in device.ports.items() if one.role != "host" and port != end.port]
-    outages = [found for port in others if (found := last_outage(context, CableEnd(end.device, port))) is not None]
-    if others and not outages:
+    others = [CableEnd(end.device, port) for port, one in device.ports.items() if one.role != "host"]
+    outages = {one: found for one in others if one != end and (found := last_outage(context, one)) is not None}
+    if len(others) > 1 and not outages:
         return None
-    return sum(_overlaps(one, last) for one in outages) > len(outages) / 2
+    return sum(_is_together(context, (end, last), (one, found)) for one, found in outages.items()) > len(outages) / 2
+
+
+def _is_together(context: CheckContext, end: tuple[CableEnd, Outage], other: tuple[CableEnd, Outage]) -> bool:
+    """Whether two cables of a switch had no link at the same time, by its own account where it reports both."""
+    own, beside = (_reported(context, one) for one, _ in (end, other))
+    if own is not None and beside is not None and own.lasted_s and beside.lasted_s:
+        both_s = min(own.began_ago_s, beside.began_ago_s) - max(own.ended_ago_s, beside.ended_ago_s)
+        if 2 * both_s < min(own.lasted_s, beside.lasted_s):
+            return False
+    return _overlaps(other[1], end[1])
 
 
 def _overlaps(other: Outage, last: Outage) -> bool:

@@ -61,7 +61,11 @@ def subject(fabric: Fabric, device: Switch | Host) -> ViewSubject:
         device.name,
         nics=tuple(SubjectNic(nic.interface, nic.pci, nic.rdma) for nic in device.nics),
         lookups=tuple(
-            one for nic in device.nics for far in far_ends(fabric, device, nic) for one in _of_versions(nic, far)
+            asked
+            for nic in device.nics
+            for far in far_ends(fabric, device, nic)
+            for source, interface, to in _of_versions(nic, far)
+            for asked in ((source, interface, to), ("", interface, to))
         ),
         lossless=lossless,
         probes=tuple(one for pair in probe_pairs(fabric, device) for one in _of_versions(*pair)),

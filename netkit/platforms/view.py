@@ -53,7 +53,7 @@ class ViewSubject:
     """Switch ports in use, by their name in the design."""
     nics: tuple[SubjectNic, ...] = ()
     lookups: tuple[tuple[str, str, str], ...] = ()
-    """Route lookups for a host: source address, interface, destination."""
+    """Route lookups for a host: source address, which may be left out, interface, destination."""
     lossless: tuple[int, ...] = ()
     """Lossless priorities of the design."""
     platform: str = ""

@@ -144,6 +144,24 @@ def test_a_nic_that_sends_less_than_it_counts_is_named() -> None:
     assert dict(one.evidence)["places"] == "gpu01:rail0 counts 1000 as sent, and 30 packets leave it on priority 6"
 
 
+@pytest.mark.parametrize(("cnp_priority", "causes"), [(6, 2), (3, 1)], ids=["set for CNPs", "not set for CNPs"])
+def test_a_nic_that_loses_cnps_although_it_is_set_for_them_is_a_cause_beside_its_other_settings(
+    cnp_priority: int, causes: int
+) -> None:
+    """A NIC whose PFC is off, or that never stops pausing, does not lose its CNPs for that."""
+    dscp = {**dict.fromkeys(range(64), 0), 26: 3, 48: 6}
+    shown = PortQos(
+        pfc_rx=frozenset(), pfc_tx=frozenset(), dscp_to_priority=dscp, cnp_dscp=48, cnp_priority=cnp_priority
+    )
+    nic = observation("gpu01", Facts(qos={"rail0": shown}), cnp_sent={"rail0": (0, 0)}, cnp_handled={"rail0": (0, 0)})
+    leaf = observation("leaf01", queue_tx_packets={"swp1s0/6": (0, 980)})
+    found = scene(BUILT, nic, host("gpu02", 1000, 20), leaf)
+    checks = [one for name, one in shipped().items() if name in {"qos.nic", "ecn-cnp.parity"}]
+    groups = cause_groups(judge(found, checks).findings, {one.name: one.layer for one in checks})
+    heads = {one.head.check for one in groups}
+    assert heads == {"qos.nic", "ecn-cnp.parity"} if causes == 2 else {"qos.nic"}
+
+
 def test_a_nic_whose_counters_were_read_one_after_the_other_is_not_blamed_for_it() -> None:
     sender = host("gpu01", 82, 0)
     left = [replace(one, counters={**one.counters, "priority_tx_packets": {"rail0/6": 0}}) for one in sender.samples]

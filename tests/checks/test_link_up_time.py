@@ -61,9 +61,10 @@ def test_of_two_ends_that_lost_the_link_together_the_one_that_had_it_back_first_
     """zebra stamps links that are up anew when anything else of them changes, at one end as a rule."""
     stamped = replace(SLOW, outage_s=85.0, outage_ended_ago_s=560.0)
     short = replace(SLOW, outage_s=2.0, outage_ended_ago_s=640.0)
+    instant = replace(SLOW, outage_s=0.0, outage_ended_ago_s=645.0)
     for near, far in ((stamped, SLOW), (SLOW, stamped)):
         assert said(cable(near, far), CHECK) == [("warn", NEAR, PORT, TEXT)]
-    for near, far in ((stamped, short), (short, stamped)):
+    for near, far in ((stamped, short), (short, stamped), (stamped, instant), (instant, stamped)):
         assert said(cable(near, far), CHECK) == []
 
 
@@ -213,3 +214,15 @@ def test_links_that_were_gone_together_for_less_than_the_limit_explain_one_beyon
         beside = dict.fromkeys(others, replace(SLOW, outage_s=lasted_s))
         seen = [switch(one.name, {PORT: last, **beside} if one.name == NEAR else NONE) for one in BUILT.switches]
         assert bool(said(scene(BUILT, *seen), CHECK)) == is_told
+
+
+@pytest.mark.parametrize(("ended_ago_s", "count"), [(600.0, 0), (615.0, 0), (555.0, 2), (645.0, 2)])
+def test_cables_that_one_switch_lost_one_after_the_other_do_not_explain_each_other(
+    ended_ago_s: float, count: int
+) -> None:
+    """It reports both at one moment, so that nothing has to be allowed for devices that are read apart."""
+    down = [port for port in BUILT.switch(FAR).ports if port.role != "host"]
+    other = replace(SLOW, outage_ended_ago_s=ended_ago_s)
+    ports = dict(zip((port.name for port in down), (SLOW, other), strict=True))
+    seen = [switch(one.name, ports if one.name == FAR else NONE) for one in BUILT.switches]
+    assert len(said(scene(BUILT, *seen), CHECK)) == count

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from netkit.facts import Facts
 from netkit.facts.optic import Lane, Limits, Line, Module
-from netkit.judge import CheckContext
-from tests.checks.judging import results, said, skipped
+from netkit.judge import CheckContext, Verdict
+from tests.checks.judging import judge, results, said, shipped, skipped
 from tests.judge.scenes import fabric, observation, scene
 
 BUILT = fabric()
@@ -119,6 +119,25 @@ def test_one_lane_that_is_weaker_than_the_others_is_dirt() -> None:
     assert said(found, "optics.lanes") == [
         ("warn", "leaf01", "swp1s0", "lane 3 receives 3.5 dB less than the other lanes")
     ]
+
+
+@pytest.mark.parametrize(
+    ("sent", "causes"),
+    [
+        ({}, {"gpu01:rail0 → leaf01:swp1s0: one lane", "gpu01:rail0 → leaf01:swp1s0"}),
+        ({3: -10.5}, {"gpu01:rail0 → leaf01:swp1s0"}),
+    ],
+    ids=["all lanes alike", "one lane weaker"],
+)
+def test_a_weak_laser_does_not_explain_one_lane_that_loses_more(sent: dict[int, float], causes: set[str]) -> None:
+    weak = replace(WELL, lanes={one: replace(LANE, tx_dbm=sent.get(one, -6.5), rx_dbm=-1.0) for one in range(1, 5)})
+    dirty = replace(WELL, lanes={one: replace(LANE, rx_dbm=-11.0 if one == 3 else -7.0) for one in range(1, 5)})
+    seen = [
+        observation("gpu01", Facts(modules={"rail0": weak})),
+        observation("leaf01", Facts(modules={"swp1s0": dirty})),
+    ]
+    told = judge(scene(BUILT, *seen), [shipped()[name] for name in ("optics.light", "optics.lanes")]).findings
+    assert {one.cause for one in told if one.verdict > Verdict.SKIPPED} == causes
 
 
 def test_a_transmitter_that_reports_a_fault_fails() -> None:

@@ -90,6 +90,26 @@ def test_a_switch_port_that_flows_meet_in_is_named_by_its_queue() -> None:
     ]
 
 
+def test_marks_of_an_incast_do_not_hide_the_port_that_holds_everybody_up() -> None:
+    """Where no queue lengths are known: the incast is at gpu01's port, whose own NIC is held up as well."""
+    held = {host.name: {host.nics[0].interface: (0, 9_000)} for host in BUILT.hosts}
+    found = paused(BUILT, held)
+    leaf, up = RAIL1.leaf, port(RAIL1.leaf, "spine01")
+    marks = {f"{RAIL1.leaf_port}/3": (0, 50), f"{up}/3": (0, 8)}
+    own = observation(leaf, Facts(), **{**found_counts(found, leaf), "queue_ecn_marked": marks})
+    whole = replace(found.snapshot, devices={**found.snapshot.devices, leaf: own})
+    assert [one[:3] for one in said(replace(found, snapshot=whole), "pfc.origin")] == [("fail", leaf, f"{up}/3")]
+
+
+def found_counts(found: CheckContext, name: str) -> dict[str, dict[str, Pair]]:
+    """Return the counters of a device at both ends of its window."""
+    first, last = found.snapshot.devices[name].samples
+    return {
+        key: {at: (first.counters[key][at], count) for at, count in counts.items()}
+        for key, counts in last.counters.items()
+    }
+
+
 def without(found: CheckContext, *names: str) -> CheckContext:
     """Return a scene in which devices were not reached."""
     left = [one for name, one in found.snapshot.devices.items() if name not in names]

@@ -6,8 +6,10 @@ import pytest
 from netkit.design import Host, Nic
 from netkit.facts import Absent, Facts, Observation
 from netkit.facts.device import Interface, Probe
+from netkit.facts.host import Lookup
 from netkit.intent.model import Thresholds
 from netkit.judge import CheckContext, Verdict
+from netkit.judge.cause import cause_groups
 from netkit.observe.probing import probe_pairs, probe_sizes
 from tests.checks.judging import judge, results, said, shipped, skipped
 from tests.judge.scenes import fabric, observation, scene
@@ -91,6 +93,36 @@ def test_a_lossy_way_between_leaves_is_named_by_its_ends() -> None:
     text = f"to {owner}:{far.interface} (across spines) loses 30 % of every size"
     assert said(seen(some), "probe.loss") == [("fail", GPU.name, nic.interface, text)]
     assert said(seen(some, probe_loss_percent=30), "probe.loss") == []
+
+
+def test_packets_that_a_host_leads_elsewhere_do_not_explain_those_that_its_cable_loses() -> None:
+    """A way whose route is wrong follows from that; large packets that other ways of the NIC lose do not."""
+    nic = GPU.nics[0]
+    near = next(far for one, far in probe_pairs(BUILT, GPU) if one == nic and far.leaf == nic.leaf)
+
+    def both(probe: Probe) -> Probe:
+        ends = {probe.source, probe.destination}
+        is_lost = ends == {nic.address, near.address} or (nic.address in ends and probe.size_bytes == 9000)
+        return lost(10)(probe) if is_lost else probe
+
+    lookups = tuple(
+        Lookup(nic.address, nic.interface, far.address, nic.interface, "" if far == near else nic.gateway)
+        for one, far in probe_pairs(BUILT, GPU)
+        if one == nic
+    )
+    found = seen(both)
+    told = Observation(GPU.name, "linux", Facts(lookups=lookups, probes=probes(GPU, both)))
+    found = replace(found, snapshot=replace(found.snapshot, devices={**found.snapshot.devices, GPU.name: told}))
+    checks = tuple(shipped().values())
+    groups = cause_groups(judge(found, checks).findings, {one.name: one.layer for one in checks})
+    assert [(one.head.check, one.head.place, [symptom.text for symptom in one.symptoms]) for one in groups] == [
+        (
+            "routes.lookups",
+            nic.interface,
+            ["all 2 paths that its routes lead elsewhere lose packets, 100 % of every size"],
+        ),
+        ("probe.loss", nic.interface, []),
+    ]
 
 
 def causes(found: CheckContext) -> set[str]:

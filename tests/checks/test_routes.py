@@ -5,7 +5,7 @@ import pytest
 from netkit.facts import Facts
 from netkit.facts.host import DefaultRoute, HostFacts, Lookup
 from netkit.judge import CheckContext
-from tests.checks.judging import said, skipped
+from tests.checks.judging import judge, said, shipped, skipped
 from tests.judge.scenes import fabric, observation, scene
 
 BUILT = fabric()
@@ -60,6 +60,28 @@ def test_packets_leave_by_their_own_nic(out: str, gateway: str, failure: str, te
     assert [(place, told.partition(": ")[2].partition(",")[0]) for _, _, place, told in found] == (
         [(NIC.interface, text.partition(",")[0])] if text else []
     )
+
+
+@pytest.mark.parametrize(
+    ("by_rule", "by_nic", "causes"),
+    [
+        ("", "", set()),
+        ("rail1", "rail1", {f"a route of gpu01:{NIC.interface} leads elsewhere"}),
+        ("rail1", "", {f"the rule for {NIC.address} leads elsewhere"}),
+        ("", "rail1", set()),
+    ],
+    ids=["well", "route", "rule", "no rule by interface"],
+)
+def test_a_rule_that_leads_to_another_table_is_told_from_a_wrong_route(
+    by_rule: str, by_nic: str, causes: set[str]
+) -> None:
+    asked = [
+        Lookup(source, NIC.interface, FAR.address, out or NIC.interface, NIC.gateway)
+        for source, out in ((NIC.address, by_rule), ("", by_nic))
+    ]
+    found = scene(BUILT, observation("gpu01", Facts(lookups=tuple(asked))))
+    told = judge(found, [shipped()["routes.lookups"]]).findings
+    assert {one.cause for one in told} == causes
 
 
 def test_rails_that_are_kept_apart_are() -> None:

@@ -137,7 +137,10 @@ def firmware(nic: SubjectNic) -> str:
 
 def lookups(subject: ViewSubject) -> str:
     """Look up routes in the kernel, all with one process; errors follow the answers."""
-    lines = (f"route get {to} from {source} oif {interface}" for source, interface, to in subject.lookups)
+    lines = (
+        f"route get {to} {f'from {source} ' if source else ''}oif {interface}"
+        for source, interface, to in subject.lookups
+    )
     asked = " ".join(map(shlex.quote, lines))
     answer = f"errors=$(printf '%s\\n' {asked} | ip -force -j -batch - 2>&1 >&3)"
     return f"exec 3>&1; {answer}; echo '#@ complaints'; echo \"$errors\""
