@@ -53,9 +53,9 @@ def parity(context: CheckContext) -> Iterator[Finding]:
     CNPs that never arrive slow no sender down: queues fill until PFC pauses everything. They are lost in a full queue,
     by a policer, or in a NIC. More handled than sent means that a sender slows down for losses, or that a NIC outside
     this set sends them. See `netkit check ecn-cnp.queue qos.nic`. A rail is judged only if all of its NICs were read,
-    except those whose leaf has their port down. The lower bound of the loss is judged, given the number of CNPs and how
-    far apart their NICs were read; a loss that may be chance is skipped. CNPs without any mark by a switch are answers
-    to losses, or come from a wrong counter.
+    except those whose leaf has their port down; else only NICs that count fewer than their leaf delivers. The lower
+    bound of the loss is judged, given the number of CNPs and how far apart their NICs were read; a loss that may be
+    chance is skipped. CNPs without any mark by a switch are answers to losses, or come from a wrong counter.
     """
     for rail in context.fabric.rails:
         ends = [
@@ -69,6 +69,7 @@ def parity(context: CheckContext) -> Iterator[Finding]:
         elif unread or len(ends) < designed:
             missing = ", ".join(unread[:4]) or "hosts that are not part of this run"
             yield skip(f"rail {rail.number}", f"not all of its NICs were read: {missing}")
+            yield from _of_nics(context, rail.number, nics)
         else:
             yield from _judged(context, rail.number, nics)
 
@@ -104,6 +105,16 @@ def _judged(context: CheckContext, rail: int, nics: Sequence[tuple[DeviceContext
         say = warn if found.handled else fail
         remedy, touched = _remedy_for_ignored(context, nics, found), _switches(context, nics)
         yield say(where, f"senders ignore CNPs: {text}", remedy, cause=ignored_on(rail), touches=touched)
+
+
+def _of_nics(context: CheckContext, rail: int, nics: Sequence[tuple[DeviceContext, str]]) -> Iterator[Finding]:
+    """Yield NICs that lose CNPs by their own counters and those of their leaf; no other NIC has to be read for that."""
+    limits, where = context.limits, f"rail {rail}"
+    for device, name in nics:
+        for one in losses(context, [(device, name)]):
+            if one.end == CableEnd(device.name, name) and one.surely * 100 >= limits.cnp_loss_warn_percent:
+                say = fail if one.surely * 100 >= limits.cnp_loss_fail_percent else warn
+                yield _located(context, say, where, f"CNPs are lost in it: {one.text}", [one], {}, ())
 
 
 def _switches(context: CheckContext, nics: Sequence[tuple[DeviceContext, str]]) -> Sequence[str]:
@@ -319,7 +330,7 @@ def _pauses_unmarked(context: CheckContext, device: DeviceContext) -> bool:
     return is_pausing and all(pauses.verdict(context) is Verdict.PASS for pauses in arriving)
 
 
-@fabric_check(layer="qos", needs=["counters"], window=True, follows=["qos"], reads=CNP_READS)
+@fabric_check(layer="qos", needs=["counters"], window=True, follows=["qos", "routes.lookups"], reads=CNP_READS)
 def queue(context: CheckContext) -> Iterator[Finding]:
     """CNPs stay in their own queue from hop to hop.
 

@@ -390,7 +390,7 @@ class _Spread:
         up all ports that are paused is more likely than one that may not.
         """
         levels = {port: self._fullness(device, designed) for port, designed in device.ports.items() if port != entry}
-        if not any(used for used, *_ in levels.values()):
+        if not any(level and level[0] for level in levels.values()):
             apart = {port: level for port, level in levels.items() if any(level) and not self._pauses(device, port)}
             levels = apart or levels
         fullest = max(levels, key=lambda port: levels[port], default="")
@@ -401,7 +401,12 @@ class _Spread:
         return sent_at(self._context, device, port, self._number).verdict(self._context) is not Verdict.PASS
 
     def _fullness(self, device: DeviceContext, port: Port) -> tuple[float, ...]:
-        """Return how congested a port is: by its queue, its marks, how long its queue was, and how much it carries."""
+        """Return how congested a port is: by its queue, its marks, how long its queue was, and how much it carries.
+
+        Where counters stand still, the levels of queues are old as well.
+        """
+        if port.name in device.still:
+            return ()
         queue = place(port.name, self._number)
         buffers = device.facts.buffers
         level = (None if isinstance(buffers, Absent) else buffers.get(queue)) or Buffer()

@@ -39,6 +39,8 @@ class CnpLoss(NamedTuple):
     end: CableEnd
     packets: int
     text: str
+    surely: float = 0.0
+    """The part of its CNPs that a NIC loses at least."""
 
 
 def is_cut_off(context: CheckContext, device: DeviceContext, nic: str) -> bool:
@@ -76,18 +78,22 @@ def losses(context: CheckContext, nics: Sequence[tuple[DeviceContext, str]]) -> 
 def _swallowed(context: CheckContext, device: DeviceContext, nic: str) -> Iterator[CnpLoss]:
     delivered = sent_to(context, device.name, nic)
     counted = _total(device.delta(name, nic) for name in HEARD)
-    if delivered is not None and least(delivered.value - counted, delivered.value, _doubt(context, device, nic)) > 0:
+    if delivered is None or not all(device.delta(name, nic).is_known for name in HEARD[:1]):
+        return
+    surely = least(delivered.value - counted, delivered.value, _doubt(context, device, nic))
+    if surely > 0:
         text = f"{device.name}:{nic} counts {counted} of the {delivered.value} its leaf delivers"
-        yield CnpLoss(CableEnd(device.name, nic), delivered.value - counted, text)
+        yield CnpLoss(CableEnd(device.name, nic), delivered.value - counted, text, surely)
 
 
 def _withheld(context: CheckContext, device: DeviceContext, nic: str) -> Iterator[CnpLoss]:
     number = context.fabric.lossless.cnp.priority
     counted, left = device.delta("cnp_sent", nic), device.delta("priority_tx_packets", place(nic, number))
     doubt = min(1.0, 2 * ASKED_APART_S / device.window_s) if device.window_s else 1.0
-    if counted.is_known and left.is_known and least(counted.value - left.value, counted.value, doubt) > 0:
+    surely = least(counted.value - left.value, counted.value, doubt) if counted.is_known and left.is_known else 0.0
+    if surely > 0:
         sent = f"counts {counted.value} as sent, and {left.value} packets leave it on priority {number}"
-        yield CnpLoss(CableEnd(device.name, nic), counted.value - left.value, f"{device.name}:{nic} {sent}")
+        yield CnpLoss(CableEnd(device.name, nic), counted.value - left.value, f"{device.name}:{nic} {sent}", surely)
 
 
 def _dropped(context: CheckContext, device: DeviceContext) -> Iterator[CnpLoss]:

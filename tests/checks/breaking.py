@@ -74,11 +74,11 @@ class Ward:
         """Let everybody send to a NIC for a while."""
         ask_keeper(self.folder, "incast", place=nic, senders=3, seconds=seconds)
 
-    def look(self, window_s: float, *, has_config: bool = True) -> Snapshot:
+    def look(self, window_s: float, *, has_config: bool = True, has_probes: bool = True) -> Snapshot:
         """Look once, or at both ends of a window."""
         options = CollectOptions(window_s=window_s, has_config=has_config, deadline_s=DEADLINE_S)
         devices: list[Switch | Host] = [*self.project.fabric.switches, *self.project.fabric.hosts]
-        return look(self.project, Connections.of(self.project), Looking(devices, options))
+        return look(self.project, Connections.of(self.project), Looking(devices, options, has_probes=has_probes))
 
     def judged(self, snapshot: Snapshot, own: Mapping[str, float] = NO_LIMITS) -> Judgement:
         """Return what all checks say by the limits of the fabric, some of which a row may have of its own."""

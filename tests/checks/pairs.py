@@ -202,7 +202,7 @@ class Bench:
     def _look(self, pair: Pair) -> Snapshot:
         if not pair.other.is_within:
             return self._lab.look(LOADED_WINDOW_S if pair.load else WINDOW_S, has_config=False)
-        before = self._lab.look(0, has_config=False)
+        before = self._lab.look(0, has_config=False, has_probes=False)  # their packets would fill queues meanwhile
         for row in pair.rows:
             if row.is_within:
                 self._lab.broken(row)

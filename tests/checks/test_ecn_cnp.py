@@ -133,6 +133,14 @@ def test_a_nic_that_swallows_is_named_by_what_its_leaf_delivers() -> None:
     assert dict(one.evidence)["places"] == "gpu01:rail0 counts 0 of the 980 its leaf delivers"
 
 
+def test_a_nic_that_swallows_is_named_though_another_of_its_rail_was_not_read() -> None:
+    leaf = observation("leaf01", queue_tx_packets={"swp1s0/6": (0, 980), "swp1s1/6": (0, 20)})
+    found = rails(host("gpu01", 0, 0), leaf)
+    text = "CNPs are lost in it: gpu01:rail0 counts 0 of the 980 its leaf delivers"
+    assert said(found, "ecn-cnp.parity") == [("fail", "gpu01", "rail0", text)]
+    assert said(rails(host("gpu01", 0, 975), leaf), "ecn-cnp.parity") == []
+
+
 def test_a_nic_that_sends_less_than_it_counts_is_named() -> None:
     sender = host("gpu01", 1000, 0)
     counters = {**sender.samples[1].counters, "priority_tx_packets": {"rail0/6": 30}}

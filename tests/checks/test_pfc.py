@@ -12,6 +12,7 @@ from tests.judge.scenes import fabric, moved, observation, scene
 BUILT = fabric()
 GPU1, GPU2 = BUILT.hosts
 RAIL1, RAIL2 = GPU1.nics[0], GPU2.nics[1]
+LEAF_PORTS = [one.name for one in BUILT.switch(RAIL1.leaf).ports]
 Pair = tuple[int, int]
 
 
@@ -99,6 +100,21 @@ def test_marks_of_an_incast_do_not_hide_the_port_that_holds_everybody_up() -> No
     own = observation(leaf, Facts(), **{**found_counts(found, leaf), "queue_ecn_marked": marks})
     whole = replace(found.snapshot, devices={**found.snapshot.devices, leaf: own})
     assert [one[:3] for one in said(replace(found, snapshot=whole), "pfc.origin")] == [("fail", leaf, f"{up}/3")]
+
+
+def test_levels_of_queues_that_stand_still_with_all_counters_name_no_port() -> None:
+    found = paused(BUILT, {host.name: {host.nics[0].interface: (0, 9_000)} for host in BUILT.hosts})
+    leaf = RAIL1.leaf
+    full = Facts(buffers={f"{RAIL1.leaf_port}/3": Buffer(used_bytes=3_000_000)})
+    rows = {"rx_bytes": dict.fromkeys(LEAF_PORTS, (7, 7)), "tx_bytes": dict.fromkeys(LEAF_PORTS, (7, 7))}
+    nics = {name: {host.nics[0].interface: (0, 99_999) for host in BUILT.hosts} for name in ("rx_bytes", "tx_bytes")}
+    seen = {
+        host.name: observation(host.name, None, **{**found_counts(found, host.name), **nics}) for host in BUILT.hosts
+    }
+    seen[leaf] = observation(leaf, full, **rows)
+    whole = replace(found.snapshot, devices={**found.snapshot.devices, **seen})
+    told = [one[1:3] for one in said(replace(found, snapshot=whole), "pfc.origin")]
+    assert told == [(leaf, "")]
 
 
 def found_counts(found: CheckContext, name: str) -> dict[str, dict[str, Pair]]:
