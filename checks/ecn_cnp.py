@@ -1,5 +1,6 @@
 """ECN and CNPs: switches mark, receivers answer with CNPs, senders receive them; both sides are compared."""
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from math import ceil
@@ -339,7 +340,10 @@ def queue(context: CheckContext) -> Iterator[Finding]:
     compare the maps of the switch there with `netkit check qos.switch`.
     """
     found = strays(context)
-    yield from (_strayed(context, one) for one in found)
+    strayed = [_strayed(context, one) for one in found]
+    blamed = Counter(one.device for one in strayed)
+    for one in strayed:
+        yield one._replace(cause=f"CNPs at {one.device}") if blamed[one.device] > 1 else one
     ends = [(device.name, port) for device in context.devices.values() for port in (*device.ports, *device.nics)]
     counts = [delta.value for end in ends if (delta := sent_to(context, *end)) is not None]
     if not found and most(0, max(counts, default=0)) < HALF:

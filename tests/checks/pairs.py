@@ -142,7 +142,8 @@ def scored(fabric: Fabric, pair: Pair, judgement: Judgement) -> Score:
     found = min(
         sum(map(bool, causing)), len(set().union(*causing))
     )  # one cause is one fault, though two would explain it
-    return Score(len(shown), found, len(causes), right, bool(owners and owners[0]), len(pair.hidden))
+    is_first_right = bool(owners[0]) if owners else not shown
+    return Score(len(shown), found, len(causes), right, is_first_right, len(pair.hidden))
 
 
 def _is_of(fabric: Fabric, row: Row, cause: CauseGroup, *, is_hidden: bool) -> bool:

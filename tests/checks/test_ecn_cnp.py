@@ -328,6 +328,13 @@ def test_cnps_that_arrive_on_another_priority_are_told_at_the_port_that_gave_the
     ]
 
 
+def test_a_leaf_that_gives_cnps_another_dscp_at_all_its_ports_is_one_cause() -> None:
+    found = rails(queues("leaf01", swp1s0=400, swp1s1=500), nic("gpu01", 400, 0, MAPPED), nic("gpu02", 500, 0, MAPPED))
+    told = judge(found, [shipped()["ecn-cnp.queue"]]).findings
+    (one,) = cause_groups(told, {})
+    assert [(each.device, each.place) for each in one.findings] == [("leaf01", "swp1s0"), ("leaf01", "swp1s1")]
+
+
 def test_cnps_that_arrive_on_another_priority_are_told_though_the_leaf_counts_nothing() -> None:
     found = rails(nic("gpu02", 500, 0, MAPPED))
     text = "gives CNPs another DSCP: 500 leave in their queue, 0 go on in it at gpu02:rail0"
