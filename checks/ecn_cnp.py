@@ -251,7 +251,8 @@ def _of_all(context: CheckContext) -> Finding:
     unread = sorted({device.name for device, nic in ends if not device.delta("cnp_sent", nic).is_known})
     is_whole = len(context.hosts) == len(context.fabric.hosts)
     text = f"switches mark {marked}, NICs receive {received} with CE and send {sent} CNPs"
-    if most(0, marked) >= LEAST_ANSWERED:
+    is_answered = received and least(min(sent, marked), marked) >= LEAST_ANSWERED
+    if not is_answered and most(0, marked) >= LEAST_ANSWERED:
         return skip("", f"too few marks to judge: {text}")
     if unread or not is_whole:
         missing = ", ".join(unread[:4]) or "hosts that are not part of this run"

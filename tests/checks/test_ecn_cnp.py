@@ -260,6 +260,13 @@ def test_marks_arrive_and_are_answered(received: int, sent: int, text: str) -> N
     assert [told for *_, told in said(found, "ecn-cnp.marks")] == ([text] if text else [])
 
 
+@pytest.mark.parametrize(("sent", "judged"), [(45, 1), (1, 0), (0, 0)])
+def test_few_marks_that_are_surely_answered_pass(sent: int, judged: int) -> None:
+    leaf = observation("leaf01", queue_ecn_marked={"swp1s0/3": (5, 52)})
+    found = rails(host("gpu01", sent, 0, marked=47), host("gpu02", 0, sent), leaf)
+    assert results(found, "ecn-cnp.marks")["fabric"].examined == judged
+
+
 def test_a_loss_that_windows_apart_may_explain_is_not_judged() -> None:
     near, far = host("gpu01", 1000, 0), host("gpu02", 0, 850)
     found = rails(near, moved(far, -1.0, -1.0))
