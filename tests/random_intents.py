@@ -92,7 +92,7 @@ def intents(draw: st.DrawFn, topologies: tuple[str, ...] = ("two-tier", "three-t
 def of_ipv4(values: Values) -> Values:
     """Return the values without what makes a fabric route IPv6 too."""
     kept = ("pools", "management")
-    left = {key for part in kept for key in values[part] or {} if "_v6" in key or key == "links"}
+    left = {key for part in kept for key in values[part] or {} if "_v6" in key}
     plain = {part: {key: value for key, value in (values[part] or {}).items() if key not in left} for part in kept}
     return {**values, **plain, "management": plain["management"] or None}
 

@@ -28,7 +28,7 @@ def externals(survey: Survey, placement: Placement) -> list[Values]:
 
 
 def _of_switch(switch: SurveyedSwitch) -> Iterator[Values]:
-    for neighbor in switch.router.external:
+    for neighbor in switch.external:
         peer = IPv4Address(neighbor.interface)
         port = next(
             (port for port, one in switch.addresses.items() if peer in one.network and port in switch.ports), ""

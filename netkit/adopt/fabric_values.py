@@ -8,8 +8,8 @@ from typing import TypeVar
 from netkit.adopt.placement import Placement
 from netkit.adopt.survey import Survey, SurveyedSwitch, rails_of
 from netkit.design.lossless import ecn
-from netkit.design.numbering import LEAF_ASN_OFFSET
-from netkit.intent.model import Lossless
+from netkit.design.numbering import LEAF_ASN_OFFSET, Numbering
+from netkit.intent.model import Intent, Lossless
 from netkit.platforms.existing import ExistingPort, ExistingQos, most
 from netkit.platforms.routing import PrefixListEntry
 from netkit.routing.route_policy import clauses_of, permitted, prefix_of
@@ -21,6 +21,7 @@ Values = dict[str, object]
 MAIN_TABLE = 254
 HOST_LENGTH = 32
 LINK_LENGTH = 31
+PRIVATE = tuple(map(IPv4Network, ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "100.64.0.0/10", "198.18.0.0/15")))
 USUAL_DSCP = 26
 """Of RoCE data."""
 DEFAULT_SNMP_SECRETS = {"auth_secret": "SNMP_AUTH", "priv_secret": "SNMP_PRIV"}
@@ -50,6 +51,8 @@ class Addressing:
     leaf_prefixes: Mapping[str, IPv4Network]
     rail_prefixes: Mapping[int, IPv4Network]
     """Empty where hosts have a route to each leaf."""
+    links: tuple[IPv4Network, ...] = ()
+    """Of links between switches; empty: sessions are unnumbered."""
 
 
 def addressing(survey: Survey, placement: Placement, guesses: Assumptions) -> Addressing:
@@ -70,10 +73,41 @@ def addressing(survey: Survey, placement: Placement, guesses: Assumptions) -> Ad
     }
     found = {name: prefix for name, prefix in prefixes.items() if prefix} | dict(_of_unread(survey, placement, length))
     rails = _rail_prefixes(survey, placement, length)
+    links = tuple(dict.fromkeys(_link_networks(survey)))
+    entries = [row for row in entries if not any(row.prefix.overlaps(link) for link in links)]
+    lists = [(pool, low) for pool, low in lists if not any(pool.overlaps(link) for link in links)]
     hosts = _host_pool(survey, lists, (*found.values(), *rails.values()), guesses)
     loopbacks = _loopback_pool(survey, entries, guesses)
     rails |= _free_prefixes(rails, hosts, placement.rails)
-    return Addressing(loopbacks, hosts, length, link_length, attachment, found, rails)
+    return Addressing(loopbacks, hosts, length, link_length, attachment, found, rails, links)
+
+
+def _link_networks(survey: Survey) -> Iterator[IPv4Network]:
+    for switch in survey.switches.values():
+        yield from (switch.addresses[one.interface].network for one in switch.sessions if one.address)
+
+
+def link_pool(addresses: Addressing, values: Values) -> IPv4Network:
+    """Return a pool for the addresses of links up to the ceilings: around those there are, or else a free one."""
+    taken = [addresses.loopbacks, addresses.hosts]
+    if isinstance(management := values.get("management"), dict):
+        taken.append(IPv4Network(str(management["pool"])))
+    pools = values["pools"] if isinstance(values["pools"], dict) else {}
+    pool = _smallest(addresses.links)
+    while not _has_room(pool, values | {"pools": pools | {"links": str(pool)}}):
+        pool = pool.supernet()
+    if not any(pool.overlaps(one) for one in taken):
+        return pool
+    taken += addresses.links
+    free = (
+        one for block in PRIVATE if block.prefixlen <= pool.prefixlen for one in _free(block, pool.prefixlen, taken)
+    )
+    return next(free, pool)
+
+
+def _has_room(pool: IPv4Network, values: Values) -> bool:
+    needs = Numbering(Intent.model_validate(values)).link_needs()
+    return pool.prefixlen == 0 or all(needed <= there for needed, there in needs.values())
 
 
 def _of_unread(survey: Survey, placement: Placement, length: int) -> Iterator[tuple[str, IPv4Network]]:
@@ -114,7 +148,7 @@ def _around(networks: list[IPv4Network], length: int) -> IPv4Network | None:
 def _entries(survey: Survey) -> Iterator[PrefixListEntry]:
     """Yield the permitting entries of prefix lists that no external peer uses."""
     for switch in survey.switches.values():
-        maps = {name for peer in switch.router.external for name in (peer.inbound, peer.outbound)}
+        maps = {name for peer in switch.external for name in (peer.inbound, peer.outbound)}
         outside = {
             name for one in maps for clause in switch.router.route_maps.get(one, ()) for name in clause.prefix_lists
         } | maps
@@ -342,11 +376,11 @@ def routing(survey: Survey, placement: Placement) -> Values:
     for spine in spines:
         by_pod.setdefault(placement.places[spine.name].pod, set()).add(spine.asn)
     has_several = any(len(numbers) > 1 for numbers in by_pod.values())
-    paths = of_most(every, lambda switch: switch.router.max_paths if switch.router.neighbors else None)
+    paths = of_most(every, lambda switch: switch.router.max_paths if switch.sessions else None)
     return _given(
         spine_asn="unique" if has_several else "shared",
         leaf_export=_leaf_export(survey, placement),
-        allowas_in=any(neighbor.allowas_in for switch in every for neighbor in switch.router.neighbors),
+        allowas_in=any(neighbor.allowas_in for switch in every for neighbor in switch.sessions),
         keepalive_s=of_most(every, lambda switch: switch.existing.keepalive_s),
         hold_s=of_most(every, lambda switch: switch.existing.hold_s),
         connect_s=of_most(every, lambda switch: switch.existing.connect_s),
@@ -368,7 +402,7 @@ def _leaf_export(survey: Survey, placement: Placement) -> str | None:
         if leaf is None or other is None:
             continue
         router, foreign = leaf.router, {prefix_of(other.network): 1}
-        for neighbor in router.neighbors:
+        for neighbor in leaf.sessions:
             clauses = clauses_of(router, neighbor.outbound)
             found.append(bool(permitted(clauses, router.prefix_lists, foreign, is_drained=False)))
     exports_all = most(found)

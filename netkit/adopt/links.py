@@ -64,6 +64,16 @@ class _Search:
         }
         self.neighbors = {far: near for near, far in named.items()} | named
         self.taken: dict[End, FoundLink] = {}
+        switches = survey.switches.values()
+        self.owners = {
+            str(one.ip): (switch.name, port)
+            for switch in switches
+            for port, one in switch.router.addresses
+            if port in switch.fabric_ports
+        }
+        self.numbered = {
+            (switch.name, one.interface): one.address for switch in switches for one in switch.sessions if one.address
+        }
 
     def found(self) -> FoundLinks:
         hosts = tuple(self._hosts())
@@ -165,6 +175,8 @@ class _Search:
 
     def _peer(self, switch: SurveyedSwitch, port: str) -> tuple[End, Origin] | None:
         end = (switch.name, port)
+        if far := self.owners.get(self.numbered.get(end, "")):
+            return far, "address"
         if far := self.neighbors.get(end):
             return far, "lldp"
         device, far_port = self._names(end)

@@ -331,7 +331,7 @@ def told_asn(survey: Survey, links: FoundLinks, name: str) -> int | None:
         for link in links.switches
         for near, far in ((link.near, link.far), (link.far, link.near))
         if far[0] == name and (switch := survey.switches.get(near[0]))
-        for neighbor in switch.router.neighbors
+        for neighbor in switch.sessions
         if neighbor.interface == near[1]
     )
 

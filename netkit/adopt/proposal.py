@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from ipaddress import IPv4Address, IPv4Network
+from ipaddress import IPv4Network
 
 from pydantic import ValidationError
 
@@ -26,8 +26,6 @@ from netkit.intent import complaint
 from netkit.intent.model import Intent
 from netkit.platforms import PLATFORMS
 
-SESSION = "neighbor "
-"""Begins what a routing model says of a session that it does not have."""
 WIDEST_POOL = 8
 """Prefix length up to which a pool is widened."""
 
@@ -62,7 +60,7 @@ class Adoption:
 
 def propose(source: Adoption) -> FoundIntent:
     """Propose the intent with the fewest cells in tables: with numbers in order, or from names."""
-    if problems := list(_numbered(source.survey)):
+    if problems := list(_mixed(source.survey)):
         raise AdoptError(problems)
     links = find_links(source.survey, source.neighbors)
     found: list[FoundIntent] = []
@@ -79,25 +77,17 @@ def propose(source: Adoption) -> FoundIntent:
     return min(found, key=lambda one: one.cells)
 
 
-def _numbered(survey: Survey) -> Iterable[Problem]:
-    """Yield what no intent expresses: BGP sessions by address on links between switches."""
-    owners = {
-        str(address.ip): name for name, switch in survey.switches.items() for address in switch.addresses.values()
-    }
-    pairs: list[str] = []
-    for name, switch in survey.switches.items():
-        networks = [address.network for address in switch.addresses.values() if address.network.prefixlen < 32]
-        unfiltered = [line.removeprefix(SESSION) for line in switch.router.unknown if line.startswith(SESSION)]
-        peers = (*(neighbor.interface for neighbor in switch.router.external), *unfiltered)
-        pairs += [
-            f"{name} to {owners[peer]} at {peer}"
-            for peer in peers
-            if owners.get(peer, name) != name and any(IPv4Address(peer) in network for network in networks)
-        ]
-    if pairs:
-        shown = ", ".join(pairs[:3]) + (" …" if len(pairs) > 3 else "")
-        message = f"{len(pairs)} BGP sessions between switches are by address: {shown}"
-        yield Problem(message, "netkit renders unnumbered sessions; change these first")
+def _mixed(survey: Survey) -> Iterable[Problem]:
+    """Yield what no intent expresses: a fabric where some sessions between switches are by address, and some not."""
+    sessions = [(switch.name, one) for switch in survey.switches.values() for one in switch.sessions]
+    by_address = [f"{name} to {one.address}" for name, one in sessions if one.address]
+    by_port = [f"{name} on {one.interface}" for name, one in sessions if not one.address]
+    if by_address and by_port:
+        fewer = min(by_address, by_port, key=len)
+        shown = ", ".join(fewer[:3]) + (" …" if len(fewer) > 3 else "")
+        kind = "by address" if fewer is by_address else "unnumbered"
+        message = f"{len(fewer)} of {len(sessions)} BGP sessions between switches are {kind}: {shown}"
+        yield Problem(message, "all are of one kind in an intent; change these first")
 
 
 def _unknown_ends(links: FoundLinks) -> Iterable[Problem]:
@@ -231,7 +221,10 @@ def _values(
     if adaptive is not None:
         values["adaptive_routing"] = adaptive
     values = within_limits(values, guesses)
-    return values | {"pools": values["pools"] | _lengths(values, addresses)}  # type: ignore[operator]
+    values |= {"pools": values["pools"] | _lengths(values, addresses)}  # type: ignore[operator]
+    if addresses.links:
+        values["pools"] |= {"links": str(fabric_values.link_pool(addresses, values))}  # type: ignore[operator]
+    return values
 
 
 def _lengths(values: Values, addresses: Addressing) -> Values:

@@ -21,7 +21,7 @@ from netkit.platforms.existing import (
 )
 from netkit.platforms.linux.existing import existing_host, host_config, host_files
 from netkit.platforms.registry import optional
-from netkit.platforms.routing import HostRoutes, Router
+from netkit.platforms.routing import BgpNeighbor, HostRoutes, Router
 
 
 @dataclass(frozen=True)
@@ -32,6 +32,18 @@ class SurveyedSwitch:
     platform: str
     existing: ExistingSwitch
     router: Router
+    numbered: frozenset[str] = frozenset()
+    """Addresses of the neighbours that are other switches of the fabric."""
+
+    @cached_property
+    def sessions(self) -> tuple[BgpNeighbor, ...]:
+        """The BGP sessions with other switches, by port."""
+        return tuple(one for one in self.router.sessions if not one.address or one.address in self.numbered)
+
+    @cached_property
+    def external(self) -> tuple[BgpNeighbor, ...]:
+        """The neighbours outside the fabric, by address."""
+        return tuple(one for one in self.router.external if one.interface not in self.numbered)
 
     @cached_property
     def ports(self) -> Mapping[str, ExistingPort]:
@@ -48,7 +60,7 @@ class SurveyedSwitch:
     @cached_property
     def fabric_ports(self) -> frozenset[str]:
         """The ports with a BGP session to another switch."""
-        return frozenset(neighbor.interface for neighbor in self.router.neighbors)
+        return frozenset(neighbor.interface for neighbor in self.sessions)
 
     @cached_property
     def members(self) -> Mapping[str, str]:
@@ -58,7 +70,7 @@ class SurveyedSwitch:
     @cached_property
     def host_ports(self) -> tuple[str, ...]:
         """The ports with an address of their own, or in a VLAN with one, outside the external networks."""
-        external = [IPv4Address(neighbor.interface) for neighbor in self.router.external]
+        external = [IPv4Address(neighbor.interface) for neighbor in self.external]
 
         def is_external(port: str) -> bool:
             network = self.addresses[port].network
@@ -119,7 +131,33 @@ def survey(devices: Iterable[tuple[str, Files]]) -> Survey:
             hosts[name] = found
         else:
             unread[name] = "no file of a known platform describes a port of the fabric"
-    return Survey(switches, hosts, unread)
+    return Survey(dict(_with_numbered(switches)), hosts, unread)
+
+
+def _with_numbered(switches: Mapping[str, SurveyedSwitch]) -> Iterator[tuple[str, SurveyedSwitch]]:
+    """Yield each switch with its neighbours by address within the fabric.
+
+    These have the address of a switch that was read; or the policies of such a one, and were not read.
+    """
+    owners = {str(one.ip): name for name, switch in switches.items() for _, one in switch.router.addresses}
+    sessions = {name: [one for one in switch.router.sessions if one.address] for name, switch in switches.items()}
+    known = {
+        name: {one.address for one in found if owners.get(one.address, name) != name}
+        for name, found in sessions.items()
+    }
+    policies = {
+        (switches[name].platform, one.inbound, one.outbound)
+        for name, found in sessions.items()
+        for one in found
+        if one.address in known[name] and one.inbound and one.outbound
+    }
+    for name, switch in switches.items():
+        alike = {
+            one.address
+            for one in sessions[name]
+            if (switch.platform, one.inbound, one.outbound) in policies and one.address not in owners
+        }
+        yield name, replace(switch, numbered=frozenset(known[name] | alike))
 
 
 def _device(name: str, files: Files) -> SurveyedSwitch | SurveyedHost | None:

@@ -30,11 +30,12 @@ OWN = {
         "vlan",
         "vlan_gateway",
     ),
-    "cables": ("port", "peer_port", "length_m"),
+    "cables": ("port", "peer_port", "length_m", "address", "peer_address"),
     "rails": ("prefix", "vlan"),
     "nics": ("address", "gateway", "mac"),
 }
 """Columns that are compared; the others find the row."""
+BOTH_ENDS = {"address", "peer_address"}
 CABLE_ENDS = (("device", "port"), ("peer", "peer_port"))
 
 
@@ -128,7 +129,23 @@ class Installed:
         for (lower, upper), ports in sorted(groups.items(), key=lambda one: (natural(one[0][0]), natural(one[0][1]))):
             for number, (port, peer_port) in enumerate(sorted(ports, key=lambda one: natural(one[0])), 1):
                 row: Row = {"device": lower, "port": port, "peer": upper, "peer_port": peer_port, "link": number}
-                yield row | self._length(((lower, port), (upper, peer_port)))
+                yield row | self._length(((lower, port), (upper, peer_port))) | self._addresses(row)
+
+    def _addresses(self, row: Row) -> Row:
+        """Return the addresses at both ends of a link between switches, from either end."""
+        ends = [(str(row[device]), str(row[port])) for device, port in CABLE_ENDS]
+        found: list[tuple[str, str, int]] = []
+        for device, port in ends:
+            switch = self.survey.switches.get(device)
+            session = next((one for one in switch.sessions if one.interface == port), None) if switch else None
+            if switch and session and session.address:
+                here = switch.addresses[port]
+                found.append((str(here.ip), session.address, here.network.prefixlen))
+            else:
+                found.append(("", "", 0))
+        (own, peer, length), (far_own, far_peer, far_length) = found
+        address, peer_address = own or far_peer, far_own or peer
+        return {"address": f"{address}/{length or far_length}", "peer_address": peer_address} if address else {}
 
     def _length(self, ends: Sequence[tuple[str, str]]) -> Row:
         length = self.hardware.length(ends)
@@ -164,6 +181,9 @@ class Installed:
         """Yield cables of the design that nothing names, such as those of a switch that was not read, on free ports."""
         known = {_key("cables", row) for row in seen}
         taken = {(row[end], row[port]) for row in seen for end, port in CABLE_ENDS}
+        by_design = {_key("cables", row): row for row in map(dict, designed.TABLES["cables"](fabric))}
+        is_own = any("address" in row and row["address"] != _own(by_design, row, "address") for row in seen)
+        networks = self._free_links(fabric.link_pool) if is_own else iter(())
         for designed_row in designed.TABLES["cables"](fabric):
             row = {key: designed_row[key] for key in ("device", "port", "peer", "peer_port", "link")}
             if _key("cables", row) in known:
@@ -175,7 +195,17 @@ class Installed:
                     free = (one for one in self.hardware.ports(role, side) if (name, one) not in taken)
                     row[port] = next(free, row[port])
                 taken.add((row[end], row[port]))
+            if "address" in designed_row and (network := next(networks, None)):
+                row |= {"address": f"{network[1]}/31", "peer_address": str(network[0])}
             yield row
+
+    def _free_links(self, pool: str) -> Iterator[IPv4Network]:
+        """Yield networks of the end of a pool that no link has, for links that nothing names."""
+        whole = IPv4Network(pool)
+        for number in range(int(whole.broadcast_address) - 1, int(whole.network_address) - 1, -2):
+            network = IPv4Network((number, 31))
+            if not any(network.overlaps(one) for one in self.addressing.links):
+                yield network
 
     def unseen_nics(self, seen: list[Row], fabric: Fabric) -> Iterator[Row]:
         """Yield NICs of hosts that were not read with free addresses, where those by design are taken."""
@@ -256,6 +286,8 @@ def needed(installed: Mapping[str, list[Row]], fabric: Fabric) -> dict[str, list
                 if row.get(column) not in {None, ""}
             )
         ]
+        if BOTH_ENDS & set(kept):
+            kept = [column for column in own if column in kept or column in BOTH_ENDS]
         if kept:
             keys = [key for key in dict.fromkeys(key for row in rows for key in row) if key not in own]
             found[table] = [{key: row.get(key, "") for key in (*keys, *kept)} for row in rows]
@@ -271,6 +303,10 @@ def _with_ports(short: Row, row: Row) -> Row:
         "port": row["port"] if not row["link"] or "port" in short else "",
         "peer": row["peer"],
     } | short
+
+
+def _own(by_design: Mapping[tuple[str, ...], Row], row: Row, column: str) -> object:
+    return by_design.get(_key("cables", row), {}).get(column)
 
 
 def _key(table: str, row: Mapping[str, object]) -> tuple[str, ...]:

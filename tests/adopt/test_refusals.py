@@ -55,18 +55,51 @@ def with_addresses(platform: str, fabric: Fabric, switch: Switch) -> Files:
     return files
 
 
-@pytest.mark.parametrize("platform", RELEASES)
-def test_sessions_by_address_between_switches_are_refused(platform: str) -> None:
+def numbered(platform: str) -> tuple[Fabric, dict[str, Files]]:
     model = "DCS-7060X6-64PE" if platform == "eos" else ""
     values = on_platform(platform, intent(purpose="lab"), version=RELEASES[platform], model=model)
     fabric = intents.fabric(values)
     files = {**files_of(fabric), **{one.name: with_addresses(platform, fabric, one) for one in fabric.switches}}
     assert platform != "sonic" or all(json.loads(files[one.name]["config_db.json"]) for one in fabric.switches)
+    return fabric, files
+
+
+@pytest.mark.parametrize("platform", RELEASES)
+def test_sessions_by_address_made_by_hand_are_adopted(platform: str) -> None:
+    fabric, files = numbered(platform)
+    found = adopted("again", files, {}, Path())
+    assert (found.unread, found.remaining) == ({}, {})
+    assert found.proposal.links.dangling == ()
+    designed = {
+        (switch.name, port.name): (port.address, port.peer_address)
+        for switch in found.proposal.fabric.switches
+        for port in switch.fabric_ports
+    }
+    # First leaves, then spines, as with_addresses counts.
+    ends = {("leaf01", "spine01"): 0, ("leaf02", "spine01"): 2, ("leaf01", "spine02"): 4, ("leaf02", "spine02"): 6}
+    wanted = {
+        (switch.name, port.name): (f"10.9.0.{first + is_leaf}/31", f"10.9.0.{first + (not is_leaf)}")
+        for switch in fabric.switches
+        for port in switch.fabric_ports
+        for is_leaf in [switch.role == "leaf"]
+        for first in [ends[(switch.name, port.peer) if is_leaf else (port.peer, switch.name)]]
+    }
+    assert designed == wanted
+
+
+def test_a_fabric_with_sessions_of_both_kinds_is_refused() -> None:
+    _, files = numbered("frr")
+    plain = intents.fabric(on_platform("frr", intent(purpose="lab"), version=RELEASES["frr"]))
+    whole = {
+        **files_of(plain),
+        **{one.name: {**files_of(plain)[one.name], **BY_HAND["frr"](one, plain)} for one in plain.switches},
+    }
+    mixed = {**files, "spine02": whole["spine02"]}
     with pytest.raises(AdoptError) as refused:
-        adopted("again", files, {}, Path())
+        adopted("again", mixed, {}, Path())
     assert str(refused.value) == (
-        "8 BGP sessions between switches are by address: leaf01 to spine01 at 10.9.0.0, leaf01 to spine02 at 10.9.0.4, "
-        "leaf02 to spine01 at 10.9.0.2 …; netkit renders unnumbered sessions; change these first"
+        "2 of 8 BGP sessions between switches are unnumbered: spine02 on swp1s0, spine02 on swp1s1; "
+        "all are of one kind in an intent; change these first"
     )
 
 
