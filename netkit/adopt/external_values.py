@@ -1,4 +1,4 @@
-"""BGP sessions by address on spines and core switches → peers outside the fabric.
+"""What leads outside the fabric: peers of spines and core switches, and static routes.
 
 Sessions at other places, and those without a list of prefixes in both directions, are left as they run.
 """
@@ -9,7 +9,10 @@ from ipaddress import IPv4Address, IPv4Network
 
 from netkit.adopt.fabric_values import Values
 from netkit.adopt.placement import Placement
+from netkit.adopt.remainder import expressions
 from netkit.adopt.survey import Survey, SurveyedSwitch
+from netkit.design import Fabric
+from netkit.platforms.bgp_reader import is_address
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}")
 
@@ -24,6 +27,21 @@ def externals(survey: Survey, placement: Placement) -> list[Values]:
     names = [peer["name"] for peer in found]
     return [
         peer | {"name": f"{peer['name']}-{peer['device']}"} if names.count(peer["name"]) > 1 else peer for peer in found
+    ]
+
+
+def static_routes(survey: Survey, fabric: Fabric) -> list[Values]:
+    """Return the static routes of the default VRF, each with the switches that have it."""
+    found: dict[tuple[IPv4Network, str], list[str]] = {}
+    every = [switch for switch in survey.switches.values() if fabric.device(switch.name)]
+    for switch in every:
+        for route in dict.fromkeys(switch.router.static):
+            if not route.via or is_address(route.via):
+                found.setdefault((route.prefix, route.via), []).append(switch.name)
+    return [
+        {"prefix": str(prefix), **({"via": via} if via else {"discard": True}), **({"devices": one} if one else {})}
+        for (prefix, via), names in sorted(found.items())
+        for one in ([""] if len(names) == len(fabric.switches) else expressions(fabric, names))
     ]
 
 

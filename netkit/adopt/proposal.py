@@ -8,7 +8,7 @@ from pydantic import ValidationError
 
 from netkit import design
 from netkit.adopt import fabric_values
-from netkit.adopt.external_values import externals
+from netkit.adopt.external_values import externals, static_routes
 from netkit.adopt.fabric_values import Addressing, Assumptions, Values
 from netkit.adopt.hardware_values import HardwareSearch
 from netkit.adopt.limits import within_limits
@@ -125,6 +125,10 @@ def _proposal(source: Adoption, links: FoundLinks, placement: Placement) -> Foun
     values = _with_externals(source, placement, values, tables, guesses)
     intent = validated(values, tables)
     fabric = design.build(intent, source.catalog)
+    if static := static_routes(source.survey, fabric):
+        values = _with_static(source, values, static, tables, guesses)
+        intent = validated(values, tables)
+        fabric = design.build(intent, source.catalog)
     return FoundIntent(values, tables, intent, fabric, placement, links, tuple(guesses.found))
 
 
@@ -143,6 +147,27 @@ def _with_externals(
         return values
     guesses.add("external", "max_prefixes and bfd are the defaults, where the peers have others they are left")
     return with_peers
+
+
+def _with_static(
+    source: Adoption, values: Values, static: list[Values], tables: Mapping[str, list[Row]], guesses: Assumptions
+) -> Values:
+    """Add the static routes, without those that the design refuses: these are left as they run."""
+    routing = values["routing"] if isinstance(values["routing"], dict) else {}
+    while static:
+        changed = values | {"routing": {**routing, "static": static}}
+        try:
+            design.build(validated(changed, tables), source.catalog)
+        except DesignError as error:
+            refused = {problem.path[2]: problem for problem in error.problems if problem.path[1:2] == ("static",)}
+            if not refused:
+                raise
+            problem, count = next(iter(refused.values())), len(refused)
+            guesses.add("routing", f"{count} static routes are left as they run, such as: {problem.message}")
+            static = [one for index, one in enumerate(static) if index not in refused]
+        else:
+            return changed
+    return values
 
 
 def _without(values: object, key: str) -> Values:

@@ -27,7 +27,7 @@ def rules(fabric: Fabric, differing: Mapping[str, Iterable[Path]]) -> list[Rule]
         for path in paths:
             if written := _written(path):
                 devices[written].append(name)
-    entries = [(devices_of, path) for path, names in devices.items() for devices_of in _expressions(fabric, names)]
+    entries = [(devices_of, path) for path, names in devices.items() for devices_of in expressions(fabric, names)]
     entries.sort(key=lambda one: (one[0], natural(tuple(one[1].split(SEPARATOR)))))
     return [{"path": path} | ({"devices": names} if names else {}) for names, path in entries]
 
@@ -62,7 +62,7 @@ def _written(path: Path) -> str:
         return ""
 
 
-def _expressions(fabric: Fabric, names: Collection[str]) -> Iterator[str]:
+def expressions(fabric: Fabric, names: Collection[str]) -> Iterator[str]:
     """Yield expressions that select exactly these devices: a role, or their names."""
     wanted = set(names)
     devices: tuple[Device, ...] = (*fabric.switches, *fabric.hosts)
