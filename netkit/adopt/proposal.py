@@ -56,6 +56,8 @@ class Adoption:
     survey: Survey
     catalog: Catalog
     neighbors: Mapping[End, End] = field(default_factory=dict)
+    known: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    """Device → columns of the table of devices that another source has."""
 
 
 def propose(source: Adoption) -> FoundIntent:
@@ -111,7 +113,7 @@ def _proposal(source: Adoption, links: FoundLinks, placement: Placement) -> Foun
     placement = replace(placement, rails=max((placement.rails - 1, *addresses.rail_prefixes)) + 1)
     hardware = HardwareSearch(source.survey, links, placement, source.catalog, guesses)
     values = _values(source, placement, hardware, addresses, guesses)
-    installed = Installed(source.survey, links, placement, addresses, hardware)
+    installed = Installed(source.survey, links, placement, addresses, hardware, source.known)
     bare, values = _bare(source, values)
     rows = installed.rows(bare)
     tables = needed({table: rows[table] for table in ("devices", "rails")}, bare)

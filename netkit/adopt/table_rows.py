@@ -2,7 +2,7 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from ipaddress import IPv4Interface, IPv4Network
 
@@ -22,6 +22,9 @@ OWN = {
     "devices": (
         "name",
         "model",
+        "serial",
+        "rack",
+        "rack_unit",
         "management",
         "management_gateway",
         "loopback",
@@ -48,6 +51,8 @@ class Installed:
     placement: Placement
     addressing: Addressing
     hardware: HardwareSearch
+    known: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    """Device → columns that another source has."""
 
     def rows(self, fabric: Fabric) -> dict[str, list[Row]]:
         """Return the complete tables, with the keys that the topology of the fabric has."""
@@ -63,10 +68,8 @@ class Installed:
             for name in self.placement.of_role(role):
                 place = self.placement.places[name]
                 row: Row = {"role": role, **{key: getattr(place, key) for key in keys_of(fabric, role)}, "name": name}
-                if role == "host":
-                    yield row | {"model": self.hardware.own_host_model(name)}
-                else:
-                    yield row | self._of_switch(name)
+                own = {"model": self.hardware.own_host_model(name)} if role == "host" else self._of_switch(name)
+                yield {**row, **own, **self.known.get(name, {})}
 
     def _with_free_addresses(self, rows: list[Row], fabric: Fabric) -> list[Row]:
         """Give switches that were not read addresses that no other has, where those by design are taken."""

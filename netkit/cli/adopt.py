@@ -18,6 +18,7 @@ from netkit.project.adopting import Adopted
 from netkit.report.plan_view import counted
 from netkit.terminal.text import check_format, write_json
 from netkit.terminal.whole_file import write_whole
+from netkit.truth.record import TruthRecords
 
 UNREACHED = 4
 SHOWN = 10
@@ -31,7 +32,16 @@ ROLES = {
 
 
 def run(
-    folder: Path, out: Path, *, name: str, devices: Path | None, lab: str, cables: Path | None, limit: str, output: str
+    folder: Path,
+    out: Path,
+    devices: Path | None,
+    lab: str,
+    cables: Path | None,
+    *,
+    name: str,
+    truth: bool,
+    limit: str,
+    output: str,
 ) -> int:
     """Write the intent; return 4 if a device could not be read."""
     check_format(output)
@@ -39,13 +49,21 @@ def run(
     files = _limited(dict(adopting.files_in(folder)), limit, folder)
     heard = folder / adopting.NEIGHBORS
     neighbors = (_cables(heard) if heard.is_file() else {}) | (_cables(cables) if cables else {})
-    found = adopting.adopted(name or _name(out), files, neighbors, out)
+    records = _records(out) if truth else None
+    found = adopting.adopted(name or _name(out), files, neighbors, out, records)
     written = adopting.write(found, out)
     if output == "json":
         write_json(_as_json(found, written))
     else:
         sys.stdout.writelines(f"{line}\n" for line in _lines(found, written, out, folder))
     return UNREACHED if missed else 0
+
+
+def _records(out: Path) -> TruthRecords:
+    from netkit.cli.truth import connected  # noqa: PLC0415 (what connects is slow to import)
+    from netkit.truth.reading import read  # noqa: PLC0415 (see above)
+
+    return read(connected(out))
 
 
 def _read(folder: Path, out: Path, devices: Path | None, lab: str, limit: str) -> Mapping[str, str]:
@@ -117,6 +135,7 @@ def _lines(found: Adopted, written: Mapping[Path, int], out: Path, folder: Path)
     yield from _section("guessed; check these cables:", guessed)
     dangling = [f"{device} {port}: nothing says what is at its other end" for device, port in proposal.links.dangling]
     yield from _section("not in the intent:", [*(f"{name}: {why}" for name, why in found.unread.items()), *dangling])
+    yield from _section("the source of truth says otherwise:", list(found.conflicts))
     rules = [f"{rule['path']} on {rule.get('devices', 'all devices')}" for rule in found.leave]
     yield from _section("left as it runs, in `leave` of fabric.yaml:", rules)
     yield from _section(
@@ -147,6 +166,7 @@ def _as_json(found: Adopted, written: Mapping[Path, int]) -> dict[str, object]:
         "guessed_cables": [[*link.near, *link.far] for link in proposal.links.hosts if link.origin == "guess"],
         "not_adopted": dict(found.unread),
         "unknown_ends": [list(end) for end in proposal.links.dangling],
+        "conflicts": list(found.conflicts),
         "leave": list(found.leave),
         "remaining_changes": dict(found.remaining),
     }

@@ -14,7 +14,6 @@ from netkit.errors import Problem, UsageError
 from netkit.intent import csv_table
 from netkit.intent.model import Tables
 from netkit.project.checking import Checking
-from netkit.project.project import Project
 from netkit.report.plan_view import counted, shown
 from netkit.report.table import columns
 from netkit.terminal.text import check_format, write_json
@@ -36,7 +35,7 @@ def diff(folder: Path, *, output: str) -> int:
     """Print the differences between a source of truth and the intent; return 1 if there are any."""
     check_format(output)
     project = open_project(folder)
-    api = _connected(project)
+    api = connected(project.folder)
     found = differences(read(api), of_fabric(project.fabric))
     if output == "json":
         write_json(found)
@@ -51,13 +50,12 @@ def _cells(found: Iterable[TruthDifference | TruthDrift]) -> list[tuple[str, ...
     return [tuple(shown(cell) for cell in astuple(one)) for one in found]
 
 
-def _connected(project: Project) -> TruthApi:
-    access = settings.load(project.folder)
+def connected(folder: Path) -> TruthApi:
+    """Return the source of truth that access.yaml in a folder names."""
+    access = settings.load(folder)
     if access.truth is None:
         remedy = "add `truth: {kind: nautobot, url: https://…, token: {env: NAME}}`"
-        raise settings.AccessFileError(
-            Problem("names no source of truth", remedy, file=str(project.folder / settings.FILE))
-        )
+        raise settings.AccessFileError(Problem("names no source of truth", remedy, file=str(folder / settings.FILE)))
     token = SecretStore(access.secrets).read(access.truth.token, "the token of the source of truth", "TRUTH_TOKEN")
     return TruthApi(access.truth, token)
 
@@ -69,7 +67,7 @@ def export(folder: Path, *, yes: bool, output: str) -> int:
     """
     check_format(output)
     project = open_project(folder)
-    api = _connected(project)
+    api = connected(project.folder)
     found = exported(api, project.fabric, writes=yes)
     if output == "json":
         write_json(found.found)
@@ -81,7 +79,7 @@ def export(folder: Path, *, yes: bool, output: str) -> int:
 def read_into(folder: Path, out: Path) -> int:
     """Write the tables of an intent from a source of truth; return 1 if the two still differ."""
     project = open_project(folder)
-    api = _connected(project)
+    api = connected(project.folder)
     inventory = read_inventory(api, project.fabric.host_pool)
     found = TruthImport(project.fabric.without_networks, inventory)
     rows = found.tables()
@@ -109,7 +107,7 @@ def drift(folder: Path, *, lab: str, snapshot: Path | None, write_cables: bool, 
     if yes and not write_cables:
         raise UsageError(Problem("--yes writes cables", "add --write-cables, or drop --yes"))
     project = open_project(folder, lab)
-    api = _connected(project)
+    api = connected(project.folder)
     seen = Checking.of(project, snapshot=snapshot, is_light=True).scene().snapshot
     truth, running = read(api), of_snapshot(project.fabric, seen)
     found = differing(truth, of_fabric(project.fabric), running)

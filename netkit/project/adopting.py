@@ -23,6 +23,7 @@ from netkit.project.planning import saved
 from netkit.project.project import MODELS, TEMPLATES, beside
 from netkit.project.rendering import bounded
 from netkit.render import Engine
+from netkit.truth.record import DeviceRecord, TruthRecords
 
 BACKUP_SUFFIX = ".conf"
 NEIGHBORS = "neighbors.csv"
@@ -39,6 +40,8 @@ class Adopted:
     leave: tuple[remainder.Rule, ...]
     remaining: Mapping[str, int]
     """Device → number of its differences that `leave` cannot keep either."""
+    conflicts: tuple[str, ...] = ()
+    """What a source of truth says otherwise."""
 
 
 def files_in(folder: Path) -> Iterator[tuple[str, Files]]:
@@ -53,9 +56,21 @@ def files_in(folder: Path) -> Iterator[tuple[str, Files]]:
             yield name, {file: text for file, text in found.files.items() if text is not None}
 
 
-def adopted(name: str, files: Mapping[str, Files], neighbors: Mapping[End, End], folder: Path) -> Adopted:
-    """Find the intent of devices; `folder` is where it will be written, for models and templates beside it."""
-    source = Adoption(name, adopt.survey(files.items()), Catalog(beside(folder, MODELS)), neighbors)
+def adopted(
+    name: str,
+    files: Mapping[str, Files],
+    neighbors: Mapping[End, End],
+    folder: Path,
+    records: TruthRecords | None = None,
+) -> Adopted:
+    """Find the intent of devices; `folder` is where it will be written, for models and templates beside it.
+
+    A source of truth says what no configuration does; LLDP and lists of cables count before it.
+    """
+    truth = records or TruthRecords({}, {})
+    known = {device.name: _of_truth(device) for device in truth.devices.values()}
+    heard = {**truth.peers, **neighbors}
+    source = Adoption(name, adopt.survey(files.items()), Catalog(beside(folder, MODELS)), heard, known)
     engine = Engine(beside(folder, TEMPLATES))
     with bounded():
         proposal = with_names(source, propose(source), files, engine)
@@ -64,7 +79,25 @@ def adopted(name: str, files: Mapping[str, Files], neighbors: Mapping[End, End],
         differing = dict(_differing(proposal, files, engine))
         rules = remainder.rules(proposal.fabric, differing)
         remaining = _remaining(source, proposal, rules, files, engine) if differing else {}
-    return Adopted(proposal, proposal.placement.left_out, tuple(rules), remaining)
+    conflicts = tuple(_conflicts(proposal, truth)) if records else ()
+    return Adopted(proposal, proposal.placement.left_out, tuple(rules), remaining, conflicts)
+
+
+def _of_truth(device: DeviceRecord) -> dict[str, str]:
+    """Return the columns of a device that no configuration has."""
+    place = {"rack": device.rack, "rack_unit": device.rack_unit} if device.rack else {}
+    return {key: value for key, value in {"serial": device.serial, **place}.items() if value}
+
+
+def _conflicts(proposal: FoundIntent, truth: TruthRecords) -> Iterator[str]:
+    """Yield where a source of truth and what runs differ: what runs is in the intent."""
+    placed = proposal.placement.places
+    yield from (f"{name} is not in it" for name in sorted(placed.keys() - truth.devices.keys()))
+    for link in (*proposal.links.hosts, *proposal.links.switches):
+        for near, far in ((link.near, link.far), (link.far, link.near)):
+            said = truth.peers.get(near)
+            if said and said != far:
+                yield f"{' '.join(near)} leads to {' '.join(said)} in it, and to {' '.join(far)} by {link.origin}"
 
 
 def _differing(

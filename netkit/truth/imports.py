@@ -207,6 +207,9 @@ class TruthImport:
         cable = self.inventory.cables.get((ends[0], ports[0]))
         if cable and cable.length_m is not None:
             found["length_m"] = f"{cable.length_m:.12g}"
+        own, peer = self._address(ends[0], ports[0]), self._address(ends[1], ports[1])
+        if "address" in row and own and peer:
+            found |= {"address": str(own), "peer_address": str(peer.ip)}
         return found | ({"label": cable.label} if cable and cable.label else {})
 
     def _nic(self, row: Row) -> Row:

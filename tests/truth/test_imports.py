@@ -14,6 +14,7 @@ from netkit.project.project import Project
 from netkit.truth import reading, source
 from netkit.truth.imports import TruthImport, redesigned
 from netkit.truth.wanted import wanted
+from tests import intents as small
 from tests.command import ROOT, Done, run
 from tests.lanes import examples
 from tests.random_intents import Values, intents
@@ -100,3 +101,17 @@ def test_a_contradiction_is_told_by_file_and_line(tmp_path: Path) -> None:
         done = read_into(folder, tmp_path / "out")
     assert done.returncode == 3
     assert done.stderr.startswith(f"error: {tmp_path}/out/devices.csv:3: serial: a07-tor-1 has this serial number")
+
+
+def test_addresses_of_links_are_imported() -> None:
+    row = {"device": "spine02", "peer": "leaf01", "address": "198.18.7.9/30", "peer_address": "198.18.7.10"}
+    plain = small.on_platform("frr", "8.4.4", {"pools": {"links": "10.9.0.0/22"}})
+    fabric = small.fabric({**plain, "tables": {"cables": [row]}})
+    with served(NetBox()) as one:
+        source.exported(api_of(one), fabric, writes=True)
+        intent = Intent.model_validate(plain)
+        found = TruthImport(small.fabric(plain), reading.read_inventory(api_of(one), fabric.host_pool))
+        again = redesigned(intent, found.tables(), CATALOG, Path())
+    (port,) = (port for port in again.switch("spine02").ports if port.peer == "leaf01")
+    assert (port.address, port.peer_address) == ("198.18.7.9/30", "198.18.7.10")
+    assert wanted(again, "x") == wanted(fabric, "x")

@@ -75,11 +75,16 @@ def adopt(
             show_default=False,
         ),
     ] = None,
+    truth: Annotated[
+        bool,
+        typer.Option("--truth", help="Take cables, racks and serial numbers from Nautobot or NetBox too."),
+    ] = False,
     limit: Annotated[str, typer.Option("--limit", help="Only these devices: names and globs.", metavar="NAMES")] = "",
     output: Format = "text",
 ) -> None:
     """Write the intent of a fabric that runs, from its configurations; what it cannot express is left as it is."""
-    _run("adopt", folder, out, name=name, devices=devices, lab=lab, cables=cables, limit=limit, output=output)
+    sources = (devices, lab, cables)
+    _run("adopt", folder, out, *sources, name=name, truth=truth, limit=limit, output=output)
 
 
 def validate(fabric: Fabric, output: Format = "text") -> None:
