@@ -56,8 +56,9 @@ class Installed:
 
     def rows(self, fabric: Fabric) -> dict[str, list[Row]]:
         """Return the complete tables, with the keys that the topology of the fabric has."""
+        devices = list(self._devices(fabric))
         return {
-            "devices": self._with_free_addresses(list(self._devices(fabric)), fabric),
+            "devices": self._with_free_addresses([*devices, *_renamed(devices, fabric)], fabric),
             "cables": list(self._cables()),
             "rails": list(self._rails()),
             "nics": list(self._nics()),
@@ -306,6 +307,15 @@ def _with_ports(short: Row, row: Row) -> Row:
         "port": row["port"] if not row["link"] or "port" in short else "",
         "peer": row["peer"],
     } | short
+
+
+def _renamed(rows: list[Row], fabric: Fabric) -> Iterator[Row]:
+    """Yield devices of the design that were not found, under other names where found ones have theirs."""
+    taken, known = {str(row["name"]) for row in rows}, {_key("devices", row) for row in rows}
+    for row in map(dict, designed.TABLES["devices"](fabric)):
+        if row["name"] in taken and _key("devices", row) not in known:
+            place = {key: row[key] for key in keys_of(fabric, str(row["role"]))}
+            yield {"role": row["role"], **place, "name": f"{row['name']}-new"}
 
 
 def _own(by_design: Mapping[tuple[str, ...], Row], row: Row, column: str) -> object:
