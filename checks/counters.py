@@ -31,7 +31,7 @@ def resets(context: CheckContext, device: DeviceContext) -> Iterator[Finding]:
         return
     counted, restarted = _counting_ports(device), _restarted(device)
     continued = _continued(device) if restarted else Counter[str]()
-    for port in (*device.ports, *device.nics):
+    for port in device.cabled:
         if restarted[port] and continued[port] > restarted[port]:
             yield skip(port, f"{restarted[port]} of its counters wrap between two readings; the others go on")
         elif restarted[port]:
@@ -85,7 +85,7 @@ def stuck(context: CheckContext) -> Iterator[Finding]:
     A device with stuck counters hides everything that other checks look for, though its traffic may be fine. Its
     counter daemon may have died: restart it, and check again.
     """
-    for near, near_port, far, far_port in context.links():
+    for near, near_port, far, far_port in context.cables():
         for one, port, other, other_port in ((near, near_port, far, far_port), (far, far_port, near, near_port)):
             yield _counting(one, port, other, other_port)
 

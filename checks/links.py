@@ -84,8 +84,7 @@ def mtu(context: CheckContext, device: DeviceContext) -> Iterator[Finding]:
     difference, `netkit deploy` sets it.
     """
     for port, far in _ends(context, device):
-        state, known = _interface(device, port), device.ports.get(port)
-        wanted = known.profile.mtu_bytes if known else device.device.mtu_bytes
+        state, wanted = _interface(device, port), _mtu_bytes(device, port)
         if state is None:
             continue
         if state.mtu_bytes is None:
@@ -104,7 +103,7 @@ def fec(context: CheckContext) -> Iterator[Finding]:
     Ends that differ usually do not come up; where they do, bit errors of one direction go unrepaired. Let both ends
     negotiate, or set the FEC of the module at both.
     """
-    for near, near_port, far, far_port in context.links():
+    for near, near_port, far, far_port in context.cables():
         near_state, other = _interface(near, near_port), _interface(far, far_port)
         if near_state is None or other is None or not (near_state.is_up and other.is_up):
             continue
@@ -282,11 +281,11 @@ def _end(context: CheckContext, neighbor: Neighbor, owners: Mapping[str, CableEn
         return owner
     system = neighbor.system if context.fabric.device(neighbor.system) else neighbor.system.partition(".")[0]
     seen = context.devices.get(system)
-    if seen is not None and (neighbor.port in seen.ports or neighbor.port in seen.nics):
+    if seen is not None and neighbor.port in seen.cabled:
         return CableEnd(system, neighbor.port)
     known = context.fabric.device(system)
-    names = {port.name: port.name for port in known.ports} if isinstance(known, Switch) else {}
-    names |= {nic.interface: nic.interface for nic in known.nics} if isinstance(known, Host) else {}
+    names = {port.name: port.name for port in known.cabled} if isinstance(known, Switch) else {}
+    names |= {name: name for name in known.cabled} if isinstance(known, Host) else {}
     names = _aliases(context, system) | names
     port = next((names[name] for name in (neighbor.port, neighbor.description) if name in names), neighbor.port)
     return CableEnd(system, port)
@@ -331,7 +330,7 @@ def rails(context: CheckContext, device: DeviceContext) -> Iterator[Finding]:
 
 def _ends(context: CheckContext, device: DeviceContext) -> Iterator[tuple[str, str]]:
     """Yield the designed ports or NICs of a device, and what is at their other end."""
-    for name in (*device.ports, *device.nics):
+    for name in device.cabled:
         yield name, str(context.far(device.name, name) or "nothing")
 
 
@@ -343,11 +342,15 @@ def _interface(device: DeviceContext, port: str) -> Interface | None:
 def _designed_speeds(context: CheckContext, device: DeviceContext) -> Iterator[tuple[str, str, Interface, int]]:
     """Yield each port that is up, its other end, its state, and the speed of its cable by design."""
     for port, far in _ends(context, device):
-        state = _interface(device, port)
-        other = context.far(device.name, port)
-        leaf = context.fabric.device(other.device) if other else None
-        known = device.ports.get(port)
-        if known is None and isinstance(leaf, Switch) and other is not None:
-            known = next((one for one in leaf.ports if one.name == other.port), None)
-        if state is not None and state.is_up and known is not None:
-            yield port, far, state, known.speed_gbps
+        state, speed_gbps = _interface(device, port), context.speeds_gbps.get(CableEnd(device.name, port))
+        if state is not None and state.is_up and speed_gbps is not None:
+            yield port, far, state, speed_gbps
+
+
+def _mtu_bytes(device: DeviceContext, port: str) -> int:
+    """Return the designed MTU: networks beside the rails have their own."""
+    if isinstance(device.device, Host):
+        beside = (one.mtu_bytes for one in device.device.attachments if port in one.nics)
+        return next(beside, device.device.mtu_bytes)
+    known = device.ports.get(port)
+    return known.profile.mtu_bytes if known else device.device.mtu_bytes

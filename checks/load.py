@@ -99,7 +99,7 @@ def errors(context: CheckContext, device: DeviceContext) -> Iterator[Finding]:
 
     A damaged packet is a lost one. See the optics of both ends: `netkit check optics`.
     """
-    for port in (*device.ports, *device.nics):
+    for port in device.cabled:
         damaged = device.delta("rx_errors", port)
         if not damaged.is_known:
             yield skip(port, f"damaged packets are not known: {damaged.state}")

@@ -6,6 +6,7 @@ from statistics import median
 from typing import NamedTuple
 
 from netkit.design import Switch
+from netkit.design.fabric import AccessPort, Port
 from netkit.facts import Absent
 from netkit.facts.counter import place
 from netkit.facts.optic import Lane, Limits, Module
@@ -181,7 +182,8 @@ def heat(context: CheckContext, device: DeviceContext) -> Iterator[Finding]:
 
 def _module_of(device: DeviceContext, port: str, module: Module) -> str:
     """Return one name for a module: several ports of a switch may share it."""
-    name = module.serial or (f"in cage {device.ports[port].cage}" if port in device.ports else f"in {port}")
+    cage = _cage(device, port)
+    name = module.serial or (f"in cage {cage}" if cage else f"in {port}")
     return f"module {name} of {device.name}"
 
 
@@ -348,7 +350,7 @@ def kinds(context: CheckContext) -> Iterator[Finding]:
     """
     media = {
         end: link.cable.media
-        for link in context.fabric.links()
+        for link in context.fabric.cables()
         for end in (CableEnd(link.device, link.port), CableEnd(link.peer, link.peer_port))
     }
     groups: dict[tuple[bool, str], list[tuple[DeviceContext, str, str]]] = {}
@@ -375,8 +377,10 @@ def _places(
     places: dict[tuple[str, str], dict[CableEnd, tuple[str, str]]] = {}
     for device, port, module in found:
         if module.serial:
-            cage = str(device.ports[port].cage) if port in device.ports else ""
-            places.setdefault((module.part, module.serial), {})[CableEnd(device.name, port)] = device.name, cage
+            places.setdefault((module.part, module.serial), {})[CableEnd(device.name, port)] = (
+                device.name,
+                _cage(device, port),
+            )
     return places
 
 
@@ -407,7 +411,7 @@ def bits(context: CheckContext, device: DeviceContext) -> Iterator[Finding]:
     if isinstance(found, Absent):
         return
     limits = context.limits
-    for name in (*device.ports, *device.nics):
+    for name in device.cabled:
         line, wrong, received = (
             found.get(name),
             device.delta("corrected_bits", name),
@@ -441,7 +445,7 @@ def fec(context: CheckContext, device: DeviceContext) -> Iterator[Finding]:
     A codeword of RS(544,514) survives 15 wrong symbols. One beyond repair is a lost packet; many wrong symbols in one
     codeword mean that this is near. Clean the connectors at both ends, then swap module and fibre one by one.
     """
-    for name in (*device.ports, *device.nics):
+    for name in device.cabled:
         lost = device.delta("fec_uncorrectable", name)
         bins = {number: device.delta("fec_bin", place(name, number)) for number in range(16)}
         most = max((number for number, delta in bins.items() if delta.is_known and delta.value), default=0)
@@ -463,7 +467,7 @@ def _modules(device: DeviceContext) -> Iterator[tuple[str, Module]]:
     found = device.facts.modules
     if isinstance(found, Absent):
         return
-    for name in (*device.ports, *device.nics):
+    for name in device.cabled:
         module = found.get(name)
         if module is not None and module.is_present:
             yield name, module
@@ -475,5 +479,15 @@ def _kind(module: Module) -> str:
 
 def _media(device: DeviceContext, port: str) -> str:
     """Return the designed media: some sources of facts report light without the type of optics."""
-    designed = device.ports.get(port)
-    return designed.profile.cable.media if designed is not None else ""
+    designed = _designed(device, port)
+    return designed.cable.media if designed and designed.cable else ""
+
+
+def _cage(device: DeviceContext, port: str) -> str:
+    designed = _designed(device, port)
+    return str(designed.cage) if designed else ""
+
+
+def _designed(device: DeviceContext, port: str) -> Port | AccessPort | None:
+    ports = device.device.cabled if isinstance(device.device, Switch) else ()
+    return next((one for one in ports if one.name == port), None)

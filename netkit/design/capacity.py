@@ -59,7 +59,7 @@ class Summary:
 
 
 def summarize(fabric: Fabric, media: Mapping[str, Media]) -> Summary:
-    links = (*fabric.links(), *fabric.access_links())
+    links = tuple(fabric.cables())
     kinds = Counter(link.kind for link in links)
     return Summary(
         name=fabric.name,
@@ -140,7 +140,7 @@ def _modules(fabric: Fabric, media: Mapping[str, Media]) -> Iterator[Item]:
     """Yield the optical modules at both ends: one for each cage with an optical port."""
     at = sockets(fabric)
     cages: dict[Socket, str] = {}
-    for link in (*fabric.links(), *fabric.access_links()):
+    for link in fabric.cables():
         if media[link.cable.media].kind == "optical":
             for end in ((link.device, link.port), (link.peer, link.peer_port)):
                 cages[at[end]] = link.cable.media

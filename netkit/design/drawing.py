@@ -3,7 +3,6 @@
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain
 from typing import Literal
 
 from netkit.design.fabric import Fabric, Host, Role, Switch
@@ -77,8 +76,7 @@ class Drawing:
 
 def draw(fabric: Fabric, chosen: Collection[str], by: Grouping = "unit") -> Drawing:
     """Draw the chosen devices, all cables at them, and the devices at the other ends."""
-    every_link = chain(fabric.links(), fabric.access_links())
-    links = [link for link in every_link if link.device in chosen or link.peer in chosen]
+    links = [link for link in fabric.cables() if link.device in chosen or link.peer in chosen]
     shown = {*chosen, *(link.device for link in links), *(link.peer for link in links)}
     every: tuple[Device, ...] = (*fabric.switches, *fabric.hosts)
     devices = [device for device in every if device.name in shown]

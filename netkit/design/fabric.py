@@ -86,8 +86,20 @@ class Port:
         return self.peer_address or self.name
 
     @property
+    def split(self) -> Split:
+        return self.profile.split
+
+    @property
     def speed_gbps(self) -> int:
         return self.profile.split.speed_gbps
+
+    @property
+    def fec(self) -> str:
+        return self.profile.fec
+
+    @property
+    def cable(self) -> Cable:
+        return self.profile.cable
 
     @property
     def description(self) -> str:
@@ -192,6 +204,10 @@ class AccessPort:
     """VLAN; 0: none."""
     tagged: tuple[int, ...]
     cable: Cable | None
+
+    @property
+    def speed_gbps(self) -> int:
+        return self.split.speed_gbps
 
     @property
     def description(self) -> str:
@@ -372,6 +388,11 @@ class Switch:
         return tuple(port for port in self.ports if port.profile.role != "host")
 
     @property
+    def cabled(self) -> "tuple[Port | AccessPort, ...]":
+        """The ports whose cable is designed: of rails, and of networks beside them."""
+        return (*self.ports, *(port for port in self.access.ports if port.cable)) if self.access else self.ports
+
+    @property
     def host_ports(self) -> tuple[Port, ...]:
         return tuple(port for port in self.ports if port.profile.role == "host")
 
@@ -417,6 +438,10 @@ class Attachment:
     routes: tuple[str, ...]
     mtu_bytes: int
 
+    @property
+    def nics(self) -> tuple[str, ...]:
+        return self.members or (self.interface,)
+
 
 @dataclass(frozen=True, slots=True)
 class Host:
@@ -443,7 +468,12 @@ class Host:
     @property
     def nics_beside(self) -> tuple[str, ...]:
         """The NICs that lead to networks beside the rails."""
-        return tuple(name for one in self.attachments for name in one.members or (one.interface,))
+        return tuple(name for one in self.attachments for name in one.nics)
+
+    @property
+    def cabled(self) -> tuple[str, ...]:
+        """Every NIC that the design cables."""
+        return (*(nic.interface for nic in self.nics), *self.nics_beside)
 
 
 @dataclass(frozen=True, slots=True)
@@ -647,6 +677,11 @@ class Fabric:
                 if port.cable and (port.kind == "host" or is_first):
                     ends = (port.peer, port.peer_port, switch.name, port.name)
                     yield Link(*ends, switch.role, port.split.speed_gbps, port.cable, "")
+
+    def cables(self) -> Iterator[Link]:
+        """Yield every cable once: of rails, and of networks beside them."""
+        yield from self.links()
+        yield from self.access_links()
 
     def sessions(self) -> Iterator[Session]:
         """Yield every BGP session from both its ends."""

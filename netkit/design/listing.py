@@ -56,7 +56,7 @@ def cabling(fabric: Fabric, media: Mapping[str, Media]) -> Iterator[CableRow]:
     racks |= {host.name: host.rack for host in fabric.hosts}
     units = {switch.name: str(switch.rack_unit or "") for switch in fabric.switches}
     units |= {host.name: str(host.rack_unit or "") for host in fabric.hosts}
-    for link in (*fabric.links(), *fabric.access_links()):
+    for link in fabric.cables():
         ends = (plugged[(link.device, link.port)], plugged[(link.peer, link.peer_port)])
         modules = [(module_at(end, link.cable.media, media), end.form) for end in ends]
         from_module, to_module = (f"{module} {form}".rstrip() if module else "" for module, form in modules)

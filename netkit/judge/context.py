@@ -1,12 +1,13 @@
 """The input of checks: the fabric as designed, its facts, its counters over the window, and its thresholds."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Protocol
 
 from netkit.design import Fabric, Host, Nic, Port, Switch
 from netkit.design.expectation import Expectation, expectations, without_drains
+from netkit.design.fabric import Link
 from netkit.facts import Facts, Observation, Sample, Snapshot
 from netkit.intent.model import Thresholds
 from netkit.judge.delta import FAILED, MISSING, STUCK, CounterState, Delta, deltas
@@ -88,6 +89,12 @@ class DeviceContext:
         """The NICs of a host by interface; a switch has none."""
         return {nic.interface: nic for nic in self.device.nics} if isinstance(self.device, Host) else {}
 
+    @cached_property
+    def cabled(self) -> tuple[str, ...]:
+        """The ports or NICs that the design cables: of rails, and of networks beside them."""
+        one = self.device
+        return tuple(port.name for port in one.cabled) if isinstance(one, Switch) else one.cabled
+
     @property
     def window(self) -> tuple[float, float]:
         """The times of the first and the last sample of its counters."""
@@ -148,7 +155,7 @@ class CheckContext:
         """Every device to judge, reached or not."""
         wanted = (name for name in self.fabric.names if self.names is None or name in self.names)
         found = {name: self._context_of(name) for name in wanted}
-        for link in self.fabric.links():
+        for link in self.fabric.cables():
             near, far = found.get(link.device), found.get(link.peer)
             if near is not None and far is not None:
                 ends = (near.observation.samples, link.port), (far.observation.samples, link.peer_port)
@@ -158,7 +165,7 @@ class CheckContext:
             if device.still:  # all counters of a device are read together, so silent ports are suspect too
                 counts = [device.deltas(name) for name in ("rx_bytes", "tx_bytes")]
                 counting = {port for deltas_of in counts for port, delta in deltas_of.items() if delta.value}
-                device.still.update({*device.ports, *device.nics} - counting)
+                device.still.update({*device.cabled} - counting)
         return found
 
     @cached_property
@@ -189,7 +196,7 @@ class CheckContext:
     @cached_property
     def far_ends(self) -> Mapping[CableEnd, CableEnd]:
         """The other end of each cable as designed, from both ends."""
-        pairs = [(CableEnd(one.device, one.port), CableEnd(one.peer, one.peer_port)) for one in self.fabric.links()]
+        pairs = [(CableEnd(one.device, one.port), CableEnd(one.peer, one.peer_port)) for one in self.fabric.cables()]
         return {**dict(pairs), **{far: near for near, far in pairs}}
 
     def far(self, device: str, port: str) -> CableEnd | None:
@@ -211,9 +218,25 @@ class CheckContext:
         far = self.far(receiver, port)
         return "" if far is None else f"{far} → {receiver}:{port}"
 
+    @cached_property
+    def speeds_gbps(self) -> Mapping[CableEnd, int]:
+        """The speed of both ends of each cable as designed."""
+        return {
+            end: one.speed_gbps
+            for one in self.fabric.cables()
+            for end in (CableEnd(one.device, one.port), CableEnd(one.peer, one.peer_port))
+        }
+
     def links(self) -> Iterator[tuple[DeviceContext, str, DeviceContext, str]]:
-        """Yield every cable with both ends judged: lower end and its port, upper end and its port."""
-        for link in self.fabric.links():
+        """Yield every cable of the rails with both ends judged: lower end and its port, upper end and its port."""
+        return self._judged(self.fabric.links())
+
+    def cables(self) -> Iterator[tuple[DeviceContext, str, DeviceContext, str]]:
+        """Yield the same of every cable, those of networks beside the rails too."""
+        return self._judged(self.fabric.cables())
+
+    def _judged(self, links: Iterable[Link]) -> Iterator[tuple[DeviceContext, str, DeviceContext, str]]:
+        for link in links:
             near, far = self.devices.get(link.device), self.devices.get(link.peer)
             if near is not None and far is not None:
                 yield near, link.port, far, link.peer_port

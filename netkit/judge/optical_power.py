@@ -33,7 +33,7 @@ def losses(context: CheckContext) -> Iterator[tuple[str, CableEnd, float | None]
 
     A device that reports no modules at all is left out: its own checks report that once.
     """
-    for link in context.fabric.links():
+    for link in context.fabric.cables():
         for near, far in (
             (CableEnd(link.device, link.port), CableEnd(link.peer, link.peer_port)),
             (CableEnd(link.peer, link.peer_port), CableEnd(link.device, link.port)),

@@ -178,7 +178,7 @@ def _handed_on(context: CheckContext, device: DeviceContext, reads: Reads, numbe
 
 def _may_stand_still(context: CheckContext, device: DeviceContext) -> bool:
     """Whether a port counted nothing, and is cabled to another shard."""
-    for port in (*device.ports, *device.nics):
+    for port in device.cabled:
         far = context.far(device.name, port)
         if far is not None and far.device not in context.devices:
             counted = [device.deltas(name).get(port) for name in BYTES]

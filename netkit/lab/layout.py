@@ -21,7 +21,7 @@ class NodeSpec:
     kernel_names: Mapping[str, str]
     """NOS port name → kernel interface name, which may be neither long nor contain slashes."""
     beside: tuple[str, ...] = ()
-    """Kernel interfaces of networks beside the rails that are no ports: NICs of hosts, and VLANs between a pair."""
+    """Kernel interfaces that are no ports: VLANs between a pair of switches."""
 
     @property
     def name(self) -> str:
@@ -86,8 +86,7 @@ def lay_out(fabric: Fabric, block: str) -> LabLayout:
             beside = tuple(_vlans_between(device.access)) if device.access else ()
         else:
             personality = PERSONALITY_OF_HOSTS
-            kernel_names = {nic.interface: nic.interface for nic in device.nics}
-            beside = device.nics_beside
+            kernel_names, beside = {name: name for name in device.cabled}, ()
         nodes[device.name] = NodeSpec(device, personality, address(block, index), kernel_names, beside)
     links = (
         VethPair(
@@ -96,13 +95,13 @@ def lay_out(fabric: Fabric, block: str) -> LabLayout:
             link.peer,
             nodes[link.peer].kernel_names[link.peer_port],
         )
-        for link in fabric.links()
+        for link in fabric.cables()
     )
     outside = tuple(OutsidePeer(switch, port) for switch in fabric.switches for port in switch.external)
     servers = tuple(_servers(fabric))
     attached = (link for server in servers for link in server.links)
     return LabLayout(
-        fabric, nodes, (*links, *_beside(fabric), *(peer.link for peer in outside), *attached), outside, servers
+        fabric, nodes, (*links, *_between_pairs(fabric), *(peer.link for peer in outside), *attached), outside, servers
     )
 
 
@@ -114,11 +113,8 @@ def _vlans_between(access: Access) -> Iterator[str]:
         yield PEER_INTERFACE
 
 
-def _beside(fabric: Fabric) -> Iterator[VethPair]:
-    """Yield the cables of networks beside the rails."""
-    for link in fabric.access_links():
-        left = kernel_name(link.port) if isinstance(fabric.device(link.device), Switch) else link.port
-        yield VethPair(link.device, left, link.peer, kernel_name(link.peer_port))
+def _between_pairs(fabric: Fabric) -> Iterator[VethPair]:
+    """Yield what carries the VLANs between pairs."""
     for switch in fabric.switches:
         if switch.access and switch.access.pair and switch.access.pair.is_first:
             for name in _vlans_between(switch.access):

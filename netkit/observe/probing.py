@@ -48,7 +48,7 @@ def subject(fabric: Fabric, device: Switch | Host) -> ViewSubject:
     """Build the subject for a device's views."""
     lossless = fabric.lossless.lossless_priorities
     if isinstance(device, Switch):
-        ports = tuple(port.name for port in device.ports)
+        ports = tuple(port.name for port in device.cabled)
         return ViewSubject(
             device.name,
             platform=device.platform,
@@ -60,6 +60,7 @@ def subject(fabric: Fabric, device: Switch | Host) -> ViewSubject:
     return ViewSubject(
         device.name,
         nics=tuple(SubjectNic(nic.interface, nic.pci, nic.rdma) for nic in device.nics),
+        beside=device.nics_beside,
         lookups=tuple(
             asked
             for nic in device.nics

@@ -52,6 +52,8 @@ class ViewSubject:
     ports: tuple[str, ...] = ()
     """Switch ports in use, by their name in the design."""
     nics: tuple[SubjectNic, ...] = ()
+    beside: tuple[str, ...] = ()
+    """NICs of networks beside the rails."""
     lookups: tuple[tuple[str, str, str], ...] = ()
     """Route lookups for a host: source address, which may be left out, interface, destination."""
     lossless: tuple[int, ...] = ()

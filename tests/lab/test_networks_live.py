@@ -79,6 +79,43 @@ def test_devices_without_any_configuration_get_all_of_it(tmp_path: Path) -> None
         until(lambda: answers(lab, "gpu01", GATEWAY, OTHER_HOST), "the network")
 
 
+FAULTS = {
+    ("link-flap", "storage01:swp1"): {("links.flaps", "storage01:swp1"), ("links.flaps", "gpu01:nic0")},
+    ("slow-link-up", "gpu02:nic0", "seconds=600"): {("links.up", "storage01:swp2"), ("links.up", "gpu02:nic0")},
+    ("wrong-mtu", "gpu01:nic1"): {("links.mtu", "gpu01:nic1")},
+    ("wrong-cable", "storage02:swp1"): {
+        ("links.cabling", end) for end in ("storage02:swp1", "storage02:swp2", "gpu01:nic1", "gpu02:nic1")
+    },
+}
+"""Faults of ports beside the rails, and everything that is found of each."""
+
+
+def found(lab: RunningLab, fabric: Path) -> set[tuple[str, str]]:
+    """Return what fails, by check and place."""
+    checked = lab.netkit("check", "--fabric", fabric, "--lab", lab.name, "--window", "6", "--format", "json")
+    return {
+        (one["check"], f"{one['device']}:{one['place']}")
+        for result in json.loads(checked.stdout)["results"]
+        for one in result["findings"]
+        if one["verdict"] not in {"pass", "skipped"}
+    }
+
+
+@needs_lab
+def test_checks_find_faults_of_ports_beside_the_rails(tmp_path: Path) -> None:
+    fabric = write_fabric(tmp_path / "small", values())
+    with running(fabric) as lab:
+        of_lab = ("--fabric", fabric, "--lab", lab.name)
+        assert found(lab, fabric) == set()
+        for words in FAULTS:
+            assert lab.netkit("lab", "break", *words, *of_lab).returncode == 0
+        refused = lab.netkit("lab", "break", "pfc-off", "storage01:swp1", *of_lab)
+        assert "storage01:swp1 is at a network beside the rails: pfc-off would not show" in refused.stderr
+        until(lambda: found(lab, fabric) == set.union(*FAULTS.values()), "every fault is found, and nothing else")
+        assert lab.netkit("lab", "heal", "--all", *of_lab).returncode == 0
+        until(lambda: found(lab, fabric) == set(), "nothing is found any more")
+
+
 @needs_lab
 @pytest.mark.whole
 @pytest.mark.parametrize("gone", ["storage01", "storage02"])

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from netkit.design.fabric import Host, Switch
+from netkit.design.fabric import Switch
 from netkit.lab.agents import lldp_neighbor
 from netkit.lab.agents.lldp_neighbor import LldpChassis, LldpNeighbor
 from netkit.lab.agents.snmp_agent import description
@@ -164,8 +164,7 @@ class Lldpd:
         return command
 
     def _interfaces(self) -> tuple[str, ...]:
-        device = self._node.device
-        return (*self._node.kernel_names.values(), *(device.nics_beside if isinstance(device, Host) else ()))
+        return tuple(self._node.kernel_names.values())
 
     def _announcements(self, state: SwitchState | None) -> Iterator[Announcement]:
         configured = {port.name: port for port in state.ports} if state is not None else {}

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, Protocol
 
 from netkit.design.fabric import Fabric, Host
 from netkit.errors import LabError, Problem
-from netkit.lab.faults.fault import Faults, InjectedFault, other_port
+from netkit.lab.faults.fault import Faults, InjectedFault, other_port, switch_end
 from netkit.lab.model.wiring import NicSettings
 from netkit.lab.node import Node, ProgramResult
 from netkit.lab.traffic.flow import Loss
@@ -140,12 +140,8 @@ def swap(fault: InjectedFault, fabric: Fabric, nodes: Mapping[str, RunningNode])
 
 
 def _jacks(fault: InjectedFault, fabric: Fabric, nodes: Mapping[str, RunningNode]) -> list[Jack]:
-    device = fabric.device(fault.device)
     names = (fault.port, other_port(fabric, fault))
-    ends = [(fault.device, name) for name in names]
-    if isinstance(device, Host):
-        nics = {nic.interface: nic for nic in device.nics}
-        ends = [(nics[name].leaf, nics[name].leaf_port) for name in names]
+    ends = [switch_end(fabric, fault.device, name) for name in names]
     jacks = []
     for index, (switch, port) in enumerate(ends):
         node = nodes[switch]

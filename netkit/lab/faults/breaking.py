@@ -10,7 +10,7 @@ from netkit.errors import LabError, Problem
 from netkit.lab import faults
 from netkit.lab.faults import bench
 from netkit.lab.faults.bench import BreakStep, RunningNode, do, label, note, noted, step
-from netkit.lab.faults.fault import InjectedFault, other_port, port_of
+from netkit.lab.faults.fault import InjectedFault, is_at_host, other_port, port_of, switch_end
 from netkit.lab.model.wiring import NicSettings
 from netkit.lab.traffic.marking import EXEMPT_MARK
 from netkit.lab.world import World
@@ -52,7 +52,7 @@ def heal(fault: InjectedFault, fabric: Fabric, nodes: Nodes) -> None:
     if fault.name in CARRIER:
         # Reconfigure a host's NIC: networkd loses routes for good if a link comes back before it has removed them.
         port = port_of(fabric, fault)
-        if port.role == "host":
+        if is_at_host(port):
             command = f"sleep {SETTLED_S}; networkctl reconfigure {port.peer_port} || :"
             do(nodes[port.peer], [BreakStep(("sh", "-c", command))])
     if fault.name == "wrong-mtu":
@@ -69,10 +69,7 @@ def device_of(fault: InjectedFault, fabric: Fabric) -> str:
 
 
 def _carrier_end(fault: InjectedFault, fabric: Fabric) -> tuple[str, str]:
-    if isinstance(fabric.device(fault.device), Host):
-        port = port_of(fabric, fault)
-        return next(nic.leaf for nic in _host(fabric, fault).nics if nic.interface == fault.port), port.name
-    return fault.device, fault.port
+    return switch_end(fabric, fault.device, fault.port)
 
 
 def _flap(fault: InjectedFault, fabric: Fabric, node: RunningNode) -> None:
@@ -94,7 +91,7 @@ def _train(fault: InjectedFault, fabric: Fabric, node: RunningNode) -> None:
     """
     interface = node.kernel_names[_carrier_end(fault, fabric)[1]]
     down, up = f"ip link set dev {interface} down", f"ip link set dev {interface} up"
-    swap = () if port_of(fabric, fault).role == "host" else (f"sleep {SWAP_S}", down, f"sleep {SWAP_S}", up)
+    swap = () if is_at_host(port_of(fabric, fault)) else (f"sleep {SWAP_S}", down, f"sleep {SWAP_S}", up)
     note(node, fault, [step(command) for command in (up, *swap)])
     node.spawn(label(fault), "/bin/sh", "-c", f"{down}; sleep {fault.number('seconds'):g}; {up}")
 
@@ -259,6 +256,7 @@ class Breaker:
         """Restore the LLDP port names on switches whose cables moved."""
         device = self._world.fabric.device(fault.device)
         if fault.name == "wrong-cable" and device is not None:
-            names = {nic.leaf for nic in device.nics} if isinstance(device, Host) else {device.name}
+            ports = (fault.port, other_port(self._world.fabric, fault))
+            names = {switch_end(self._world.fabric, device.name, port)[0] for port in ports}
             for name in sorted(names):
                 self._world.nodes[name].lldp.repeat()

@@ -329,9 +329,9 @@ def locate(fabric: Fabric, place: str) -> tuple[str, str]:
     if device is None:
         raise LabError(Problem(f"no device {name!r}", _instead(name, fabric.names)))
     if isinstance(device, Host):
-        what, ports = "interface", [nic.interface for nic in device.nics]
+        what, ports = "interface", list(device.cabled)
     else:
-        what, ports = "port in use", [port.name for port in device.ports]
+        what, ports = "port in use", [port.name for port in device.cabled]
     if ":" in place and port not in ports:
         raise LabError(Problem(f"{name} has no {what} {port!r}", _instead(port, ports)))
     return name, port

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
-from netkit.design.fabric import Cable, Fabric, Host, Port, Switch
+from netkit.design.fabric import AccessPort, Cable, Fabric, Host, Port, Switch
 from netkit.errors import Problem
 from netkit.hardware import Catalog
 
@@ -172,12 +172,22 @@ UNSEEN: Mapping[str, Mapping[str, str]] = {
 """Why a fault is invisible, by the platform of the switch."""
 OF_LEAVES = frozenset({"cnp-loss"})
 """Faults of hosts that are visible only through their leaves."""
+BESIDE = frozenset(
+    {
+        *("dim-optic", "hot-optic", "dirty-lane", "mixed-optic-firmware", "counter-reset", "counter-wrap"),
+        *("counter-stuck", "link-flap", "slow-link-up", "wrong-mtu", "wrong-cable"),
+    }
+)
+"""Faults of ports of networks beside the rails; the others belong to RoCE, routes and sessions."""
 OF_BOTH_ENDS = frozenset({"dim-optic", "dirty-lane"})
 """Faults that the far end reports, too."""
 
 
 def unfit(fabric: Fabric, fault: InjectedFault) -> Problem | None:
     """Return why a fault would have no effect, or None."""
+    if fault.name not in BESIDE and is_beside(fabric, fault.device, fault.port):
+        message = f"{fault.place} is at a network beside the rails: {fault.name} would not show"
+        return Problem(message, f"use one of: {', '.join(sorted(BESIDE))}")
     if reason := _unseen(fabric, fault):
         return Problem(f"{reason}: {fault.name} at {fault.place} would not show", "see docs/faults.md for what does")
     requirement = REQUIREMENTS.get(fault.name)
@@ -199,40 +209,59 @@ def _unseen(fabric: Fabric, fault: InjectedFault) -> str:
     return reasons[0] if reasons and all(reasons) else ""
 
 
-def port_of(fabric: Fabric, fault: InjectedFault) -> Port:
-    """Return the switch port of a fault's cable: the fault's own port, or the leaf port of a host NIC."""
-    device = fabric.device(fault.device)
-    if isinstance(device, Switch):
-        return next(port for port in device.ports if port.name == fault.port)
-    nic = next(nic for nic in device.nics if nic.interface == fault.port) if device else None
-    if nic is None:
-        raise KeyError(fault.place)
-    return next(port for port in fabric.switch(nic.leaf).ports if port.name == nic.leaf_port)
+def port_of(fabric: Fabric, fault: InjectedFault) -> Port | AccessPort:
+    """Return the switch port of a fault's cable: the fault's own port, or the one at the other end of a host's NIC."""
+    device, name = switch_end(fabric, fault.device, fault.port)
+    return next(port for port in fabric.switch(device).cabled if port.name == name)
+
+
+def switch_end(fabric: Fabric, device: str, port: str) -> tuple[str, str]:
+    """Return the end of a cable that is at a switch: the given one, or the other one of a host's NIC."""
+    if isinstance(fabric.device(device), Switch):
+        return device, port
+    return next((one.peer, one.peer_port) for one in fabric.cables() if (one.device, one.port) == (device, port))
+
+
+def is_at_host(port: Port | AccessPort) -> bool:
+    return (port.role if isinstance(port, Port) else port.kind) == "host"
+
+
+def is_beside(fabric: Fabric, device: str, port: str) -> bool:
+    """Whether a port or NIC is one of a network beside the rails."""
+    found = fabric.device(device)
+    names = (
+        found.nics_beside
+        if isinstance(found, Host)
+        else [one.name for one in found.cabled if isinstance(one, AccessPort)]
+        if found
+        else ()
+    )
+    return port in names
 
 
 def _needs_light(fabric: Fabric, fault: InjectedFault) -> Problem | None:
-    cable = port_of(fabric, fault).profile.cable
-    if cable.kind != "optical":
+    cable = port_of(fabric, fault).cable
+    if cable and cable.kind != "optical":
         return _wrong_media(fault, cable, "does not report optical power by lane", "with an optical module")
     return _needs_lane(fabric, fault)
 
 
 def _needs_lane(fabric: Fabric, fault: InjectedFault) -> Problem | None:
-    profile = port_of(fabric, fault).profile
-    media = Catalog().media().get(profile.cable.media)
-    lanes = media.lanes if media and media.lanes else profile.split.lanes_per_port
+    port = port_of(fabric, fault)
+    media = Catalog().media().get(port.cable.media) if port.cable else None
+    lanes = media.lanes if media and media.lanes else port.split.lanes_per_port
     if fault.number("lane") <= lanes:
         return None
     return Problem(f"{fault.place} has {lanes} lanes", f"give a lane from 1 to {lanes}")
 
 
 def _needs_power(fabric: Fabric, fault: InjectedFault) -> Problem | None:
-    cable = port_of(fabric, fault).profile.cable
-    return _wrong_media(fault, cable, "is passive", "with a module") if cable.kind == "dac" else None
+    cable = port_of(fabric, fault).cable
+    return _wrong_media(fault, cable, "is passive", "with a module") if cable and cable.kind == "dac" else None
 
 
 def _needs_session(fabric: Fabric, fault: InjectedFault) -> Problem | None:
-    if not fault.port or port_of(fabric, fault).role != "host":
+    if not fault.port or not is_at_host(port_of(fabric, fault)):
         return None
     return Problem(f"{fault.place} leads to a host", "name a port to another switch")
 
@@ -260,14 +289,20 @@ def other_port(fabric: Fabric, fault: InjectedFault, option: str = "with") -> st
     device = fabric.device(fault.device)
     if isinstance(device, Switch):
         own = port_of(fabric, fault)
-        names = [port.name for port in device.ports if port.role == own.role]
-        known = [port.name for port in device.ports]
+        known = [port.name for port in device.cabled]
+        names = [port.name for port in device.cabled if _role(port) == _role(own)]
     else:
-        names = known = [nic.interface for nic in device.nics] if device else []
+        is_own_beside = is_beside(fabric, fault.device, fault.port)
+        every = device.cabled if device else ()
+        names = known = [name for name in every if is_beside(fabric, fault.device, name) is is_own_beside]
     chosen = fault.text(option)
     if chosen:
         return chosen if chosen in known else ""
     return names[(names.index(fault.port) + 1) % len(names)]
+
+
+def _role(port: Port | AccessPort) -> tuple[bool, str]:
+    return (True, port.role) if isinstance(port, Port) else (False, port.kind)
 
 
 def _wrong_media(fault: InjectedFault, cable: Cable, what: str, where: str) -> Problem:

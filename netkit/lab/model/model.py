@@ -5,7 +5,7 @@ import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from netkit.design.fabric import Fabric, Host, Nic, Port
+from netkit.design.fabric import AccessPort, Fabric, Host, Nic, Port
 from netkit.lab.faults.fault import Faults, InjectedFault
 from netkit.lab.model import nic as nics
 from netkit.lab.model import port as ports
@@ -26,7 +26,7 @@ STORM_SHARE = 0.95
 def port_reading(
     plant: Plant,
     end: LinkEnd,
-    port: Port,
+    port: Port | AccessPort,
     best_effort: int,
     kernel: KernelPort,
     account: EndCounters[SwitchPortReading] | None,
@@ -40,12 +40,12 @@ def port_reading(
     row: Sequence[int] = ports.counts(out.at(now_s), in_.at(now_s), watched, kernel)
     if account is not None:
         row = _displayed(plant, end, account, row, now_s)
-    headroom = port.profile.headroom
+    headroom = port.profile.headroom if isinstance(port, Port) else None
     xoff_bytes = headroom.xoff_bytes if headroom else 0
     if kernel.is_crowded:
         out.queue_peak = max(out.queue_peak, 1.0)
     gauge = ports.gauges(out, in_, xoff_bytes, now_s, is_crowded=kernel.is_crowded)
-    fec = side.fec if side and side.fec else port.profile.fec
+    fec = side.fec if side and side.fec else port.fec
     return SwitchPortReading(
         name=port.name,
         is_enabled=side.is_enabled if side else kernel.is_enabled,
@@ -83,7 +83,7 @@ def stuck_port(account: EndCounters[SwitchPortReading], reading: SwitchPortReadi
 def nic_reading(
     plant: Plant,
     end: LinkEnd,
-    nic: Nic,
+    nic: Nic | None,
     kernel: KernelPort,
     traffic: NicTraffic,
     account: EndCounters[NicReading] | None,
@@ -100,10 +100,10 @@ def nic_reading(
         groups = [dict(zip(group, values, strict=False)) for group in groups]
     pfc = state.side.pfc_priorities if state.side else frozenset()
     return NicReading(
-        interface=nic.interface,
-        rdma=nic.rdma,
-        pci=nic.pci,
-        mac=kernel.mac or nic.mac,
+        interface=end.port,
+        rdma=nic.rdma if nic else "",
+        pci=nic.pci if nic else "",
+        mac=kernel.mac or (nic.mac if nic else ""),
         is_up=kernel.is_up,
         speed_gbps=direction.speed_gbps,
         mtu_bytes=kernel.mtu_bytes,
@@ -211,7 +211,7 @@ class Model:
         """Read the ports of a switch, given the kernel's view of each by its NOS name."""
         with self._lock:
             self._catch_up(now_s)
-            ports = self._fabric.switch(device).ports
+            ports = self._fabric.switch(device).cabled
             best_effort = self._fabric.lossless.best_effort.priority
             readings = []
             for end, port in zip(self._plant.wiring.ends[device], ports, strict=True):
@@ -235,13 +235,14 @@ class Model:
             device, readings = self._fabric.device(host), []
             if not isinstance(device, Host):
                 raise TypeError(f"{host} is not a host")
-            for end, nic in zip(self._plant.wiring.ends[host], device.nics, strict=True):
-                if only not in {"", nic.interface}:
+            by_name = {nic.interface: nic for nic in device.nics}
+            for end in self._plant.wiring.ends[host]:
+                if only not in {"", end.port}:
                     continue
-                own, account = kernel.get(nic.interface, ABSENT), self._nics.get(end)
+                own, account = kernel.get(end.port, ABSENT), self._nics.get(end)
                 self._plant.carry(end, now_s, is_up=own.is_up)
-                counted = traffic.get(nic.interface, IDLE)
-                reading = nic_reading(self._plant, end, nic, own, counted, account, now_s)
+                counted = traffic.get(end.port, IDLE)
+                reading = nic_reading(self._plant, end, by_name.get(end.port), own, counted, account, now_s)
                 readings.append(stuck_nic(account, reading) if account and account.is_stuck else reading)
             return tuple(readings)
 

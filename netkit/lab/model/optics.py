@@ -169,22 +169,25 @@ def places(fabric: Fabric, wiring: FabricWiring) -> dict[LinkEnd, CagePosition]:
     found: dict[LinkEnd, CagePosition] = {}
     for switch in fabric.switches:
         widths = {cage.number: len(cage.ports) for cage in switch.cages}
-        for port in switch.ports:
+        for port in switch.cabled:
+            if port.cable is None:
+                continue
             width = widths.get(port.cage, 1)
-            plugged = part(port.profile.cable, width, port.profile.split.lanes_per_port)
+            plugged = part(port.cable, width, port.split.lanes_per_port)
             form = switch.model.cage_form
             found[LinkEnd(switch.name, port.name)] = _place(
-                switch.name, str(port.cage), form, port.lane_port, plugged, port.profile.cable
+                switch.name, str(port.cage), form, port.lane_port, plugged, port.cable
             )
     for host in fabric.hosts:
-        for nic in host.nics:
-            end = LinkEnd(host.name, nic.interface)
+        slots = {nic.interface: nic.pci for nic in host.nics}
+        for name in host.cabled:
+            end = LinkEnd(host.name, name)
             if end not in wiring.outgoing:
                 continue
             cable = wiring.outgoing[end].cable
-            rail = next((rail for rail in host.model.rails if rail.pci == nic.pci), None)
-            plugged = part(cable, host.model.ports_per_cage or 1, 4)
-            cage = rail.cage if rail and rail.cage else nic.interface
+            rail = next((rail for rail in host.model.rails if rail.pci == slots.get(name)), None)
+            plugged = part(cable, (host.model.ports_per_cage or 1) if rail else 1, 4)
+            cage = rail.cage if rail and rail.cage else name
             position = (rail.cage_port or 1) - 1 if rail else 0
             found[end] = _place(host.name, cage, host.model.cage_form, position, plugged, cable)
     return found

@@ -174,7 +174,12 @@ class Plant:
         sender = self.side(direction.sender)
         is_up = min(direction.index, direction.opposite) not in self._down
         pressure = merged(self._pressure.get(direction.index), quiet(direction))
-        is_taken = is_up and self._is_loaded and not self._avoided & {direction.sender, direction.receiver}
+        is_taken = (
+            is_up
+            and direction.is_of_rails
+            and self._is_loaded
+            and not self._avoided & {direction.sender, direction.receiver}
+        )
         moving = flow(direction, sender, self.side(direction.receiver), pressure, is_up=is_taken)
         self.meters[direction.index].turn(moving, now_s)
         is_lit = is_up and self._is_enabled(direction.sender) and self._is_enabled(direction.receiver)

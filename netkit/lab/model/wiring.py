@@ -91,6 +91,8 @@ class CableDirection:
     receiver: LinkEnd
     speed_gbps: int
     cable: Cable
+    is_of_rails: bool = True
+    """Whether it carries the modelled job; networks beside the rails carry real packets alone."""
 
     @property
     def opposite(self) -> int:
@@ -103,16 +105,17 @@ class FabricWiring:
 
     def __init__(self, fabric: Fabric) -> None:
         directions: list[CableDirection] = []
-        for link in fabric.links():
+        for link in fabric.cables():
             left, right = LinkEnd(link.device, link.port), LinkEnd(link.peer, link.peer_port)
-            directions.append(CableDirection(len(directions), left, right, link.speed_gbps, link.cable))
-            directions.append(CableDirection(len(directions), right, left, link.speed_gbps, link.cable))
+            cable = link.speed_gbps, link.cable, link.kind in {"host", "spine", "core"}
+            directions.append(CableDirection(len(directions), left, right, *cable))
+            directions.append(CableDirection(len(directions), right, left, *cable))
         self.directions = tuple(directions)
         self.outgoing: Mapping[LinkEnd, CableDirection] = {direction.sender: direction for direction in directions}
         self.ends: Mapping[str, tuple[LinkEnd, ...]] = {
-            **{host.name: tuple(LinkEnd(host.name, nic.interface) for nic in host.nics) for host in fabric.hosts},
+            **{host.name: tuple(LinkEnd(host.name, name) for name in host.cabled) for host in fabric.hosts},
             **{
-                switch.name: tuple(LinkEnd(switch.name, port.name) for port in switch.ports)
+                switch.name: tuple(LinkEnd(switch.name, port.name) for port in switch.cabled)
                 for switch in fabric.switches
             },
         }

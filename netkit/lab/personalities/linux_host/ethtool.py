@@ -3,9 +3,9 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from netkit.lab.personalities.linux_host.machine import HostMachine, RailCard
+from netkit.lab.personalities.linux_host.machine import HostMachine
 from netkit.lab.personality import Call
-from netkit.lab.reading import LaneReading, ModuleThresholds, TransceiverReading
+from netkit.lab.reading import LaneReading, ModuleThresholds, NicReading, TransceiverReading
 
 DARK_DBM = -40.0
 IDENTIFIERS = {
@@ -128,7 +128,7 @@ FEC_NAMES = {"off": "Off", "rs": "RS", "baser": "BaseR", "llrs": "LLRS"}
 class EthtoolQuery:
     """A parsed command line."""
 
-    card: RailCard
+    reading: NicReading
     words: Sequence[str]
     wants_statistics: bool
 
@@ -140,28 +140,29 @@ def ethtool(machine: HostMachine, call: Call) -> int:
     wants_statistics = bool({"-I", "--include-statistics"} & set(call.arguments))
     words = [word for word in call.arguments if word not in {"-I", "--include-statistics"}]
     option, rest = (words[0], words[1:]) if words and words[0].startswith("-") else ("", words)
-    card = machine.cards.get(rest[0]) if rest else None
-    if card is None:
+    reading = next(iter(machine.node.nics(rest[0])), None) if rest and rest[0] in machine.host.cabled else None
+    verb = VERBS.get(option)
+    is_rail = reading is not None and reading.interface in machine.cards
+    if reading is None or not (is_rail or verb in {_module, _fec}):
         result = machine.node.run(REAL, *call.arguments)
         call.out(result.stdout)
         call.err(result.stderr)
         return result.exit_code
-    verb = VERBS.get(option)
     if verb is None:
         call.err(BAD_USAGE)
         return 1
-    return verb(machine, EthtoolQuery(card, rest[1:], wants_statistics), call)
+    return verb(machine, EthtoolQuery(reading, rest[1:], wants_statistics), call)
 
 
 def _statistics(machine: HostMachine, asked: EthtoolQuery, call: Call) -> int:
     family = machine.family
-    rows = family.counted(family.statistics, machine.reading(asked.card).ethtool)
+    rows = family.counted(family.statistics, asked.reading.ethtool)
     call.out("NIC statistics:\n" + "".join(f"     {name}: {value}\n" for name, value in rows.items()))
     return 0
 
 
-def _module(machine: HostMachine, asked: EthtoolQuery, call: Call) -> int:
-    module = machine.reading(asked.card).module
+def _module(_machine: HostMachine, asked: EthtoolQuery, call: Call) -> int:
+    module = asked.reading.module
     if module is None:
         call.err("netlink error: Input/output error\n")
         return 1
@@ -169,17 +170,19 @@ def _module(machine: HostMachine, asked: EthtoolQuery, call: Call) -> int:
     return 0
 
 
-def _pause(_machine: HostMachine, asked: EthtoolQuery, call: Call) -> int:
-    state, name = asked.card.state, asked.card.interface
+def _pause(machine: HostMachine, asked: EthtoolQuery, call: Call) -> int:
+    name = asked.reading.interface
+    state = machine.cards[name].state
     rx, tx = ("on" if is_on else "off" for is_on in (state.rx_pause, state.tx_pause))
     call.out(f"Pause parameters for {name}:\nAutonegotiate:\toff\nRX:\t\t{rx}\nTX:\t\t{tx}\n\n")
     return 0
 
 
-def _set_pause(_machine: HostMachine, asked: EthtoolQuery, call: Call) -> int:
+def _set_pause(machine: HostMachine, asked: EthtoolQuery, call: Call) -> int:
     words = asked.words
     is_known = set(words[::2]) <= {"autoneg", "rx", "tx"} and set(words[1::2]) <= {"on", "off"}
-    state = asked.card.state
+    card = machine.cards[asked.reading.interface]
+    state = card.state
     if not words or len(words) % 2 or not is_known:
         call.err(BAD_USAGE)
         return 1
@@ -194,14 +197,14 @@ def _set_pause(_machine: HostMachine, asked: EthtoolQuery, call: Call) -> int:
     # Global pause and PFC exclude each other: the driver disables PFC when pause is enabled.
     if after.rx_pause or after.tx_pause:
         after = replace(after, pfc=(0,) * len(state.pfc), buffer_of_priority=(0,) * len(state.pfc))
-    asked.card.state = after
+    card.state = after
     return 0
 
 
-def _fec(machine: HostMachine, asked: EthtoolQuery, call: Call) -> int:
-    fec = machine.reading(asked.card).fec
+def _fec(_machine: HostMachine, asked: EthtoolQuery, call: Call) -> int:
+    fec = asked.reading.fec
     counts = {"corrected_blocks": fec.corrected_codewords, "uncorrectable_blocks": fec.uncorrectable_codewords}
-    call.out(f"FEC parameters for {asked.card.interface}:\nSupported/Configured FEC encodings: Auto\n")
+    call.out(f"FEC parameters for {asked.reading.interface}:\nSupported/Configured FEC encodings: Auto\n")
     call.out(f"Active FEC encoding: {FEC_NAMES.get(fec.mode or 'off', 'RS')}\n")
     if asked.wants_statistics:
         call.out("Statistics:\n" + "".join(f"  {name}: {count}\n" for name, count in counts.items()))

@@ -136,7 +136,7 @@ def rdma(_machine: HostMachine, call: Call) -> int:
 def ibv_devinfo(machine: HostMachine, call: Call) -> int:
     words = list(call.arguments)
     name = words[words.index("-d") + 1] if "-d" in words[:-1] else ""
-    readings = [reading for reading in machine.node.nics() if name in {"", reading.rdma}]
+    readings = [reading for reading in machine.node.nics() if reading.rdma and name in {"", reading.rdma}]
     if not readings:
         call.err("No IB devices found\n")
         return 255

@@ -272,6 +272,16 @@ def nic_counts(card: RailCard, reading: NicReading, family: NicFamily) -> Iterat
         yield f"{port}/counters/{name}", str(value)
 
 
+def _beside(reading: NicReading) -> Entries:
+    """Yield the files of a NIC beside the rails that are not the kernel's own."""
+    yield f"devices/beside/net/{reading.interface}/speed", str(reading.speed_gbps * 1000 if reading.is_up else -1)
+
+
+def _beside_links(name: str) -> Entries:
+    yield f"class/net/{name}", f"../../devices/beside/net/{name}"
+    yield from ((f"devices/beside/net/{name}/{one}", f"../../../virtual/net/{name}/{one}") for one in FROM_KERNEL)
+
+
 def gids(card: RailCard, mac: str, address: str) -> Iterator[tuple[str, str]]:
     """Yield the GID table: two entries for the MAC address, and two for an IPv4 address."""
     port = f"{rdma_folder(card)}/ports/1"
@@ -371,6 +381,9 @@ class SysfsTree:
             self.files.write(nic_counts(card, readings[card.interface], self._machine.family))
             self.files.link(links(card, driver))
             self.reset(card)
+        for name in self._machine.host.nics_beside:
+            self.files.write(_beside(readings[name]))
+            self.files.link(_beside_links(name))
         self.files.write(files(self._machine.host))
         self.files.link(slot_links(self._machine.host))
         self.files.mount()
@@ -385,6 +398,8 @@ class SysfsTree:
             reading = readings[card.interface]
             version = (f"{rdma_folder(card)}/fw_ver", self._machine.running_firmware(reading))
             self.files.write((version, *nic_counts(card, reading, self._machine.family)))
+        for name in self._machine.host.nics_beside:
+            self.files.write(_beside(readings[name]))
         if time.monotonic() - self._gids_at_s > GID_INTERVAL_S:
             self.refresh_gids()
 

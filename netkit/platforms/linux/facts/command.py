@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Iterable
 
 from netkit.platforms.linux.facts.qos import APP_SHOWN
-from netkit.platforms.linux.facts.reading import CONF, LAST, PCI, SYSCTLS
+from netkit.platforms.linux.facts.reading import CLASS, CONF, LAST, PCI, SYSCTLS
 from netkit.platforms.view import SubjectNic, ViewSubject
 
 TIMEOUT_S = 3
@@ -48,10 +48,12 @@ ABOUT_NIC = (
     *("infiniband/*/ports/1/state", "infiniband/*/tc/1/traffic_class"),
     *(f"infiniband/*/ports/1/{what}/{index}" for what in ("gids", "gid_attrs/types") for index in ("[0-9]", "1[0-5]")),
 )
-COUNTS_OF_NIC = (
-    "net/*/phys_port_name",
+COUNTS_OF_KERNEL = (
     *("net/*/statistics/?x_bytes", "net/*/statistics/?x_packets", "net/*/statistics/?x_errors"),
-    *("net/*/statistics/?x_dropped", "net/*/carrier_changes", "infiniband/*/ports/1/hw_counters/*"),
+    *("net/*/statistics/?x_dropped", "net/*/carrier_changes"),
+)
+COUNTS_OF_NIC = (
+    *("net/*/phys_port_name", *COUNTS_OF_KERNEL, "infiniband/*/ports/1/hw_counters/*"),
     *("infiniband/*/ports/1/counters/port_rcv_data", "infiniband/*/ports/1/counters/port_xmit_data"),
     "infiniband/*/ports/1/counters/link_downed",
 )
@@ -67,12 +69,16 @@ def files(subject: ViewSubject) -> str:
         paths.append(f"/sys/kernel/debug/mlx5/{nic.pci}/cc_params/np_cnp_*")
         paths.append(f"/sys/kernel/config/rdma_cm/{shlex.quote(nic.rdma)}/ports/1/default_roce_tos")
         paths.append(f"/sys/kernel/config/bnxt_re/{shlex.quote(nic.rdma)}/ports/1/cc/apply")
+    paths += (f"{CLASS}/net/{shlex.quote(name)}/speed" for name in subject.beside)
     return _grep(paths)
 
 
 def counts(subject: ViewSubject) -> str:
     """Read all files with counters."""
-    return _grep(f"{PCI}/{nic.pci}/{name}" for nic in subject.nics for name in COUNTS_OF_NIC)
+    paths = [f"{PCI}/{nic.pci}/{name}" for nic in subject.nics for name in COUNTS_OF_NIC]
+    for interface in map(shlex.quote, subject.beside):
+        paths += (f"{CLASS}/{name.replace('*', interface, 1)}" for name in COUNTS_OF_KERNEL)
+    return _grep(paths)
 
 
 def statistics(subject: ViewSubject) -> str:
@@ -82,13 +88,13 @@ def statistics(subject: ViewSubject) -> str:
 
 def module(subject: ViewSubject) -> str:
     """Read the memory of the modules."""
-    return _each(subject, f"timeout {TIMEOUT_S} ethtool -m $n")
+    return _each(subject, f"timeout {TIMEOUT_S} ethtool -m $n", *subject.beside)
 
 
 def fec(subject: ViewSubject) -> str:
     """Read FEC, with its counters where ethtool is 5.14 or later."""
     show = f"timeout {TIMEOUT_S} ethtool"
-    return _each(subject, f"{show} -I --show-fec $n || {show} --show-fec $n")
+    return _each(subject, f"{show} -I --show-fec $n || {show} --show-fec $n", *subject.beside)
 
 
 def pause(subject: ViewSubject) -> str:
@@ -151,6 +157,6 @@ def _grep(patterns: Iterable[str]) -> str:
     return f"grep -asHZ -d skip '' {' '.join(patterns)}; printf '{LAST}\\0\\n'"
 
 
-def _each(subject: ViewSubject, command: str) -> str:
-    names = " ".join(shlex.quote(nic.interface) for nic in subject.nics)
+def _each(subject: ViewSubject, command: str, *beside: str) -> str:
+    names = " ".join(map(shlex.quote, (*(nic.interface for nic in subject.nics), *beside)))
     return f'for n in {names}; do echo "#@ $n"; {{ {command}; }} 2>/dev/null; echo "#= $?"; done'

@@ -320,7 +320,9 @@ def counters(tree: Tree, cards: Sequence[Card], statistics: str, fec: str) -> Co
         table.known(queue, QUEUE_OF_OTHERS, card.interface)
         table.rows(kernel, ALWAYS_KERNEL, card.interface)
         table.write("carrier_changes", card.interface, whole(tree.text(f"{card.net}/carrier_changes")))
-        if card.interface in driver:
+        if not card.pci:
+            table.rows(kernel, KERNEL, card.interface)
+        elif card.interface in driver:
             _driver(table, card.interface, counts(driver[card.interface]), kernel)
         table.rows(counts(corrections.get(card.interface, "")), FEC, card.interface)
     return table.counters or Absent("neither sysfs nor ethtool shows counters of any NIC")

@@ -10,7 +10,7 @@ from itertools import islice
 from typing import Any
 
 from netkit.platforms.json_access import parsed
-from netkit.platforms.view import SubjectNic
+from netkit.platforms.view import SubjectNic, ViewSubject
 
 ESCAPE = "\x1b"
 COLOUR = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
@@ -95,6 +95,7 @@ def pairs(text: str, separator: str = ":") -> Iterator[tuple[str, str]]:
 
 
 PCI = "/sys/bus/pci/devices"
+CLASS = "/sys/class"
 LAST = "/end"
 """A marker after the last file, which truncated output lacks."""
 CONF = "/proc/sys/net/ipv4/conf"
@@ -172,6 +173,11 @@ def cards(tree: Tree, nics: tuple[SubjectNic, ...]) -> tuple[Card, ...]:
             name = nic.interface if nic.interface in names else next(ports, names[0])
             found[name] = Card(name, nic.pci, nic.rdma if nic.rdma in rdmas else next(iter(rdmas), ""), folder)
     return tuple(found.values())
+
+
+def beside(subject: ViewSubject) -> tuple[Card, ...]:
+    """Return the NICs of networks beside the rails, which the design knows by interface alone."""
+    return tuple(Card(name, "", "", CLASS) for name in subject.beside)
 
 
 def settings(text: str, quotes: str = "\"'") -> dict[str, str]:

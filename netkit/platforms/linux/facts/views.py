@@ -9,7 +9,7 @@ from netkit.platforms import disk
 from netkit.platforms.linux.facts import command, hardware, interface, optic, probe
 from netkit.platforms.linux.facts.hardware import host, system
 from netkit.platforms.linux.facts.qos import qos
-from netkit.platforms.linux.facts.reading import cards, pairs, parse, sections
+from netkit.platforms.linux.facts.reading import beside, cards, pairs, parse, sections
 from netkit.platforms.view import View, ViewSubject
 
 FECS = {"rs": "rs", "baser": "fc", "off": "none", "none": "none"}
@@ -52,7 +52,7 @@ def _of_nics(subject: ViewSubject, files: str) -> Iterator[View]:
 
     def read_counters(files: str, statistics: str, fec: str) -> Facts:
         tree = parse(files)
-        return Facts(counters=interface.counters(tree, cards(tree, subject.nics), statistics, fec))
+        return Facts(counters=interface.counters(tree, (*cards(tree, subject.nics), *beside(subject)), statistics, fec))
 
     yield _view((files, command.qos(subject), command.pause(subject)), read_qos, "qos")
     yield _view((command.counts(subject), command.statistics(subject), fec), read_counters, "counters")
@@ -93,7 +93,8 @@ def _host(
 
 def _interfaces(subject: ViewSubject, files: str, addresses: str, fec: str, registers: str = "") -> Facts:
     tree = parse(files)
-    found = interface.interfaces(interface.links(addresses), tree, cards(tree, subject.nics), _fecs(fec))
+    nics = (*cards(tree, subject.nics), *beside(subject))
+    found = interface.interfaces(interface.links(addresses), tree, nics, _fecs(fec))
     if isinstance(found, Absent):
         return Facts(interfaces=found)
     times_s = interface.times_s(registers)
