@@ -61,6 +61,7 @@ class DeviceRollout:
             risk=self.task.plan.risk,
             ending=self.ending | self.job.waiting(self.name),
             needs_idle=is_disruptive(self.task) and not self.job.options.is_busy_allowed,
+            may_cut_off=self.job.options.is_busy_allowed,
             sample=self.sample,
             time_limit_s=max(0.0, time_limit_s),
             prediction=self.job.predict(self.name) if moment.is_after else None,

@@ -59,6 +59,8 @@ class GateQuestion:
     """Interfaces whose BGP session the change removes for good."""
     needs_idle: bool = False
     """Whether lossless traffic must be idle before the change: it is disruptive, and `--busy` was not given."""
+    may_cut_off: bool = False
+    """Whether hosts may be cut off that have no other link while this device changes: `--busy` was given."""
     sample: str = ""
     """What the gate answered before the change."""
     time_limit_s: float = 0.0

@@ -393,6 +393,12 @@ class Switch:
         return (*self.ports, *(port for port in self.access.ports if port.cable)) if self.access else self.ports
 
     @property
+    def ports_of_hosts(self) -> Mapping[str, str]:
+        """Port → host, of rails and of networks beside them."""
+        beside = {port.name: port.peer for port in self.access.ports if port.kind == "host"} if self.access else {}
+        return {**{port.name: port.peer for port in self.host_ports}, **beside}
+
+    @property
     def host_ports(self) -> tuple[Port, ...]:
         return tuple(port for port in self.ports if port.profile.role == "host")
 

@@ -1,7 +1,7 @@
 """Facts of one device, and why some are missing."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 
 from netkit.facts.counter import Counters
 from netkit.facts.host import BgpSession, HostFacts, Lookup, NicFacts
@@ -89,6 +89,29 @@ class Neighbor:
 
 
 @dataclass(frozen=True, slots=True)
+class Lag:
+    """A LAG as one of its ends has it."""
+
+    is_up: bool | None = None
+    members: Mapping[str, bool] = field(default_factory=dict)
+    """NIC → whether it carries the LAG: its link is up, and LACP has it in the aggregator in use. Empty on switches."""
+    partner: str = ""
+    """MAC address of the LACP partner; empty: none, or not exposed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mlag:
+    """The pair that a switch forms with another one, as it sees it."""
+
+    is_peer_alive: bool | None = None
+    is_backup_active: bool | None = None
+    """Whether the other switch also answers at its management address."""
+    role: str = ""
+    peer_role: str = ""
+    """In the device's own words."""
+
+
+@dataclass(frozen=True, slots=True)
 class FileSystem:
     """A file system that is written to in operation or by configuration."""
 
@@ -114,6 +137,9 @@ class Facts:
     interfaces: Mapping[str, Interface] | Absent = NOT_ASKED
     neighbors: Mapping[str, tuple[Neighbor, ...]] | Absent = NOT_ASKED
     """Port → LLDP neighbours, the most recent first."""
+    lags: Mapping[str, Lag] | Absent = NOT_ASKED
+    """Interface of a host, or number of a LAG on a switch → LAG."""
+    mlag: Mlag | Absent = NOT_ASKED
     modules: Mapping[str, Module] | Absent = NOT_ASKED
     lines: Mapping[str, Line] | Absent = NOT_ASKED
     sessions: Mapping[str, BgpSession] | Absent = NOT_ASKED

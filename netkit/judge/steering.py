@@ -89,7 +89,7 @@ def host_at(fabric: Fabric, finding: Finding) -> str:
         return device.name
     if isinstance(device, Switch):
         places = {finding.place, finding.place.rpartition("/")[0]}
-        return next((port.peer for port in device.host_ports if port.name in places), "")
+        return next((host for port, host in device.ports_of_hosts.items() if port in places), "")
     return ""
 
 

@@ -56,11 +56,14 @@ def subject(fabric: Fabric, device: Switch | Host) -> ViewSubject:
             ports=ports,
             lossless=lossless,
             neighbors=tuple((port.peer_address, port.name) for port in device.ports if port.peer_address),
+            has_lags=bool(device.access and device.access.lags),
+            has_pair=bool(device.access and device.access.pair),
         )
     return ViewSubject(
         device.name,
         nics=tuple(SubjectNic(nic.interface, nic.pci, nic.rdma) for nic in device.nics),
         beside=device.nics_beside,
+        has_lags=any(one.members for one in device.attachments),
         lookups=tuple(
             asked
             for nic in device.nics

@@ -54,6 +54,9 @@ class ViewSubject:
     nics: tuple[SubjectNic, ...] = ()
     beside: tuple[str, ...] = ()
     """NICs of networks beside the rails."""
+    has_lags: bool = False
+    has_pair: bool = False
+    """Whether the switch forms a pair with another one."""
     lookups: tuple[tuple[str, str, str], ...] = ()
     """Route lookups for a host: source address, which may be left out, interface, destination."""
     lossless: tuple[int, ...] = ()

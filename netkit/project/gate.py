@@ -20,7 +20,7 @@ def reader_of(devices: Connections) -> Callable[[str], Reader]:
 
 
 def gate_of(project: Project, devices: Connections) -> Gate:
-    """Build the health gate: sessions, rails, the hosts behind a leaf, lossless counters, and CNPs."""
+    """Build the health gate: sessions, rails, the hosts behind a leaf, lossless counters, pairs, and CNPs."""
     sessions = HostGate(project.fabric, SessionGate(project.fabric, reader_of(devices)))
     return LazyGate(sessions, lambda: _whole(project, devices, sessions))
 
@@ -56,6 +56,7 @@ def _whole(project: Project, devices: Connections, sessions: Gate) -> Gate:
     from netkit.gate.cnp import CnpGate  # noqa: PLC0415 (see above)
     from netkit.gate.cnp_watch import CnpWatch  # noqa: PLC0415 (see above)
     from netkit.gate.health import HealthGate  # noqa: PLC0415 (see above)
+    from netkit.gate.pair import PairGate  # noqa: PLC0415 (see above)
     from netkit.project.observing import OnlyViewing, looked_at  # noqa: PLC0415 (see above)
 
     def views(name: str) -> Sequence[View]:
@@ -65,4 +66,5 @@ def _whole(project: Project, devices: Connections, sessions: Gate) -> Gate:
     reach = ReachGate(project.fabric, sessions, lambda name: OnlyRails(devices.connect(name)))
     vitals = HealthGate(project.fabric, reach, views, trend_db=limits.light_trend_db)
     watch = CnpWatch(project.fabric, lambda name: OnlyViewing(devices.viewer(name)), views)
-    return CnpGate(project.fabric, vitals, watch, limits)
+    pairs = PairGate(project.fabric, vitals, views, lambda name: OnlyViewing(devices.viewer(name)))
+    return CnpGate(project.fabric, pairs, watch, limits)

@@ -16,9 +16,9 @@ OF_NICS = re.compile(r"qos\.(cnp_|data_tos|cm_tos|ecn_notifies|ecn_reacts|priori
 FIRST_OF_NICS = "cnp_sent"
 OF_SWITCHES = re.compile(r"counters\.(queue_|ecn_marked|watchdog_)|qos\.(headroom|xoff)_bytes")
 ELSEWHERE = re.compile(
-    r"counters\.port_|interfaces\.(alias|description|outage_ended_ago_s)|lookups\.|probes\.|lines\.lane_ber|host\."
+    r"counters\.port_|interfaces\.(alias|description|outage_ended_ago_s)|lookups\.|probes\.|lags|mlag|lines\.lane_ber|host\."
 )
-"""Told by other sources, or only when something is wrong, or not modelled by the lab."""
+"""Told by other sources, only when something is wrong or beside the rails, or not modelled by the lab."""
 EMPTY: tuple[Any, ...] = (None, "", {}, (), frozenset())
 
 

@@ -3,13 +3,15 @@
 import json
 import re
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests import intents
-from tests.command import ROOT
+from tests.command import ROOT, environment
 from tests.lab.running import RunningLab, intent, needs_lab, on_platform, running, until, write_fabric
 
 GATEWAY, OTHER_HOST, PROVIDER = "10.200.0.1", "10.200.0.17", "203.0.113.0"
@@ -81,7 +83,10 @@ def test_devices_without_any_configuration_get_all_of_it(tmp_path: Path) -> None
 
 FAULTS = {
     ("link-flap", "storage01:swp1"): {("links.flaps", "storage01:swp1"), ("links.flaps", "gpu01:nic0")},
-    ("slow-link-up", "gpu02:nic0", "seconds=600"): {("links.up", "storage01:swp2"), ("links.up", "gpu02:nic0")},
+    ("slow-link-up", "gpu02:nic0", "seconds=600"): {
+        *(("links.up", end) for end in ("storage01:swp2", "gpu02:nic0")),
+        *(("lag.ports", "storage01:swp2"), ("lag.members", "gpu02:nic0")),
+    },
     ("wrong-mtu", "gpu01:nic1"): {("links.mtu", "gpu01:nic1")},
     ("wrong-cable", "storage02:swp1"): {
         ("links.cabling", end) for end in ("storage02:swp1", "storage02:swp2", "gpu01:nic1", "gpu02:nic1")
@@ -114,6 +119,58 @@ def test_checks_find_faults_of_ports_beside_the_rails(tmp_path: Path) -> None:
         until(lambda: found(lab, fabric) == set.union(*FAULTS.values()), "every fault is found, and nothing else")
         assert lab.netkit("lab", "heal", "--all", *of_lab).returncode == 0
         until(lambda: found(lab, fabric) == set(), "nothing is found any more")
+
+
+DRIFT = {("drift.configuration", "storage01:"), ("drift.configuration", "storage02:")}
+CHANGING = re.compile(r" 1 (loading|applying|reconnecting|verifying)")
+
+
+@needs_lab
+def test_a_deploy_stops_before_the_second_switch_of_a_pair_where_a_lag_lost_its_link(tmp_path: Path) -> None:
+    fabric = write_fabric(tmp_path / "small", values())
+    with running(fabric) as lab:
+        of_lab = ("--fabric", fabric, "--lab", lab.name)
+        whole = set(found(lab, fabric))
+        vlans = [*intents.STORAGE["vlans"], {"number": 202, "prefix": "10.202.0.0/24"}]
+        write_fabric(fabric, values(vlans=vlans))
+        said = tmp_path / "said.txt"
+        words = (sys.executable, "-m", "netkit", "deploy", *of_lab, "--yes", "--disruptive", "--busy")
+        shows = {
+            key: text for key, text in environment(NETKIT_LAB_DIR=str(lab.home)).items() if key != "NETKIT_PROGRESS"
+        }
+        with said.open("w") as out, subprocess.Popen(words, stdout=out, stderr=out, cwd=ROOT, env=shows) as deploy:
+            until(lambda: CHANGING.search(said.read_text()) is not None, "the first switch changes")
+            assert lab.netkit("lab", "break", "slow-link-up", "storage01:swp1", "seconds=900", *of_lab).returncode == 0
+            assert deploy.wait(300) == 1
+        text = said.read_text()
+        lost = "the link of gpu01 is not back (swp1): it would be cut off when the other switch changes"
+        assert (
+            f"storage01: reverted, runs its earlier configuration: after the change, its health is worse: {lost}"
+            in text
+        )
+        assert "not started, running their earlier configuration: storage02" in text
+        broken = {("links.up", "storage01:swp1"), ("links.up", "gpu01:nic0")}
+        assert found(lab, fabric) - whole - DRIFT == broken | {
+            ("lag.ports", "storage01:swp1"),
+            ("lag.members", "gpu01:nic0"),
+        }
+
+        # Once the link is back, the same deploy goes through.
+        assert lab.netkit("lab", "heal", "--all", *of_lab).returncode == 0
+        until(lambda: found(lab, fabric) <= whole | DRIFT, "the link is back")
+        deployed(lab, fabric, values(vlans=vlans))
+
+        # A change that takes links down does not start where a host has no other.
+        for port in ("storage02:swp63", "storage02:swp64", "gpu02:nic1"):
+            assert lab.netkit("lab", "break", "slow-link-up", port, "seconds=900", *of_lab).returncode == 0
+        paired = {("lag.pair", f"{name}:") for name in ("storage01", "storage02")}
+        alone = {("lag.ports", "storage02:swp2"), ("lag.members", "gpu02:nic1")}
+        assert {one for one in found(lab, fabric) if one[0].startswith("lag.")} == paired | alone
+        write_fabric(fabric, values(vlans=vlans, mtu_bytes=4000))
+        refused = lab.netkit("deploy", *of_lab, "--yes", "--disruptive", "--limit", "storage01")
+        reason = "gpu02 has no link to storage02: the change would cut it off; --busy goes on anyway"
+        assert refused.returncode == 1
+        assert reason in refused.stdout + refused.stderr
 
 
 @needs_lab

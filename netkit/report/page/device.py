@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from netkit.design import Host, Switch
+from netkit.design.fabric import Link
 from netkit.facts import Absent
 from netkit.facts.device import KINDS, NOT_ASKED
 from netkit.judge import DeviceContext
@@ -25,14 +26,13 @@ class FabricHealth:
     causes: Mapping[tuple[str, str], Sequence[int]]
     examined: Mapping[str, int]
     failures: Mapping[str, str]
-    speeds: Mapping[tuple[str, str], float]
+    links: Mapping[tuple[str, str], Link]
 
 
 def devices(reported: Reported) -> Iterator[dict[str, Any]]:
     """Yield every device of a report."""
     found = reported.judged.judgement
-    links = reported.fabric.links()
-    speeds = {(link.device, link.port): float(link.speed_gbps) for link in links if link.kind == "host"}
+    links = {(link.device, link.port): link for link in reported.fabric.cables()}
     examined: Counter[str] = Counter()
     for result in found.results:
         examined[result.device] += result.examined
@@ -42,7 +42,7 @@ def devices(reported: Reported) -> Iterator[dict[str, Any]]:
         numbers(reported.judged),
         examined,
         dict(found.unreached),
-        speeds,
+        links,
     )
     for device_name in reported.names:
         device = reported.fabric.device(device_name)
@@ -54,7 +54,7 @@ def devices(reported: Reported) -> Iterator[dict[str, Any]]:
 def _device(
     device: Switch | Host, seen: DeviceContext | None, health: FabricHealth, lossless: tuple[int, ...]
 ) -> dict[str, Any]:
-    places = designed(device, health.speeds)
+    places = designed(device, health.links)
     return {
         "name": device.name,
         "state": health.devices[device.name].value,

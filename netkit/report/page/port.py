@@ -4,7 +4,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from netkit.design import Host, Switch
+from netkit.design import Host, Port, Switch
+from netkit.design.fabric import Link
 from netkit.facts import COUNTERS, Absent, Facts
 from netkit.facts.optic import Lane
 from netkit.facts.qos import Ecn, PortQos
@@ -33,17 +34,32 @@ class DesignedPort:
     speed_gbps: float | None
 
 
-def designed(device: Switch | Host, speeds: Mapping[tuple[str, str], float]) -> tuple[DesignedPort, ...]:
+def designed(device: Switch | Host, links: Mapping[tuple[str, str], Link]) -> tuple[DesignedPort, ...]:
     """Return the ports of a switch, or the NICs of a host."""
     if isinstance(device, Switch):
-        ports = device.ports
-        return tuple(DesignedPort(one.name, str(one.role), one.peer, one.peer_port, one.speed_gbps) for one in ports)
-    return tuple(
-        DesignedPort(
-            one.interface, f"rail {one.rail}", one.leaf, one.leaf_port, speeds.get((device.name, one.interface))
+        return tuple(
+            DesignedPort(
+                one.name,
+                str(one.role) if isinstance(one, Port) else one.kind,
+                one.peer,
+                one.peer_port,
+                one.speed_gbps,
+            )
+            for one in device.cabled
         )
+    ends = {name: links.get((device.name, name)) for name in device.cabled}
+    rails = tuple(
+        DesignedPort(one.interface, f"rail {one.rail}", one.leaf, one.leaf_port, _speed(ends[one.interface]))
         for one in device.nics
     )
+    beside = ((one.network, name, ends[name]) for one in device.attachments for name in one.nics)
+    return rails + tuple(
+        DesignedPort(name, network, end.peer, end.peer_port, _speed(end)) for network, name, end in beside if end
+    )
+
+
+def _speed(link: Link | None) -> float | None:
+    return float(link.speed_gbps) if link else None
 
 
 def identity(place: DesignedPort) -> Row:

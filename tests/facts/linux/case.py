@@ -37,6 +37,9 @@ READERS: Mapping[str, Callable[[str], object]] = {
     "mlxlink": optic.shown,
     "mlnx_qos": qos.parse_mlnx_qos,
     "dcb": qos.parse_dcb,
+    "lags": lambda text: interface.lags(
+        tree(dict(line.replace("\0", "").partition(" ")[::2] for line in text.splitlines()))
+    ),
     "lldp": interface.neighbors,
     "probes": lambda text: probe.probes(text, SENT),
     "lookups": lambda text: interface.lookups(text, ASKED),

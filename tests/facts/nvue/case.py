@@ -4,6 +4,7 @@ An answer is JSON as the switch prints it, or text where it prints something els
 """
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ def answers(case: str) -> tuple[ViewSubject, dict[str, str]]:
     told: dict[str, Any] = found["answers"]
     texts = {command: text if isinstance(text, str) else json.dumps(text, indent=2) for command, text in told.items()}
     subject = ViewSubject("leaf01", found["version"], tuple(found["ports"]), lossless=tuple(found["lossless"]))
+    subject = replace(subject, has_lags=case.endswith("pair"), has_pair=case.endswith("pair"))
     return subject, texts
 
 

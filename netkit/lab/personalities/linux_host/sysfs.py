@@ -282,6 +282,19 @@ def _beside_links(name: str) -> Entries:
     yield from ((f"devices/beside/net/{name}/{one}", f"../../../virtual/net/{name}/{one}") for one in FROM_KERNEL)
 
 
+def _lag(bond: str, members: Mapping[str, bool]) -> Entries:
+    folder, is_up = f"devices/beside/net/{bond}/bonding", any(members.values())
+    yield f"{folder}/slaves", " ".join(members)
+    yield f"{folder}/mii_status", "up" if is_up else "down"
+    yield f"{folder}/ad_aggregator", "1"
+    yield f"{folder}/ad_partner_mac", LACP_PARTNER if is_up else "00:00:00:00:00:00"
+    for number, (name, is_carrying) in enumerate(members.items(), start=1):
+        own = f"devices/beside/net/{name}/bonding_slave"
+        yield f"{own}/state", "active" if is_carrying else "backup"
+        yield f"{own}/mii_status", "up" if is_carrying else "down"
+        yield f"{own}/ad_aggregator_id", "1" if is_carrying else str(number + 1)
+
+
 def gids(card: RailCard, mac: str, address: str) -> Iterator[tuple[str, str]]:
     """Yield the GID table: two entries for the MAC address, and two for an IPv4 address."""
     port = f"{rdma_folder(card)}/ports/1"
@@ -357,6 +370,7 @@ def _text(path: str) -> str:
         os.close(file)
 
 
+LACP_PARTNER = "44:38:39:ff:00:01"
 GID_INTERVAL_S = 5.0
 
 
@@ -384,6 +398,12 @@ class SysfsTree:
         for name in self._machine.host.nics_beside:
             self.files.write(_beside(readings[name]))
             self.files.link(_beside_links(name))
+        self._write_lags(readings)
+        self.files.link(
+            (f"class/net/{one.interface}", f"../../devices/beside/net/{one.interface}")
+            for one in self._machine.host.attachments
+            if one.members
+        )
         self.files.write(files(self._machine.host))
         self.files.link(slot_links(self._machine.host))
         self.files.mount()
@@ -400,8 +420,16 @@ class SysfsTree:
             self.files.write((version, *nic_counts(card, reading, self._machine.family)))
         for name in self._machine.host.nics_beside:
             self.files.write(_beside(readings[name]))
+        self._write_lags(readings)
         if time.monotonic() - self._gids_at_s > GID_INTERVAL_S:
             self.refresh_gids()
+
+    def _write_lags(self, readings: Mapping[str, NicReading]) -> None:
+        """Write what a bond would show, for the bridge in its place: a NIC with carrier has found its partner."""
+        for one in self._machine.host.attachments if any(one.members for one in self._machine.host.attachments) else ():
+            present = self.files.top / f"devices/virtual/net/{one.interface}/brif"
+            members = [name for name in one.members if (present / name).exists()]
+            self.files.write(_lag(one.interface, {name: readings[name].is_up for name in members}))
 
     def refresh_gids(self) -> None:
         """Update the GID tables, which follow the addresses of the interfaces."""

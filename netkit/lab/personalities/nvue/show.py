@@ -140,6 +140,7 @@ VIEWS: tuple[tuple[str, View], ...] = (
     ("interface * qos pfc-watchdog", show_qos.watchdog),
     ("interface * qos roce counters", show_qos.roce_counters),
     ("interface * qos roce status", show_qos.port_roce),
+    ("mlag", show_ports.mlag),
     ("platform", show_ports.platform),
     ("platform transceiver", show_ports.all_modules),
     ("qos", show_qos.whole),

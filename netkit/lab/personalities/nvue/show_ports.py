@@ -5,15 +5,17 @@ import json
 import math
 import re
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from netkit.design.fabric import Switch
 from netkit.lab.personalities.nvue import show_qos
 from netkit.lab.personalities.nvue.rules import is_negotiating
-from netkit.lab.personalities.nvue.schema import PORT, interface_type
+from netkit.lab.personalities.nvue.schema import PEERLINK, PORT, interface_type
 from netkit.lab.personalities.nvue.show_context import NvueShowContext, Shown
+from netkit.lab.personalities.nvue.state import STP_PRIORITIES
 from netkit.lab.personalities.nvue.tree import Tree, child, copy, hidden
 from netkit.lab.reading import ModuleThresholds, SwitchPortReading, TransceiverReading
+from netkit.lab.system.netlink import PEER_INTERFACE
 
 COMMAND = ("lldpcli", "-f", "json0", "show", "neighbors", "details")
 CAPABILITIES = {"Bridge": "is-bridge", "Router": "is-router", "Station": "is-station"}
@@ -140,6 +142,8 @@ def _link_without_cable(context: NvueShowContext, configured: Tree) -> Shown:
     if PORT.fullmatch(name) and name not in context.ports:
         return dict(configured)
     is_up = name in {"eth0", "lo"} or ("down" not in child(configured, "state") and name not in context.ports)
+    if members := child(context.tree, "interface", name, "bond", "member"):
+        is_up = is_up and _has_carrier(context, members)
     shown: dict[str, object] = {key: copy(value) for key, value in configured.items()}
     shown["state"] = {"up" if is_up else "down": {}}
     if context.is_since(*STATUS_SINCE):
@@ -147,6 +151,29 @@ def _link_without_cable(context: NvueShowContext, configured: Tree) -> Shown:
         shown["admin-status"] = "up" if is_up or (state and state.is_enabled) else "down"
         shown["oper-status"] = "up" if is_up else "down"
     return shown
+
+
+def _has_carrier(context: NvueShowContext, names: Iterable[str]) -> bool:
+    found = json.loads(context.system.node.run("ip", "-j", "link", "show").stdout or "[]")
+    return any(one["ifname"] in names and "LOWER_UP" in one["flags"] for one in found)
+
+
+def mlag(context: NvueShowContext) -> Shown:
+    """Return the state of the pair. The peer lives if both switches have MLAG, and a link between them is up."""
+    configured = dict(hidden(child(context.tree, "mlag")))
+    if not configured:
+        return {}
+    links = child(context.tree, "interface", PEERLINK, "bond", "member")
+    is_alive = _has_carrier(context, (PEER_INTERFACE,)) and _has_carrier(context, links)
+    is_first = any(vlan.stp_priority == min(STP_PRIORITIES) for vlan in context.state.vlans)
+    roles = ("primary", "secondary") if is_first else ("secondary", "primary")
+    return {
+        **configured,
+        "backup-active": True,
+        "local-role": roles[0],
+        "peer-role": roles[1] if is_alive else "",
+        "peer-alive": is_alive,
+    }
 
 
 def stats(context: NvueShowContext) -> Shown:

@@ -48,6 +48,11 @@ ABOUT_NIC = (
     *("infiniband/*/ports/1/state", "infiniband/*/tc/1/traffic_class"),
     *(f"infiniband/*/ports/1/{what}/{index}" for what in ("gids", "gid_attrs/types") for index in ("[0-9]", "1[0-5]")),
 )
+OF_LAGS = (
+    *("bonding/slaves", "bonding/mii_status", "bonding/ad_aggregator", "bonding/ad_partner_mac"),
+    *("bonding_slave/state", "bonding_slave/mii_status", "bonding_slave/ad_aggregator_id"),
+)
+"""Documentation/ABI/testing/sysfs-class-net and sysfs-driver-bonding of the kernel."""
 COUNTS_OF_KERNEL = (
     *("net/*/statistics/?x_bytes", "net/*/statistics/?x_packets", "net/*/statistics/?x_errors"),
     *("net/*/statistics/?x_dropped", "net/*/carrier_changes"),
@@ -70,6 +75,7 @@ def files(subject: ViewSubject) -> str:
         paths.append(f"/sys/kernel/config/rdma_cm/{shlex.quote(nic.rdma)}/ports/1/default_roce_tos")
         paths.append(f"/sys/kernel/config/bnxt_re/{shlex.quote(nic.rdma)}/ports/1/cc/apply")
     paths += (f"{CLASS}/net/{shlex.quote(name)}/speed" for name in subject.beside)
+    paths += (f"{CLASS}/net/*/{name}" for name in OF_LAGS if subject.has_lags)
     return _grep(paths)
 
 

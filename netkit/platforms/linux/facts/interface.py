@@ -7,9 +7,10 @@ from typing import Any
 
 from netkit.facts import Absent, Counters
 from netkit.facts.counter import place
-from netkit.facts.device import Interface, Neighbor
+from netkit.facts.device import Interface, Lag, Neighbor
 from netkit.facts.host import DefaultRoute, Lookup
 from netkit.platforms.linux.facts.reading import (
+    CLASS,
     RECENT,
     Card,
     Tree,
@@ -23,6 +24,8 @@ from netkit.platforms.linux.facts.reading import (
     word,
 )
 
+SLAVES = "/bonding/slaves"
+NO_PARTNER = "00:00:00:00:00:00"
 UNREADABLE = Absent("ip address, or the files below /sys, could not be read")
 
 
@@ -60,6 +63,30 @@ def _interface(link: Mapping[str, Any], speed: str, fec: str) -> Interface:
         fec=fec,
         mac=word(link, "address"),
         description=word(link, "ifalias"),
+    )
+
+
+def lags(tree: Tree) -> Mapping[str, Lag] | Absent:
+    """Build the bonds of the kernel; a bond without an LACP partner has one of zeros."""
+    if not tree.files:
+        return UNREADABLE
+    found = ((path.removesuffix(SLAVES), text) for path, text in tree.below(f"{CLASS}/net") if path.endswith(SLAVES))
+    return {name: _lag(tree, f"{CLASS}/net/{name}/bonding", text.split()) for name, text in found}
+
+
+def _lag(tree: Tree, folder: str, names: Sequence[str]) -> Lag:
+    aggregator, partner = tree.text(f"{folder}/ad_aggregator"), tree.text(f"{folder}/ad_partner_mac")
+    carrying = "active", "up", aggregator
+    members = {}
+    for name in names:
+        own = f"{CLASS}/net/{name}/bonding_slave"
+        members[name] = carrying == tuple(
+            tree.text(f"{own}/{file}") for file in ("state", "mii_status", "ad_aggregator_id")
+        )
+    return Lag(
+        is_up={"up": True, "down": False}.get(tree.text(f"{folder}/mii_status")),
+        members=members,
+        partner="" if partner == NO_PARTNER else partner,
     )
 
 

@@ -35,6 +35,8 @@ def _quick(subject: ViewSubject) -> Iterator[View]:
         yield _view((command.lookups(subject),), lambda text: Facts(lookups=interface.lookups(text, asked)), "lookups")
     host_commands = (files, command.ADDRESSES, command.DEFAULTS, command.LSPCI, command.TOPOLOGY, command.VERSIONS)
     yield _view(host_commands, lambda *texts: _host(subject, *texts), "host")
+    if subject.has_lags:
+        yield _view((files,), lambda text: Facts(lags=interface.lags(parse(text))), "lags")
     if subject.nics:
         yield from _of_nics(subject, files)
 

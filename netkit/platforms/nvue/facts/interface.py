@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterator, Sequence
 
 from netkit.facts import Absent, Facts
 from netkit.facts.counter import place
-from netkit.facts.device import Interface
+from netkit.facts.device import Interface, Lag, Mlag
 from netkit.facts.optic import Lane, Limits, Line, Module, Quantity
 from netkit.platforms.nvue.facts.json_access import (
     Shown,
@@ -24,10 +24,12 @@ from netkit.platforms.outage import of_zebra, with_outages
 from netkit.platforms.view import View
 
 INTERFACES = "nv show interface -o json"
+MLAG = "nv show mlag -o json"
 OUTAGES = "date '+%Y/%m/%d %H:%M:%S'; sudo -n vtysh -d zebra -c 'show interface json'"
 """NVUE shows when a link changed last, not when it went down: zebra knows both."""
 COUNTING = frozenset({"adaptive_routing", "counters"})
 PORT = re.compile(r"swp[0-9]{1,4}(?:s[0-9])?")
+BOND = re.compile(r"bond([0-9]{1,4})")
 SPEED = re.compile(r"([0-9]{1,6}(?:\.[0-9]{1,3})?)([MG])")
 FEC = {"rs": "rs", "baser": "fc", "fc": "fc", "off": "none", "none": "none", "auto": ""}
 """The mode in use; `auto` does not name it."""
@@ -118,6 +120,28 @@ def _is_up(link: Shown) -> bool | None:
     if words == {"up"}:
         return True
     return False if words == {"down"} else None
+
+
+def lags(text: str) -> Facts:
+    """Parse the bonds towards hosts and servers, by number."""
+    shown = tree(text)
+    if shown is None:
+        return Facts(lags=unread(INTERFACES, text))
+    found = {BOND.fullmatch(name): one for name, one in objects(shown)}
+    return Facts(lags={name[1]: Lag(_is_up(under(one, "link"))) for name, one in found.items() if name})
+
+
+def mlag(text: str) -> Facts:
+    """Parse the state of a pair; whether values are texts or booleans depends on the release."""
+    shown = tree(text)
+    if shown is None:
+        return Facts(mlag=unread(MLAG, text))
+    alive, backup = (_yes(shown.get(key)) for key in ("peer-alive", "backup-active"))
+    return Facts(mlag=Mlag(alive, backup, word(shown, "local-role"), word(shown, "peer-role")))
+
+
+def _yes(value: object) -> bool | None:
+    return {"true": True, "false": False}.get(str(value).lower(), switched(value))
 
 
 BIN = re.compile(r"rs-num-corr-err-bin([0-9]{1,2})")

@@ -35,6 +35,8 @@ def views(subject: ViewSubject) -> tuple[View, ...]:
         routing.ROUTES_VIEW,
         qos.qos_view(subject.ports, has_aspects=has_aspects),
         qos.roce_view(subject.ports, has_aspects=has_aspects),
+        *([View((interface.INTERFACES,), frozenset({"lags"}), interface.lags)] if subject.has_lags else ()),
+        *([View((interface.MLAG,), frozenset({"mlag"}), interface.mlag)] if subject.has_pair else ()),
     )
     if not subject.ports:
         return whole_switch
