@@ -133,6 +133,12 @@ def test_a_finding_at_a_port_of_a_leaf_is_about_the_host_there() -> None:
     assert host_at(FABRIC, at("leaf01", f"{port.name}/3")) == port.peer
 
 
+def test_a_finding_at_a_port_of_a_network_beside_the_rails_is_about_the_host_there() -> None:
+    values = {"networks": [intents.storage()], "management": {"pool": "192.0.2.0/24", "gateway": "192.0.2.1"}}
+    built = intents.fabric(intents.values(values))
+    assert [host_at(built, at("storage01", port)) for port in ("swp1", "swp2", "swp63")] == ["gpu01", "gpu02", ""]
+
+
 def test_the_least_verdict_is_the_one_of_the_intent() -> None:
     mild = judgement(at(HOSTS[0], verdict=Verdict.WARN))
     assert rounds(mild, mild)[-1].out == (f"{HOSTS[0]}.x",)
