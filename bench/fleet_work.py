@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.fleet_answers import RecordedViewer
-from netkit.cli import worker
+from netkit.cli import fleet
 from netkit.fleet import coordinator
 from netkit.fleet.checking import FleetCollector
 from netkit.fleet.dispatch import Dispatch
@@ -45,7 +45,7 @@ def main() -> None:
         found = _check(given)
     else:
         _answer_from(given.answers)
-        worker.run(SITE, given.fleet, access=None, state=given.state, lab=given.lab)
+        fleet.work(SITE, given.fleet, access=None, state=given.state, lab=given.lab)
         return
     sys.stdout.write(json.dumps(found) + "\n")
 

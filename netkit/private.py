@@ -1,7 +1,8 @@
-"""Files and folders that only their owner can access, regardless of the umask and of earlier permissions."""
+"""What is private: files and folders only for their owner, and secrets in the environment of programs."""
 
 import os
 import stat
+from collections.abc import Mapping
 from pathlib import Path
 
 OTHERS = stat.S_IRWXG | stat.S_IRWXO
@@ -30,3 +31,19 @@ def keep_private(path: Path) -> None:
         return
     if stat.S_IMODE(status.st_mode) & OTHERS and (stat.S_ISDIR(status.st_mode) or stat.S_ISREG(status.st_mode)):
         path.chmod(stat.S_IMODE(status.st_mode) & ~OTHERS)
+
+
+SECRET_PREFIX = "NETKIT_SECRET_"  # noqa: S105 (how names of variables begin)
+PASSWORD = "NETKIT_PASSWORD"  # noqa: S105 (the name of a variable)
+WITH_PASSWORDS = frozenset({PASSWORD, "NETKIT_STORE"})
+"""The URL of a store may hold the password of its database."""
+
+
+def without_secrets(environment: Mapping[str, str] | None = None) -> dict[str, str]:
+    """Copy an environment, by default that of this process, without netkit's secrets."""
+    known = os.environ if environment is None else environment
+    return {
+        name: value
+        for name, value in known.items()
+        if name not in WITH_PASSWORDS and not name.startswith(SECRET_PREFIX)
+    }

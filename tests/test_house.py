@@ -22,7 +22,6 @@ PACKAGE = ROOT / "netkit"
 # From left to right. A stage imports only what stands to its left; only the CLI imports everything.
 STAGES = (
     "errors",
-    "environment",
     "private",
     "hardware",
     "facts",
@@ -125,7 +124,7 @@ def test_a_stage_imports_only_stages_to_its_left() -> None:
 def test_the_architecture_page_names_every_stage() -> None:
     page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
     named = set(re.findall(r"`(\w+)`", page))
-    private = {"environment", "private"}
+    private = {"private"}
     assert {stage for stage in STAGES if stage not in named} == private
     assert in_package() == set(STAGES)
 
@@ -149,7 +148,7 @@ def test_only_its_own_folder_names_a_nos() -> None:
     assert found == {*NAMES_A_NOS}
 
 
-LAB_READS = {"errors", "environment", "hardware", "intent", "design", "render", "lab"}
+LAB_READS = {"errors", "private", "hardware", "intent", "design", "render", "lab"}
 
 
 def test_the_lab_shares_no_code_with_what_is_tried_on_it() -> None:
@@ -220,11 +219,11 @@ STARTS_BY_LIBRARY = re.compile(
     r"|ansible_runner\.interface\.\w+|\w*ProxyCommand)"
 )
 KNOWN_STARTS = {
-    "serve/child.py": "netkit itself, which needs its secrets",
+    "serve/rounds.py": "netkit itself, which needs its secrets",
     "project/processes.py": "this process, forked",
-    "cli/compare.py": "this process, forked",
-    "fleet/execution.py": "this process, forked",
-    "platforms/linux/transport.py": "its environment is a list of what may pass",
+    "project/comparison.py": "this process, forked",
+    "fleet/lease.py": "this process, forked",
+    "platforms/linux/driver.py": "its environment is a list of what may pass",
 }
 CLEAN = re.compile(
     r"without_secrets\(|\{\*\*without_secrets\(|ENVIRONMENT$|\{\*\*ENVIRONMENT, \*\*\(environment or \{\}\)\}$"

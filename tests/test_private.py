@@ -12,7 +12,7 @@ from netkit.private import keep_private, make_folder, open_file
 from netkit.project.past import usual_file
 from netkit.project.runs import runs_folder
 from netkit.store import Source
-from netkit.store.lock import alone
+from netkit.store.database import alone
 from netkit.store.store import open_store
 from tests.command import run
 from tests.deploy.scene import scene

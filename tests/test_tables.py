@@ -18,7 +18,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from netkit import design
-from netkit.access import ansible_inventory
+from netkit.access import inventory
 from netkit.access import settings as access
 from netkit.access.endpoints import endpoints
 from netkit.design import Fabric, Host, Nic, Switch, capacity
@@ -438,7 +438,7 @@ def test_limits_and_inventories_use_them() -> None:
     fabric = given_fabric()
     assert [device.name for device in select(fabric, "rack=r7")] == ["ls-1", "dgx-c"]
     assert [device.name for device in select(fabric, "serial=MT*")] == ["ls-1"]
-    found = ansible_inventory.inventory(fabric, endpoints(fabric, access.AccessSettings(), Path()))
+    found = inventory.ansible_inventory(fabric, endpoints(fabric, access.AccessSettings(), Path()))
     hosts: Any = found["all"]
     wanted = ("ansible_host", "netkit_rack", "netkit_rack_unit", "netkit_serial")
     assert {

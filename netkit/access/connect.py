@@ -11,7 +11,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from netkit.access.endpoint import Endpoint
+from netkit.access.settings import Endpoint
 from netkit.platforms import registry
 from netkit.platforms.driver import Driver, Secrets
 from netkit.platforms.view import Viewer

@@ -5,15 +5,14 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from netkit.access.certificate import known_certificates
-from netkit.access.endpoint import Endpoint, GnmiEndpoint
+from netkit.access.known_hosts import known_certificates
 from netkit.access.secrets import read
-from netkit.access.settings import AccessSettings, GnmiAccess, PlatformAccess, SecretSource
+from netkit.access.settings import AccessSettings, Endpoint, GnmiAccess, GnmiEndpoint, PlatformAccess, SecretSource
 from netkit.design.fabric import Fabric, Host, Switch
-from netkit.environment import PASSWORD
 from netkit.errors import AccessError, Problem
 from netkit.platforms import HOSTS
 from netkit.platforms.registry import ACCESS
+from netkit.private import PASSWORD
 
 KNOWN_HOSTS = "known_hosts"
 PERSONALITIES: Mapping[str, str] = {"linux-host": HOSTS}

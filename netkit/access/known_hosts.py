@@ -1,17 +1,63 @@
 """Trust in devices: read their keys, compare them with the known ones, and store them on request."""
 
+import hashlib
 import os
+import socket
+import ssl
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from netkit.access import certificate
-from netkit.access.endpoint import Endpoint
+from netkit.access.settings import Endpoint
 from netkit.errors import AccessError, Problem
 from netkit.platforms.host_key import known_as, known_keys
 from netkit.platforms.ssh import SshTarget, shown_key
+
+FILE = "known_certificates"
+HEAD = "# HTTPS certificates of devices: host, port, SHA-256 fingerprint. Written by `netkit trust`.\n"
+Place = tuple[str, int]
+
+
+def file_beside(known_hosts: Path) -> Path:
+    return known_hosts.with_name(FILE)
+
+
+def known_certificates(known_hosts: Path) -> Mapping[Place, str]:
+    """Return the trusted fingerprints by host and port."""
+    return dict(_entries(file_beside(known_hosts)))
+
+
+def _entries(file: Path) -> Iterator[tuple[Place, str]]:
+    try:
+        lines = file.read_text(encoding="utf-8").splitlines()
+    except FileNotFoundError:
+        return
+    except (OSError, UnicodeDecodeError) as error:
+        raise AccessError(Problem(f"{file} cannot be read: {error}", "repair it, or remove it")) from None
+    for line in lines:
+        words = line.split()
+        if len(words) == 3 and words[1].isdecimal() and not line.startswith("#"):
+            yield (words[0], int(words[1])), words[2].lower()
+
+
+def written(certificates: Mapping[Place, str]) -> str:
+    """Format fingerprints as a file."""
+    return HEAD + "".join(f"{host} {port} {sha256}\n" for (host, port), sha256 in sorted(certificates.items()))
+
+
+def shown_by(host: str, port: int, timeout_s: float) -> str:
+    """Return the fingerprint of a server's certificate; OSError if it has none."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE  # the user decides whether to trust it
+    with (
+        socket.create_connection((host, port), timeout_s) as line,
+        context.wrap_socket(line, server_hostname=host) as shielded,
+    ):
+        return hashlib.sha256(shielded.getpeercert(binary_form=True) or b"").hexdigest()
+
 
 Status = Literal["known", "new", "changed"]
 CERTIFICATE = "certificate"
@@ -60,7 +106,7 @@ def _key(endpoint: Endpoint) -> FoundKey:
 def _certificate(endpoint: Endpoint) -> FoundKey:
     host, port = endpoint.host, endpoint.port
     try:
-        shown = certificate.shown_by(host, port, endpoint.timeout_s)
+        shown = shown_by(host, port, endpoint.timeout_s)
     except OSError as error:
         what = f"{endpoint.device}: no certificate at {host} port {port}: {error.strerror or error}"
         raise AccessError(Problem(what, "check the address, and that TLS is on")) from None
@@ -81,8 +127,8 @@ def remember(found: Iterable[FoundKey], known_hosts: Path, *, replace_changed: b
         _write(known_hosts, _with_keys(_read(known_hosts), keys))
     shown = {(one.host, one.port): one.line.split()[2] for one in new if one.kind == CERTIFICATE}
     if shown:
-        known = certificate.known_certificates(known_hosts)
-        _write(certificate.file_beside(known_hosts), certificate.written({**known, **shown}))
+        known = known_certificates(known_hosts)
+        _write(file_beside(known_hosts), written({**known, **shown}))
 
 
 def _with_keys(text: str, keys: Iterable[FoundKey]) -> str:

@@ -7,8 +7,8 @@ import subprocess
 import threading
 
 from netkit.access.settings import SecretSource
-from netkit.environment import SECRET_PREFIX, without_secrets
 from netkit.errors import AccessError, Problem
+from netkit.private import SECRET_PREFIX, without_secrets
 
 TIMEOUT_S = 120
 

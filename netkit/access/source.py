@@ -5,9 +5,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from netkit.access import connect
-from netkit.access.endpoint import Endpoint
 from netkit.access.secrets import SecretStore
-from netkit.access.settings import AccessSettings, FactSource, GnmiAccess, SnmpAccess
+from netkit.access.settings import AccessSettings, Endpoint, FactSource, GnmiAccess, SnmpAccess
 from netkit.design import Fabric
 from netkit.design.fabric import Snmp
 from netkit.errors import AccessError, Problem

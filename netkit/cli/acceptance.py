@@ -15,9 +15,8 @@ from netkit.platforms.linux.acceptance.nccl_tests import TOOL as COLLECTIVES
 from netkit.project.connections import Connections, patient_viewer
 from netkit.render.engine import Engine
 from netkit.render.job import TEMPLATES, acceptance_job, render_job
+from netkit.terminal.output import is_agreed, write_named
 from netkit.terminal.progress import counter
-from netkit.terminal.text import is_agreed
-from netkit.terminal.whole_file import write_named
 
 UNREACHED, FAILED = 4, 1
 

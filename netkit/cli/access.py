@@ -4,7 +4,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from netkit.access import ansible_inventory, known_hosts
+from netkit.access import inventory as ansible_inventory
+from netkit.access import known_hosts
 from netkit.access.known_hosts import FoundKey
 from netkit.cli.fabric import open_project
 from netkit.deploy.fan_out import each, threads
@@ -13,8 +14,8 @@ from netkit.errors import AccessError, NetkitError, Problem
 from netkit.project.connections import Connections
 from netkit.report.plan_view import counted
 from netkit.report.table import columns
+from netkit.terminal.output import is_agreed
 from netkit.terminal.progress import counter
-from netkit.terminal.text import is_agreed
 
 WORKERS = 32
 DECLINED, UNREACHED = 1, 4
@@ -77,4 +78,4 @@ def inventory(folder: Path, *, limit: str, lab: str) -> None:
     devices = Connections.of(project)
     chosen = {device.name for device in select(project.fabric, limit)}
     found = {name: endpoint for name, endpoint in devices.endpoints.items() if name in chosen}
-    sys.stdout.write(ansible_inventory.text(ansible_inventory.inventory(project.fabric, found)))
+    sys.stdout.write(ansible_inventory.inventory_text(ansible_inventory.ansible_inventory(project.fabric, found)))

@@ -16,9 +16,8 @@ from netkit.platforms.config import Files
 from netkit.project import adopting
 from netkit.project.adopting import Adopted
 from netkit.report.plan_view import counted
-from netkit.terminal.text import check_format, write_json
-from netkit.terminal.whole_file import write_whole
-from netkit.truth.record import TruthRecords
+from netkit.terminal.output import check_format, write_json, write_whole
+from netkit.truth.difference import TruthRecords
 
 UNREACHED = 4
 SHOWN = 10

@@ -15,13 +15,13 @@ import typer
 
 from netkit import __version__
 from netkit.cli.defect import report_threads
-from netkit.cli.verbs import acceptance, change, fleet, intent, lab, model, silence, state, truth
-from netkit.cli.verbs.diagnose import diagnose
+from netkit.cli.verbs import acceptance, change, fleet, intent, lab, silence, state, truth
 from netkit.cli.verbs.serve import mcp, serve
+from netkit.cli.verbs.state import diagnose
 from netkit.errors import NetkitError
-from netkit.terminal.annotation import annotate
+from netkit.report.annotation import annotate
 from netkit.terminal.ctrl_c import INTERRUPTED
-from netkit.terminal.text import say
+from netkit.terminal.output import say
 
 app = typer.Typer(
     name="netkit",
@@ -61,7 +61,7 @@ GROUPS = {
     "lab": lab.verbs,
     "fleet": fleet.verbs,
     "truth": truth.verbs,
-    "model": model.verbs,
+    "model": intent.models,
 }
 for name, group in GROUPS.items():
     app.add_typer(group, name=name, short_help=group.info.help)

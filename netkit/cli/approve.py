@@ -16,8 +16,7 @@ from netkit.project.planning import plan_of_file
 from netkit.project.revision import configured
 from netkit.report.plan_text import text
 from netkit.report.plan_view import counted
-from netkit.terminal.text import is_agreed
-from netkit.terminal.whole_file import write_named
+from netkit.terminal.output import is_agreed, write_named
 
 DECLINED = 1
 

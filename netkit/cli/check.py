@@ -19,17 +19,15 @@ from netkit.project.past import Past, Storing, extent_of, past
 from netkit.project.project import Project
 from netkit.report.changes_text import Changes, changes_json, changes_markdown, changes_text
 from netkit.report.judgement_json import judgement_json, judgement_junit
-from netkit.report.judgement_text import judgement_markdown, judgement_text
+from netkit.report.judgement_text import judgement_markdown, judgement_text, steering_text
 from netkit.report.judgement_view import Judged
 from netkit.report.metrics import metrics
-from netkit.report.steering_text import steering_text
 from netkit.report.table import columns
 from netkit.store.open_cause import OpenNow, cause_changes
-from netkit.store.silence import SilenceEnd
+from netkit.store.state import SilenceEnd
 from netkit.terminal.ctrl_c import interrupt_on_sigterm
+from netkit.terminal.output import say, write_json, write_whole
 from netkit.terminal.progress import QUIET
-from netkit.terminal.text import say, write_json
-from netkit.terminal.whole_file import write_whole
 
 if TYPE_CHECKING:
     from netkit.project.notifying import Notifying
@@ -91,7 +89,7 @@ def run(request: CheckRequest) -> int:
 
 
 def _write_report(file: Path, scene: CheckContext, judged: Judged, earlier: Past) -> None:
-    from netkit.cli.report import judged_report  # noqa: PLC0415 (most runs write no report)
+    from netkit.project.reporting import judged_report  # noqa: PLC0415 (most runs write no report)
     from netkit.report.page import MOST_DEVICES  # noqa: PLC0415
 
     if len(scene.devices) > MOST_DEVICES:

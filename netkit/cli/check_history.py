@@ -2,20 +2,19 @@
 
 import sys
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 from pathlib import Path
 
 from netkit.cli.check import FORMATS
 from netkit.cli.fabric import open_project
 from netkit.errors import Problem, UsageError
-from netkit.project.past import place_of, source_of
-from netkit.project.runs import LAST
+from netkit.project.past import chosen_run, place_of, source_of
 from netkit.report.judgement_view import judged_again
 from netkit.report.table import columns
 from netkit.store import CheckRun
 from netkit.store.store import open_store
-from netkit.terminal.text import check_format, write_json
+from netkit.terminal.output import check_format, write_json
 
 HEAD = ("RUN", "TAKEN", "WINDOW", "DEVICES", "EXAMINED", "RESULT")
 
@@ -30,7 +29,7 @@ def run(folder: Path, name: str, *, lab: str, store: str, site: str, output: str
     with open_store(place_of(store or "."), is_new_allowed=False) as opened:
         found = opened.runs(source)
         if name:
-            one = chosen(found, name)
+            one = chosen_run(found, name)
             sys.stdout.write(FORMATS[output](judged_again(one, opened.judgement(one))))
             return
     if output == "json":
@@ -39,16 +38,6 @@ def run(folder: Path, name: str, *, lab: str, store: str, site: str, output: str
         sys.stdout.write(columns(rows(found), HEAD))
     else:
         sys.stdout.write(f"no stored run of checks on {source.shown}\n")
-
-
-def chosen(runs: Sequence[CheckRun], name: str) -> CheckRun:
-    """Find a run by its name, the beginning of it, or `last`."""
-    found = [one for one in runs if one.name.startswith(name)] if name != LAST else list(runs[:1])
-    if len(found) == 1:
-        return found[0]
-    if found:
-        raise UsageError(Problem(f"{len(found)} runs begin with {name!r}", "give more of the name"))
-    raise UsageError(Problem(f"no stored run {name!r}", "netkit history --checks lists them, with --lab of a lab"))
 
 
 def rows(runs: Iterable[CheckRun]) -> Iterator[tuple[object, ...]]:

@@ -1,10 +1,12 @@
-"""`netkit design`."""
+"""`netkit design`, `netkit plan-capacity` and `netkit render`."""
 
 import difflib
 import os
+import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
+from itertools import chain
 from pathlib import Path
 
 from netkit.cli.fabric import open_project, warn
@@ -15,21 +17,23 @@ from netkit.design.drawing import Drawing, draw
 from netkit.design.explain import explain, find
 from netkit.design.listing import CableRow
 from netkit.design.phases import GrowthPhase, phases
+from netkit.design.planner import CapacityDesign, candidates
 from netkit.design.racks import racks as racks_of
-from netkit.design.select import select
+from netkit.design.select import select, select_clusters
 from netkit.errors import Problem, UsageError
+from netkit.hardware import Catalog
 from netkit.intent import csv_table
 from netkit.intent.model import Tables
+from netkit.platforms import HOSTS, PLATFORMS
 from netkit.project.project import Project
-from netkit.render import Engine, names, templates
+from netkit.project.rendering import bounded, each_in_time, rendered
+from netkit.render import Engine, manifest_head, names, render_clusters, templates, write
 from netkit.render.explain_nic import explain_nic, find_nic
-from netkit.report.diagram_svg import svg
-from netkit.report.diagram_text import dot, mermaid
+from netkit.report.diagram import dot, mermaid, svg
 from netkit.report.plan_view import counted
 from netkit.report.rack_drawing import elevation_svg, elevation_text, labels_page
 from netkit.report.table import columns
-from netkit.terminal.text import check_format, write_csv, write_json
-from netkit.terminal.whole_file import write_named
+from netkit.terminal.output import check_format, write_csv, write_json, write_named
 
 
 def run(
@@ -263,3 +267,95 @@ def _summary(summary: Summary, output: str) -> None:
         for item in summary.items
     )
     sys.stdout.write(columns(items, ("COUNT", "WHAT", "TYPE", "FORM", "LENGTH")))
+
+
+def render(folder: Path, out: Path, *, limit: str, platform: str, ztp: bool) -> None:
+    """Render the selected devices into a folder."""
+    if platform and platform not in {*PLATFORMS, HOSTS}:
+        raise UsageError(Problem(f"unknown platform {platform!r}", f"use one of {', '.join(PLATFORMS)} or {HOSTS}"))
+    project = open_project(folder)
+    warn(project)
+    clusters, rest = select_clusters(project.fabric, limit)
+    chosen = () if clusters and not rest and limit else select(project.fabric, rest)
+    devices = tuple(device for device in chosen if platform in {"", device.platform})
+    if platform:
+        clusters = ()
+    if not devices and not clusters:
+        raise UsageError(Problem("no device is left to render", "check --limit and --platform"))
+    is_complete, engine = not limit and not platform, Engine(project.template_folders)
+    of_clusters = render_clusters(project.fabric, clusters, engine, extra=True, jobs=True)
+    of_devices = rendered(project, devices, ztp=ztp, has_extra=True) if devices else ()
+    with bounded():
+        found = chain(of_devices, each_in_time(of_clusters))
+        done = write(out, found, manifest_head(project.fabric), is_complete=is_complete)
+    parts = [f"{len(done.changed)} changed", f"{done.unchanged} unchanged"]
+    if done.removed:
+        parts.append(f"{len(done.removed)} removed")
+    total = len(done.changed) + done.unchanged
+    whose = [counted(len(devices), "device")] if devices else []
+    whose += [one.kind for one in clusters]
+    sys.stdout.write(f"{total} files of {_enumerated(whose)} in {out}: {', '.join(parts)}\n")
+
+
+def _enumerated(names: Sequence[str]) -> str:
+    *first, last = names
+    return f"{', '.join(first)} and {last}" if first else last
+
+
+TITLES = (
+    *("MODEL", "TOPOLOGY", "PLANES", "GPUS", "OVERSUBSCRIPTION", "LEAVES", "SPINES", "OPTICS", "CABLES"),
+    *("SWITCHES W", "OPTICS W"),
+)
+UNKNOWN = "not sourced"
+
+
+def plan_capacity(gpus: int, *, oversubscription: str, models: Sequence[str], output: str) -> int:
+    """Compare designs; exit code 1 if none holds the GPUs."""
+    check_format(output)
+    ratio = _ratio(oversubscription)
+    catalog = Catalog()
+    found = list(candidates(gpus, ratio, models or catalog.names("switches"), catalog))
+    if output == "json":
+        write_json([{**asdict(one), "command": one.command, "power_w": one.power_w} for one in found])
+    else:
+        _table(found)
+    return 0 if any(one.summary for one in found) else 1
+
+
+def _ratio(text: str) -> float:
+    match = re.fullmatch(r"(\d{1,3}(?:\.\d{1,3})?):1", text)
+    if not match or float(match[1]) < 1:
+        raise UsageError(Problem(f"--oversubscription {text!r} is not a ratio", "write it as 1:1 or 2:1"))
+    return float(match[1])
+
+
+def _table(found: Sequence[CapacityDesign]) -> None:
+    fitting = [one for one in found if one.summary]
+    if fitting:
+        sys.stdout.write(columns(map(_row, fitting), TITLES) + "\n")
+        sys.stdout.write("".join(f"{one.command}\n" for one in fitting))
+    if lacking := [one for one in found if not one.summary]:
+        sys.stdout.write("\n" if fitting else "")
+        sys.stdout.write(columns((one.model, one.topology, _planes(one), one.reason) for one in lacking))
+
+
+def _planes(one: CapacityDesign) -> str:
+    return str(one.planes or "–")
+
+
+def _watts(power_w: float | None) -> str:
+    return UNKNOWN if power_w is None else f"{power_w:.0f}"
+
+
+def _row(one: CapacityDesign) -> tuple[object, ...]:
+    summary = one.summary
+    if summary is None:
+        raise ValueError(f"{one.model} has no design")
+    tiers = {tier.role: tier for tier in summary.tiers}
+    ratio = tiers["leaf"].oversubscription
+    spines = tiers["spine"].switches if "spine" in tiers else 0
+    optics = sum(item.count for item in summary.items if item.what.startswith("optical module"))
+    cables = sum(summary.links.values())
+    shown = "–" if ratio is None else f"{ratio:g} : 1"
+    size = (summary.gpus, shown, tiers["leaf"].switches, spines, optics, cables)
+    return one.model, one.topology, _planes(one), *size, _watts(one.switches_power_w), _watts(one.optics_power_w)

@@ -5,11 +5,10 @@ from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
 
-from netkit.project.feedback import Count, Feedback
-from netkit.project.project import Project
-from netkit.terminal.annotation import annotate
+from netkit.project.project import Count, Feedback, Project
+from netkit.report.annotation import annotate
+from netkit.terminal.output import say
 from netkit.terminal.progress import counter
-from netkit.terminal.text import say
 
 
 class TerminalFeedback(Feedback):
@@ -30,8 +29,7 @@ def open_project(folder: Path, lab: str = "", processes: int = 0, site: str = ""
 
 def warn(project: Project, *, notes: bool = False) -> None:
     """Print the warnings of the design, and optionally its notes."""
-    wanted = [note for note in project.fabric.notes if notes or note.severity == "warning"]
-    located = [project.loaded.places.locate(note) for note in wanted]
+    located = project.notes() if notes else project.notes("warning")
     for note in located:
         sys.stderr.write(f"{note.severity}: {note}\n")
     annotate(located)

@@ -1,4 +1,4 @@
-"""`netkit fleet`: set up a fleet, and show its state."""
+"""`netkit fleet`: set up a fleet, and show its state; `netkit worker`: carry out the jobs of a site."""
 
 import sys
 import time
@@ -10,14 +10,18 @@ from netkit.fleet import installation
 from netkit.fleet import settings as fleet_settings
 from netkit.fleet.coordinator import site_statuses
 from netkit.fleet.dispatch import Dispatch
+from netkit.fleet.execute import SiteExecutor
 from netkit.fleet.installation import NewFleet
+from netkit.fleet.nonce_journal import NonceJournal
+from netkit.fleet.signing import Credentials
 from netkit.fleet.status import SiteStatus, WorkerStatus, metrics
+from netkit.fleet.worker import Worker, stop_on_signals
 from netkit.intent import slots
+from netkit.project.runs import state_folder
 from netkit.report.plan_view import counted
 from netkit.report.table import columns
 from netkit.serve.fleet_state import FleetState
-from netkit.terminal.text import check_format, write_json
-from netkit.terminal.whole_file import write_whole
+from netkit.terminal.output import check_format, say, write_json, write_whole
 
 
 def init(folder: Path, sites: tuple[str, ...], *, host: str, port: int, url: str, branches: tuple[str, ...]) -> None:
@@ -107,3 +111,21 @@ def _entry(site: SiteStatus) -> dict[str, object]:
         "receivers": site.receivers,
         "workers": [one.model_dump(exclude={"format", "site"}) for one in site.workers],
     }
+
+
+def work(site: str, folder: Path, *, access: Path | None, state: Path | None, lab: str) -> None:
+    """Serve jobs until SIGTERM or Ctrl-C."""
+    settings = fleet_settings.load(folder)
+    keys = settings.site(site).keys
+    credentials = Credentials.load(folder, settings.broker)
+    credentials.expect(keys, f"the site {site}")
+    place = (state or state_folder() / "worker" / site).absolute()
+    execute = SiteExecutor(settings, site, place, (access or folder / "access").absolute(), credentials, lab)
+    with NonceJournal(place / "jobs.sqlite", time.time()) as journal:
+        worker = Worker(settings, site, credentials, journal, execute, report=_report)
+        stop_on_signals(worker)
+        worker.run()
+
+
+def _report(line: str) -> None:
+    say(sys.stderr, f"{line}\n")

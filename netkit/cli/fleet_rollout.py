@@ -20,11 +20,11 @@ from netkit.plan.intent_diff import approval as digest_of
 from netkit.project.control import given_approval, given_digest, names_of_user, refuse_unapproved, who
 from netkit.project.planning import plan_of_file
 from netkit.project.project import Project
-from netkit.report.outcome_text import outcome_text
+from netkit.report.history_text import outcome_text
 from netkit.terminal.ctrl_c import INTERRUPTED
 from netkit.terminal.display import display
 from netkit.terminal.interrupt import ASKED, Interrupt
-from netkit.terminal.text import say, write_json
+from netkit.terminal.output import say, write_json
 
 NEWEST = "."
 MOST_REASON = 2000

@@ -11,7 +11,7 @@ from netkit.design.select import select
 from netkit.errors import DeployError, Problem, UsageError
 from netkit.project.runs import found_run, runs_folder
 from netkit.report.history_text import entry, run_document, run_text, table
-from netkit.terminal.text import check_format, write_json
+from netkit.terminal.output import check_format, write_json
 
 
 def run(folder: Path, name: str, *, limit: str, lab: str, output: str, fleet: Path | None) -> None:

@@ -1,21 +1,28 @@
-"""`netkit init`, `netkit validate` and `netkit schema`."""
+"""`netkit init`, `validate`, `schema`, `platforms`, `leave`, `own` and `diagnose`."""
 
-import importlib
-import operator
-import os
+import difflib
+import json
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 from netkit import design
 from netkit.cli.fabric import open_project, warn
-from netkit.errors import IntentError, NetkitError, Problem, UsageError
+from netkit.errors import NetkitError, Problem, UsageError
 from netkit.hardware import Catalog
 from netkit.intent import Intent, document, scaffold
-from netkit.intent.model import DIALECT, json_schema
+from netkit.intent.model import PathRuleIntent
 from netkit.intent.scaffold import Size
+from netkit.platforms import PLATFORMS
+from netkit.platforms.compare import MODELS
+from netkit.project import ownership
+from netkit.project.diagnosis import diagnosis
+from netkit.project.ownership import OwnershipEdit
+from netkit.project.planning import plan_of_file
 from netkit.project.project import Project
-from netkit.terminal.text import check_format, write_json
+from netkit.project.validation import SCHEMAS, settings_schema, validated
+from netkit.report.platform_text import platform_details, platform_entry, platform_sections, platform_table
+from netkit.report.table import columns
+from netkit.terminal.output import check_format, write_json, write_named, write_whole
 
 
 def init(
@@ -45,60 +52,21 @@ def init(
     sys.stdout.write(f"next: netkit design --fabric {folder}, then netkit render --fabric {folder} --out out\n")
 
 
-SILENCES = "silences.yaml"
-SETTINGS = {
-    "access.yaml": "netkit.access.settings",
-    "deploy.yaml": "netkit.deploy.policy",
-    "notify.yaml": "netkit.notify.settings",
-    SILENCES: "netkit.silence.file",
-}
-"""File → the module that loads it."""
-
-
 def validate(folder: Path, output: str) -> None:
     """Check the intent, the design and the settings beside the intent."""
     check_format(output)
     try:
-        project = _validated(folder)
+        project = validated(folder)
     except NetkitError as error:
         if output == "json":
             write_json({"valid": False, "problems": list(map(_problem_entry, error.problems))})
         raise
     fabric = project.fabric
     if output == "json":
-        write_json(
-            {"valid": True, "problems": [_problem_entry(project.loaded.places.locate(note)) for note in fabric.notes]}
-        )
+        write_json({"valid": True, "problems": list(map(_problem_entry, project.notes()))})
         return
     warn(project, notes=True)
     sys.stdout.write(f"{fabric.name}: valid; {len(fabric.switches)} switches, {len(fabric.hosts)} hosts\n")
-
-
-def _validated(folder: Path) -> Project:
-    """Open a fabric; report problems of its intent, design and settings together."""
-    try:
-        project = open_project(folder)
-    except NetkitError as error:
-        error.problems = (*error.problems, *_of_settings(folder))
-        raise
-    if problems := tuple(_of_settings(folder)):
-        raise IntentError(problems)
-    if os.access(project.folder / SILENCES, os.F_OK):
-        # Imported here: few fabrics have the file, and this loads all checks.
-        judging = importlib.import_module("netkit.project.judging")
-        judging.loaded(project, judging.known_of(project))
-    return project
-
-
-def _of_settings(folder: Path) -> Iterator[Problem]:
-    """Yield the problems of the settings beside the intent; each file is optional."""
-    home = folder if folder.is_dir() else folder.parent
-    for name, module in SETTINGS.items():
-        if os.access(home / name, os.F_OK):
-            try:
-                importlib.import_module(module).load(home)  # imported here, since few fabrics have the file
-            except NetkitError as error:
-                yield from error.problems
 
 
 def _problem_entry(problem: object) -> dict[str, object]:
@@ -106,25 +74,83 @@ def _problem_entry(problem: object) -> dict[str, object]:
     return {name: getattr(problem, name) for name in names}
 
 
-SCHEMAS = {
-    "fabric": "",
-    "access": "netkit.access.settings:AccessSettings.model_json_schema",
-    "deploy": "netkit.deploy.policy:DeployPolicy.model_json_schema",
-    "fleet": "netkit.fleet.settings:FleetSettings.model_json_schema",
-    "notify": "netkit.notify.settings:NotifySettings.model_json_schema",
-    "silences": "netkit.silence.entry:schema",
-}
-"""File → the function that returns its schema, imported on demand."""
-
-
 def print_schema(name: str) -> None:
     """Print the JSON Schema of a file in a fabric's folder."""
     if name not in SCHEMAS:
         raise UsageError(Problem(f"no schema of {name!r}", f"use one of {', '.join(SCHEMAS)}"))
-    if name == "fabric":
-        write_json(json_schema())
+    write_json(settings_schema(name))
+
+
+def platforms(name: str, output: str) -> None:
+    """Print what each platform supports, or everything about one."""
+    check_format(output)
+    if name and name not in MODELS:
+        close = difflib.get_close_matches(name, MODELS, 1)
+        remedy = f"did you mean {close[0]}?" if close else f"use one of {', '.join(MODELS)}"
+        raise UsageError(Problem(f"unknown platform {name!r}", remedy))
+    if output == "json":
+        write_json(platform_details(name) if name else {one: platform_entry(PLATFORMS[one]) for one in PLATFORMS})
+    elif name:
+        sys.stdout.write("\n".join(platform_sections(name)))
+    else:
+        sys.stdout.writelines(platform_table())
+
+
+AFTER_OWN = "netkit removes there what no template renders: see netkit plan before you deploy\n"
+
+
+def leave(folder: Path, path: str, *, devices: str, from_plan: Path | None, is_dry: bool) -> None:
+    """Add a path, or all that a plan lists as unexplained, to `leave`."""
+    if bool(path) == (from_plan is not None) or (from_plan is not None and devices):
+        what = "name a path, with --devices for some devices, or a plan with --from-plan"
+        raise UsageError(Problem(what, "netkit leave 'frr.conf / ip prefix-list HAND *' --devices leaf01"))
+    project = open_project(folder)
+    if from_plan is None:
+        rules = [_rule(project, path, devices)]
+    else:
+        rules = list(ownership.rules_of(project, plan_of_file(project, from_plan).plan))
+    _finish(ownership.left(project, rules), is_dry=is_dry)
+
+
+def own(folder: Path, path: str, *, devices: str, is_dry: bool) -> None:
+    """Add a path to `own`, or take it out of `leave`."""
+    project = open_project(folder)
+    edit = ownership.owned(project, _rule(project, path, devices))
+    _finish(edit, is_dry=is_dry)
+    if edit.before != edit.after:
+        sys.stdout.write(AFTER_OWN)
+
+
+def _rule(project: Project, path: str, devices: str) -> PathRuleIntent:
+    project.devices(devices)  # refuses what selects none
+    try:
+        return PathRuleIntent(path=path, devices=devices)
+    except ValueError:
+        what = f"{path!r} is not a path"
+        raise UsageError(Problem(what, "write it from the outside in with ' / ' between its parts")) from None
+
+
+def _finish(edit: OwnershipEdit, *, is_dry: bool) -> None:
+    """Show the edit, and write it unless this is a dry run."""
+    if edit.before == edit.after:
+        sys.stdout.write(f"{edit.file}: nothing to change\n")
         return
-    module, _, attribute = SCHEMAS[name].partition(":")
-    schema = operator.attrgetter(attribute)(importlib.import_module(module))()
-    head = {"$schema": DIALECT, "$comment": f"written by `netkit schema {name}`"}
-    write_json({**head, **schema, "title": f"netkit {name}"})
+    sys.stdout.write(edit.diff())
+    if not is_dry:
+        write_named(edit.file, edit.after)
+        sys.stdout.write(f"{edit.file}: written\n")
+
+
+def diagnose(folder: Path | None, *, out: Path | None, output: str) -> None:
+    check_format(output)
+    found = diagnosis(folder)
+    if output == "json":
+        text = json.dumps(found, indent=1, ensure_ascii=False) + "\n"
+    else:
+        tables = {title: [(f"  {name}", value) for name, value in section.items()] for title, section in found.items()}
+        text = "\n".join(f"{title}\n{columns(rows)}" for title, rows in tables.items())
+    if out is None:
+        sys.stdout.write(text)
+        return
+    write_whole(out, text)
+    sys.stdout.write(f"{out}: read it before you pass it on\n")

@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from netkit.cli.fabric import open_project
-from netkit.environment import without_secrets
 from netkit.errors import LabError, Problem, UsageError
 from netkit.lab.faults import CATALOG
 from netkit.lab.folder import LOG, LabFolder, all_labs, ask_keeper, lab_folder, only_one
 from netkit.lab.system import netlink
 from netkit.lab.system.namespace_holder import ENVIRONMENT, OWN
+from netkit.private import without_secrets
 from netkit.report.table import columns
 
 OWN_TERMINAL = ("TERM", "COLUMNS", "LINES")

@@ -7,15 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from netkit.cli.fabric import open_project, warn
-from netkit.design import Host, Switch
-from netkit.errors import LabError, Problem, UsageError
-from netkit.errors import Path as IntentPath
+from netkit.errors import LabError, Problem
 from netkit.lab import personality
 from netkit.lab.folder import LabFolder, LabJob, ask_keeper, lab_folder, only_one
 from netkit.lab.system import netlink
-from netkit.project.lab import await_birth, start
+from netkit.project.lab import await_birth, boot_files, placed, start
 from netkit.project.project import Project
-from netkit.render import Engine, render
 
 POLL_S = 0.2
 WIDTH = 30
@@ -31,7 +28,7 @@ def up(folder: Path, name: str, *, bare: bool, configs: Path | None, patience_s:
         with only_one():
             is_new = not lab.is_alive
             if is_new:
-                files = {} if bare else _files(project, configs)
+                files = {} if bare else boot_files(project, configs)
                 is_rendered = bool(files) and configs is None
                 job = LabJob(project.fabric, files, lab, str(folder.absolute()), patience_s, is_rendered=is_rendered)
                 start(lab, project, job)
@@ -46,22 +43,6 @@ def up(folder: Path, name: str, *, bare: bool, configs: Path | None, patience_s:
     except KeyboardInterrupt:
         sys.stderr.write(f"\n{lab.name} keeps booting: netkit lab up waits for it, netkit lab down ends it\n")
         raise
-
-
-def _files(project: Project, configs: Path | None) -> Mapping[str, Mapping[str, str]]:
-    """Return the files to boot with: rendered now, or from a folder that was rendered before."""
-    if configs is None:
-        devices: tuple[Switch | Host, ...] = (*project.fabric.switches, *project.fabric.hosts)
-        made = render(project.fabric, devices, Engine(project.template_folders))
-        return {one.device: one.files for one in made}
-    found: dict[str, dict[str, str]] = {}
-    for name in project.fabric.names:
-        files = (file for file in sorted((configs / name).glob("*")) if file.is_file())
-        found[name] = {file.name: file.read_text(encoding="utf-8") for file in files}
-    missing = [name for name in found if not found[name]]
-    if missing:
-        raise UsageError(Problem(f"{configs} has no files of {missing[0]}", "netkit render --out writes such a folder"))
-    return found
 
 
 def _follow(lab: LabFolder, project: Project, *, is_new: bool) -> int:
@@ -101,22 +82,3 @@ def _show(progress: Mapping[str, Any], shown: str) -> str:
     elif step != shown and not progress["is_up"]:
         sys.stderr.write(f"{step}\n")
     return str(step)
-
-
-def of_device(project: Project, name: str) -> IntentPath:
-    """Return the path of the entry that decides most about a device: its override, unit, or tier."""
-    if name in project.intent.overrides:
-        return ("overrides", name)
-    device = project.fabric.device(name)
-    if isinstance(device, Switch) and device.role != "leaf":
-        return ("switches", device.role)
-    if device is not None:
-        for index, entry in enumerate(project.intent.units):
-            if device.unit in entry.unit and device.pod in entry.pod:
-                return ("units", index)
-    return ()
-
-
-def placed(project: Project, name: str, what: str) -> Problem:
-    """Locate a problem of a device at its line of the intent."""
-    return project.loaded.places.locate(Problem(f"{name}: {what}", path=of_device(project, name)))

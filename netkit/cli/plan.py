@@ -14,12 +14,11 @@ from netkit.project.against import RUNNING, at_revision, between, of_running
 from netkit.project.planning import from_devices, from_files
 from netkit.project.project import Project
 from netkit.report import intent_diff
+from netkit.report.annotation import annotate
 from netkit.report.cluster_diff import cluster_json, cluster_text
 from netkit.report.intent_diff import NO_PROOF, ProofNotes
-from netkit.report.plan_markdown import markdown
-from netkit.report.plan_text import text
-from netkit.terminal.annotation import annotate
-from netkit.terminal.whole_file import write_named
+from netkit.report.plan_text import markdown, text
+from netkit.terminal.output import write_named
 
 FORMATS = {"text": text, "markdown": markdown, "json": planning.write}
 SHIFT_FORMATS = {

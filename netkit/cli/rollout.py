@@ -12,12 +12,12 @@ from netkit.design import Fabric
 from netkit.errors import DeployError, Problem, UsageError
 from netkit.plan import Plan
 from netkit.project.deploying import Deploying
-from netkit.report.outcome_text import outcome_text
+from netkit.report.history_text import outcome_text
 from netkit.report.plan_text import text
 from netkit.report.plan_view import counted, listed
 from netkit.terminal.display import display
 from netkit.terminal.interrupt import Interrupt
-from netkit.terminal.text import check_format, is_agreed, say
+from netkit.terminal.output import check_format, is_agreed, say
 
 DECLINED = 1
 UNREACHED = 4

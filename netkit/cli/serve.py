@@ -1,70 +1,60 @@
-"""`netkit serve`: the schedule and the web server in one process, which leaves all work to child processes."""
+"""`netkit serve`: the schedule and the web server in one process, whose children do the work. `netkit mcp`."""
 
 import asyncio
 import gc
 import json
-import os
 import signal
 import socket
 import sys
-import time
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from functools import partial
 from pathlib import Path
 
 from starlette.routing import Route
 
-from netkit import intent
-from netkit.access import settings as access
-from netkit.access.secrets import SecretStore
-from netkit.cli.mcp import sdk
+from netkit.cli.fabric import TerminalFeedback
 from netkit.cli.requests import check_profile
-from netkit.deploy import RecentRuns
-from netkit.errors import OutputError, Problem, UsageError
-from netkit.notify import settings
-from netkit.notify.delivery import senders
-from netkit.private import keep_private, make_folder
+from netkit.errors import Problem, UsageError
+from netkit.private import make_folder
 from netkit.project.connections import chosen_source
-from netkit.project.past import VARIABLE as STORE
 from netkit.project.past import place_of, usual_file
-from netkit.project.project import OF_THE_FABRIC
-from netkit.project.runs import UNSAFE, runs_folder, state_folder
-from netkit.serve import child
+from netkit.project.project import OF_THE_FABRIC, Project
+from netkit.project.serving import PreparedFabric, children_of, own_checks, prepared_fabric, schedule_of, until_stopped
 from netkit.serve.app import app
-from netkit.serve.child import take_lock
-from netkit.serve.diary import DiaryFile
-from netkit.serve.fabrics import Fabrics, base_of, key_of
+from netkit.serve.fabrics import Fabrics, key_of
 from netkit.serve.fleet_state import FleetPoll
-from netkit.serve.guard import Door, is_from_here
-from netkit.serve.listening import ListenAddress, Server, server
-from netkit.serve.now import OwnChecks, ServedFabric
+from netkit.serve.guard import Door, Token, is_from_here, proposer_token, token_of
+from netkit.serve.listening import ListenAddress, server
+from netkit.serve.now import ServedFabric
 from netkit.serve.openapi import openapi
-from netkit.serve.record import Records, StoreReader
+from netkit.serve.record import StoreReader
 from netkit.serve.request import ServeRequest
-from netkit.serve.rounds import Children
+from netkit.serve.rounds import Children, take_lock
 from netkit.serve.schedule import Agenda, Schedule
-from netkit.serve.silencing import LONGEST_S, Silencer
-from netkit.serve.token import VARIABLE as TOKEN
-from netkit.serve.token import Token, proposer_token, token_of
-from netkit.store import Source
 from netkit.store.store import open_store
-from netkit.terminal.text import say
+from netkit.terminal.output import say
 
 
-@dataclass(frozen=True, slots=True)
-class Prepared:
-    """A fabric that is to be served."""
+def mcp(folder: Path, store: str, *, lab: str = "", site: str = "") -> None:
+    """Serve a fabric on standard input and output until the client closes them."""
+    with sdk():
+        from netkit.mcp.server import server  # noqa: PLC0415 (an extra)
+    Project.open(folder)  # an invalid intent is reported here, not by every tool
+    server(folder, store, lab, site).run("stdio")
 
-    request: ServeRequest
-    records: Records
-    base: str
 
-    @property
-    def folder(self) -> Path:
-        """Where its state is."""
-        return self.records.folder.parent
+@contextmanager
+def sdk() -> Iterator[None]:
+    """Import what needs the SDK of the protocol; without it, name the extra to install."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        if error.name and error.name.partition(".")[0] == "netkit":
+            raise
+        raise UsageError(
+            Problem(f"{(error.name or 'mcp').partition('.')[0]} is not installed", "pip install 'netkit-fabric[mcp]'")
+        ) from None
 
 
 def run(request: ServeRequest, *, has_openapi: bool = False) -> int:
@@ -82,7 +72,9 @@ def run(request: ServeRequest, *, has_openapi: bool = False) -> int:
     place = ListenAddress.of(request.listen, request.certificate, request.key)
     place.check_certificate()
     reader = StoreReader(place_of(request.store or "."))
-    prepared = [_prepared(one, reader, has_others=len(request.folders) > 1) for one in request.of_each()]
+    prepared = [
+        prepared_fabric(one, reader, _site(one), has_others=len(request.folders) > 1) for one in request.of_each()
+    ]
     names = [one.records.source.fabric for one in prepared]
     if doubled := sorted({one for one in names if names.count(one) > 1}):
         raise UsageError(Problem(f"two folders have a fabric called {doubled[0]}", "serve each by a server of its own"))
@@ -91,7 +83,7 @@ def run(request: ServeRequest, *, has_openapi: bool = False) -> int:
     tokens = (token, None if file is None else proposer_token(file, token))
     if request.has_mcp:
         with sdk():
-            import netkit.mcp.http  # noqa: F401, PLC0415 (an extra)
+            import netkit.mcp.server  # noqa: F401, PLC0415 (an extra)
     for one in prepared:
         if take_lock(one.folder / "server.lock") is None:
             what = f"another netkit serve already serves {one.records.source.fabric}"
@@ -116,20 +108,6 @@ def _fleet(folder: Path) -> FleetPoll:
     return found
 
 
-def _prepared(request: ServeRequest, reader: StoreReader, *, has_others: bool) -> Prepared:
-    """Load a fabric, and make the folder of its state."""
-    loaded = intent.load(request.folder)  # not designed: the rounds do that, and this process would keep the memory
-    fabric = loaded.intent.name
-    request = replace(request, site=_site(request))
-    source = Source(fabric, fabric if request.lab == OF_THE_FABRIC else request.lab, request.site)
-    if request.is_notifying:
-        # Bad receivers are refused here, not in a round.
-        senders(settings.load(loaded.folder), source, SecretStore(access.load(loaded.folder).secrets))
-    base = base_of(source) if has_others else ""
-    links = (("Open now", base or "/"), ("Runs", f"{base or '/'}#runs"), ("Schedule", f"{base or '/'}#schedule"))
-    return Prepared(request, Records(reader, source, _folder(fabric, source) / "reports", links), base)
-
-
 def _site(request: ServeRequest) -> str:
     """Return where the fabric is; empty without a fleet, and at several sites."""
     if request.fleet is None:
@@ -137,19 +115,6 @@ def _site(request: ServeRequest) -> str:
     from netkit.fleet.dispatch import Dispatch  # noqa: PLC0415 (an extra)
 
     return Dispatch.of(request.fleet).site_of(request.folder)
-
-
-def _folder(fabric: str, source: Source) -> Path:
-    """Return the server's private folder for state that a restart must keep."""
-    above = state_folder() / UNSAFE.sub("_", fabric)
-    found = above / "labs" / UNSAFE.sub("_", source.lab) / "serve" if source.lab else above / "serve"
-    try:
-        keep_private(above)
-        make_folder(found)
-        make_folder(found / "reports")
-    except OSError as error:
-        raise OutputError(Problem(f"{found} cannot be created: {error.strerror}", "set NETKIT_STATE_DIR")) from None
-    return found
 
 
 def _greet(place: ListenAddress, where: str, fabric: str) -> None:
@@ -166,18 +131,18 @@ async def _serve(
     every_s: int,
     place: ListenAddress,
     listening: socket.socket,
-    prepared: Sequence[Prepared],
+    prepared: Sequence[PreparedFabric],
     tokens: tuple[Token, Token | None],
     fleet: FleetPoll | None,
 ) -> int:
     stop = asyncio.Event()
     children, schedules, served = list[Children](), list[Schedule](), list[ServedFabric]()
     for number, one in enumerate(prepared):
-        children.append(_children(one, stop))
+        children.append(children_of(one, stop))
         # The rounds of several fabrics are spread over the interval.
         agenda = Agenda(float(every_s), every_s * number / len(prepared))
-        schedules.append(_schedule(one, children[-1], agenda))
-        own = _own_checks(one.request, children[-1], schedules[-1], fleet)
+        schedules.append(schedule_of(one, children[-1], agenda, _pass_on, TerminalFeedback()))
+        own = own_checks(one.request, children[-1], schedules[-1], fleet, _pass_on)
         served.append(ServedFabric(one.records, own, one.base))
     names = {"localhost", socket.gethostname().lower(), socket.getfqdn().lower(), *map(str.lower, asked.names)}
     about = served[0].fabric if len(served) == 1 else f"{len(served)} fabrics"
@@ -187,7 +152,7 @@ async def _serve(
         asyncio.get_running_loop().add_signal_handler(signal_number, stop.set)
     async with _mcp(children, door) as routes:
         web = server(app(Fabrics(served, prepared[0].records.store, fleet), door, routes), place)
-        await _until_stopped(web, schedules, listening, stop)
+        await until_stopped(web, schedules, listening, stop)
     for commands in children:
         await commands.ended()
     return 0
@@ -199,7 +164,7 @@ async def _mcp(children: Sequence[Children], door: Door) -> AsyncIterator[Sequen
     if not children[0].asked.has_mcp:
         yield ()
         return
-    from netkit.mcp.http import MOST_AT_ONCE, McpEndpoint, Tools  # noqa: PLC0415 (an extra)
+    from netkit.mcp.server import MOST_AT_ONCE, McpEndpoint, Tools  # noqa: PLC0415 (an extra)
 
     turns = asyncio.Semaphore(MOST_AT_ONCE)
     tools = {key_of(one.records.source): Tools(one.asked.mcp(), one.environment, turns, one.stop) for one in children}
@@ -208,64 +173,5 @@ async def _mcp(children: Sequence[Children], door: Door) -> AsyncIterator[Sequen
         yield endpoint.routes
 
 
-def _children(one: Prepared, stop: asyncio.Event) -> Children:
-    # The URL of the store may hold a password, so children get it by the environment; their output is kept.
-    environment = {name: value for name, value in os.environ.items() if name != TOKEN}
-    environment |= {STORE: one.records.store.where, "NETKIT_PROGRESS": "off"}
-    return Children(one.request, one.records, one.folder, environment, stop)
-
-
-def _schedule(one: Prepared, children: Children, agenda: Agenda) -> Schedule:
-    diary = DiaryFile(one.folder / "diary.json")
-    if problem := diary.read():
-        say(sys.stderr, f"warning: {problem}\n")
-    lock = one.folder / "round.lock"
-    return Schedule(agenda, diary, children, lock, children.stop, _pass_on, one.request.backup is not None)
-
-
-def _own_checks(asked: ServeRequest, children: Children, schedule: Schedule, fleet: FleetPoll | None) -> OwnChecks:
-    source = children.records.source
-    return OwnChecks(
-        schedule.agenda,
-        lambda: schedule.diary,
-        lambda: schedule.next_s,
-        lambda: _text(children.metrics),
-        children.make,
-        time.time(),
-        RecentRuns(runs_folder(source.fabric, source.lab), source.fabric),
-        Silencer(
-            asked.folder,
-            children.records,
-            lambda words: child.Command(asked.silencing(words), children.environment, LONGEST_S),
-            children.folder / "silences.log",
-            children.stop,
-            _pass_on,
-            is_allowed=asked.allows_silences,
-        ),
-        has_backup=asked.backup is not None,
-        fleet=fleet,
-    )
-
-
-def _text(file: Path) -> str:
-    try:
-        return file.read_text(encoding="utf-8")
-    except OSError:  # no check has ended yet
-        return ""
-
-
 def _pass_on(output: bytes) -> None:
     say(sys.stdout, output.decode("utf-8", "replace"))
-
-
-async def _until_stopped(
-    web: Server, schedules: Sequence[Schedule], listening: socket.socket, stop: asyncio.Event
-) -> None:
-    """Run server and schedules until one of them stops; then stop the others."""
-    rounds = [asyncio.ensure_future(one.run()) for one in schedules]
-    pages = asyncio.ensure_future(web.serve(sockets=[listening]))
-    stops = asyncio.ensure_future(stop.wait())
-    await asyncio.wait((*rounds, pages, stops), return_when=asyncio.FIRST_COMPLETED)
-    stop.set()
-    web.should_exit = True
-    await asyncio.gather(*rounds, pages, stops)

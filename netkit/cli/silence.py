@@ -3,7 +3,6 @@
 import re
 import sys
 import time
-from collections.abc import Iterator
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -11,11 +10,9 @@ from pathlib import Path
 from netkit.cli.fabric import open_project
 from netkit.errors import NetkitError, Problem, UsageError
 from netkit.intent.list_edit import Plain
-from netkit.judge import Finding, Verdict
-from netkit.judge.cause import Layers, heads
-from netkit.judge.check import is_meant
-from netkit.judge.run import FABRIC, Judgement
-from netkit.judge.silence import REACHED, Silence, Subject, cause_of, states
+from netkit.judge.run import Judgement
+from netkit.judge.silence import Silence, states
+from netkit.project.acknowledging import Values, stored_faults
 from netkit.project.control import who
 from netkit.project.judging import known_of
 from netkit.project.past import place_of, source_of
@@ -25,17 +22,13 @@ from netkit.report.judgement_view import moment
 from netkit.report.table import columns
 from netkit.silence import edit
 from netkit.silence.file import AnyEntry, check, load
-from netkit.store import Source
-from netkit.store.silence import healed
+from netkit.store.state import healed
 from netkit.store.store import open_store
-from netkit.terminal.text import check_format, write_json
+from netkit.terminal.output import check_format, write_json
 
 LENGTH = re.compile(r"(?P<number>[1-9]\d{0,3})(?P<unit>[mhdw])")
 UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 HEAD = ("ID", "KIND", "STATE", "CHECK", "WHERE", "UNTIL", "BY", "WHY", "TICKET")
-MOST = 100
-"""The limit of findings to acknowledge at once."""
-Values = dict[str, Plain]
 
 
 def add(
@@ -80,7 +73,9 @@ def ack(
     if verdict not in {"", "warn", "fail"}:
         raise UsageError(Problem(f"unknown verdict {verdict!r}", "use warn or fail"))
     faults = (
-        [{"check": name, "where": subject, "verdict": verdict}] if verdict else _found(name, subject, source, store)
+        [{"check": name, "where": subject, "verdict": verdict}]
+        if verdict
+        else stored_faults(name, subject, source, store)
     )
     ends: Values = {"until": _time("--until", until)} if until else {}
     values = {"from": stamp(datetime.now(UTC)), **ends, **_provenance(project, by, reason, ticket)}
@@ -157,41 +152,3 @@ def _time(option: str, text: str) -> str:
 def stamp(at: datetime) -> str:
     """Format a time for the file."""
     return at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-
-
-def _found(name: str, subject: str, source: Source, store: str) -> list[Values]:
-    """Return the findings of the last stored run, each as its own acknowledgement."""
-    remedy = "store a run with netkit check --store, or set the worst accepted verdict with --verdict warn or fail"
-    with open_store(place_of(store or "."), is_new_allowed=False) as opened:
-        run = next(iter(opened.runs(source, 1)), None)
-        if run is None:
-            raise UsageError(Problem(f"no stored run of checks on {source.shown}", remedy))
-        judgement = opened.judgement(run)
-    found = list(faults(judgement, name, Subject.of(subject), run.layers))
-    if not found:
-        raise UsageError(Problem(f"the last run, {run.name}, has no warning or failure of {name} on {subject}", remedy))
-    if len(found) > MOST:
-        raise UsageError(Problem(f"{len(found)} findings are too many to acknowledge", "name a place, or silence them"))
-    return found
-
-
-def faults(judgement: Judgement, name: str, subject: Subject, layers: Layers) -> Iterator[Values]:
-    """Yield the failures of checks at places, in the form of acknowledgements."""
-    named = heads(judgement.findings, layers)
-    groups: dict[tuple[str, str], list[Finding]] = {}
-    for one in judgement.findings:
-        is_bad = one.verdict in {Verdict.WARN, Verdict.FAIL}
-        if is_bad and is_meant(one.check, name) and subject.has(one.device, one.place):
-            where = f"{one.device or FABRIC}:{one.place}" if one.place else one.device or FABRIC
-            groups.setdefault((one.check, where), []).append(one)
-    for (checked, where), group in groups.items():
-        worst = max(group, key=lambda one: one.verdict)
-        texts = list(dict.fromkeys(one.text for one in group))
-        cause = cause_of(worst, named)
-        fault: Values = {"check": checked, "where": where, "verdict": worst.verdict.word}
-        fault |= {"fault": texts[0] if len(texts) == 1 else texts}
-        yield fault | ({"cause": cause} if cause else {})
-    if name == REACHED:
-        missed = (device for device, _ in judgement.unreached if subject.has(device, ""))
-        for device in missed:
-            yield {"check": REACHED, "where": device, "verdict": "fail"}

@@ -1,4 +1,4 @@
-"""`netkit snapshot`."""
+"""`netkit snapshot` and `netkit backup`: what devices are like, and what they run."""
 
 import gzip
 import os
@@ -7,12 +7,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from netkit.cli.fabric import open_project, warn
+from netkit.design.select import select
 from netkit.errors import OutputError, Problem
 from netkit.facts import Snapshot, serial
-from netkit.project import trials
-from netkit.report.plan_view import counted
+from netkit.project import checking
+from netkit.report.plan_view import counted, listed
 from netkit.terminal.ctrl_c import interrupt_on_sigterm
-from netkit.terminal.whole_file import write_named
+from netkit.terminal.output import write_named, write_whole
 
 UNREACHED = 4
 
@@ -34,7 +35,7 @@ def run(
     check_place(out)
     project = open_project(folder, lab, processes)
     warn(project)
-    measured = trials.read(files)
+    measured = checking.read(files)
     if fleet is None:
         found = project.snapshot(limit, window_s=window_s, is_light=light, source=source)
     else:
@@ -42,7 +43,7 @@ def run(
 
         interrupt_on_sigterm()
         found = snapshot_at(fleet, project, limit, window_s=window_s, is_light=light, source=source)
-    found = trials.added(found, measured)
+    found = checking.added(found, measured)
     save(found, out)
     return tell(found, out)
 
@@ -67,3 +68,35 @@ def save(found: Snapshot, out: Path) -> None:
     """Write a snapshot completely or not at all; pipes and devices are written in place."""
     data = serial.dump(found)
     write_named(out, gzip.compress(data, mtime=0) if out.suffix == ".gz" else data)
+
+
+SUFFIX = ".conf"
+
+
+def backup(folder: Path, out: Path, *, limit: str, lab: str, processes: int, fleet: Path | None) -> int:
+    """Save running configurations; return 4 if a device could not be read."""
+    project = open_project(folder, lab, processes)
+    warn(project)
+    devices = select(project.fabric, limit)
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise OutputError(Problem(f"{out} cannot be created: {error.strerror}", "name another folder")) from None
+    if fleet is None:
+        from netkit.project.reading import backed_up  # noqa: PLC0415 (what connects is slow to import)
+
+        texts, missed = backed_up(project, devices)
+    else:
+        from netkit.fleet.reading import backups_at  # noqa: PLC0415 (an extra)
+
+        interrupt_on_sigterm()
+        texts, missed = backups_at(fleet, project, devices)
+    changed = [name for name, text in texts.items() if write_whole(out / f"{name}{SUFFIX}", text)]
+    news = f"{counted(len(changed), 'file')} changed: {listed(changed)}" if changed else "nothing changed"
+    sys.stdout.write(f"{project.fabric.name}: {counted(len(texts), 'device')} saved, {news}\n")
+    others = sorted(file.stem for file in out.glob(f"*{SUFFIX}") if project.fabric.device(file.stem) is None)
+    if others:
+        sys.stdout.write(f"not of this fabric, and left as they are: {listed(others)}\n")
+    for name, reason in missed.items():
+        sys.stderr.write(f"not saved: {name}: {reason}; its earlier backup stays\n")
+    return UNREACHED if missed else 0

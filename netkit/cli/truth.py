@@ -16,10 +16,9 @@ from netkit.intent.model import Tables
 from netkit.project.checking import Checking
 from netkit.report.plan_view import counted, shown
 from netkit.report.table import columns
-from netkit.terminal.text import check_format, write_json
-from netkit.truth.difference import TruthDifference, differences, of_fabric
-from netkit.truth.drift import TruthDrift, heard_cables, of_snapshot
-from netkit.truth.drift import drift as differing
+from netkit.terminal.output import check_format, write_json
+from netkit.truth.difference import TruthDifference, TruthDrift, differences, heard_cables, of_fabric, of_snapshot
+from netkit.truth.difference import drift as differing
 from netkit.truth.export import TruthExport
 from netkit.truth.imports import TruthImport, redesigned
 from netkit.truth.reading import read, read_inventory

@@ -7,10 +7,8 @@ import re
 import shutil
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
 
 from netkit.cli.fabric import open_project, warn
 from netkit.cli.requests import WatchRequest
@@ -20,18 +18,15 @@ from netkit.project.connections import chosen_source
 from netkit.project.watching import LONGEST_ONCE_S, feeds_of, is_settled, outline_of
 from netkit.terminal import screen
 from netkit.terminal.ctrl_c import interrupt_on_sigterm
-from netkit.watch.board import Board, Health, Outline, Row
-from netkit.watch.feed import Feed, PortReading
+from netkit.watch.board import Board, Outline
+from netkit.watch.feed import Feed
 from netkit.watch.frame import unbounded
-from netkit.watch.port_severity import WORDS
-from netkit.watch.record import Record, read
-from netkit.watch.session import Desk, Replay, running, take
+from netkit.watch.session import Desk, Record, Replay, read, running, take
 from netkit.watch.span import glyphs_for, plain
-from netkit.watch.view_state import ViewState, shown
+from netkit.watch.view_state import ViewState, exit_code, result
 
 MOST_SAMPLES = 60
 """Of a device, which a site sends back at once."""
-UNREACHED = 4
 FORMATS = ("text", "json")
 LENGTH = re.compile(r"(?P<number>[1-9]\d{0,5})(?P<unit>[smh]?)")
 UNITS = {"": 1, "s": 1, "m": 60, "h": 3600}
@@ -106,7 +101,7 @@ def _of_fabric(request: WatchRequest) -> tuple[Outline, Sequence[Feed]]:
 def _at_sites(request: WatchRequest, fleet: Path) -> int:
     """Print what the sites of a fleet have watched, once all have ended."""
     from netkit.fleet.job import WatchWork  # noqa: PLC0415 (an extra)
-    from netkit.fleet.watching import watched_at  # noqa: PLC0415
+    from netkit.fleet.reading import watched_at  # noqa: PLC0415
 
     length_s = LONGEST_ONCE_S if request.is_once else length_of(request)
     if length_s > MOST_SAMPLES * request.interval_s:
@@ -183,39 +178,3 @@ def _print(request: WatchRequest, board: Board, now_s: float) -> None:
     width = shutil.get_terminal_size((WIDTH, 24)).columns if has_width else WIDTH
     scene = board.view(now_s, screen.clock(now_s))
     sys.stdout.write(plain(unbounded(scene, ViewState(), width, glyphs_for(sys.stdout.encoding))))
-
-
-def exit_code(board: Board) -> int:
-    """Return 4 if no device answered, else 0."""
-    return 0 if any(one.samples for one in board.health(0).values()) else UNREACHED
-
-
-def result(board: Board, now_s: float) -> Mapping[str, Any]:
-    """Return devices and ports, the worst first; unknown values are null."""
-    scene = board.view(now_s)
-    return {
-        "fabric": scene.outline.fabric,
-        "lab": scene.outline.lab,
-        "at_s": round(now_s, 3),
-        "devices": [_device(one) for one in scene.health],
-        "ports": [_port(row) for row in shown(scene, ViewState())],
-    }
-
-
-def _device(one: Health) -> Mapping[str, Any]:
-    silent_s = None if one.silent_s is None else round(one.silent_s, 3)
-    return {"device": one.device, **asdict(one.condition), "samples": one.samples, "silent_s": silent_s}
-
-
-def _port(row: Row) -> Mapping[str, Any]:
-    highest: dict[str, float | None] = {}
-    for name in PortReading._fields:
-        values = (getattr(point.reading, name) for point in row.track.since(0))
-        highest[name] = max((value for value in values if value is not None), default=None)
-    return {
-        **row.wire._asdict(),
-        "what": WORDS[row.severity.level],
-        "level": row.severity.level.name.lower(),
-        "last": row.reading._asdict(),
-        "highest": highest,
-    }

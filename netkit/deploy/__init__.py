@@ -1,15 +1,12 @@
 """A plan → changed devices, each either as intended or as it was before."""
 
-from netkit.deploy.apply import apply, end, plan_rollback, resume, rollback_options, undo
-from netkit.deploy.gate import Gate, GateAnswer, GateQuestion, Moment
+from netkit.deploy.apply import apply, end, plan_rollback, rehearse, resume, rollback_options, undo
+from netkit.deploy.approval import Approval, Provenance
+from netkit.deploy.gate import Gate, GateAnswer, GateQuestion, Moment, SessionGate
 from netkit.deploy.journal import Journal, RunSummary, history
-from netkit.deploy.lock import LockedError
+from netkit.deploy.lock import LockedError, RecentRun, RecentRuns
 from netkit.deploy.model import ConfigState, DeployEvent, DeviceOutcome, DeviceResult, Options, Outcome, Phase
-from netkit.deploy.provenance import Approval, Provenance
-from netkit.deploy.recent import RecentRun, RecentRuns
-from netkit.deploy.rehearse import rehearse
 from netkit.deploy.resume import refuse_unsettled
-from netkit.deploy.session_gate import SessionGate
 from netkit.deploy.wave import Wave, waves
 
 __all__ = [

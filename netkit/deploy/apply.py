@@ -7,23 +7,34 @@ from dataclasses import replace
 from nornir.core.plugins.runners import RunnerPlugin
 
 from netkit import plan as planning
-from netkit.deploy import refusal
+from netkit.deploy import preflight, refusal
+from netkit.deploy.approval import Provenance
 from netkit.deploy.clock import CLOCK, DeployClock
 from netkit.deploy.connection import close
 from netkit.deploy.fan_out import each, threads
 from netkit.deploy.gate import Gate
-from netkit.deploy.job import Connect, Job, PlannedReachability, text_of
+from netkit.deploy.job import Connect, Job, PlannedReachability, code_of, is_access, text_of
 from netkit.deploy.journal import FINISHED, STAGE, Journal, JournalEntry, JournalError, Orders
 from netkit.deploy.lock import lock_fabric
-from netkit.deploy.model import ConfigState, DeployEvent, DeviceOutcome, EventHandler, Options, Outcome, Phase
+from netkit.deploy.model import (
+    ConfigState,
+    DeployEvent,
+    DeviceOutcome,
+    DeviceResult,
+    EventHandler,
+    Options,
+    Outcome,
+    Phase,
+)
 from netkit.deploy.preflight import Task, stages_of
-from netkit.deploy.provenance import Provenance
 from netkit.deploy.resume import refuse_unsettled, resume_device
 from netkit.deploy.rollout import INTERRUPTED, Rollout, not_started, untouched
+from netkit.deploy.wave import waves
 from netkit.design.fabric import Fabric
 from netkit.errors import AccessError, DeployError, Problem
 from netkit.plan import Plan, Running, Unreachable
 from netkit.platforms.config import Files
+from netkit.platforms.driver import Reader
 
 ENDED = "ended before its last device, to be rolled back"
 
@@ -336,3 +347,37 @@ def _interrupted_state(
 
     found = each(job.runner, left, resume_one)
     return number, [*ended.values(), *(outcome for outcome in found.values() if outcome is not None)]
+
+
+def rehearse(
+    plan: Plan,
+    fabric: Fabric,
+    intended: Mapping[str, Files],
+    *,
+    connect: Callable[[str], Reader],
+    options: Options,
+    runner: RunnerPlugin | None = None,
+) -> Outcome:
+    """Return how a deploy would begin. It gets no handle that can change a device, and writes no journal."""
+    limit = options.limit
+    tasks = preflight.stages_of(plan, intended, None, limit, fabric)[0]
+    refusal.check(plan, fabric, intended, tasks, options)
+    wave_of = {name: wave.number for wave in reversed(waves(plan, fabric, options)) for name in wave.devices}
+
+    def checked(name: str) -> DeviceOutcome:
+        try:
+            reader = connect(name)
+            reader.open()
+            try:
+                preflight.check(preflight.read_device(reader, tasks[name]), tasks[name])
+            finally:
+                reader.close()
+        except Exception as error:
+            result = DeviceResult.UNREACHABLE if is_access(error) else DeviceResult.REFUSED
+            return DeviceOutcome(name, result, ConfigState.AS_BEFORE, (text_of(error),), wave_of[name], code_of(error))
+        return DeviceOutcome(name, DeviceResult.READY, ConfigState.AS_BEFORE, wave=wave_of[name])
+
+    found = each(runner or threads(options.parallel), tasks, checked)
+    outcomes = {outcome.device: outcome for outcome in (*untouched(plan, limit), *found.values())}
+    names = [*(device.name for device in plan.devices), *(missed.name for missed in plan.unreachable)]
+    return Outcome("", fabric.name, tuple(outcomes[name] for name in names), is_dry_run=True)

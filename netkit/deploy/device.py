@@ -3,13 +3,12 @@
 from dataclasses import replace
 
 from netkit.deploy.connection import close, closing, foresee, opened, reopened
-from netkit.deploy.device_rollout import DeviceRollout
+from netkit.deploy.device_rollout import DeviceRollout, Window
 from netkit.deploy.gate import Moment
 from netkit.deploy.job import Job, is_access
 from netkit.deploy.journal import SAMPLE, STRATEGY
 from netkit.deploy.model import FAILED, ConfigState, DeviceOutcome, DeviceResult, Phase
 from netkit.deploy.preflight import Task, check, ending, read_device
-from netkit.deploy.recovery import Window
 from netkit.errors import AccessError, DeviceError, NetkitError, Problem
 from netkit.platforms.driver import Candidate, Driver, InStep, LeavesOut
 from netkit.platforms.ownership import with_rules

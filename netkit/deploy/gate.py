@@ -5,15 +5,19 @@ the change is kept in the journal and returned with every later question about t
 """
 
 import json
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 from typing import Any, Literal, Protocol
 
-from netkit.deploy.clock import DeployClock
-from netkit.errors import AccessError
+from nornir.core.plugins.runners import RunnerPlugin
+
+from netkit.deploy.clock import CLOCK, DeployClock
+from netkit.deploy.fan_out import each, threads
+from netkit.design.fabric import Fabric, Host, Nic, Switch
+from netkit.errors import AccessError, NetkitError
 from netkit.platforms.change import Risk
-from netkit.platforms.driver import Reader
+from netkit.platforms.driver import RailReader, RailState, Reader
 
 
 class Moment(StrEnum):
@@ -125,3 +129,210 @@ def ask_first(others: Gate, question: GateQuestion, clock: DeployClock) -> Chain
     began_s = clock.steady_s()
     answer = others(replace(question, sample=kept.get("others", "")))
     return ChainedAnswer(answer, kept, max(0.0, question.time_limit_s - (clock.steady_s() - began_s)))
+
+
+Sessions = Mapping[str, int]
+"""Interface → prefixes received, of established sessions."""
+POLL_S = 0.5
+NEIGHBORS_AT_ONCE = 16
+
+
+class SessionGate:
+    """Compares the sessions of a device, and those of its neighbors with it, with what they were before.
+
+    A session that the fabric no longer has may disappear. Where only descriptions change, neighbors are not asked.
+    Sessions do not show how far traffic has moved away from a drained device: there the gate waits for its full time.
+    """
+
+    def __init__(
+        self,
+        fabric: Fabric,
+        connect: Callable[[str], Reader],
+        *,
+        clock: DeployClock = CLOCK,
+        runner: RunnerPlugin | None = None,
+    ) -> None:
+        self._fabric, self._connect, self._clock = fabric, connect, clock
+        self._runner = runner or threads(NEIGHBORS_AT_ONCE)
+
+    def __call__(self, question: GateQuestion) -> GateAnswer:
+        if question.moment is Moment.BEFORE:
+            sample = {
+                question.device: self._established(question.device, question.reader),
+                **self._neighbors(question, question.neighbors),
+            }
+            return GateAnswer("healthy", sample=json.dumps(sample), is_blank=not any(sample.values()))
+        before: dict[str, Sessions] = json.loads(question.sample)
+        if question.moment is Moment.DRAINED:
+            return self._check_drain(question, before[question.device])
+        return self._await_sessions(question, before)
+
+    def _check_drain(self, question: GateQuestion, before: Sessions) -> GateAnswer:
+        """Answer for a drain: it moves routes, and must not end sessions."""
+        self._clock.sleep_s(question.time_limit_s)
+        kept = dict.fromkeys(before, 0)
+        gone = tuple(
+            self._missing(
+                question,
+                {question.device: kept},
+                {question.device: self._established(question.device, question.reader)},
+            )
+        )
+        return GateAnswer("worse", gone) if gone else GateAnswer("healthy")
+
+    def _await_sessions(self, question: GateQuestion, before: Mapping[str, Sessions]) -> GateAnswer:
+        """Poll until all is as it was, or the time limit is reached."""
+        deadline_s = self._clock.steady_s() + question.time_limit_s
+        seen: Sessions = before[question.device]
+        while True:
+            found = self._established(question.device, question.reader)
+            # Routes are still arriving: fewer than before, and more than a moment ago.
+            is_filling = any(
+                found[port] < before[question.device].get(port, 0) and found[port] != seen.get(port) for port in found
+            )
+            answer = self._answer(question, before, found)
+            left_s = deadline_s - self._clock.steady_s()
+            if left_s <= 0 or (answer.is_healthy and not is_filling):
+                return answer
+            seen = found
+            self._clock.sleep_s(min(POLL_S, left_s))
+
+    def _answer(self, question: GateQuestion, before: Mapping[str, Sessions], found: Sessions) -> GateAnswer:
+        if missing := tuple(self._missing(question, before, {question.device: found})):
+            return GateAnswer("worse", missing)  # the neighbors would report the same
+        wanted = [name for name in question.neighbors if name in before]
+        now = self._neighbors(question, wanted)
+        if missing := tuple(self._missing(question, before, now)):
+            return GateAnswer("worse", missing)
+        unread = tuple(f"{name} cannot be asked any more" for name in wanted if name not in now)
+        return GateAnswer("inconclusive", unread) if unread and question.risk else GateAnswer("healthy")
+
+    def _missing(
+        self, question: GateQuestion, before: Mapping[str, Sessions], now: Mapping[str, Sessions]
+    ) -> Iterator[str]:
+        """Yield what is worse than before."""
+        for device, sessions in now.items():
+            for interface, prefixes in before[device].items():
+                if not self._is_kept(question, device, interface):
+                    continue
+                if interface not in sessions:
+                    yield f"{device}: the session on {interface} is gone"
+                elif prefixes and not sessions[interface]:
+                    yield f"{device}: the session on {interface} brings no routes, {prefixes} before"
+
+    def _is_kept(self, question: GateQuestion, device: str, interface: str) -> bool:
+        """Whether a session has to be there after the change too, by the fabric and by the device's configuration."""
+        found = self._fabric.device(device)
+        ports = found.fabric_ports if isinstance(found, Switch) else ()
+        port = next((port for port in ports if port.name == interface), None)
+        return port is not None and (port.name if device == question.device else port.peer_port) not in question.ending
+
+    def _neighbors(self, question: GateQuestion, names: Iterable[str]) -> dict[str, Sessions]:
+        """Return the neighbors' sessions with the device, without the neighbors that cannot be asked."""
+        if question.risk is Risk.NONE:
+            return {}
+        found = each(self._runner, names, lambda name: self._sessions_of(name, question.device))
+        return {name: sessions for name, sessions in found.items() if sessions is not None}
+
+    def _sessions_of(self, name: str, device: str) -> Sessions | None:
+        switch = self._fabric.device(name)
+        ports = {port.name for port in switch.ports if port.peer == device} if isinstance(switch, Switch) else set()
+        try:
+            reader = self._connect(name)
+            try:
+                reader.open()
+                return {port: prefixes for port, prefixes in self._established(name, reader).items() if port in ports}
+            finally:
+                reader.close()
+        except NetkitError:
+            return None
+
+    def _established(self, name: str, reader: Reader) -> dict[str, int]:
+        found = self._fabric.device(name)
+        ports = {port.neighbor: port.name for port in found.fabric_ports} if isinstance(found, Switch) else {}
+        established = (one for one in reader.sessions() if one.is_established)
+        return {ports.get(one.interface, one.interface): one.received_prefixes for one in established}
+
+
+MOST_FAR = 2
+"""Hosts that are pinged over each rail, and as many across rails: one may be down for other reasons."""
+Before = Mapping[str, Mapping[str, Any]]
+Called = Mapping[str, tuple[str, ...]]
+"""Finding if no address of a group answers → the addresses."""
+
+
+class HostGate:
+    """Judges hosts by their rails, and leaves all other devices to another gate.
+
+    A rail that is configured after the change must be as its files say, unless it had no carrier before. Where the
+    leaf, a far host on the rail, or one across rails answered before, at least one address of that group must answer
+    after: hosts change together, and any may fail for its own reasons. A rail without answers before may stay so.
+    """
+
+    def __init__(self, fabric: Fabric, others: Gate, *, clock: DeployClock = CLOCK) -> None:
+        self._fabric, self._others, self._clock = fabric, others, clock
+
+    def __call__(self, question: GateQuestion) -> GateAnswer:
+        host = self._fabric.device(question.device)
+        if not isinstance(host, Host) or not isinstance(question.reader, RailReader):
+            return self._others(question)
+        far = {nic.interface: called(self._fabric, host, nic) for nic in host.nics}
+        if not question.moment.is_after:
+            found = {one.interface: asdict(one) for one in question.reader.rail_states(_addresses(far))}
+            return GateAnswer("healthy", sample=json.dumps(found))
+        return self._await_rails(question, question.reader, far)
+
+    def _await_rails(self, question: GateQuestion, reader: RailReader, far: Mapping[str, Called]) -> GateAnswer:
+        """Poll until all is well or the time limit is reached."""
+        before: Before = json.loads(question.sample or "{}")
+        wanted = {
+            name: [one for one in to if one in before.get(name, {}).get("answers", ())]
+            for name, to in _addresses(far).items()
+        }
+        deadline_s = self._clock.steady_s() + question.time_limit_s
+        while True:
+            found = reader.rail_states(wanted)
+            worse = tuple(f"{question.device}: {one}" for state in found for one in _worse(state, before, far))
+            left_s = deadline_s - self._clock.steady_s()
+            if not worse or left_s <= 0:
+                return GateAnswer("worse", worse) if worse else GateAnswer("healthy")
+            self._clock.sleep_s(min(POLL_S, left_s))
+
+
+def _addresses(far: Mapping[str, Called]) -> dict[str, tuple[str, ...]]:
+    return {interface: tuple(to for group in groups.values() for to in group) for interface, groups in far.items()}
+
+
+def _worse(state: RailState, before: Before, far: Mapping[str, Called]) -> Iterator[str]:
+    """Yield what is worse on a rail than before the change."""
+    known = before.get(state.interface, {})
+    if not state.is_configured or (state.is_dark and known.get("is_dark", False)):
+        return
+    if state.is_dark:
+        yield f"{state.interface} has no carrier"
+        return
+    yield from (f"{state.interface}: {one}" for one in state.problems)
+    lost = mute(far.get(state.interface, {}), known.get("answers", ()), state.answers)
+    yield from (f"{state.interface}: {one}" for one in lost)
+
+
+def called(fabric: Fabric, host: Host, nic: Nic) -> Called:
+    """Return what a rail probes: its leaf, and hosts on this and other rails, those behind other leaves first."""
+    others = [(other, one) for other in fabric.hosts if other != host for one in other.nics]
+    others.sort(key=lambda pair: (pair[1].leaf == nic.leaf, abs(pair[0].number - host.number)))
+    along = [one.address for _, one in others if one.rail == nic.rail]
+    across = [one.address for _, one in others if one.rail != nic.rail and one.leaf != nic.leaf]
+    is_routed = fabric.cross_rail == "routed"
+    return {
+        "its leaf does not answer": (nic.gateway,),
+        "no far rail answers": tuple(along[:MOST_FAR]),
+        "no NIC on another rail answers": tuple(across[: MOST_FAR * is_routed]),
+    }
+
+
+def mute(groups: Called, before: Iterable[str], now: Iterable[str]) -> Iterator[str]:
+    """Yield the groups in which an address answered before and none does now."""
+    answered, answering = set(before), set(now)
+    for what, group in groups.items():
+        if answered & {*group} and not {*group} & answering:
+            yield f"{what} any more; before, {', '.join(sorted(answered & {*group}))} did"

@@ -24,13 +24,13 @@ from typing import IO, Any
 from urllib.parse import urlsplit
 
 from netkit import __version__
+from netkit.deploy.approval import Provenance
 from netkit.deploy.model import FAILED, Options
 from netkit.deploy.policy import HookSettings, is_loopback
-from netkit.deploy.provenance import Provenance
-from netkit.environment import without_secrets
 from netkit.errors import DeployError, Problem
 from netkit.plan import Plan
 from netkit.plan.intent_diff import approval
+from netkit.private import without_secrets
 
 FORMAT = 1
 MOST_ANSWER_BYTES = 65_536

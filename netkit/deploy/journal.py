@@ -3,6 +3,7 @@
 Only the owner can read the folder: the old configurations may hold password hashes, and are needed for a rollback.
 """
 
+import errno
 import json
 import os
 import secrets
@@ -22,13 +23,57 @@ from pydantic import Field, TypeAdapter, ValidationError
 from netkit import plan as planning
 from netkit import private
 from netkit.deploy import model, seal
+from netkit.deploy.approval import Approval, Provenance
 from netkit.deploy.clock import CLOCK, DeployClock
-from netkit.deploy.ledger import Ledger, lines
 from netkit.deploy.model import FAILED, LONGEST_S, ConfigState, DeviceOutcome, Options, Outcome, Phase, Seconds, Whole
-from netkit.deploy.provenance import Approval, Provenance
 from netkit.errors import DeployError, NetkitError, Problem
 from netkit.plan import Plan, Running
 from netkit.platforms.config import Files
+
+
+class Ledger:
+    """A file that many threads append lines to; one fsync serves all lines that are waiting."""
+
+    def __init__(self, file: Path) -> None:
+        self._handle = private.open_file(file, os.O_WRONLY | os.O_APPEND)
+        self._adding, self._syncing = threading.Lock(), threading.Lock()
+        self._written = self._synced = 0
+        self._is_broken = False
+        if os.fstat(self._handle).st_size:  # a line that a killed process left half written announced nothing
+            os.ftruncate(self._handle, file.read_bytes().rfind(b"\n") + 1)
+
+    def add(self, line: str) -> None:
+        """Write a line and return once it is on disk; if that fails, raise OSError for it and for every later line.
+
+        A disk that took less than it was given may have lost more, and reports the error only once.
+        """
+        try:
+            self._append(line.encode() + b"\n")
+        except OSError:
+            self._is_broken = True
+            raise
+
+    def _append(self, line: bytes) -> None:
+        with self._adding:
+            if self._is_broken or os.write(self._handle, line) < len(line):
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            self._written += 1
+            mine = self._written
+        with self._syncing:
+            if self._synced >= mine:
+                return
+            reached = self._written
+            os.fsync(self._handle)
+            self._synced = reached
+
+    def close(self) -> None:
+        os.close(self._handle)
+
+
+def lines(file: Path) -> Iterator[str]:
+    with file.open(encoding="utf-8", errors="replace") as stream:
+        yield from stream
+
 
 NAMED = "%Y%m%dT%H%M%S"
 JOURNAL, PLAN, INTENDED, OWNER = "journal.jsonl", "plan.json", "intended.json", "owner.json"

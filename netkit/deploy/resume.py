@@ -5,12 +5,11 @@ from pathlib import Path
 
 from netkit.deploy.clock import CLOCK, DeployClock
 from netkit.deploy.connection import closing, discard, opened
-from netkit.deploy.device_rollout import DeviceRollout
+from netkit.deploy.device_rollout import DeviceRollout, Window
 from netkit.deploy.job import Job
 from netkit.deploy.journal import CONFIRMED, SAMPLE, Journal, JournalEntry
 from netkit.deploy.model import ConfigState, DeviceOutcome, Phase
 from netkit.deploy.preflight import Task, compared, ending, read_device
-from netkit.deploy.recovery import Window
 from netkit.errors import DeployError, DeviceError, Problem
 from netkit.platforms.driver import InStep
 

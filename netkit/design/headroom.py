@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from netkit.design.fabric import Cable
 from netkit.design.traffic import Headroom
-from netkit.hardware import HeadroomRow, Split, SwitchModel, pfc
+from netkit.hardware import HeadroomRow, Split, SwitchModel, catalog
 
 QUANTUM_BYTES = 64
 KIB = 1024
@@ -29,7 +29,7 @@ class Term:
 class Computation:
     """A headroom by formula, term by term."""
 
-    method: pfc.Method
+    method: catalog.Method
     terms: tuple[Term, ...]
     occupancy: float
     extra_bytes: int
@@ -51,13 +51,13 @@ def vendor_row(model: SwitchModel, speed_gbps: int, cable_m: float) -> HeadroomR
 
 def compute(model: SwitchModel, split: Split, cable_m: float, mtu_bytes: int) -> Computation | None:
     """Return the headroom by formula; None if the chip's cell size or the peer's response time is unknown."""
-    method = pfc.method(model.asic)
+    method = catalog.method(model.asic)
     terms = _terms(model, method, split.speed_gbps, cable_m, mtu_bytes)
     if not model.cell_bytes or terms is None:
         return None
     per_frame = model.cell_bytes / method.frame_in_cells
     occupancy = math.ceil(per_frame) if method.is_whole_cells else per_frame
-    extra = 0 if method.own_frames > 1 else pfc.lossless_frame_bytes()
+    extra = 0 if method.own_frames > 1 else catalog.lossless_frame_bytes()
     total = extra + occupancy * sum(term.value_bytes for term in terms)
     unit = KIB if method.own_frames == 1 else model.cell_bytes
     xoff = math.ceil(total / unit) * unit
@@ -70,11 +70,11 @@ def compute(model: SwitchModel, split: Split, cable_m: float, mtu_bytes: int) ->
 
 def least_bytes(model: SwitchModel, speed_gbps: int, cable_m: float, mtu_bytes: int) -> int:
     """Return what arrives after a pause with any chip: two cable lengths, and a frame already begun."""
-    return math.ceil(2 * cable_m * pfc.method(model.asic).ns_per_m * speed_gbps / 8) + mtu_bytes
+    return math.ceil(2 * cable_m * catalog.method(model.asic).ns_per_m * speed_gbps / 8) + mtu_bytes
 
 
 def _terms(
-    model: SwitchModel, method: pfc.Method, speed_gbps: int, cable_m: float, mtu_bytes: int
+    model: SwitchModel, method: catalog.Method, speed_gbps: int, cable_m: float, mtu_bytes: int
 ) -> tuple[Term, ...] | None:
     peer = _peer(model, method, speed_gbps)
     if peer is None:
@@ -90,11 +90,11 @@ def _terms(
     )
 
 
-def _peer(model: SwitchModel, method: pfc.Method, speed_gbps: int) -> Term | None:
+def _peer(model: SwitchModel, method: catalog.Method, speed_gbps: int) -> Term | None:
     if method.response_ns is not None:
         value = method.response_ns * speed_gbps / 8
         return Term("peer", value, f"{method.response_ns} ns × {speed_gbps} Gb/s ÷ 8, pipelines included")
-    response = pfc.pause_response(speed_gbps)
+    response = catalog.pause_response(speed_gbps)
     if method.uses_quanta:
         return (
             Term("peer", response.quanta * QUANTUM_BYTES, f"{response.quanta} pause quanta × 64 B")

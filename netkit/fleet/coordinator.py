@@ -10,7 +10,6 @@ from typing import Self
 
 from netkit.errors import Problem
 from netkit.fleet.answer import JobAnswer, JobEvent, LostJob, PendingJob, open_answer
-from netkit.fleet.credentials import Credentials
 from netkit.fleet.job import MessageError, SiteJob, StopWork, new_job, sign_job
 from netkit.fleet.link import BrokerLink, LinkError, RoundEndingError, RoundTakenError, UnroutableError
 from netkit.fleet.rabbitmq import (
@@ -23,6 +22,7 @@ from netkit.fleet.rabbitmq import (
     fabric_queue,
 )
 from netkit.fleet.settings import COORDINATOR, FleetError, FleetSettings
+from netkit.fleet.signing import Credentials
 from netkit.fleet.status import SiteStatus, WorkerStatus, open_status
 
 POLL_S = 0.5

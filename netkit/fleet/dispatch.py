@@ -9,9 +9,9 @@ from netkit.errors import Problem, UsageError
 from netkit.fleet import settings as fleet_settings
 from netkit.fleet.answer import JobAnswer, LostJob
 from netkit.fleet.coordinator import GRACE_S, Coordinator
-from netkit.fleet.credentials import Credentials
 from netkit.fleet.job import ROUNDS, BackupWork, CheckWork, SiteJob, SnapshotWork, WatchWork, new_job
 from netkit.fleet.settings import FleetSettings
+from netkit.fleet.signing import Credentials
 from netkit.project.observing import LOOKING
 from netkit.project.project import CHECKS, Project, beside
 from netkit.project.revision import committed, path_in_repository

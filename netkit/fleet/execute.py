@@ -5,29 +5,225 @@ A handler gets the opened fabric, the devices of the shard and the job. It yield
 """
 
 import json
+import os
 import shutil
+import subprocess
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from netkit import private
 from netkit.design.select import Device
 from netkit.errors import Problem
-from netkit.facts import serial
+from netkit.facts import Absent, Observation, Sample, serial
 from netkit.fleet import site_deploy
 from netkit.fleet.checking import answered
-from netkit.fleet.checkout import Checkouts
-from netkit.fleet.credentials import Credentials
-from netkit.fleet.execution import Note
 from netkit.fleet.job import CheckWork, SiteJob, SnapshotWork, WatchWork
-from netkit.fleet.kept_counters import past_of
+from netkit.fleet.lease import Note
 from netkit.fleet.link import BrokerLink
-from netkit.fleet.settings import FleetError, FleetSettings, SiteFabric
+from netkit.fleet.reading import watched
+from netkit.fleet.settings import FleetError, FleetSettings, RepositorySettings, SiteFabric
+from netkit.fleet.signing import Credentials
 from netkit.fleet.site_deploy import SiteRequest
-from netkit.fleet.watching import watched
-from netkit.project.backups import backed_up
+from netkit.judge import CheckContext
+from netkit.judge.delta import Earlier, since
+from netkit.private import make_folder, without_secrets
+from netkit.project.checking import NO_PAST
 from netkit.project.deadline import Deadline
+from netkit.project.past import Past
 from netkit.project.project import Project
+from netkit.project.reading import backed_up
+from netkit.project.runs import runs_folder
+from netkit.report.plan_view import counted
+from netkit.store.record import DamagedError, packed, unpacked
+
+MOST_TREES = 4
+FETCH_S = 600
+STALE_S = 30
+SAFE = (
+    "-c",
+    "core.hooksPath=/dev/null",
+    "-c",
+    "protocol.ext.allow=never",
+    "-c",
+    "submodule.recurse=false",
+    "-c",
+    "gc.auto=0",
+)
+
+
+class Checkouts:
+    """Commits of one repository, checked out below a folder."""
+
+    def __init__(self, settings: RepositorySettings, folder: Path) -> None:
+        self._settings = settings
+        self._copy = folder / "repository.git"
+        self._trees = folder / "trees"
+
+    def tree(self, commit: str) -> Path:
+        """Return the folder of a commit; FleetError if it is not on an allowed branch."""
+        private.make_folder(self._trees)
+        self._unlock()
+        if not (self._copy / "HEAD").exists():
+            self._git(None, "init", "--quiet", "--bare", str(self._copy))
+        if not self._is_allowed(commit):
+            self._fetch()
+            if not self._is_allowed(commit):
+                branches = ", ".join(self._settings.branches)
+                what = f"the commit {commit[:10]} is not on {branches} of {self._settings.url}"
+                raise FleetError(
+                    Problem(what, "push it there, or add its branch to `branches` of the site's fleet.yaml")
+                )
+        place, mark = self._trees / commit, self._trees / f"{commit}.complete"
+        if not mark.exists():
+            self._remove(commit)
+            self._git(self._copy, "worktree", "prune", "--expire=now")
+            self._git(self._copy, "worktree", "add", "--quiet", "--force", "--detach", str(place), commit)
+        mark.touch()
+        self._keep_newest()
+        return place
+
+    def _is_allowed(self, commit: str) -> bool:
+        return any(self._is_on(commit, branch) for branch in self._settings.branches)
+
+    def _is_on(self, commit: str, branch: str) -> bool:
+        return not self._run(
+            self._copy, ("merge-base", "--is-ancestor", f"{commit}^{{commit}}", f"refs/heads/{branch}")
+        ).returncode
+
+    def _fetch(self) -> None:
+        wanted = [f"+refs/heads/{branch}:refs/heads/{branch}" for branch in self._settings.branches]
+        options = ("--quiet", "--no-tags", "--no-recurse-submodules", "--no-write-fetch-head", "--update-head-ok")
+        self._git(self._copy, "fetch", *options, "--", self._settings.url, *wanted)
+
+    def _keep_newest(self) -> None:
+        marks = sorted(self._trees.glob("*.complete"), key=lambda file: file.stat().st_mtime_ns, reverse=True)
+        for mark in marks[MOST_TREES:]:
+            self._remove(mark.stem)
+
+    def _remove(self, commit: str) -> None:
+        (self._trees / f"{commit}.complete").unlink(missing_ok=True)
+        shutil.rmtree(self._trees / commit, ignore_errors=True)
+
+    def _unlock(self) -> None:
+        """Remove locks that a git left behind which was killed."""
+        for file in self._copy.rglob("*.lock"):
+            if file.stat().st_mtime < time.time() - STALE_S:
+                file.unlink(missing_ok=True)
+
+    def _git(self, folder: Path | None, *arguments: str) -> None:
+        done = self._run(folder, arguments)
+        if done.returncode:
+            lines = done.stderr.decode(errors="replace").strip().splitlines() or ["git gave no reason"]
+            reason = next((line for line in lines if line.startswith("fatal: ")), lines[-1]).removeprefix("fatal: ")
+            remedy = "run git by hand as this user, at this site"
+            raise FleetError(Problem(f"git {arguments[0]} of {self._settings.url} failed: {reason}", remedy))
+
+    def _run(self, folder: Path | None, arguments: Sequence[str]) -> subprocess.CompletedProcess[bytes]:
+        place = () if folder is None else ("--git-dir", str(folder))
+        known = {name: value for name, value in os.environ.items() if not name.startswith("GIT_DIR")}
+        try:
+            return subprocess.run(  # noqa: S603 (no shell; no argument comes from a job but a commit of hexadecimal digits)
+                ["git", *SAFE, *place, *arguments],  # noqa: S607 (the git of the user's PATH)
+                capture_output=True,
+                stdin=subprocess.DEVNULL,
+                env={**without_secrets(known), "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"},
+                timeout=FETCH_S,
+                check=False,
+            )
+        except FileNotFoundError:
+            raise FleetError(Problem("git is not installed", "install it at the site")) from None
+        except subprocess.TimeoutExpired:
+            what = f"git {arguments[0]} of {self._settings.url} takes longer than {FETCH_S} s"
+            raise FleetError(Problem(what, "check the connection of the site to the repository")) from None
+
+
+Stored = tuple[float, str, float | None, dict[str, dict[str, int]]]
+"""Time, boot ID, uptime and counters of a sample."""
+
+
+@dataclass(frozen=True, slots=True)
+class KeptCounters:
+    """The folder of the counters of a fabric."""
+
+    folder: Path
+
+    @classmethod
+    def of(cls, project: Project) -> "KeptCounters":
+        """Use the folder beside the runs of deploys, which all workers of a machine share."""
+        folder = runs_folder(project.fabric.name, project.lab).with_name("counters")
+        try:
+            make_folder(folder)
+        except OSError as error:
+            what = f"cannot be created: {error.strerror}"
+            raise FleetError(Problem(what, "set NETKIT_STATE_DIR at the worker", file=str(folder))) from None
+        return cls(folder)
+
+    def used(self, device: str, at_s: float) -> Earlier | None:
+        """Return the newest sample up to a time; None if there is none."""
+        found = [one for one in self._read(device) if one[0] <= at_s]
+        if not found:
+            return None
+        taken_s, boot, uptime_s, counters = max(found, key=lambda one: one[0])
+        return Earlier(Sample(taken_s, counters), boot, uptime_s)
+
+    def keep(self, one: Observation, used: Earlier | None) -> None:
+        """Keep the last sample of a device beside the one that was used before."""
+        if not one.samples:
+            return
+        last, system = one.samples[-1], one.facts.system
+        boot, uptime_s = ("", None) if isinstance(system, Absent) else (system.boot, system.uptime_s)
+        stored = [(last.at_s, boot, uptime_s, {name: dict(places) for name, places in last.counters.items()})]
+        if used is not None:
+            earlier = {name: dict(places) for name, places in used.sample.counters.items()}
+            stored.append((used.sample.at_s, used.boot, used.uptime_s, earlier))
+        file = self._file(one.device)
+        draft = file.with_suffix(f".{os.getpid()}")
+        with suppress(OSError):  # a full disk: the next check judges from the sample before
+            draft.write_bytes(packed(stored))
+            draft.replace(file)
+
+    def _read(self, device: str) -> Sequence[Stored]:
+        try:
+            found: list[Stored] = unpacked(self._file(device).read_bytes(), list[Stored], f"file of {device}")
+        except (OSError, DamagedError):
+            return ()
+        return found
+
+    def _file(self, device: str) -> Path:
+        return self.folder / f"{device}.counters"
+
+
+class SitePast(Past):
+    """What a site kept of its devices, for a job that names the samples that were used last."""
+
+    def __init__(self, project: Project, used_s: Mapping[str, float]) -> None:
+        self._feedback, self._kept = project.feedback, KeptCounters.of(project)
+        found = {name: self._kept.used(name, at_s) for name, at_s in used_s.items()}
+        self._earlier: Mapping[str, Earlier] = {name: one for name, one in found.items() if one is not None}
+
+    def window_s(self, devices: Sequence[Device], wanted_s: float) -> float:
+        """Return how long to watch counters: 0 if those of each device were kept."""
+        missing = [device.name for device in devices if device.name not in self._earlier]
+        if missing and wanted_s:
+            what = f"no earlier counters of {counted(len(missing), 'device')} are here"
+            self._feedback.note(f"{what}: they are judged over {wanted_s:g} s")
+        return wanted_s if missing else 0.0
+
+    def scene(self, scene: CheckContext) -> CheckContext:
+        """Keep the counters, and compute them since the samples that were used."""
+        for name, one in scene.snapshot.devices.items():
+            self._kept.keep(one, self._earlier.get(name))
+        return replace(scene, snapshot=since(scene.snapshot, self._earlier))
+
+
+def past_of(project: Project, job: SiteJob) -> Past:
+    """Return what the site kept for a check since the last one; nothing for other jobs."""
+    times = job.work.since_s if isinstance(job.work, CheckWork) else None
+    return NO_PAST if times is None else SitePast(project, dict(zip(job.devices, times, strict=True)))
+
 
 ACCESS_FILES = ("access.yaml", "known_hosts", "known_certificates")
 """How devices are reached: the site's own files, in place of those in the repository."""

@@ -4,6 +4,8 @@ The folder is that of the coordinator. `broker/` and `sites/NAME/` are copied to
 certificates of further sites, and is best kept elsewhere until there are some.
 """
 
+import datetime
+import ipaddress
 import json
 import os
 import secrets
@@ -12,16 +14,105 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
 import yaml
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from netkit import private
 from netkit.errors import Problem
-from netkit.fleet import certificates, rabbitmq, settings
-from netkit.fleet.certificates import Pair
-from netkit.fleet.credentials import SIGNING_KEY
+from netkit.fleet import rabbitmq, settings
 from netkit.fleet.settings import COORDINATOR, FILE, FleetError, FleetSettings
-from netkit.fleet.signing import private_pem, public_text
+from netkit.fleet.signing import SIGNING_KEY, private_pem, public_text
 from netkit.intent import document
+
+YEARS = 10
+BACKDATED = datetime.timedelta(hours=1)
+"""So that a machine with a slow clock accepts a new certificate."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """A certificate and its private key, in PEM."""
+
+    certificate: bytes
+    key: bytes
+
+
+def new_authority(name: str) -> Pair:
+    key = ec.generate_private_key(ec.SECP256R1())
+    subject = _name(name)
+    builder = _builder(subject, subject, key.public_key())
+    builder = builder.add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
+    builder = builder.add_extension(_usage(is_authority=True), critical=True)
+    return _pair(builder.sign(key, hashes.SHA256()), key)
+
+
+def issue(authority: Pair, name: str, host: str = "") -> Pair:
+    """Issue a certificate: of a server for a host, or of a client if there is none."""
+    issuer = x509.load_pem_x509_certificate(authority.certificate)
+    signer = serialization.load_pem_private_key(authority.key, None)
+    if not isinstance(signer, ec.EllipticCurvePrivateKey):
+        raise TypeError("the key of the authority is of another kind")
+    key = ec.generate_private_key(ec.SECP256R1())
+    builder = _builder(_name(name), issuer.subject, key.public_key())
+    builder = builder.add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
+    builder = builder.add_extension(_usage(is_authority=False), critical=True)
+    purpose = ExtendedKeyUsageOID.SERVER_AUTH if host else ExtendedKeyUsageOID.CLIENT_AUTH
+    builder = builder.add_extension(x509.ExtendedKeyUsage([purpose]), critical=False)
+    builder = builder.add_extension(
+        x509.AuthorityKeyIdentifier.from_issuer_public_key(signer.public_key()), critical=False
+    )
+    if host:
+        builder = builder.add_extension(x509.SubjectAlternativeName([_general_name(host)]), critical=False)
+    return _pair(builder.sign(signer, hashes.SHA256()), key)
+
+
+def _builder(subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePublicKey) -> x509.CertificateBuilder:
+    now = datetime.datetime.now(datetime.UTC)
+    return (
+        x509.CertificateBuilder()
+        .subject_name(subject)
+        .issuer_name(issuer)
+        .public_key(key)
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - BACKDATED)
+        .not_valid_after(now + datetime.timedelta(days=365 * YEARS))
+        .add_extension(x509.SubjectKeyIdentifier.from_public_key(key), critical=False)
+    )
+
+
+def _usage(*, is_authority: bool) -> x509.KeyUsage:
+    return x509.KeyUsage(
+        digital_signature=not is_authority,
+        content_commitment=False,
+        key_encipherment=False,
+        data_encipherment=False,
+        key_agreement=False,
+        key_cert_sign=is_authority,
+        crl_sign=is_authority,
+        encipher_only=False,
+        decipher_only=False,
+    )
+
+
+def _name(text: str) -> x509.Name:
+    return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, text[:64])])
+
+
+def _general_name(host: str) -> x509.GeneralName:
+    try:
+        return x509.IPAddress(ipaddress.ip_address(host))
+    except ValueError:
+        return x509.DNSName(host)
+
+
+def _pair(certificate: x509.Certificate, key: ec.EllipticCurvePrivateKey) -> Pair:
+    pem, plain = serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    encoding = serialization.Encoding.PEM
+    return Pair(certificate.public_bytes(encoding), key.private_bytes(encoding, pem, plain))
+
 
 BROKER_FOLDER = PurePosixPath("/etc/rabbitmq/netkit")
 SITE_FOLDER = PurePosixPath("/etc/netkit/fleet")
@@ -62,7 +153,7 @@ def begin(folder: Path, wanted: NewFleet) -> Installation:
     keys = {name: Ed25519PrivateKey.generate() for name in (COORDINATOR, *wanted.sites)}
     text = _settings_text(wanted, keys)
     found = settings.parsed(document.parse(text, FILE))
-    authority = certificates.new_authority("netkit fleet")
+    authority = new_authority("netkit fleet")
     passwords = {name: secrets.token_urlsafe(32) for name in keys}
     files: dict[Path, bytes] = {
         AUTHORITY / "ca.pem": authority.certificate,
@@ -119,7 +210,7 @@ def _authority(folder: Path) -> Pair:
 def _broker_files(
     found: FleetSettings, authority: Pair, passwords: Mapping[str, str], wanted: NewFleet
 ) -> dict[Path, bytes]:
-    server = certificates.issue(authority, found.broker.host, found.broker.host)
+    server = issue(authority, found.broker.host, found.broker.host)
     listener = wanted.listener or str(wanted.port)
     return {
         BROKER / "ca.pem": authority.certificate,
@@ -133,7 +224,7 @@ def _broker_files(
 def _machine_files(
     folder: Path, authority: Pair, user: str, key: Ed25519PrivateKey, password: str
 ) -> dict[Path, bytes]:
-    client = certificates.issue(authority, user)
+    client = issue(authority, user)
     return {
         folder / "ca.pem": authority.certificate,
         folder / "client.pem": client.certificate,

@@ -16,7 +16,6 @@ from functools import partial
 from typing import Any, Self
 
 from netkit.errors import Problem
-from netkit.fleet.credentials import Credentials
 from netkit.fleet.rabbitmq import (
     ANSWER_LIMITS,
     ANSWERS,
@@ -29,6 +28,7 @@ from netkit.fleet.rabbitmq import (
     round_queue,
 )
 from netkit.fleet.settings import BrokerSettings, FleetError
+from netkit.fleet.signing import Credentials
 
 try:
     import amqp

@@ -23,9 +23,8 @@ from netkit.deploy.journal import known_provenance
 from netkit.deploy.model import EventHandler
 from netkit.design.select import Device
 from netkit.errors import DeployError, Problem
-from netkit.fleet.execution import Note
 from netkit.fleet.job import DeployWork, HistoryWork, PlanWork, ResumeWork, RollbackWork, SiteJob
-from netkit.fleet.lease import Connect, FabricLease
+from netkit.fleet.lease import Connect, FabricLease, Note
 from netkit.fleet.rabbitmq import LEASE, fabric_queue
 from netkit.project.control import Requester, refuse_other_plan
 from netkit.project.deploying import Deploying

@@ -18,13 +18,13 @@ from typing import Any
 from netkit import __version__
 from netkit.fleet import answer
 from netkit.fleet.answer import Envelope, Kind, sign_answer
-from netkit.fleet.credentials import Credentials
-from netkit.fleet.execution import Execute, Execution, JobFailedError, Note
 from netkit.fleet.job import MessageError, SiteJob, StopWork, open_job
+from netkit.fleet.lease import Execute, Execution, JobFailedError, Note
 from netkit.fleet.link import BrokerLink, LinkError, Received
 from netkit.fleet.nonce_journal import DeliveryState, NonceJournal
 from netkit.fleet.rabbitmq import ANSWERS, JOBS, STATUS, answer_queue, control_queue
 from netkit.fleet.settings import FleetSettings
+from netkit.fleet.signing import Credentials
 from netkit.fleet.status import WorkerStatus, sign_status
 
 POLL_S = 1.0

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 from netkit.design.fabric import Host, Switch
-from netkit.environment import without_secrets
 from netkit.errors import LabError, Problem
 from netkit.lab import routing
 from netkit.lab.agents.gnmi import GnmiAgent, GnmiListener
@@ -28,6 +27,7 @@ from netkit.lab.proof import Shortfall
 from netkit.lab.system import namespace_holder
 from netkit.lab.system.namespace_holder import Holder, hold
 from netkit.lab.world import SNMP_PORT, SSH_PORT, World
+from netkit.private import without_secrets
 
 NOWHERE = "Host *\n  ProxyCommand false\n"
 """Refuses a name that is not a device of the lab before it is resolved."""

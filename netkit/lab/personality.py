@@ -8,12 +8,12 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import ClassVar, Protocol
 
-from netkit.environment import without_secrets
 from netkit.errors import LabError, Problem
 from netkit.lab.model.wiring import NicSettings
 from netkit.lab.node import Node
 from netkit.lab.rdma import RdmaBench
 from netkit.lab.traffic.flow import ROCE_TOS
+from netkit.private import without_secrets
 
 TOOLS = {
     "ip": "iproute2",

@@ -10,9 +10,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from netkit.judge import Verdict
-from netkit.notify.event import StateEvent
+from netkit.notify.event import NotificationState, StateEvent
 from netkit.notify.news import News
-from netkit.notify.notification_state import NotificationState
 from netkit.notify.settings import Alertmanager
 from netkit.store import Source
 from netkit.store.state import Key

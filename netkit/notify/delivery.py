@@ -8,20 +8,21 @@ from typing import Any
 from netkit.errors import NetkitError, NotifyError, Problem
 from netkit.judge import Verdict
 from netkit.judge.run import FABRIC
-from netkit.notify import alert, message, slack, webhook
+from netkit.notify import alert, message
+from netkit.notify import receiver as slack
+from netkit.notify import receiver as webhook
 from netkit.notify.alert import alert_of
 from netkit.notify.event import StateEvent, event_id
-from netkit.notify.mail import Delivery, PartlyTakenError, hand_over, mail
 from netkit.notify.message import message_of
 from netkit.notify.news import News
+from netkit.notify.receiver import Delivery, PartlyTakenError, hand_over, mail
 from netkit.notify.request import RefusedError, Request, post, trusted
 from netkit.notify.settings import Alertmanager, AnyReceiver, Email, NotifySettings, Slack, Web, Webhook, checked_url
 from netkit.report.plan_view import counted
 from netkit.store import Source
 from netkit.store.open_cause import open_counts
 from netkit.store.outbox import LONGEST_PAUSE_S, ClaimedMessage, Outbox, QueuedNotification
-from netkit.store.silence import SilenceEnd
-from netkit.store.state import Key
+from netkit.store.state import Key, SilenceEnd
 
 Secrets = Callable[[str], str]
 ALERTS = "/api/v2/alerts"
@@ -53,7 +54,7 @@ class Sender:
             password = self.secrets(self.receiver.password_secret) if self.receiver.password_secret else ""
             hand_over(Delivery(self.receiver, mail(message, self.receiver), password, trusted(self.receiver.ca_file)))
         else:
-            payload = slack.payload if isinstance(self.receiver, Slack) else webhook.payload
+            payload = slack.slack_payload if isinstance(self.receiver, Slack) else webhook.webhook_payload
             data, headers = webhook.encoded(payload(message, self.receiver.groups)), {"X-Netkit-Message": message.id}
             if isinstance(self.receiver, Webhook) and self.receiver.hmac_secret is not None:
                 headers["X-Netkit-Signature"] = webhook.signature(data, self.secrets(self.receiver.hmac_secret))

@@ -5,13 +5,20 @@ from dataclasses import dataclass, field, replace
 
 from netkit.judge import Verdict
 from netkit.judge.cause import CauseGroup
-from netkit.notify.event import StateEvent, event_id
-from netkit.notify.notification_state import FlapLimits, Kind, NotificationState, state_of_text, state_text, step
+from netkit.notify.event import (
+    FlapLimits,
+    Kind,
+    NotificationState,
+    StateEvent,
+    event_id,
+    state_of_text,
+    state_text,
+    step,
+)
 from netkit.store import CheckState, Source
 from netkit.store.open_cause import change_of
 from netkit.store.outbox import Memory, NotifyDecision, QueuedNotification
-from netkit.store.silence import SilenceEnd
-from netkit.store.state import Extent, Key, States, key_of
+from netkit.store.state import Extent, Key, SilenceEnd, States, key_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,8 +13,7 @@ from netkit.access.settings import AccessModel
 from netkit.errors import IntentError, NotifyError, Problem
 from netkit.intent import complaint, document
 from netkit.judge import Verdict
-from netkit.notify.event import StateEvent
-from netkit.notify.notification_state import FlapLimits
+from netkit.notify.event import FlapLimits, StateEvent
 
 FILE = "notify.yaml"
 Name = Annotated[str, Field(min_length=1, max_length=64, pattern=r"^[\w.-]+$")]

@@ -11,7 +11,7 @@ import yaml
 from netkit.design.clusters import Cluster, ClusterOwner
 from netkit.errors import Problem, RenderError
 from netkit.platforms.config import Files
-from netkit.render.quantity import parse_quantity
+from netkit.render.kubernetes import parse_quantity
 
 Action = Literal["added", "removed", "changed"]
 Object = Mapping[str, Any]

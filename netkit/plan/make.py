@@ -20,7 +20,7 @@ from netkit.platforms.ownership import OWN_RULES, SEPARATOR
 from netkit.platforms.routing import RetainedRouting
 
 Known = MutableMapping[str, str]
-"""Pairs of texts already compared equal, and the digest of their content: see netkit.plan.cache."""
+"""Pairs of texts already compared equal, and the digest of their content: see netkit.plan.serial."""
 
 ROUTING_WORDS = re.compile(
     r"addr|aggregate|bgp|bridge|graceful|interface|ipv4|loopback|maint|member|neighbor|netplan|network|path"

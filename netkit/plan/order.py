@@ -15,9 +15,8 @@ from typing import TypeVar
 
 from netkit.design.fabric import SWITCH_ROLES, Fabric, Host, Switch
 from netkit.design.hosts import RoutePlan
-from netkit.plan.lost_pairs import lost_between
 from netkit.plan.model import Bridge, DevicePlan, Partial, ReachabilityLoss, Stage, Step
-from netkit.plan.retain import to_keep, with_kept
+from netkit.plan.retain import lost_between, to_keep, with_kept
 from netkit.platforms.change import Risk
 from netkit.platforms.compare import natural
 from netkit.platforms.routing import BgpNeighbor, HostRoutes, RetainedRouting, Router

@@ -7,8 +7,7 @@ from typing import Literal
 
 from netkit.design.clusters import SlurmCluster, SlurmNode, TopologySwitch
 from netkit.errors import PlanError, Problem
-from netkit.render.hostlist import expand, fold
-from netkit.render.slurm import gres
+from netkit.render.slurm import expand, fold, gres
 
 PAIR = re.compile(r"(?:^|(?<=\s))(\w+)=(\S*)")
 FREE_TEXT = re.compile(r"(?:^|\s)(?:Comment|Extra|Reason)=")

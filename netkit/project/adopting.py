@@ -23,7 +23,7 @@ from netkit.project.planning import saved
 from netkit.project.project import MODELS, TEMPLATES, beside
 from netkit.project.rendering import bounded
 from netkit.render import Engine
-from netkit.truth.record import DeviceRecord, TruthRecords
+from netkit.truth.difference import DeviceRecord, TruthRecords
 
 BACKUP_SUFFIX = ".conf"
 NEIGHBORS = "neighbors.csv"

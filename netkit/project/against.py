@@ -25,7 +25,7 @@ from netkit.project.project import Project
 from netkit.project.rendering import cluster_files, quietly
 from netkit.project.revision import Revision, revision
 from netkit.render import Engine, inputs
-from netkit.render.artifact import Artifact
+from netkit.render.output import Artifact
 
 RUNNING = "running"
 

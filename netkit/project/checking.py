@@ -2,7 +2,7 @@
 
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import redirect_stdout
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -10,22 +10,49 @@ from pathlib import Path
 from netkit import plan as planning
 from netkit.design.select import Device, select
 from netkit.errors import CheckError, PlanError, Problem, UsageError
-from netkit.facts import Snapshot, serial
+from netkit.facts import Absent, Snapshot, serial
 from netkit.facts.cluster import ClusterFacts
 from netkit.facts.snapshot import Trial
 from netkit.judge import Check, CheckContext
 from netkit.judge.run import CheckDeadline, ShardResult
 from netkit.judge.shard import Reads, judge_shard
 from netkit.observe import CollectOptions
-from netkit.project import trials
+from netkit.platforms.linux.acceptance import results
 from netkit.project.cluster import cluster_facts
 from netkit.project.connections import Connections
 from netkit.project.deadline import NEVER, Deadline
-from netkit.project.feedback import Feedback
 from netkit.project.observing import Looking, joined, look, spread
 from netkit.project.past import Past
 from netkit.project.processes import Names
-from netkit.project.project import Project
+from netkit.project.project import Feedback, Project
+
+MOST_BYTES = 64 * 2**20
+
+
+def added(snapshot: Snapshot, trials: Sequence[Trial]) -> Snapshot:
+    return replace(snapshot, trials=(*snapshot.trials, *trials))
+
+
+def read(files: Iterable[Path]) -> tuple[Trial, ...]:
+    """Read the results in files; one without a time gets the time of its file."""
+    return tuple(trial for file in files for trial in _of_file(file))
+
+
+def _of_file(file: Path) -> tuple[Trial, ...]:
+    try:
+        with file.open("rb") as stream:
+            data = stream.read(MOST_BYTES + 1)
+        written_s = file.stat().st_mtime
+    except OSError as error:
+        raise CheckError(Problem(f"cannot be read: {error.strerror}", file=str(file))) from None
+    if len(data) > MOST_BYTES:
+        raise CheckError(Problem("is too large for results", "name a file with one run or a few", file=str(file)))
+    found = results(data.decode("utf-8", "replace"), file.name)
+    if isinstance(found, Absent):
+        remedy = "give what all_reduce_perf, ib_write_bw or iperf3 -J printed"
+        raise CheckError(Problem(found.reason, remedy, file=str(file)))
+    return tuple(trial if trial.at_s is not None else replace(trial, at_s=written_s) for trial in found)
+
 
 ACCEPTANCE, CLUSTER = "acceptance.", "cluster."
 DRIFT = "drift"
@@ -110,7 +137,7 @@ class Checking:
         measured: Callable[[], tuple[Trial, ...]] = tuple,
     ) -> CheckContext:
         """Collect facts and results of acceptance runs; checks of these or of the cluster alone read no device."""
-        results_read = (*trials.read(results), *measured())
+        results_read = (*read(results), *measured())
         has_cluster = bool(self.cluster) and any(check.name.startswith(CLUSTER) for check in checks)
         cluster = self._cluster_facts() if has_cluster else None
         if self.snapshot is None and all(check.name.startswith((ACCEPTANCE, CLUSTER)) for check in checks):
@@ -118,7 +145,7 @@ class Checking:
             return CheckContext(self.project.fabric, empty, self.project.intent.thresholds, names=frozenset())
         scene = self.scene(checks, past)
         found = replace(scene.snapshot, cluster=cluster) if cluster else scene.snapshot
-        return replace(scene, snapshot=trials.added(found, results_read))
+        return replace(scene, snapshot=added(found, results_read))
 
     def _cluster_facts(self) -> ClusterFacts:
         return cluster_facts(self.project, self.cluster, has_routes=self.has_pod_routes)

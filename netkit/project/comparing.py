@@ -10,8 +10,8 @@ from netkit.errors import ConfigError, NetkitError, Problem
 from netkit.plan import Plan, Running, Unreachable
 from netkit.plan.group import grouped
 from netkit.platforms.config import Files
-from netkit.project.feedback import SILENT, Feedback
 from netkit.project.processes import Names, ProcessPool, cores
+from netkit.project.project import SILENT, Feedback
 
 COMPARING = "comparing"
 FEWEST = 64

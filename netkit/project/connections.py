@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import get_args
 
 from netkit.access import connect, settings
-from netkit.access.endpoint import Endpoint
 from netkit.access.endpoints import endpoint_of, endpoints, lab_endpoints
 from netkit.access.secrets import SecretStore
+from netkit.access.settings import Endpoint
 from netkit.access.source import NATIVE, Origin, origin, viewer
 from netkit.errors import AccessError, LabError, Problem, UsageError
 from netkit.lab.folder import lab_folder

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from threading import Lock
 
 from netkit.deploy import Gate, GateAnswer, GateQuestion, SessionGate
-from netkit.deploy.host_gate import HostGate
+from netkit.deploy.gate import HostGate
 from netkit.deploy.reach_gate import ReachGate
 from netkit.platforms.change import Risk
 from netkit.platforms.driver import Driver, RailReader, RailState, Reader
@@ -53,8 +53,7 @@ class LazyGate:
 
 def _whole(project: Project, devices: Connections, sessions: Gate) -> Gate:
     # Slow to import, and most changes only affect descriptions.
-    from netkit.gate.cnp import CnpGate  # noqa: PLC0415 (see above)
-    from netkit.gate.cnp_watch import CnpWatch  # noqa: PLC0415 (see above)
+    from netkit.gate.cnp import CnpGate, CnpWatch  # noqa: PLC0415 (see above)
     from netkit.gate.health import HealthGate  # noqa: PLC0415 (see above)
     from netkit.gate.pair import PairGate  # noqa: PLC0415 (see above)
     from netkit.project.observing import OnlyViewing, looked_at  # noqa: PLC0415 (see above)

@@ -7,16 +7,19 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
+from pathlib import Path
 from types import FrameType
 
-from netkit.design import Fabric
-from netkit.errors import Interrupted, LabError, Problem
+from netkit.design import Fabric, Host, Switch
+from netkit.errors import Interrupted, LabError, Problem, UsageError
+from netkit.errors import Path as IntentPath
 from netkit.lab import keeper, personality
 from netkit.lab.folder import LabFolder, LabJob, all_labs, ask_keeper, began_at, lab_folder, only_one
 from netkit.lab.system import detach, netlink
 from netkit.platforms.config import Files
 from netkit.platforms.ownership import OWN_RULES
 from netkit.project.project import Project
+from netkit.render import Engine, render
 
 NAME = re.compile(r"proof-(\d+)-(\d+)")
 POLL_S = 0.2
@@ -110,3 +113,38 @@ def ended_by_signals(lab: LabFolder) -> Iterator[None]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+def boot_files(project: Project, configs: Path | None) -> Mapping[str, Mapping[str, str]]:
+    """Return the files to boot with: rendered now, or from a folder that was rendered before."""
+    if configs is None:
+        devices: tuple[Switch | Host, ...] = (*project.fabric.switches, *project.fabric.hosts)
+        made = render(project.fabric, devices, Engine(project.template_folders))
+        return {one.device: one.files for one in made}
+    found: dict[str, dict[str, str]] = {}
+    for name in project.fabric.names:
+        files = (file for file in sorted((configs / name).glob("*")) if file.is_file())
+        found[name] = {file.name: file.read_text(encoding="utf-8") for file in files}
+    missing = [name for name in found if not found[name]]
+    if missing:
+        raise UsageError(Problem(f"{configs} has no files of {missing[0]}", "netkit render --out writes such a folder"))
+    return found
+
+
+def of_device(project: Project, name: str) -> IntentPath:
+    """Return the path of the entry that decides most about a device: its override, unit, or tier."""
+    if name in project.intent.overrides:
+        return ("overrides", name)
+    device = project.fabric.device(name)
+    if isinstance(device, Switch) and device.role != "leaf":
+        return ("switches", device.role)
+    if device is not None:
+        for index, entry in enumerate(project.intent.units):
+            if device.unit in entry.unit and device.pod in entry.pod:
+                return ("units", index)
+    return ()
+
+
+def placed(project: Project, name: str, what: str) -> Problem:
+    """Locate a problem of a device at its line of the intent."""
+    return project.loaded.places.locate(Problem(f"{name}: {what}", path=of_device(project, name)))

@@ -12,16 +12,14 @@ from netkit.notify import settings as notify
 from netkit.notify.delivery import Sender, deliver, notifications, senders
 from netkit.notify.news import News, NotifyRound, decide
 from netkit.notify.settings import NotifySettings
-from netkit.project.feedback import Feedback
 from netkit.project.past import source_of
-from netkit.project.project import Project
+from netkit.project.project import Feedback, Project
 from netkit.report.judgement_view import Judged, silence_text
 from netkit.report.plan_view import shown
 from netkit.store import Source
 from netkit.store.open_cause import missed_groups
 from netkit.store.outbox import Decide, Memory, NotifyDecision, Outbox, QueuedNotification
-from netkit.store.silence import SilenceEnd, silenced_states
-from netkit.store.state import Extent, Key, States, key_of, reached_key, without_half_seen
+from netkit.store.state import Extent, Key, SilenceEnd, States, key_of, reached_key, silenced_states, without_half_seen
 
 HOUR_S = 3600.0
 

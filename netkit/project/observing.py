@@ -14,10 +14,9 @@ from netkit.platforms.view import Viewer
 from netkit.project.comparing import joined as joined_plans
 from netkit.project.connections import Connections
 from netkit.project.deadline import NEVER, Deadline
-from netkit.project.feedback import Feedback
 from netkit.project.planning import compared
 from netkit.project.processes import Names, ProcessPool, T, Work, divided
-from netkit.project.project import Project
+from netkit.project.project import Feedback, Project
 from netkit.project.rendering import intended
 
 LOOKING = "looking"

@@ -19,25 +19,23 @@ from netkit.judge.delta import Earlier, since
 from netkit.judge.silence import Silence
 from netkit.private import make_folder
 from netkit.project.project import Project
-from netkit.project.runs import state_folder
+from netkit.project.runs import LAST, state_folder
 from netkit.report.judgement_view import Judged
 from netkit.report.plan_view import counted
 from netkit.store import CheckRun, Source, run_of
-from netkit.store.measurement import StoredHistory
 from netkit.store.open_cause import OpenNow
-from netkit.store.record import USUAL_RETENTION, Retention, short
-from netkit.store.silence import SavedRun, healed, remembered
-from netkit.store.state import Extent
+from netkit.store.record import USUAL_RETENTION, Retention, StoredHistory, short
+from netkit.store.state import Extent, SavedRun, healed, remembered
 
 if TYPE_CHECKING:
     from netkit.project.notifying import Notifying
     from netkit.store.outbox import Decide
     from netkit.store.store import Store
 
+
 VARIABLE = "NETKIT_STORE"
 USUAL = "."
 """`--store` without a value: the one of $NETKIT_STORE, or a file beside the runs of deploys."""
-LAST = "last"
 UNITS_S = {"h": 3600.0, "d": 86_400.0}
 KEPT = "90d"
 KINDS = frozenset({"runs", "findings", "readings"})
@@ -219,7 +217,7 @@ def past(storing: Storing, project: Project) -> Iterator[Past]:
         yield Past()
         return
     # Imported here because it loads the database library, and most runs have no store.
-    from netkit.store.lock import alone  # noqa: PLC0415
+    from netkit.store.database import alone  # noqa: PLC0415
     from netkit.store.store import open_store  # noqa: PLC0415
 
     if storing.where == usual_file():
@@ -231,3 +229,13 @@ def past(storing: Storing, project: Project) -> Iterator[Past]:
             raise OutputError(Problem(what, "name a file with --store")) from None
     with open_store(storing.where) as store, alone(storing.where, source_of(project)):
         yield StoredPast(store, project, storing)
+
+
+def chosen_run(runs: Sequence[CheckRun], name: str) -> CheckRun:
+    """Find a run by its name, the beginning of it, or `last`."""
+    found = [one for one in runs if one.name.startswith(name)] if name != LAST else list(runs[:1])
+    if len(found) == 1:
+        return found[0]
+    if found:
+        raise UsageError(Problem(f"{len(found)} runs begin with {name!r}", "give more of the name"))
+    raise UsageError(Problem(f"no stored run {name!r}", "netkit history --checks lists them, with --lab of a lab"))

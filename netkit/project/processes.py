@@ -15,7 +15,7 @@ from types import TracebackType
 from typing import Any, Generic, Literal, Self, TypeVar, cast
 
 from netkit.errors import NetkitError, Problem
-from netkit.project.feedback import Count, Feedback
+from netkit.project.project import Count, Feedback
 
 LEAST = 24
 """Devices per process: with fewer, starting it takes longer than it saves."""

@@ -1,6 +1,8 @@
 """A fabric as its user keeps it: a folder, the design made from it, and every action on it."""
 
+import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,7 +16,6 @@ from netkit.errors import Path as IntentPath
 from netkit.hardware import Catalog
 from netkit.intent import Intent, Loaded
 from netkit.platforms.config import Files
-from netkit.project.feedback import SILENT, Feedback
 
 if TYPE_CHECKING:
     from netkit.deploy import Options, Outcome, RunSummary
@@ -25,6 +26,27 @@ if TYPE_CHECKING:
     from netkit.platforms.driver import Driver
     from netkit.project.planning import Planned
     from netkit.report.judgement_view import Judged
+
+
+Count = Callable[[], None]
+LOGGER = logging.getLogger("netkit")
+
+
+class Feedback:
+    """Receives progress and notes; subclass it to show them."""
+
+    def progress(self, title: str, total: int) -> AbstractContextManager[Count]:
+        """Return a context; the function it yields is called once for each item done, from any thread."""
+        del title, total
+        return nullcontext(lambda: None)
+
+    def note(self, line: str) -> None:
+        """Report a line that is not part of any result."""
+        LOGGER.info("%s", line)
+
+
+SILENT = Feedback()
+
 
 # ruff: noqa: PLC0415
 
@@ -75,6 +97,11 @@ class Project:
     def intent(self) -> Intent:
         """What the user wants, validated, with every default filled in."""
         return self.loaded.intent
+
+    def notes(self, *severities: str) -> Sequence[Problem]:
+        """Return what the design notes about the intent, located in its files: `note`, `warning`, or all."""
+        wanted = [one for one in self.fabric.notes if not severities or one.severity in severities]
+        return [self.loaded.places.locate(one) for one in wanted]
 
     # Methods import what they need when they are called: the code for devices and checks is slow to import.
 

@@ -30,9 +30,9 @@ from netkit.project.planning import Planned, from_devices
 from netkit.project.project import Project
 from netkit.project.rendering import quietly
 from netkit.prove import proof as proofs
-from netkit.prove.cabling import NOWHERE, obstacle, untried
 from netkit.prove.proof import (
     MOST_DEVICES,
+    NOWHERE,
     Examined,
     LabPart,
     Proof,
@@ -44,7 +44,9 @@ from netkit.prove.proof import (
     cut,
     flows,
     mute,
+    obstacle,
     since_the_first,
+    untried,
 )
 from netkit.render import Engine
 

@@ -14,9 +14,8 @@ from typing import TypeVar
 from netkit.design.select import Device
 from netkit.errors import Problem, RenderError
 from netkit.platforms.config import Files
-from netkit.project.feedback import Feedback
 from netkit.project.processes import Names, ProcessPool, cores
-from netkit.project.project import Project
+from netkit.project.project import Feedback, Project
 from netkit.render import Engine, render, render_clusters
 from netkit.render.output import Rendered
 

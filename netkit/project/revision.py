@@ -14,9 +14,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from netkit.environment import without_secrets
 from netkit.errors import Problem, UsageError
 from netkit.intent.load import FABRIC_FILE
+from netkit.private import without_secrets
 from netkit.project.project import CHECKS, MODELS, PLAYBOOKS, TEMPLATES
 
 FOLDERS = (MODELS, TEMPLATES, PLAYBOOKS, CHECKS)

@@ -18,7 +18,7 @@ from netkit.judge.run import Judgement
 from netkit.judge.steering import REASON_PREFIX, NodeHealth, Steering, commands, kept, steer
 from netkit.plan.slurm_running import parse_nodes
 from netkit.private import keep_private, make_folder, open_file
-from netkit.project.program import run_program
+from netkit.project.cluster import run_program
 from netkit.project.project import Project
 from netkit.project.runs import UNSAFE, state_folder
 

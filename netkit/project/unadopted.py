@@ -23,8 +23,8 @@ from netkit.platforms.compare import MODELS
 from netkit.platforms.existing import VERSION
 from netkit.platforms.view import Viewer, ViewSubject
 from netkit.project.connections import Connections, lab_path
-from netkit.project.feedback import Feedback
 from netkit.project.observing import OnlyViewing
+from netkit.project.project import Feedback
 
 READING = "reading"
 COLUMNS = ("device", "port", "peer", "peer_port")

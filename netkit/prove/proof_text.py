@@ -7,7 +7,7 @@ from typing import Any
 from netkit.deploy import DeviceResult
 from netkit.prove.proof import BEFORE, FAILED, Booted, Examined, Proof, WaveSeen
 from netkit.report.intent_diff import PLURALS, ProofNotes
-from netkit.report.plan_markdown import plain
+from netkit.report.plan_text import plain
 from netkit.report.plan_view import counted, listed, shown
 
 MOST_FAILURES = 10

@@ -1,9 +1,8 @@
 """Stage 3: Fabric → intended configuration files."""
 
 from netkit.render.engine import Engine
-from netkit.render.names import names, templates
 from netkit.render.output import Written, read_manifest, write
-from netkit.render.render import inputs, manifest_head, render, render_clusters
+from netkit.render.render import inputs, manifest_head, names, render, render_clusters, templates
 
 __all__ = [
     "Engine",

@@ -14,11 +14,11 @@ from netkit.design import Fabric, Host, Nic
 from netkit.design.clusters import Cluster, ClusterNode, KubernetesCluster, SlurmCluster
 from netkit.errors import Problem, UsageError
 from netkit.platforms.linux.view_nic import Setting, nccl_settings, nccl_tuning, nearest_gpu
-from netkit.render.artifact import Artifact
 from netkit.render.engine import Engine
-from netkit.render.hostlist import fold
 from netkit.render.kubernetes import POD_INTERFACE, pod_devices, pod_nccl_settings
 from netkit.render.nccl_topology import nccl_topology
+from netkit.render.output import Artifact
+from netkit.render.slurm import fold
 
 TEMPLATES = {
     "slurm": "job/slurm.sh.j2",

@@ -211,3 +211,12 @@ def _plain_errors(folder: Path) -> Iterator[None]:
                 f"cannot write: {reason.lower()}", "choose a folder you can write to, with free space", file=str(where)
             )
         ) from None
+
+
+@dataclass(frozen=True, slots=True)
+class Artifact:
+    """One file of a device."""
+
+    file: str
+    template: str
+    context: Mapping[str, Any]

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from netkit.judge import Verdict
 from netkit.report.judgement_json import finding_document
 from netkit.report.judgement_view import place_text, symptom_texts, where
-from netkit.report.plan_markdown import plain
+from netkit.report.plan_text import plain
 from netkit.report.plan_view import counted, shown
 from netkit.store.open_cause import SILENCED, UNREACHED, CauseTransition
-from netkit.store.silence import SilenceEnd
+from netkit.store.state import SilenceEnd
 
 MOST = 100
 """The limit of changes to list; the others are counted."""

@@ -2,27 +2,252 @@
 
 import json
 import time
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from itertools import islice
-from typing import Any
+from typing import Any, Literal, get_args
 
-from netkit.judge.difference import Difference
-from netkit.report.comparison_view import (
-    FATES,
-    WORDS,
-    ComparedCause,
-    Comparison,
-    Side,
-    alike,
-    alike_text,
-    headline,
-    uncompared_text,
-)
+from netkit.facts import Snapshot
+from netkit.judge.cause import CauseGroup, Layers, cause_groups, cause_name
+from netkit.judge.difference import ORDER, Difference, Uncompared
+from netkit.judge.finding import Finding, Verdict
+from netkit.judge.run import FABRIC, Judgement
 from netkit.report.judgement_json import finding_document
 from netkit.report.judgement_view import place_text, symptom_texts, where
-from netkit.report.plan_markdown import plain
-from netkit.report.plan_view import counted, shown
+from netkit.report.plan_text import plain
+from netkit.report.plan_view import counted, listed, shown
+from netkit.store.state import Key, Peers, after, key_of, without_half_seen
+
+Fate = Literal["came", "worse", "unknown", "better", "went"]
+FATES: tuple[Fate, ...] = get_args(Fate)
+"""How a cause changed, in the order of the report."""
+WORDS: Mapping[Fate, str] = {
+    "came": "new",
+    "worse": "worse",
+    "unknown": "no longer known",
+    "better": "better",
+    "went": "gone",
+}
+WORSE: tuple[Fate, ...] = ("came", "worse")
+MOST_PLACES = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One of the two states."""
+
+    name: str
+    """The name of a file or a stored run."""
+    taken_s: float
+    window_s: float
+    judgement: Judgement
+    layers: Layers
+    snapshot: Snapshot | None = None
+    """None for a stored run: a store keeps no facts."""
+
+    @property
+    def devices(self) -> frozenset[str]:
+        """The devices that were judged."""
+        return frozenset(result.device for result in self.judgement.results if result.device != FABRIC)
+
+
+@dataclass(frozen=True, slots=True)
+class ComparedCause:
+    """A cause and how it changed."""
+
+    fate: Fate
+    trouble: CauseGroup
+    was: str = ""
+    """Its state before, if that differs."""
+    differences: tuple[Difference, ...] = ()
+    """The differences at the places of its findings."""
+
+
+@dataclass(frozen=True, slots=True)
+class Alike:
+    """The same difference at several places, the largest first if it has an amount."""
+
+    members: tuple[Difference, ...]
+
+    @property
+    def first(self) -> Difference:
+        return self.members[0]
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """All differences between two states of a fabric."""
+
+    fabric: str
+    before: Side
+    after: Side
+    causes: tuple[ComparedCause, ...] = ()
+    differences: tuple[Difference, ...] = ()
+    """The differences at places without a changed cause."""
+    uncompared: tuple[Uncompared, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    @property
+    def is_worse(self) -> bool:
+        has_worse = any(one.is_worse for one in self.differences)
+        return has_worse or any(one.fate in WORSE for one in self.causes)
+
+
+def headline(found: Comparison) -> str:
+    """Summarise a comparison in one line."""
+    fates = [one.fate for one in found.causes]
+    causes = [(fates.count(fate), WORDS[fate]) for fate in FATES]
+    parts = [f"{counted(number, 'cause')} {word}" for number, word in causes if number]
+    kinds = ((True, "worse"), (None, "neither worse nor better"), (False, "better"))
+    numbers = [(sum(one.is_worse is kind for one in found.differences), word) for kind, word in kinds]
+    others = ", ".join(f"{number:,} {word}" for number, word in numbers if number)
+    parts += [f"other differences: {others}"] * bool(others)
+    verdict = "worse" if found.is_worse else "nothing worse" if parts else "no difference"
+    devices = counted(len(found.before.devices & found.after.devices), "device")
+    return f"{found.fabric}: {verdict}, {devices} compared{': ' * bool(parts)}{'; '.join(parts)}"
+
+
+def causes(before: Side, after_: Side, peers: Peers) -> tuple[ComparedCause, ...]:
+    """Return how each cause changed; unknown if it could not be judged again."""
+    return tuple(_Fates(before, after_, peers).all())
+
+
+class _Fates:
+    """The findings of both states, and the state of each place in the other."""
+
+    def __init__(self, before: Side, after_: Side, peers: Peers) -> None:
+        self._before, self._after = before, after_
+        self._was = after({}, before.judgement, before.devices, before.taken_s)
+        judged = without_half_seen(
+            after(self._was, after_.judgement, after_.devices, after_.taken_s), after_.judgement, after_.devices, peers
+        )
+        self._well = {key for key, one in judged.items() if one.verdict is Verdict.PASS}
+        self._old = {cause_name(one[0]): one for one in _groups(before.judgement)}
+        self._old_of = {key_of(finding): group for group in self._old.values() for finding in group}
+        self._is_bad = {key_of(finding) for group in _groups(after_.judgement) for finding in group}
+
+    def all(self) -> Iterator[ComparedCause]:
+        found: dict[Fate, list[Finding]] = {fate: [] for fate in FATES}
+        was: dict[Key, str] = {}
+        for group in _groups(self._after.judgement):
+            fate, before = self._fate(group)
+            if fate is not None:
+                found[fate] += group
+                was[key_of(group[0])] = before
+        for group in self._old.values():
+            head = key_of(group[0])
+            if head not in self._is_bad:
+                gone = [one for one in group if key_of(one) not in self._is_bad]
+                found["went" if head in self._well else "unknown"] += gone
+        for fate in FATES:
+            layers = self._before.layers if fate in {"went", "unknown"} else self._after.layers
+            for trouble in cause_groups(found[fate], layers):
+                yield ComparedCause(fate, trouble, was.get(key_of(trouble.head), ""))
+
+    def _fate(self, group: Sequence[Finding]) -> tuple[Fate | None, str]:
+        """Return how a present cause changed, and its state before."""
+        head = key_of(group[0])
+        if head not in self._was:
+            return "came", ""
+        old = self._old_of[head]
+        if key_of(old[0]) in self._well:  # its cause is gone, but it remains itself
+            old = [one for one in old if key_of(one) in {key_of(one) for one in group}]
+        verdicts = max(one.verdict for one in old), max(one.verdict for one in group)
+        if verdicts[0] is not verdicts[1]:
+            return "worse" if verdicts[1] > verdicts[0] else "better", f"was {verdicts[0].word}"
+        if len(old) != len(group):
+            return "worse" if len(group) > len(old) else "better", f"was {counted(len(old), 'finding')}"
+        return None, ""
+
+
+def _groups(judgement: Judgement) -> list[list[Finding]]:
+    """Group bad findings by cause, the finding that names it first."""
+    groups: dict[str, list[Finding]] = {}
+    for finding in judgement.findings:
+        if finding.verdict > Verdict.SKIPPED:
+            groups.setdefault(cause_name(finding), []).append(finding)
+    return [sorted(group, key=lambda one: (one.is_symptom, -one.verdict)) for group in groups.values()]
+
+
+def attached(
+    changes: Sequence[ComparedCause], found: Iterable[Difference], cable: Callable[[str, str], str]
+) -> tuple[tuple[ComparedCause, ...], tuple[Difference, ...]]:
+    """Attach differences to causes at the same place or the other end of its cable; return also the rest."""
+    owners: dict[tuple[str, str], int] = {}
+    for number, change in enumerate(changes):
+        for finding in (change.trouble.head, *change.trouble.symptoms):
+            owners.setdefault(_spot(finding.device, finding.place, cable), number)
+    taken: dict[int, list[Difference]] = {}
+    rest: list[Difference] = []
+    for one in found:
+        owner = owners.get(_spot(one.device, one.place, cable))
+        (rest if owner is None else taken.setdefault(owner, [])).append(one)
+    causes = (replace(change, differences=tuple(taken.get(number, ()))) for number, change in enumerate(changes))
+    return tuple(causes), tuple(rest)
+
+
+def _spot(device: str, place: str, cable: Callable[[str, str], str]) -> tuple[str, str]:
+    for port in (place, place.rpartition("/")[0]):
+        if found := cable(device, port):
+            return "", found
+    return device, place
+
+
+def alike(found: Iterable[Difference]) -> list[Alike]:
+    """Group equal differences: worse ones first, then by weight, then by number."""
+    groups: dict[tuple[object, ...], list[Difference]] = {}
+    for one in found:
+        values = (one.was, one.now) if one.amount is None else ()
+        groups.setdefault((one.kind, one.what, one.is_worse, *values), []).append(one)
+    result = [Alike(tuple(sorted(group, key=lambda one: -(one.amount or 0.0)))) for group in groups.values()]
+    return sorted(result, key=_weight)
+
+
+def _weight(group: Alike) -> tuple[int, int, int]:
+    worse = {True: 0, None: 1, False: 2}[group.first.is_worse]
+    return worse, ORDER.index(group.first.kind), -len(group.members)
+
+
+def change_text(one: Difference) -> str:
+    """Describe a difference without its place."""
+    if not one.was and one.now == "yes":
+        return one.what
+    if not one.was:
+        return f"{one.what}: new" + (f", {one.now}" if one.now not in {"there", "seen"} else "")
+    if not one.now:
+        return f"{one.what}: gone" + (f", was {one.was}" if one.was not in {"there", "seen"} else "")
+    return f"{one.what}: {one.was} → {one.now}"
+
+
+def alike_text(group: Alike) -> str:
+    """Describe a group of differences and its places."""
+    first, number = group.first, len(group.members)
+    text = change_text(first)
+    if number == 1:
+        return f"{text}, {_place(first)}"
+    devices = tuple(dict.fromkeys(one.device for one in group.members))
+    places = tuple(dict.fromkeys(one.place for one in group.members))
+    if first.amount is not None:
+        return f"{text}, {_place(first)}; {counted(number - 1, 'more place')} on {listed(devices)}"
+    if places == ("",):
+        return f"{text}, {listed(devices)}"
+    if len(devices) == 1 or len(places) == 1:
+        return f"{text}, {listed(places)} of {listed(devices)}"
+    return f"{text}, {number:,} places on {listed(devices)}"
+
+
+def _place(one: Difference) -> str:
+    return ":".join(filter(None, (one.device, one.place)))
+
+
+def uncompared_text(found: Iterable[Uncompared]) -> Iterator[str]:
+    """Yield what could not be compared and why, the most frequent first."""
+    devices: dict[tuple[str, str], list[str]] = {}
+    for one in found:
+        devices.setdefault((one.kind.replace("_", " "), one.reason), []).append(one.device)
+    for (kind, reason), names in sorted(devices.items(), key=lambda item: (-len(item[1]), item[0])):
+        yield f"{kind}, {listed(tuple(names))}: {reason}"
+
 
 MOST_CAUSES = 50
 MOST_GROUPS = 60

@@ -11,7 +11,7 @@ from netkit.design.renumbering import RenumberedValue
 from netkit.plan.cluster_diff import ClusterDiff
 from netkit.plan.intent_diff import IntentDiff, UnmatchedDevice, approval
 from netkit.report.cluster_diff import cluster_lines, object_lines, summary, touched_lines
-from netkit.report.plan_markdown import HEADS, plain, row, steps, unfolded
+from netkit.report.plan_text import HEADS, plain, row, steps, unfolded
 from netkit.report.plan_text import text as plan_text
 from netkit.report.plan_view import GroupView, counted, groups, listed, shown, touched
 

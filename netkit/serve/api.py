@@ -11,12 +11,12 @@ from netkit.report.judgement_json import silence_document
 from netkit.report.judgement_view import silence_text
 from netkit.report.page.table import cut, name
 from netkit.serve import now as current
-from netkit.serve import wording
+from netkit.serve import now as wording
 from netkit.serve.now import OwnChecks, ServedFabric
 from netkit.serve.query import Query, QueryError, Slice, slice_of, sliced
 from netkit.serve.record import LATEST
 from netkit.store import CheckRun, CheckState
-from netkit.store.place_filter import StoredPage
+from netkit.store.partition import StoredPage
 
 Given = list[tuple[str, str]]
 MOST_EVIDENCE = 20

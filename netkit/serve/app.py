@@ -16,7 +16,8 @@ from starlette.routing import Mount, Route, Router
 from starlette.types import ASGIApp
 
 from netkit.errors import NetkitError, UsageError
-from netkit.report.page import MOST_DEVICES, frame
+from netkit.report.page import MOST_DEVICES
+from netkit.report.page.frame import policy
 from netkit.serve import api, page
 from netkit.serve.fabrics import Fabrics, described
 from netkit.serve.fleet_state import FleetState
@@ -236,8 +237,8 @@ class _Paths:
     async def _page(self, request: Request, wanted: str) -> Response:
         records, one = await self._made(request, wanted)
         text = await run_in_threadpool(records.page, one)
-        policy = f"{frame.policy()}; frame-ancestors 'none'"
-        return HTMLResponse(text, headers={"Content-Security-Policy": policy})
+        headers = {"Content-Security-Policy": f"{policy()}; frame-ancestors 'none'"}
+        return HTMLResponse(text, headers=headers)
 
     async def metrics(self, request: Request) -> Response:
         del request

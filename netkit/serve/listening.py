@@ -16,7 +16,7 @@ from starlette.types import ASGIApp
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from netkit.errors import Problem, UsageError
-from netkit.serve.token import is_address
+from netkit.serve.guard import is_address
 
 MOST_CONNECTIONS = 128
 ASK_S = 10.0

@@ -14,11 +14,12 @@ from netkit.judge.silence import SilenceState
 from netkit.report.page.frame import asset, digest
 from netkit.report.page.table import cut, name
 from netkit.report.plan_view import counted
-from netkit.serve import wording
-from netkit.serve.diary import MissedRounds, ScheduledRound
+from netkit.serve import now as wording
 from netkit.serve.fabrics import Fabrics
 from netkit.serve.fleet_state import FleetState
 from netkit.serve.now import ServedFabric, now
+from netkit.serve.rounds import ScheduledRound
+from netkit.serve.schedule import MissedRounds
 from netkit.serve.silencing import Silencer
 from netkit.store import CheckRun
 

@@ -7,7 +7,7 @@ from typing import TypeVar
 from urllib.parse import urlencode
 
 from netkit.judge import Verdict
-from netkit.store.place_filter import PlaceFilter, StoredPage
+from netkit.store.partition import PlaceFilter, StoredPage
 
 MOST_ITEMS = 500
 USUAL_ITEMS = 100

@@ -14,8 +14,8 @@ from netkit.judge import Finding, Verdict
 from netkit.report.page.frame import Link, framed
 from netkit.store import CheckRun, CheckState, Source
 from netkit.store.open_cause import OpenNow
-from netkit.store.place_filter import PlaceFilter, StoredPage
-from netkit.store.silence import KnownSilence
+from netkit.store.partition import PlaceFilter, StoredPage
+from netkit.store.state import KnownSilence
 from netkit.store.store import open_store
 
 if TYPE_CHECKING:

@@ -1,16 +1,151 @@
 """The commands of a fabric's rounds: checks, backups and reports, each in a process of its own."""
 
 import asyncio
+import fcntl
+import os
+import signal
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from netkit.deploy.model import Seconds
 from netkit.errors import NetkitError, OutputError, Problem
+from netkit.private import open_file
 from netkit.report.page import MOST_DEVICES
-from netkit.serve import child
-from netkit.serve.diary import ScheduledRound
 from netkit.serve.record import Records
 from netkit.serve.request import ServeRequest
 from netkit.store import CheckRun
+
+MOST_KEPT = 4000
+CHUNK = 8192
+POLITE_S = 10.0
+"""How long a child gets to end after SIGTERM."""
+OnOutput = Callable[[bytes], None]
+KILLED = "netkit serve was killed while it ran"
+STOPPED = "ended because netkit serve was stopped"
+
+
+@dataclass(frozen=True, slots=True)
+class ScheduledRound:
+    """One child process, and how it ended."""
+
+    kind: str
+    """`check` or `backup`."""
+    begun_s: Seconds
+    ended_s: Seconds | None = None
+    exit_code: int | None = None
+    """None while it runs, and when it was ended from outside."""
+    run: str = ""
+    """The name of the run it stored."""
+    text: str = ""
+    """The end of its output, or why it has no exit code."""
+
+    @property
+    def is_running(self) -> bool:
+        return self.ended_s is None
+
+    @property
+    def is_cut_short(self) -> bool:
+        """Whether its end was caused by the server."""
+        return self.exit_code is None and self.text in {KILLED, STOPPED}
+
+    @property
+    def is_work_done(self) -> bool:
+        """Whether it worked: it may have found failures or unreached devices."""
+        return self.exit_code in {0, 1, 4}
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """How a child ended."""
+
+    exit_code: int | None
+    """None when it had to be killed."""
+    output: str
+    """The end of its standard error, or of its standard output if there is none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """What to run, and its time limit."""
+
+    words: Sequence[str]
+    environment: Mapping[str, str]
+    longest_s: float
+    held: tuple[int, ...] = ()
+    """Open files the child inherits: locks."""
+
+
+async def run_command(command: Command, stop: asyncio.Event, on_output: OnOutput) -> Ended:
+    """Run a child until it ends, its time is up, or everything stops."""
+    child = await asyncio.create_subprocess_exec(
+        *command.words,
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+        env=dict(command.environment),
+        pass_fds=command.held,
+        start_new_session=True,
+    )
+    readers = [asyncio.ensure_future(_read(stream, on_output)) for stream in (child.stdout, child.stderr)]
+    why = await _waited(child, stop, command.longest_s)
+    if why:
+        await _end(child)
+    await asyncio.wait(readers, timeout=1.0)  # a grandchild that left the session may hold the pipes
+    out, err = (reader.result() if reader.done() else "" for reader in readers)
+    for reader in readers:
+        reader.cancel()
+    return Ended(None if why else child.returncode, why or err or out)
+
+
+async def _read(stream: asyncio.StreamReader | None, on_output: OnOutput) -> str:
+    """Pass on the output of a child, and return its end."""
+    kept = b""
+    while stream is not None and (chunk := await stream.read(CHUNK)):
+        on_output(chunk)
+        kept = (kept + chunk)[-MOST_KEPT:]
+    return kept.decode("utf-8", "replace").strip()
+
+
+async def _waited(child: asyncio.subprocess.Process, stop: asyncio.Event, longest_s: float) -> str:
+    """Wait for a child; return the reason if it must be ended."""
+    ends, stops = asyncio.ensure_future(child.wait()), asyncio.ensure_future(stop.wait())
+    done, left = await asyncio.wait((ends, stops), timeout=longest_s, return_when=asyncio.FIRST_COMPLETED)
+    for one in left:
+        one.cancel()
+    if ends in done:
+        return ""
+    return STOPPED if stops in done else f"ended: it took more than {longest_s:g} s"
+
+
+async def _end(child: asyncio.subprocess.Process) -> None:
+    """End a child and its children: SIGTERM, then SIGKILL."""
+    _signal(child, signal.SIGTERM)
+    with suppress(TimeoutError):
+        await asyncio.wait_for(child.wait(), POLITE_S)
+    _signal(child, signal.SIGKILL)
+    await child.wait()
+
+
+def _signal(child: asyncio.subprocess.Process, number: signal.Signals) -> None:
+    with suppress(ProcessLookupError):
+        os.killpg(child.pid, number)
+
+
+def take_lock(file: Path) -> int | None:
+    """Take a lock and return the open file that holds it; None if another process has it.
+
+    Children that inherit the open file hold the lock too: if this process is killed, they keep it until they end.
+    """
+    held = open_file(file, os.O_RDWR)
+    try:
+        fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(held)
+        return None
+    return held
+
 
 SHORTEST_ROUND_S = 600.0
 REPORT_S = 300.0
@@ -44,16 +179,16 @@ class Children:
         """Where a check leaves its report."""
         return self.folder / "report.json"
 
-    def check(self) -> child.Command:
+    def check(self) -> Command:
         newest = self._newest()
         self._before = "" if newest is None else newest.name
         longest_s = max(2.0 * self.asked.every_s, SHORTEST_ROUND_S)
         if newest is None or not self.records.adopt(newest, self.draft):  # left by a check that outlived its server
             self.draft.unlink(missing_ok=True)
-        return child.Command(self.asked.check(self.metrics, self.draft), self.environment, longest_s)
+        return Command(self.asked.check(self.metrics, self.draft), self.environment, longest_s)
 
-    def backup(self) -> child.Command:
-        return child.Command(self.asked.saving(), self.environment, 3600.0)
+    def backup(self) -> Command:
+        return Command(self.asked.saving(), self.environment, 3600.0)
 
     async def finish(self, one: ScheduledRound, held: tuple[int, ...], stop: asyncio.Event) -> ScheduledRound:
         """Attach the report to the run that a check has stored; return the check with the run's name."""
@@ -94,9 +229,9 @@ class Children:
     async def _report(self, run: CheckRun, held: tuple[int, ...], stop: asyncio.Event) -> None:
         words = self.asked.report(run.name, self.records.file(run))
         try:
-            ended = await child.run(child.Command(words, self.environment, REPORT_S, held), stop, lambda _: None)
+            ended = await run_command(Command(words, self.environment, REPORT_S, held), stop, lambda _: None)
         except OSError as error:  # no memory, no processes
-            ended = child.Ended(None, error.strerror or str(error))
+            ended = Ended(None, error.strerror or str(error))
         if not self.records.file(run).exists():
             raise OutputError(
                 Problem(f"the report on {run.name} could not be made: {ended.output or 'no reason given'}")

@@ -20,10 +20,10 @@ from netkit.intent.complaint import problem
 from netkit.judge.run import Judgement
 from netkit.judge.silence import SilenceState, states
 from netkit.private import open_file
-from netkit.serve import child
 from netkit.serve.record import Records
+from netkit.serve.rounds import Command, run_command
 from netkit.silence.file import load
-from netkit.store.silence import healed
+from netkit.store.state import healed
 
 LONGEST_S = 120.0
 MOST_WAITING = 4
@@ -63,7 +63,7 @@ class Silencer:
     folder: Path
     """Of the fabric."""
     records: Records
-    command: Callable[[Sequence[str]], child.Command]
+    command: Callable[[Sequence[str]], Command]
     """Makes a command of arguments of `netkit silence`."""
     log: Path
     stop: asyncio.Event
@@ -104,7 +104,7 @@ class Silencer:
         self._waiting += 1
         try:
             async with self._turn:
-                ended = await child.run(self.command(words), self.stop, lambda _: None)
+                ended = await run_command(self.command(words), self.stop, lambda _: None)
         except OSError as error:  # no memory, no processes
             raise TooManyChangesError(
                 Problem(f"cannot be started: {error.strerror}", "try again in a moment")

@@ -15,8 +15,7 @@ from pathlib import Path
 from netkit.errors import Problem, SilenceError
 from netkit.intent import document
 from netkit.intent.list_edit import BY_HAND, ListEditError, Plain, block, with_entry, without_entry
-from netkit.silence.entry import FILE
-from netkit.silence.file import AnyEntry, Known, Silences, check, checked_document, load
+from netkit.silence.file import FILE, AnyEntry, Known, Silences, check, checked_document, load
 
 HEAD = "# Findings that do not count, by whom, why and until when: netkit silence adds, lists and ends them.\n"
 

@@ -18,8 +18,7 @@ from netkit.store import schema
 from netkit.store.database import reading, rows, written
 from netkit.store.record import Source, packed, short, unpacked
 from netkit.store.row import of_source
-from netkit.store.silence import SilenceEnd
-from netkit.store.state import Key, States
+from netkit.store.state import Key, SilenceEnd, States
 
 LONGEST_PAUSE_S = 3600.0
 """The longest pause after a receiver failed."""

@@ -17,17 +17,18 @@ from netkit.judge.cause import Layers
 from netkit.judge.check import Layer
 from netkit.judge.delta import Earlier
 from netkit.judge.run import FABRIC, Judgement
-from netkit.store.measurement import Measured, measured
 from netkit.store.record import (
     CheckRun,
     Counts,
     DamagedError,
+    Measured,
     Source,
     StoredFinding,
     bad_of,
     clean,
     judgement_data,
     judgement_parts,
+    measured,
     packed,
     short,
     sound,

@@ -36,12 +36,10 @@ from netkit.store.database import (
     writing,
     written,
 )
-from netkit.store.measurement import Measured
 from netkit.store.open_cause import FoundByRun, OpenNow, open_now
-from netkit.store.place_filter import PlaceFilter, StoredPage
-from netkit.store.record import USUAL_RETENTION, CheckRun, Retention, Source, batched, joined, judgement_of
-from netkit.store.retention import expire, kept_from
-from netkit.store.silence import KnownSilence, SavedRun, SilenceEnd, SilenceMemory, silence_data, silence_of
+from netkit.store.partition import PlaceFilter, StoredPage, expire, kept_from
+from netkit.store.record import USUAL_RETENTION, CheckRun, Measured, Retention, Source, batched, joined, judgement_of
+from netkit.store.state import KnownSilence, SavedRun, SilenceEnd, SilenceMemory, silence_data, silence_of
 
 ALL = 1_000_000
 MOST_JOINED = 20

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, TextIO, cast
 
 from netkit.deploy import DeployEvent, DeviceOutcome, Phase
 from netkit.deploy.model import EventHandler
-from netkit.report.outcome_text import device_text
+from netkit.report.history_text import device_text
 from netkit.report.plan_view import shown
 from netkit.terminal.interrupt import ASKED
+from netkit.terminal.output import OutputStream, say
 from netkit.terminal.progress import lines
-from netkit.terminal.text import OutputStream, say
 
 if TYPE_CHECKING:
     from rich.console import Group

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TypeVar
 
-from netkit.terminal.text import say
+from netkit.terminal.output import say
 
 Item = TypeVar("Item")
 PATIENCE_S = 1.0

@@ -24,7 +24,7 @@ from netkit.intent import Intent, complaint
 from netkit.platforms import PLATFORMS
 from netkit.platforms.existing import ExistingSwitch
 from netkit.platforms.routing import Router
-from netkit.truth.record import TruthInventory
+from netkit.truth.difference import TruthInventory
 
 HOST_WORDS = ("host", "server", "gpu", "node", "compute")
 SWITCH_WORDS = ("leaf", "spine", "core", "switch", "tor", "super")

@@ -6,8 +6,15 @@ from typing import Any
 from netkit.access.settings import TruthAccess
 from netkit.errors import AccessError, Problem
 from netkit.truth.dialect import INTERFACE, identity
+from netkit.truth.difference import (
+    CableProperties,
+    DeviceProperties,
+    DeviceRecord,
+    PortEnd,
+    TruthInventory,
+    TruthRecords,
+)
 from netkit.truth.export import queries
-from netkit.truth.record import CableProperties, DeviceProperties, DeviceRecord, PortEnd, TruthInventory, TruthRecords
 from netkit.truth.source import TruthApi, checked
 
 METRES = {"km": 1000, "m": 1, "cm": 0.01, "mi": 1609.344, "ft": 0.3048, "in": 0.0254}

@@ -1,11 +1,12 @@
 """What the user has chosen to see; keys change it."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Literal
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Literal
 
-from netkit.watch.board import BoardView, Row
-from netkit.watch.port_severity import SEVERE, SLIGHT, Level, PauseLimits, natural, use
+from netkit.watch.board import Board, BoardView, Health, Row
+from netkit.watch.feed import PortReading
+from netkit.watch.port_severity import SEVERE, SLIGHT, WORDS, Level, PauseLimits, natural, use
 from netkit.watch.span import Glyphs, Span, Style, sparkline
 
 Sort = Literal["wrong", "traffic", "name"]
@@ -138,3 +139,42 @@ def highest(values: Sequence[float | None]) -> float:
 
 def style_of(level: Level) -> Style:
     return "bad" if level in SEVERE else "warn" if level in SLIGHT else ""
+
+
+UNREACHED = 4
+
+
+def exit_code(board: Board) -> int:
+    """Return 4 if no device answered, else 0."""
+    return 0 if any(one.samples for one in board.health(0).values()) else UNREACHED
+
+
+def result(board: Board, now_s: float) -> Mapping[str, Any]:
+    """Return devices and ports, the worst first; unknown values are null."""
+    scene = board.view(now_s)
+    return {
+        "fabric": scene.outline.fabric,
+        "lab": scene.outline.lab,
+        "at_s": round(now_s, 3),
+        "devices": [_device(one) for one in scene.health],
+        "ports": [_port(row) for row in shown(scene, ViewState())],
+    }
+
+
+def _device(one: Health) -> Mapping[str, Any]:
+    silent_s = None if one.silent_s is None else round(one.silent_s, 3)
+    return {"device": one.device, **asdict(one.condition), "samples": one.samples, "silent_s": silent_s}
+
+
+def _port(row: Row) -> Mapping[str, Any]:
+    highest: dict[str, float | None] = {}
+    for name in PortReading._fields:
+        values = (getattr(point.reading, name) for point in row.track.since(0))
+        highest[name] = max((value for value in values if value is not None), default=None)
+    return {
+        **row.wire._asdict(),
+        "what": WORDS[row.severity.level],
+        "level": row.severity.level.name.lower(),
+        "last": row.reading._asdict(),
+        "highest": highest,
+    }

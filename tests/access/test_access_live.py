@@ -11,8 +11,8 @@ from nornir import InitNornir
 from nornir.core.plugins.inventory import InventoryPluginRegister
 from nornir.core.task import Task
 
-from netkit.access.endpoint import Endpoint
 from netkit.access.known_hosts import remember, scan
+from netkit.access.settings import Endpoint
 from netkit.errors import AccessError
 from netkit.platforms.ssh import SshLine, SshTarget
 from netkit.project.nornir_plugin import NetkitInventory

@@ -8,9 +8,8 @@ import pytest
 
 from netkit import design
 from netkit.access.connect import arguments, connect
-from netkit.access.endpoint import Endpoint, GnmiEndpoint
 from netkit.access.endpoints import endpoint_of, endpoints, lab_endpoints
-from netkit.access.settings import AccessSettings
+from netkit.access.settings import AccessSettings, Endpoint, GnmiEndpoint
 from netkit.design import Fabric
 from netkit.errors import AccessError
 from netkit.hardware import Catalog

@@ -6,8 +6,8 @@ import pytest
 from nornir import InitNornir
 from nornir.core.plugins.inventory import InventoryPluginRegister
 
-from netkit.access.ansible_inventory import inventory as ansible_inventory
 from netkit.access.endpoints import endpoints
+from netkit.access.inventory import ansible_inventory
 from netkit.access.settings import AccessSettings
 from netkit.errors import LabError
 from netkit.project.nornir_plugin import NetkitInventory

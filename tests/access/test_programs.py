@@ -6,7 +6,7 @@ import pytest
 
 from netkit.access.secrets import SecretStore
 from netkit.access.settings import SecretSource
-from netkit.environment import without_secrets
+from netkit.private import without_secrets
 from tests.command import start
 
 

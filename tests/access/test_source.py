@@ -5,9 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from netkit.access.endpoint import Endpoint
 from netkit.access.secrets import SecretStore
-from netkit.access.settings import AccessSettings, FactSource, SecretSource
+from netkit.access.settings import AccessSettings, Endpoint, FactSource, SecretSource
 from netkit.access.source import NATIVE, Origin, credentials, origin, viewer
 from netkit.errors import AccessError
 from netkit.platforms.napalm.driver import GetterViewer

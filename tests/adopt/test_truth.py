@@ -7,8 +7,7 @@ from typing import Any
 import yaml
 
 from netkit.project.adopting import adopted
-from netkit.truth.difference import of_fabric
-from netkit.truth.record import TruthRecords
+from netkit.truth.difference import TruthRecords, of_fabric
 from netkit.truth.source import exported
 from tests import intents
 from tests.adopt.test_noise import undescribed

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from netkit.project import trials
+from netkit.project import checking
 from tests import intents
 from tests.lab.running import RunningLab, intent, needs_lab, running, write_fabric
 
@@ -55,7 +55,7 @@ def test_what_ran_is_judged_and_kept_in_a_snapshot(up: RunningLab, tmp_path: Pat
     plan = "".join(IPERF3) + "   20 s at most in all\n"
     agreed = f"{plan}{out}: judge it with netkit check acceptance --results {out}\n"
     assert asked(up, out, "--tool", "iperf3", "--yes")[:2] == (0, agreed)
-    found = trials.read([out])
+    found = checking.read([out])
     hosts = [[nic.address for nic in one.nics] for one in intents.fabric(VALUES).hosts]
     assert [(trial.ends, trial.nic, trial.failure) for trial in found] == [
         ((hosts[near][rail], hosts[near + 2][rail]), f"rail{rail}", "")

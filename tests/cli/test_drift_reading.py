@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from netkit.plan import Running, cache
+from netkit.plan import Running, serial
 from netkit.platforms.config import Files
 from netkit.project.planning import cache_folder, compared
 from netkit.project.project import Project
@@ -43,7 +43,7 @@ def test_a_device_that_makes_no_sense_takes_no_other_with_it(project: Project) -
 def test_what_was_compared_once_is_remembered(project: Project) -> None:
     files = rendered(project)
     first = compared(project, running(files), files)
-    kept = cache.load(cache_folder())
+    kept = serial.load(cache_folder())
     assert len(kept) == len(NAMES)
     assert compared(project, running(files), files) == first
-    assert cache.load(cache_folder()) == kept
+    assert serial.load(cache_folder()) == kept

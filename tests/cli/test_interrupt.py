@@ -15,7 +15,7 @@ import sys, time
 from pathlib import Path
 from netkit.terminal.display import display
 from netkit.terminal.interrupt import Interrupt
-from netkit.terminal.text import say
+from netkit.terminal.output import say
 from netkit.deploy import ConfigState, DeployEvent, DeviceOutcome, DeviceResult, Phase
 end = Path(sys.argv[1])
 with Interrupt("netkit deploy --resume R", 90) as is_stopping, display(1, is_stopping) as on_event:

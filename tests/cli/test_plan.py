@@ -13,7 +13,7 @@ import yaml
 
 from netkit import plan as planning
 from netkit.errors import ConfigError
-from netkit.plan import Running, cache
+from netkit.plan import Running, serial
 from netkit.project import comparing
 from netkit.project.comparing import Sides, Work
 from netkit.project.processes import Names
@@ -80,7 +80,7 @@ def test_the_written_plan_is_the_one_that_was_shown(scene: Scene, tmp_path: Path
 def test_a_second_plan_remembers_what_was_equal_and_says_the_same(scene: Scene, tmp_path: Path) -> None:
     first = plan(scene)
     kept = tmp_path / "cache" / "netkit" / "plan-pairs"
-    assert len(cache.load(kept.parent)) == 6
+    assert len(serial.load(kept.parent)) == 6
     assert stat.S_IMODE(kept.parent.stat().st_mode) == 0o700
     assert plan(scene).stdout == first.stdout
     scene.edit("leaf01", "startup.yaml", "gpu01:rail0", "spare")

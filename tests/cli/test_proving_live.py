@@ -12,7 +12,7 @@ import pytest
 
 from netkit.lab.folder import LabFolder, began_at
 from netkit.project.lab import clear_up
-from netkit.prove.cabling import NOWHERE
+from netkit.prove.proof import NOWHERE
 from tests.command import NETKIT, ROOT, environment
 from tests.lab.running import PATIENCE_S, intent, lab_home, needs_lab, until, write_fabric
 from tests.project.test_against import ECN, Repository

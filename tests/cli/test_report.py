@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from netkit.facts import serial
-from netkit.terminal.whole_file import write_named, write_whole
+from netkit.terminal.output import write_named, write_whole
 from tests.cli.checked import checked
 from tests.cli.site import Site
 from tests.cli.test_check_store import BEGAN_S, check, seen

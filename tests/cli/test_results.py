@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from netkit.facts import serial
-from netkit.project import trials
+from netkit.project import checking
 from tests.cli.checked import checked
 from tests.command import ROOT, run
 
@@ -42,7 +42,7 @@ def test_what_failed_is_told_with_tool_hosts_and_time(place: tuple[Path, Path]) 
 def test_results_in_a_snapshot_are_judged_again_and_alike(place: tuple[Path, Path], tmp_path: Path) -> None:
     fabric, file = place
     whole = tmp_path / "whole.json"
-    whole.write_bytes(serial.dump(trials.added(serial.read(file), trials.read([BAD]))))
+    whole.write_bytes(serial.dump(checking.added(serial.read(file), checking.read([BAD]))))
     added = run("check", "acceptance", "--fabric", fabric, "--from", file, "--results", BAD)
     kept = run("check", "acceptance", "--fabric", fabric, "--from", whole)
     assert (added.stdout, added.returncode) == (kept.stdout, kept.returncode)
@@ -51,7 +51,7 @@ def test_results_in_a_snapshot_are_judged_again_and_alike(place: tuple[Path, Pat
 def test_pytest_says_of_results_in_a_snapshot_what_netkit_check_says(place: tuple[Path, Path], tmp_path: Path) -> None:
     fabric, file = place
     whole = tmp_path / "whole.json"
-    whole.write_bytes(serial.dump(trials.added(serial.read(file), trials.read([BAD]))))
+    whole.write_bytes(serial.dump(checking.added(serial.read(file), checking.read([BAD]))))
     words = ["-m", "pytest", "-q", "-rfs", "-p", "no:cacheprovider", "checks/acceptance.py", "--netkit-fabric", fabric]
     done = subprocess.run(
         [sys.executable, *map(str, words), "--netkit-snapshot", whole],
@@ -87,6 +87,6 @@ def test_a_file_without_results_is_refused(place: tuple[Path, Path], name: str, 
 
 
 def test_a_result_that_tells_no_time_is_as_old_as_its_file() -> None:
-    (trial,) = trials.read([GOOD])
+    (trial,) = checking.read([GOOD])
     assert trial.at_s == GOOD.stat().st_mtime
     assert replace(trial, at_s=None).ends == ("gpu01", "gpu02")

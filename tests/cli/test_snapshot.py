@@ -8,7 +8,7 @@ import pytest
 from netkit.cli import snapshot
 from netkit.errors import OutputError
 from netkit.facts import Snapshot, serial
-from netkit.terminal.whole_file import write_whole
+from netkit.terminal.output import write_whole
 from tests.cli.checked import checked
 from tests.command import assert_refused, run
 

@@ -10,7 +10,7 @@ import pytest
 from netkit.cli.requests import WatchRequest
 from netkit.cli.watch import _of_fabric
 from netkit.errors import AccessError
-from netkit.watch.record import Record
+from netkit.watch.session import Record
 from tests.cli.terminal import terminal
 from tests.command import NETKIT, assert_refused, run
 from tests.intents import values

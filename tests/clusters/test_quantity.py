@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from netkit.project.project import Project
 from netkit.project.rendering import cluster_files
-from netkit.render.quantity import SUFFIXES, canonical, parse_quantity
+from netkit.render.kubernetes import SUFFIXES, canonical, parse_quantity
 from tests.clusters import manifests
 
 

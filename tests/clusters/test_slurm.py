@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from netkit.design import Fabric
 from netkit.errors import DesignError
 from netkit.intent.model import SlurmIntent
-from netkit.render.hostlist import expand, fold
+from netkit.render.slurm import expand, fold
 from tests import intents
 from tests.clusters.slurm_scenes import FULL, SHAPES, built, cluster_of, files_of
 from tests.conftest import Golden

@@ -11,7 +11,7 @@ from netkit.design import Fabric
 from netkit.judge.steering import NodeHealth, Steering
 from netkit.plan.slurm_running import SlurmDifference, differences, parse_nodes, parse_topology
 from netkit.project.steering import Applied, applied
-from netkit.render.hostlist import fold
+from netkit.render.slurm import fold
 from tests import documents, intents
 from tests.clusters.slurm_daemon import PATH, Controller, controller, needs_slurmctld
 from tests.clusters.slurm_scenes import FULL, SHAPES, built, cluster_of, files_of

@@ -10,7 +10,7 @@ from netkit import deploy
 from netkit.deploy import Approval, Journal, Provenance
 from netkit.errors import DeployError
 from netkit.report import history_text as history
-from netkit.terminal.text import write_json
+from netkit.terminal.output import write_json
 from tests.deploy.fake import Fault, Killed
 from tests.deploy.scene import Scene, scene
 

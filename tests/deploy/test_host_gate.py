@@ -6,8 +6,7 @@ from dataclasses import dataclass, field, replace
 import pytest
 
 from netkit.deploy import GateAnswer, GateQuestion
-from netkit.deploy.gate import Moment
-from netkit.deploy.host_gate import HostGate
+from netkit.deploy.gate import HostGate, Moment
 from netkit.errors import DeviceError
 from netkit.platforms.change import Risk
 from netkit.platforms.driver import RailState

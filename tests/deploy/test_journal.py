@@ -10,8 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from netkit.deploy import ConfigState, DeviceOutcome, DeviceResult, Journal
-from netkit.deploy.journal import JOURNAL, JournalError
-from netkit.deploy.ledger import Ledger, lines
+from netkit.deploy.journal import JOURNAL, JournalError, Ledger, lines
 from netkit.errors import DeployError, Problem
 from netkit.plan import Running
 from tests.command import ROOT
@@ -21,7 +20,7 @@ from tests.lanes import examples
 FILL = """
 import resource, signal, sys
 from pathlib import Path
-from netkit.deploy.ledger import Ledger
+from netkit.deploy.journal import Ledger
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))
 ledger = Ledger(Path(sys.argv[1]))

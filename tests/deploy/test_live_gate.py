@@ -9,8 +9,7 @@ import pytest
 
 from netkit.deploy import GateAnswer, GateQuestion, Moment, SessionGate
 from netkit.deploy.reach_gate import ReachGate
-from netkit.gate.cnp import CnpGate
-from netkit.gate.cnp_watch import CnpWatch
+from netkit.gate.cnp import CnpGate, CnpWatch
 from netkit.intent.model import Thresholds
 from netkit.platforms.change import Risk
 from netkit.platforms.driver import Reader
@@ -58,7 +57,7 @@ def bed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bed]:
         pytest.MonkeyPatch.context() as patch,
         running(write_fabric(tmp_path_factory.mktemp("fabric"), INTENT), name="c") as lab,
     ):
-        patch.setattr("netkit.gate.cnp_watch.WINDOW_S", WINDOW_S)
+        patch.setattr("netkit.gate.cnp.WINDOW_S", WINDOW_S)
         found = Bed(lab, Fleet(lab, Path(), built(INTENT)))
         found.verb("incast", "gpu01:rail0", "--senders", "3", "--seconds", "3000")
         until(lambda: has_enough(found.watch()), "CNPs flow")

@@ -11,14 +11,13 @@ from typing import Any
 import pytest
 
 from netkit.deploy import ConfigState, DeviceResult, Options, Outcome, SessionGate, apply
-from netkit.deploy.host_gate import HostGate
+from netkit.deploy.gate import HostGate
 from netkit.deploy.journal import Journal
 from netkit.plan import Running, make
 from netkit.platforms.config import Files
 from netkit.platforms.driver import Candidate
-from netkit.platforms.linux.driver import LinuxDriver, check_together, commit_together
+from netkit.platforms.linux.driver import LinuxDriver, check_together, commit_together, shipped_playbooks
 from netkit.platforms.linux.install import LIST, NOTHING
-from netkit.platforms.linux.transport import shipped_playbooks
 from tests.cli.site import PATIENCE_S, Site
 from tests.command import ROOT
 from tests.lab.running import intent, needs_lab, running, until, write_fabric

@@ -14,12 +14,12 @@ from typing import Any
 
 from netkit.fleet import installation, rabbitmq, settings
 from netkit.fleet.coordinator import Coordinator
-from netkit.fleet.credentials import Credentials
 from netkit.fleet.installation import PASSWORD, NewFleet
 from netkit.fleet.job import BackupWork, SiteJob, new_job
 from netkit.fleet.link import BrokerLink
 from netkit.fleet.rabbitmq import JOBS
 from netkit.fleet.settings import FleetSettings
+from netkit.fleet.signing import Credentials
 from tests.fleet.rabbitmq_server import RabbitServer, free_ports, rabbit_folder
 
 COMMIT = "0123456789abcdef" * 2 + "01234567"

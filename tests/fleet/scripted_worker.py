@@ -9,10 +9,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from netkit.fleet import link, settings, worker
-from netkit.fleet.credentials import Credentials
-from netkit.fleet.execution import Note
 from netkit.fleet.job import SiteJob
+from netkit.fleet.lease import Note
 from netkit.fleet.nonce_journal import NonceJournal
+from netkit.fleet.signing import Credentials
 from netkit.fleet.worker import Worker, stop_on_signals
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from netkit.fleet.checkout import MOST_TREES, STALE_S, Checkouts
+from netkit.fleet.execute import MOST_TREES, STALE_S, Checkouts
 from netkit.fleet.settings import FleetError, RepositorySettings
 from tests.fleet.repository import FabricRepository, fabric_repository
 

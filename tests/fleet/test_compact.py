@@ -13,7 +13,7 @@ from netkit.facts import Absent, Facts, Observation, Sample
 from netkit.facts.device import Interface
 from netkit.facts.optic import Lane, Limits, Module
 from netkit.facts.qos import Buffer
-from netkit.fleet.compact import packed, unpacked
+from netkit.fleet.checking import packed, unpacked
 from netkit.fleet.settings import FleetError
 from tests.facts.eos.case import CASES, seen
 from tests.facts.hostile import changed

@@ -7,11 +7,11 @@ import pytest
 
 from netkit.errors import NetkitError
 from netkit.fleet import execute
-from netkit.fleet.credentials import Credentials
 from netkit.fleet.execute import HANDLERS, SiteExecutor
-from netkit.fleet.execution import Note
 from netkit.fleet.job import VERBS, BackupWork, CheckWork, SiteJob, new_job
+from netkit.fleet.lease import Note
 from netkit.fleet.settings import FleetSettings
+from netkit.fleet.signing import Credentials
 from netkit.fleet.site_deploy import SiteRequest
 from tests.fleet.jobs import TEXT, fleet
 from tests.fleet.jobs import TOKYO as TOKYO_KEY

@@ -10,7 +10,7 @@ import pytest
 from cryptography import x509
 
 from netkit.fleet import settings
-from netkit.fleet.certificates import YEARS
+from netkit.fleet.installation import YEARS
 from netkit.fleet.signing import public_text, read_key
 from tests.command import Done, run
 

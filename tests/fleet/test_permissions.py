@@ -10,8 +10,7 @@ import amqp
 import pytest
 from amqp.exceptions import AccessRefused, AMQPError, NotAllowed
 
-from netkit.fleet import certificates
-from netkit.fleet.credentials import Credentials
+from netkit.fleet import installation
 from netkit.fleet.job import MessageError, open_job, sign_job
 from netkit.fleet.rabbitmq import (
     ANSWERS,
@@ -25,6 +24,7 @@ from netkit.fleet.rabbitmq import (
     fabric_queue,
     round_queue,
 )
+from netkit.fleet.signing import Credentials
 from tests.fleet.bed import Bed, job
 from tests.fleet.rabbitmq_server import needs_rabbitmq
 
@@ -228,7 +228,7 @@ def test_a_client_without_a_certificate_is_refused(fleet_bed: Bed) -> None:
 
 
 def test_a_client_of_another_authority_is_refused(fleet_bed: Bed) -> None:
-    stranger = certificates.issue(certificates.new_authority("netkit fleet"), "netkit.tokyo")
+    stranger = installation.issue(installation.new_authority("netkit fleet"), "netkit.tokyo")
     pair = fleet_bed.folder / "stranger.pem"
     pair.write_bytes(stranger.certificate + stranger.key)
     context = trusting(fleet_bed)

@@ -11,8 +11,8 @@ import pytest
 from netkit.facts import Observation, Sample, Snapshot
 from netkit.fleet.answer import JobAnswer, JobEvent, LostJob
 from netkit.fleet.checking import answered
+from netkit.fleet.execute import KeptCounters, past_of
 from netkit.fleet.job import CheckWork, SiteJob
-from netkit.fleet.kept_counters import KeptCounters, past_of
 from netkit.judge import Verdict, catalog
 from netkit.judge.run import Judgement
 from netkit.project import checking

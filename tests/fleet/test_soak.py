@@ -159,7 +159,7 @@ OTHER = """
 import pathlib, sys
 from netkit.fleet import settings
 from netkit.fleet.coordinator import Coordinator
-from netkit.fleet.credentials import Credentials
+from netkit.fleet.signing import Credentials
 from tests.fleet.bed import job
 folder = pathlib.Path(sys.argv[1])
 found = settings.load(folder)

@@ -10,11 +10,11 @@ import pytest
 from netkit.facts import Sample
 from netkit.fleet.dispatch import Dispatch, ShardAnswer
 from netkit.fleet.job import WatchWork, new_job
-from netkit.fleet.watching import watched_at
+from netkit.fleet.reading import watched_at
 from netkit.project.project import Project
 from netkit.project.watching import outline_of
 from netkit.watch.feed import Condition
-from netkit.watch.record import Record, RecordedEvent
+from netkit.watch.session import Record, RecordedEvent
 from tests.command import ROOT, run
 
 REFERENCE = Path(ROOT, "inventory/reference")

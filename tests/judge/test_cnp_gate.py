@@ -12,8 +12,7 @@ from netkit.deploy.clock import DeployClock
 from netkit.deploy.gate import GateAnswer, GateQuestion, Moment
 from netkit.errors import AccessError, Problem
 from netkit.facts import Absent, Facts
-from netkit.gate.cnp import QUIET_S, CnpGate
-from netkit.gate.cnp_watch import MOST_HOSTS, WINDOW_S, CnpWatch
+from netkit.gate.cnp import MOST_HOSTS, QUIET_S, WINDOW_S, CnpGate, CnpWatch
 from netkit.intent.model import Thresholds
 from netkit.platforms.change import Risk
 from netkit.platforms.driver import Reader

@@ -12,7 +12,7 @@ from netkit.judge import Finding, Verdict, fail, warn
 from netkit.judge.finding import worst
 from netkit.judge.run import CheckResult, Judgement
 from netkit.judge.steering import NodeHealth, Steering, commands, host_at, steer
-from netkit.report.steering_text import steering_text
+from netkit.report.judgement_text import steering_text
 from tests import intents
 
 SIZE: Mapping[str, Any] = {"ceilings": {"hosts_per_unit": 16}, "units": [{"unit": 1, "hosts": 10}]}

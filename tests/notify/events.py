@@ -3,9 +3,8 @@
 from collections.abc import Sequence
 
 from netkit.judge import Verdict
-from netkit.notify.event import StateEvent
+from netkit.notify.event import Kind, StateEvent
 from netkit.notify.message import Message
-from netkit.notify.notification_state import Kind
 from netkit.store.state import Key
 
 BEGAN_S = 1_763_769_600.0

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from netkit.judge import Verdict
-from netkit.notify.notification_state import FlapLimits, Kind, NotifiedState, step
+from netkit.notify.event import FlapLimits, Kind, NotifiedState, step
 
 VERDICTS = st.sampled_from([Verdict.PASS, Verdict.WARN, Verdict.FAIL])
 LIMITS = st.builds(

@@ -6,10 +6,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from netkit.judge import Verdict
-from netkit.notify import slack
+from netkit.notify import receiver
 from netkit.notify.event import event_of, plain
-from netkit.notify.mail import LONGEST_SUBJECT, mail
 from netkit.notify.message import digest, groups, lines, text
+from netkit.notify.receiver import LONGEST_SUBJECT, mail
 from netkit.notify.settings import Email
 from tests.conftest import Golden
 from tests.lanes import examples
@@ -90,7 +90,7 @@ EVENTS = st.lists(
 @given(EVENTS, st.integers(1, 40), TEXTS)
 def test_slack_takes_every_message(events: list[object], most: int, fabric: str) -> None:
     told = message(events, fabric)  # type: ignore[arg-type]
-    found = slack.payload(told, most)
+    found = receiver.slack_payload(told, most)
     assert 1 <= len(found["blocks"]) <= 50
     assert 0 < len(found["text"]) <= 4000
     assert "<" not in found["text"]
@@ -103,10 +103,10 @@ def test_slack_takes_every_message(events: list[object], most: int, fabric: str)
 
 def test_slack_is_sent_no_more_text_than_it_takes_at_once() -> None:
     long = [event(f"leaf{number:02}", check=f"c.{number}", text="x" * 5000, remedy="y" * 5000) for number in range(40)]
-    found = slack.payload(message(long), most=40)["blocks"]
+    found = receiver.slack_payload(message(long), most=40)["blocks"]
     texts = [part["text"] for block in found for part in block.get("elements", [block.get("text")])]
     groups_told = len(found) - 3
-    assert sum(map(len, texts)) <= slack.MOST_TEXT
+    assert sum(map(len, texts)) <= receiver.MOST_TEXT
     assert 10 < groups_told < 40
     assert texts[-1].startswith(f"… and {40 - groups_told} groups more")
 

@@ -9,9 +9,8 @@ from netkit.judge.run import FABRIC
 from netkit.judge.silence import REACHED
 from netkit.notify import alert
 from netkit.notify.delivery import notifications
-from netkit.notify.event import StateEvent
+from netkit.notify.event import FlapLimits, StateEvent
 from netkit.notify.news import News, NotifyRound, decide
-from netkit.notify.notification_state import FlapLimits
 from netkit.notify.settings import Alertmanager, Webhook
 from netkit.store import CheckState, Source
 from netkit.store.outbox import QueuedNotification

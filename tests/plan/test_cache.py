@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from netkit import plan
-from netkit.plan import Plan, Running, cache
+from netkit.plan import Plan, Running, serial
 from tests.plan.scenes import Staged, staged
 
 SCENE = staged("nvue", "asn")
@@ -43,67 +43,67 @@ def test_a_file_that_was_not_read_is_never_known() -> None:
 def test_pairs_come_back_from_their_file(tmp_path: Path) -> None:
     folder = tmp_path / "netkit"
     pairs = {"a" * 64: "b" * 64 + ":7"}
-    cache.save(folder, pairs)
-    assert cache.load(folder) == pairs
+    serial.save(folder, pairs)
+    assert serial.load(folder) == pairs
     assert folder.stat().st_mode & 0o777 == 0o700
-    assert (folder / cache.FILE).stat().st_mode & 0o777 == 0o600
-    assert [path.name for path in folder.iterdir()] == [cache.FILE]
+    assert (folder / serial.FILE).stat().st_mode & 0o777 == 0o600
+    assert [path.name for path in folder.iterdir()] == [serial.FILE]
 
 
 def test_the_newest_pairs_stay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cache, "MOST", 2)
-    cache.save(tmp_path, {letter * 64: letter * 64 + ":0" for letter in "abcd"})
-    assert list(cache.load(tmp_path)) == ["c" * 64, "d" * 64]
+    monkeypatch.setattr(serial, "MOST", 2)
+    serial.save(tmp_path, {letter * 64: letter * 64 + ":0" for letter in "abcd"})
+    assert list(serial.load(tmp_path)) == ["c" * 64, "d" * 64]
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"schema": 1, "pairs": {}}', "netkit pairs 3", "\xff"])
 def test_a_broken_file_is_as_good_as_none(tmp_path: Path, text: str) -> None:
     tmp_path.chmod(0o700)
-    (tmp_path / cache.FILE).write_text(text, encoding="utf-8")
-    assert cache.load(tmp_path) == {}
+    (tmp_path / serial.FILE).write_text(text, encoding="utf-8")
+    assert serial.load(tmp_path) == {}
 
 
 def test_what_other_code_found_is_not_believed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    cache.save(tmp_path, {"a" * 64: "b" * 64 + ":7"})
-    monkeypatch.setattr(cache, "code", lambda: "c" * 64)
-    assert cache.load(tmp_path) == {}
+    serial.save(tmp_path, {"a" * 64: "b" * 64 + ":7"})
+    monkeypatch.setattr(serial, "code", lambda: "c" * 64)
+    assert serial.load(tmp_path) == {}
 
 
 def test_the_code_of_every_platform_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     package = tmp_path / "netkit"
-    shutil.copytree(Path(cache.__file__).parent.parent, package, ignore=shutil.ignore_patterns("__pycache__"))
-    monkeypatch.setattr(cache, "__file__", str(package / "plan" / "cache.py"))
-    seen = {cache.code.__wrapped__()}
+    shutil.copytree(Path(serial.__file__).parent.parent, package, ignore=shutil.ignore_patterns("__pycache__"))
+    monkeypatch.setattr(serial, "__file__", str(package / "plan" / "serial.py"))
+    seen = {serial.code.__wrapped__()}
     for name in ("platforms/nvue/model.py", "platforms/secrets.py", "plan/make.py"):
         file = package / name
         file.write_text(file.read_text(encoding="utf-8") + "\n", encoding="utf-8")
-        seen.add(cache.code.__wrapped__())
+        seen.add(serial.code.__wrapped__())
     assert len(seen) == 4
 
 
 def test_only_a_file_is_read(tmp_path: Path) -> None:
-    cache.save(tmp_path / "real", {"a" * 64: "b" * 64 + ":7"})
+    serial.save(tmp_path / "real", {"a" * 64: "b" * 64 + ":7"})
     for name in ("link", "pipe", "folder"):
         (tmp_path / name).mkdir(mode=0o700)
-    (tmp_path / "link" / cache.FILE).symlink_to(tmp_path / "real" / cache.FILE)
-    os.mkfifo(tmp_path / "pipe" / cache.FILE)
-    (tmp_path / "folder" / cache.FILE).mkdir()
+    (tmp_path / "link" / serial.FILE).symlink_to(tmp_path / "real" / serial.FILE)
+    os.mkfifo(tmp_path / "pipe" / serial.FILE)
+    (tmp_path / "folder" / serial.FILE).mkdir()
     (tmp_path / "way-round").symlink_to(tmp_path / "real")
-    assert [cache.load(tmp_path / name) for name in ("link", "pipe", "folder", "way-round")] == [{}] * 4
-    assert cache.load(tmp_path / "real") != {}
+    assert [serial.load(tmp_path / name) for name in ("link", "pipe", "folder", "way-round")] == [{}] * 4
+    assert serial.load(tmp_path / "real") != {}
 
 
 def test_a_file_others_could_write_is_not_believed(tmp_path: Path) -> None:
-    cache.save(tmp_path, {"a" * 64: "b" * 64 + ":7"})
+    serial.save(tmp_path, {"a" * 64: "b" * 64 + ":7"})
     tmp_path.chmod(0o770)
-    assert cache.load(tmp_path) == {}
+    assert serial.load(tmp_path) == {}
     tmp_path.chmod(0o700)
-    assert cache.load(tmp_path) != {}
-    (tmp_path / cache.FILE).chmod(0o666)
-    assert cache.load(tmp_path) == {}
+    assert serial.load(tmp_path) != {}
+    (tmp_path / serial.FILE).chmod(0o666)
+    assert serial.load(tmp_path) == {}
 
 
 def test_a_folder_that_cannot_be_written_is_no_problem(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("", encoding="utf-8")
-    cache.save(tmp_path / "file", {"a" * 64: "b" * 64 + ":7"})
-    assert cache.load(tmp_path / "file") == {}
+    serial.save(tmp_path / "file", {"a" * 64: "b" * 64 + ":7"})
+    assert serial.load(tmp_path / "file") == {}

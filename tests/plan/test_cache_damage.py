@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from netkit import plan
 from netkit.errors import ConfigError
-from netkit.plan import Running, cache
+from netkit.plan import Running, serial
 from netkit.platforms.config import Files
 from tests.lanes import examples
 from tests.plan.scenes import Staged, staged
@@ -39,22 +39,22 @@ def damaged(draw: st.DrawFn, content: bytes) -> bytes:
 def test_a_damaged_file_says_nothing_or_what_it_said(data: st.DataObject) -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        cache.save(folder, PAIRS)
-        file = folder / cache.FILE
+        serial.save(folder, PAIRS)
+        file = folder / serial.FILE
         file.write_bytes(data.draw(damaged(file.read_bytes())))
-        assert cache.load(folder) in ({}, PAIRS)
+        assert serial.load(folder) in ({}, PAIRS)
 
 
 @given(st.integers(0, 8 * 1300))
 def test_not_one_bit_may_differ(bit: int) -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        cache.save(folder, PAIRS)
-        file = folder / cache.FILE
+        serial.save(folder, PAIRS)
+        file = folder / serial.FILE
         content = bytearray(file.read_bytes())
         content[bit // 8 % len(content)] ^= 1 << bit % 8
         file.write_bytes(content)
-        assert cache.load(folder) == {}
+        assert serial.load(folder) == {}
 
 
 @pytest.mark.parametrize("platform", PLATFORMS)

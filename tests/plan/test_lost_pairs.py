@@ -6,8 +6,8 @@ from itertools import combinations_with_replacement
 from hypothesis import given
 from hypothesis import strategies as st
 
-from netkit.plan.lost_pairs import lost_between
 from netkit.plan.model import ReachabilityLoss
+from netkit.plan.retain import lost_between
 from netkit.routing.address import AddressGroup, NicTables
 
 NICS = st.builds(

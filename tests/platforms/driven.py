@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from netkit.access.connect import connect
-from netkit.access.endpoint import Endpoint
+from netkit.access.settings import Endpoint
 from netkit.design import Fabric
 from netkit.errors import AccessError
 from netkit.platforms.compare import MODELS, compare

@@ -20,11 +20,10 @@ from netkit.judge import catalog
 from netkit.project import checking, processes, rendering
 from netkit.project.checking import Checking
 from netkit.project.connections import Connections
-from netkit.project.feedback import Feedback
 from netkit.project.judging import judged_of
 from netkit.project.observing import Looking
 from netkit.project.processes import LEAST, Names, ProcessError, ProcessPool, cores, divided
-from netkit.project.project import Project
+from netkit.project.project import Feedback, Project
 from netkit.project.rendering import rendered
 from netkit.render.engine import EXTRA
 from tests.command import ROOT

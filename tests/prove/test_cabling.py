@@ -2,8 +2,7 @@
 
 from dataclasses import replace
 
-from netkit.prove.cabling import obstacle
-from netkit.prove.proof import cut
+from netkit.prove.proof import cut, obstacle
 from tests import intents
 
 FABRIC = intents.fabric(intents.BASE)

@@ -7,8 +7,7 @@ import pytest
 from netkit.design import Fabric
 from netkit.design.select import Device
 from netkit.plan import Plan, Running, make
-from netkit.prove.cabling import untried
-from netkit.prove.proof import cut
+from netkit.prove.proof import cut, untried
 from netkit.render import Engine, render
 from tests import intents
 

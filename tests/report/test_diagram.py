@@ -13,8 +13,7 @@ import pytest
 from netkit.design import Fabric
 from netkit.design.drawing import MOST, draw
 from netkit.project.project import Project
-from netkit.report.diagram_svg import svg
-from netkit.report.diagram_text import dot, mermaid
+from netkit.report.diagram import dot, mermaid, svg
 from tests import intents
 from tests.command import assert_refused, run
 

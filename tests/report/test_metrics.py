@@ -19,7 +19,7 @@ from netkit.judge.silence import Silence, Subject, silenced
 from netkit.project.judging import judged_of
 from netkit.report.metrics import COUNTED, GAUGES, metrics
 from netkit.serve.metrics import OWN
-from netkit.terminal.whole_file import write_whole
+from netkit.terminal.output import write_whole
 from tests.command import ROOT
 from tests.judge.scenes import fabric, observation, scene
 

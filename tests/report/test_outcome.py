@@ -1,7 +1,7 @@
 """How a deploy came out, as people read it."""
 
 from netkit.deploy import ConfigState, DeviceOutcome, DeviceResult, Outcome
-from netkit.report.outcome_text import outcome_text
+from netkit.report.history_text import outcome_text
 
 DONE = DeviceOutcome("leaf01", DeviceResult.DONE, ConfigState.INTENDED, wave=1)
 WAITING = tuple(

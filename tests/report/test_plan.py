@@ -7,8 +7,7 @@ import pytest
 from netkit import plan
 from netkit.plan import Plan, Running, Unreachable
 from netkit.platforms.change import Change, Risk
-from netkit.report.plan_markdown import markdown
-from netkit.report.plan_text import text
+from netkit.report.plan_text import markdown, text
 from tests.conftest import Golden
 from tests.plan.scenes import SCENES, VERSIONS, Staged, staged
 

@@ -9,10 +9,10 @@ import pytest
 
 from netkit.errors import OutputError, UsageError
 from netkit.judge import Verdict
-from netkit.serve.diary import KILLED, MOST_MISSED, MOST_ROUNDS, Diary, DiaryFile, MissedRounds, ScheduledRound
+from netkit.serve.guard import MOST_ADDRESSES, MOST_WRONG, SESSION_S, WRONG_S, Guesses, Token, is_own_name, token_of
 from netkit.serve.query import Query, QueryError, sliced
-from netkit.serve.schedule import Agenda, jump_s, nightly
-from netkit.serve.token import MOST_ADDRESSES, MOST_WRONG, SESSION_S, WRONG_S, Guesses, Token, is_own_name, token_of
+from netkit.serve.rounds import KILLED, ScheduledRound
+from netkit.serve.schedule import MOST_MISSED, MOST_ROUNDS, Agenda, Diary, DiaryFile, MissedRounds, jump_s, nightly
 from tests.test_damage import swapped
 
 QUARTER = Agenda(900.0)

@@ -12,8 +12,8 @@ from openapi_spec_validator import validate
 from referencing import Registry
 from referencing.jsonschema import DRAFT202012
 
+from netkit.serve.guard import MOST_WRONG
 from netkit.serve.openapi import openapi
-from netkit.serve.token import MOST_WRONG
 from tests.command import run
 from tests.serve.server import Answer, Running
 

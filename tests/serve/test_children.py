@@ -16,16 +16,14 @@ from starlette.requests import Request
 from netkit.deploy import RecentRuns
 from netkit.errors import OutputError
 from netkit.judge import fail
-from netkit.serve import api, child, listening, rounds
-from netkit.serve.diary import MOST_ROUNDS, Diary, DiaryFile, ScheduledRound
-from netkit.serve.guard import MOST_FIELDS, Door
+from netkit.serve import api, listening, rounds
+from netkit.serve.guard import MOST_FIELDS, Door, Token
 from netkit.serve.now import OwnChecks, ServedFabric
 from netkit.serve.record import MOST_REPORTS, READ_S, Records, StoreReader
 from netkit.serve.request import ServeRequest
-from netkit.serve.rounds import Children
-from netkit.serve.schedule import Agenda, Schedule
+from netkit.serve.rounds import Children, Command, Ended, ScheduledRound
+from netkit.serve.schedule import MOST_ROUNDS, Agenda, Diary, DiaryFile, Schedule
 from netkit.serve.silencing import Silencer
-from netkit.serve.token import Token
 from netkit.store import CheckRun
 from netkit.store.store import open_store
 from tests.serve.server import PATIENCE_S, free_port
@@ -78,17 +76,17 @@ def test_a_report_that_somebody_asks_for_is_kept_within_bounds(
 ) -> None:
     files = named(records, MOST_REPORTS + 1, made_s=NOON_S)
     run = kept(records, runs.BEGAN_S)
-    monkeypatch.setattr(child, "run", _reporting(records.file(run)))
+    monkeypatch.setattr(rounds, "run_command", _reporting(records.file(run)))
     asyncio.run(children(records).make(run))
     assert set(records.folder.iterdir()) == {records.file(run), *files[1:]}
 
 
 def _reporting(file: Path) -> Any:
-    async def run(*_: object) -> child.Ended:
+    async def run_command(*_: object) -> Ended:
         file.write_text("{}", encoding="utf-8")
-        return child.Ended(0, "")
+        return Ended(0, "")
 
-    return run
+    return run_command
 
 
 def test_a_report_that_takes_long_is_said_to_and_is_made_all_the_same(
@@ -133,10 +131,10 @@ def test_a_report_that_cannot_be_kept_ends_a_round_not_the_server(records: Recor
 class Broken:
     """Work that cannot begin, for a disk that fails."""
 
-    def check(self) -> child.Command:
+    def check(self) -> Command:
         raise OSError(5, "Input/output error")
 
-    def backup(self) -> child.Command:
+    def backup(self) -> Command:
         raise NotImplementedError
 
     async def finish(self, one: ScheduledRound, held: tuple[int, ...], stop: asyncio.Event) -> ScheduledRound:
@@ -152,9 +150,9 @@ class Ahead(Broken):
         self.ahead_s, right = 0.0, time.time
         monkeypatch.setattr(time, "time", lambda: right() + self.ahead_s)
 
-    def check(self) -> child.Command:
+    def check(self) -> Command:
         self.ahead_s = 7200.0
-        return child.Command(["true"], {}, 60.0)
+        return Command(["true"], {}, 60.0)
 
     async def finish(self, one: ScheduledRound, held: tuple[int, ...], stop: asyncio.Event) -> ScheduledRound:
         del held, stop
@@ -206,7 +204,7 @@ def test_pages_of_findings_stay_with_their_run(records: Records) -> None:
         Silencer(
             records.folder,
             records,
-            lambda words: child.Command(words, {}, PATIENCE_S),
+            lambda words: Command(words, {}, PATIENCE_S),
             records.folder / "log",
             asyncio.Event(),
             lambda _: None,

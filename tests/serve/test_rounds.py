@@ -19,7 +19,7 @@ from typing import Any
 
 import pytest
 
-from netkit.serve.diary import KILLED, STOPPED
+from netkit.serve.rounds import KILLED, STOPPED
 from netkit.serve.schedule import ORPHAN
 from tests.command import ROOT, Done, assert_refused, run
 from tests.lab.running import until

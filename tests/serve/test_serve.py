@@ -12,9 +12,9 @@ from urllib.parse import urlencode
 import pytest
 
 from netkit.report.page.frame import digest
+from netkit.serve.guard import MOST_WRONG
 from netkit.serve.listening import MOST_CONNECTIONS
 from netkit.serve.metrics import OWN
-from netkit.serve.token import MOST_WRONG
 from tests.lab.running import until
 from tests.serve import server as program
 from tests.serve.conftest import HOSTILE

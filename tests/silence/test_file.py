@@ -12,8 +12,7 @@ from jsonschema import Draft202012Validator
 from netkit.errors import SilenceError
 from netkit.intent.list_edit import Plain
 from netkit.silence import edit
-from netkit.silence.entry import schema
-from netkit.silence.file import Known, check, load
+from netkit.silence.file import Known, check, load, schema
 from tests.command import ROOT, run
 
 KNOWN = Known(("links.up", "bgp.sessions", "optics.light"), ("leaf01", "leaf02", "spine01"))

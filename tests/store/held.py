@@ -9,7 +9,7 @@ from tests.command import NETKIT, ROOT, environment
 HOLDS = """
 import sys, time
 from netkit.store import Source
-from netkit.store.lock import alone
+from netkit.store.database import alone
 with alone(sys.argv[1], Source("small")):
     print("held", flush=True)
     time.sleep(600)

@@ -10,8 +10,7 @@ from netkit.judge.check import Layer
 from netkit.judge.finding import worst
 from netkit.judge.run import FABRIC, CheckResult, Judgement
 from netkit.store import CheckRun, Counts, Source
-from netkit.store.measurement import Measured
-from netkit.store.record import run_name
+from netkit.store.record import Measured, run_name
 from netkit.store.store import Store
 
 DAY_S = 86_400.0

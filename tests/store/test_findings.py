@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from netkit.errors import StoreError
 from netkit.judge import Finding, Silenced, Verdict, error, fail, skip, warn
 from netkit.store import CheckRun, Counts
-from netkit.store.place_filter import PlaceFilter, StoredPage
+from netkit.store.partition import PlaceFilter, StoredPage
 from netkit.store.store import Store
 from tests.lanes import examples
 from tests.store.runs import BEGAN_S, SOURCE, judgement, lit, result, run, save, snapshot

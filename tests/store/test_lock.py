@@ -6,7 +6,7 @@ import signal
 import pytest
 
 from netkit.store import Source
-from netkit.store.lock import BusyError, alone
+from netkit.store.database import BusyError, alone
 from tests.lab.running import until
 from tests.store.held import holding
 

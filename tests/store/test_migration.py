@@ -21,11 +21,9 @@ from netkit.judge.delta import Earlier
 from netkit.store import CheckRun, Counts, row, schema
 from netkit.store.database import MIGRATIONS, connectable, reading, revision_of, upgrade, url_of, writing
 from netkit.store.outbox import Memory, NotifyDecision
-from netkit.store.partition import PARTITIONED, attach
-from netkit.store.place_filter import PlaceFilter, StoredPage
+from netkit.store.partition import PARTITIONED, PlaceFilter, StoredPage, attach
 from netkit.store.record import judgement_data, packed
-from netkit.store.silence import KnownSilence, silence_data
-from netkit.store.state import Key
+from netkit.store.state import Key, KnownSilence, silence_data
 from netkit.store.store import open_store
 from tests.command import ROOT, environment
 from tests.lab.running import until

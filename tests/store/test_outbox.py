@@ -10,8 +10,7 @@ from netkit.judge.run import CheckResult
 from netkit.store import Source
 from netkit.store.outbox import ClaimedMessage, Memory, NotifyDecision, QueuedNotification, WaitingMessages
 from netkit.store.record import packed
-from netkit.store.silence import SilenceEnd
-from netkit.store.state import Key, States
+from netkit.store.state import Key, SilenceEnd, States
 from netkit.store.store import Store, open_store
 from tests.store.runs import BEGAN_S, DAY_S, SOURCE, judgement, result, run, snapshot
 

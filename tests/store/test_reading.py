@@ -2,7 +2,7 @@ import math
 
 from netkit.facts import Absent, Facts
 from netkit.facts.optic import Lane, Module
-from netkit.store.measurement import Measured, StoredHistory, measured
+from netkit.store.record import Measured, StoredHistory, measured
 from tests.store import runs
 from tests.store.runs import BEGAN_S, lit, snapshot
 

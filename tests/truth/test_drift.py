@@ -14,8 +14,7 @@ from netkit.facts.device import Facts, Interface, Neighbor, System
 from netkit.facts.snapshot import Observation
 from netkit.project.project import Project
 from netkit.truth import reading, source
-from netkit.truth.difference import of_fabric
-from netkit.truth.drift import of_snapshot
+from netkit.truth.difference import of_fabric, of_snapshot
 from tests.command import ROOT, Done, run
 from tests.truth.stand_in import TOKEN, NetBox, served
 from tests.truth.test_export import api_of, point_to

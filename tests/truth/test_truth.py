@@ -17,8 +17,7 @@ from netkit.hardware import Catalog
 from netkit.intent import Intent
 from netkit.project.project import Project
 from netkit.truth import reading, source
-from netkit.truth.difference import differences, of_fabric
-from netkit.truth.record import DeviceRecord, TruthRecords
+from netkit.truth.difference import DeviceRecord, TruthRecords, differences, of_fabric
 from tests.command import ROOT, Done, run
 from tests.lanes import examples
 from tests.random_intents import Values, intents

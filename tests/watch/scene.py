@@ -7,8 +7,7 @@ from netkit.facts.qos import Buffer
 from netkit.watch.board import Board, Outline
 from netkit.watch.feed import Condition
 from netkit.watch.port_severity import Wire
-from netkit.watch.record import RecordedEvent
-from netkit.watch.session import take
+from netkit.watch.session import RecordedEvent, take
 
 BEGAN_S = 1_700_000_000.0
 WIRES = (

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from netkit.watch.board import Board, BoardView, Outline
-from netkit.watch.detail import HEAD, detail
 from netkit.watch.feed import Condition
-from netkit.watch.frame import frame, unbounded
+from netkit.watch.frame import DETAIL_HEAD as HEAD
+from netkit.watch.frame import detail, frame, unbounded
 from netkit.watch.port_severity import Wire
 from netkit.watch.span import ASCII, UNICODE, Glyphs, clean, fit, glyphs_for, percent, plain, short, sparkline
 from netkit.watch.view_state import ViewState

@@ -6,17 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from netkit.cli.watch import result
 from netkit.facts import Sample
 from netkit.facts.qos import Buffer
 from netkit.watch.board import Board, Meter, Outline, Row
 from netkit.watch.feed import NO_PEAKS, Peaks, PortReading
 from netkit.watch.frame import unbounded
 from netkit.watch.port_severity import Level, PauseLimits, Wire, judged, wires
-from netkit.watch.record import read
-from netkit.watch.session import Replay
+from netkit.watch.session import Replay, read
 from netkit.watch.span import UNICODE, plain
-from netkit.watch.view_state import ViewState
+from netkit.watch.view_state import ViewState, result
 from tests import intents
 from tests.watch.scene import BEGAN_S, sample
 

@@ -17,8 +17,7 @@ from netkit.terminal.screen import clock
 from netkit.watch.board import Board
 from netkit.watch.feed import Condition
 from netkit.watch.frame import frame
-from netkit.watch.record import Record, RecordedEvent, RecordError, read
-from netkit.watch.session import Desk, Replay, take
+from netkit.watch.session import Desk, Record, RecordedEvent, RecordError, Replay, read, take
 from netkit.watch.span import UNICODE
 from netkit.watch.view_state import ViewState
 from tests.watch.scene import BEGAN_S, OUTLINE, storm, storm_at

@@ -220,7 +220,7 @@ def rollback(
         fleet=fleet,
         on_disconnect=on_disconnect,
     )
-    _run("rollback", asked)
+    _run("deploy", asked, verb="rollback")
 
 
 def approve(

@@ -74,4 +74,4 @@ def worker(
     lab: Lab = "",
 ) -> None:
     """Carry out the signed jobs of one site until it is ended; see netkit fleet."""
-    run("worker", site, folder, access=access, state=state, lab=lab)
+    run("fleet", site, folder, verb="work", access=access, state=state, lab=lab)

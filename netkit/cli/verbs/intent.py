@@ -1,4 +1,4 @@
-"""The verbs about the intent. Only adopt reads devices, where it is told which."""
+"""The verbs about the intent and the hardware catalogue. Of them only adopt reads devices."""
 
 from pathlib import Path
 from typing import Annotated
@@ -186,7 +186,7 @@ def plan_capacity(
     output: Format = "text",
 ) -> None:
     """Compare designs for a number of GPUs; each comes with the `netkit init` that writes it."""
-    _run("plan_capacity", gpus, oversubscription=oversubscription, models=model or [], output=output)
+    _run("design", gpus, verb="plan_capacity", oversubscription=oversubscription, models=model or [], output=output)
 
 
 def render(
@@ -199,7 +199,7 @@ def render(
     ] = False,
 ) -> None:
     """Write every configuration file, and a manifest of them."""
-    _run("render", fabric, out, limit=limit, platform=platform, ztp=ztp)
+    _run("design", fabric, out, verb="render", limit=limit, platform=platform, ztp=ztp)
 
 
 def platforms(
@@ -207,7 +207,7 @@ def platforms(
     output: Format = "text",
 ) -> None:
     """List the platforms, what each can express, and how each takes changes."""
-    _run("platforms", name, output)
+    _run("intent", name, output, verb="platforms")
 
 
 Devices = Annotated[str, typer.Option("--devices", help="Which devices, as --limit names them.", metavar="EXPR")]
@@ -226,7 +226,7 @@ def leave(
     dry_run: DryRun = False,
 ) -> None:
     """Leave a part of the configuration as it is: add it to fabric.yaml."""
-    _run("ownership", fabric, path, verb="leave", devices=devices, from_plan=from_plan, is_dry=dry_run)
+    _run("intent", fabric, path, verb="leave", devices=devices, from_plan=from_plan, is_dry=dry_run)
 
 
 def own(
@@ -236,4 +236,35 @@ def own(
     dry_run: DryRun = False,
 ) -> None:
     """Let netkit own a part of the configuration: add it to fabric.yaml, or take it out of leave."""
-    _run("ownership", fabric, path, verb="own", devices=devices, is_dry=dry_run)
+    _run("intent", fabric, path, verb="own", devices=devices, is_dry=dry_run)
+
+
+models = typer.Typer(
+    help="Models of switches for the hardware catalogue.",
+    rich_markup_mode=None,
+    no_args_is_help=True,
+)
+
+
+@models.command("import")
+def import_(
+    folder: Annotated[
+        Path,
+        typer.Argument(
+            help="Device folder of the switch, from /usr/share/sonic/device; or a folder with what it printed.",
+            metavar="DIR",
+        ),
+    ],
+    name: Annotated[
+        str,
+        typer.Option("--name", help="Name of the model; default: its hwsku, or the product it names.", metavar="NAME"),
+    ] = "",
+    hwsku: Annotated[
+        str, typer.Option("--hwsku", help="Which hwsku of a SONiC image, if it has several.", metavar="HWSKU")
+    ] = "",
+    out: Annotated[Path, typer.Option("--out", "-o", help="Folder to write to.", metavar="DIR")] = Path(
+        "models/switches"
+    ),
+) -> None:
+    """Write a model file from a SONiC image, or from what NVUE or EOS prints; what is not in it stays null."""
+    _run("model", folder, name, hwsku, out, verb="import_folder")

@@ -102,4 +102,4 @@ def mcp(
     site: Site = "",
 ) -> None:
     """Serve the fabric to a program over the Model Context Protocol, on standard input and output; reach no device."""
-    _run("mcp", fabric, store, lab=lab, site=site)
+    _run("serve", fabric, store, verb="mcp", lab=lab, site=site)

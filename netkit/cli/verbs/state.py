@@ -1,4 +1,4 @@
-"""The verbs about the state of devices."""
+"""The verbs about the state of devices, and of this installation."""
 
 from pathlib import Path
 from typing import Annotated
@@ -13,6 +13,7 @@ from netkit.cli.verbs.options import (
     Fabric,
     Facts,
     FleetFolder,
+    Format,
     Keep,
     Lab,
     Limit,
@@ -208,7 +209,7 @@ def backup(
     fleet: FleetFolder = None,
 ) -> None:
     """Save what devices run without secrets, one file each, made to live in git."""
-    _run("backup", fabric, out, limit=limit, lab=lab, processes=processes, fleet=fleet)
+    _run("snapshot", fabric, out, verb="backup", limit=limit, lab=lab, processes=processes, fleet=fleet)
 
 
 def schedule(
@@ -281,3 +282,15 @@ def watch(
         fleet=fleet,
     )
     _run("watch", asked)
+
+
+def diagnose(
+    fabric: Annotated[
+        Path | None,
+        typer.Option("--fabric", help="Also count what a fabric has.", show_default=False, metavar="DIR"),
+    ] = None,
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="File to write.", metavar="FILE")] = None,
+    output: Format = "text",
+) -> None:
+    """Print what a bug report needs: versions, programs, settings by name; no secrets, addresses or device names."""
+    _run("intent", fabric, verb="diagnose", out=out, output=output)

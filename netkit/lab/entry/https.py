@@ -11,10 +11,10 @@ from collections.abc import Callable, Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
-from netkit.environment import without_secrets
 from netkit.lab.live import LiveNode
 from netkit.lab.personality import Personality
 from netkit.lab.system.namespace_holder import ACCOUNTS
+from netkit.private import without_secrets
 
 LONGEST_BODY = 64 << 20
 IDLE_S = 60.0

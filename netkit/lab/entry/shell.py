@@ -4,8 +4,8 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
-from netkit.environment import without_secrets
 from netkit.lab.system.namespace_holder import OWN, TOOLS
+from netkit.private import without_secrets
 
 KEY = "key"
 LOGIN = f"""#!/bin/sh

@@ -9,7 +9,6 @@ from collections.abc import Iterable, Mapping
 from types import TracebackType
 from typing import Self
 
-from netkit.environment import without_secrets
 from netkit.errors import LabError, Problem
 from netkit.lab.model.wiring import NicTraffic
 from netkit.lab.traffic.flow import (
@@ -28,6 +27,7 @@ from netkit.lab.traffic.flow import (
     TrafficFlow,
     TrafficReply,
 )
+from netkit.private import without_secrets
 
 _DEADLINE_S = 60.0
 

@@ -18,7 +18,7 @@ from netkit.design.fabric import (
 from netkit.design.policy import PrefixList, announced, prefix_lists
 from netkit.platforms.eos import INTERNAL_VLANS, view_qos
 from netkit.platforms.eos.dialects import TIMEZONES, EosDialect, EosHardware, dialect, hardware
-from netkit.render.artifact import Artifact
+from netkit.render.output import Artifact
 
 MANAGEMENT_INTERFACE, MANAGEMENT_VRF = "Management1", "MGMT"
 # By default EOS ages out MACs after 300 s and ARP entries after four hours: in between, traffic to a silent host

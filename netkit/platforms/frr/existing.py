@@ -10,7 +10,7 @@ from netkit.platforms.bgp_reader import ANY, interface_address, line_of, network
 from netkit.platforms.config import Config, Files
 from netkit.platforms.existing import ExistingHeading, ExistingPort, ExistingServices, ExistingSwitch, number
 from netkit.platforms.frr.files import FRR_CONF, NETPLAN
-from netkit.platforms.frr.timers import session_timers
+from netkit.platforms.frr.reply import session_timers
 from netkit.platforms.linux.netplan import ITEM, read_item
 
 CHRONY, RSYSLOG, SNMPD = "chrony.conf", "rsyslog.conf", "snmpd.conf"

@@ -7,7 +7,7 @@ from ipaddress import IPv4Address
 from netkit.design.fabric import ExternalPort, Fabric, Port, Switch
 from netkit.design.policy import PrefixList, announced, prefix_lists
 from netkit.platforms.frr.dialects import FrrDialect, dialect
-from netkit.render.artifact import Artifact
+from netkit.render.output import Artifact
 
 PEER_TIERS = {
     ("leaf", "up"): "SPINES",

@@ -17,7 +17,7 @@ from netkit.platforms.linux.view_nic import (
     nicctl_settings,
     nv_settings,
 )
-from netkit.render.artifact import Artifact
+from netkit.render.output import Artifact
 
 Context = Mapping[str, object]
 

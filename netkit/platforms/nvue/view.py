@@ -12,7 +12,7 @@ from netkit.hardware import Split
 from netkit.platforms.nvue import roce_mode
 from netkit.platforms.nvue.dialects import NvueDialect, dialect
 from netkit.platforms.nvue.roce_mode import CLASSES, CNP_CLASS, REST_CLASS, ROCE_CLASS, WEIGHTS
-from netkit.render.artifact import Artifact
+from netkit.render.output import Artifact
 
 MODE_ECN = EcnThresholds(roce_mode.ECN_MIN_BYTES, roce_mode.ECN_MAX_BYTES, roce_mode.ECN_PERCENT)
 FLOOD_PPS = 100  # unknown unicast of a host port: enough to relearn a host, too little to fill a lossless queue

@@ -11,12 +11,12 @@ from functools import partial
 from netkit.facts import Absent, Facts, counter
 from netkit.facts.device import Interface
 from netkit.platforms.agents import Agents, GnmiDatabase, GnmiDialect, SensorValue, SnmpDialect, Sums
-from netkit.platforms.gnmi.facts import count as gnmi
+from netkit.platforms.gnmi.facts import views as gnmi
 from netkit.platforms.gnmi.message import ONCE, Update, read
 from netkit.platforms.json_access import Shown, named, number, text, whole
-from netkit.platforms.snmp.facts import counter as snmp
+from netkit.platforms.snmp.facts import views as snmp
 from netkit.platforms.snmp.transport import Oid, SnmpQuery, table
-from netkit.platforms.sonic.facts.counter import BINS, OF_BIN, OF_PORT, OF_PRIORITY, OF_QUEUE, PRIORITIES
+from netkit.platforms.sonic.facts.port import BINS, OF_BIN, OF_PORT, OF_PRIORITY, OF_QUEUE, PRIORITIES
 from netkit.platforms.view import View
 
 PORT = re.compile(r"Ethernet\d{1,4}", re.ASCII)
@@ -135,7 +135,7 @@ def gnmi_counters(ports: str, *texts: str, wanted: tuple[str, ...]) -> Facts:
     """Parse COUNTERS_DB, with ports as APPL_DB names them."""
     updates = (update for text in texts for update in read(text))
     counting = gnmi.Counting("sonic", aliases(read(ports)), wanted)
-    found = gnmi.counters("sonic", dict(counting.counts(updates)))
+    found = gnmi.counters_of("sonic", dict(counting.counts(updates)))
     flaps = changes(read(ports), wanted)
     return gnmi.as_facts({**found, "carrier_changes": flaps} if flaps and found else found)
 

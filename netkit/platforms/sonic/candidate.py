@@ -9,7 +9,7 @@ from netkit.platforms.config import Path
 from netkit.platforms.driver import Candidate
 from netkit.platforms.frr.model import FRR_CONF
 from netkit.platforms.secrets import SecretResolver
-from netkit.platforms.sonic import routing, tables
+from netkit.platforms.sonic import model, tables
 from netkit.platforms.sonic.model import CONFIG_DB, MODEL
 from netkit.platforms.sonic.procedure import Procedure
 from netkit.platforms.sonic.strategy import FLAPPING, patch_s, strategy
@@ -76,10 +76,10 @@ def planned(before: SonicState, candidate: Candidate, version: str, secrets: Sec
     rendered = tables.read(candidate.files.get(CONFIG_DB, "{}"))
     after = secrets.tree(tables.changed(before.tables, candidate.changes, rendered))
     text = secrets.text(candidate.files.get(FRR_CONF, ""))
-    is_split = bool(text) and tables.routing_mode(after) in routing.SPLIT_MODES
+    is_split = bool(text) and tables.routing_mode(after) in model.SPLIT_MODES
     # A reload starts FRR with its saved file, so that ours has to be loaded in any case.
     is_due = candidate.method == "reload" or any(change.path[0] == FRR_CONF for change in candidate.changes)
-    frr = routing.whole(before.frr or "", text, MODEL.ownership.on(candidate.files)) if is_split and is_due else None
+    frr = model.whole(before.frr or "", text, MODEL.ownership.on(candidate.files)) if is_split and is_due else None
     # The updater accepts some changes that it refuses to undo.
     running = MODEL.parse({name: text for name, text in before.files().items() if text is not None})
     undo = tuple(Change(change.path, change.intended, change.running, change.risk) for change in candidate.changes)

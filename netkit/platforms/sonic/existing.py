@@ -23,7 +23,7 @@ from netkit.platforms.existing import (
     number,
     numbers,
 )
-from netkit.platforms.frr.timers import session_timers
+from netkit.platforms.frr.reply import session_timers
 from netkit.platforms.secrets import SECRET
 from netkit.platforms.sonic.router import SPLIT_MODES
 

@@ -11,7 +11,7 @@ from netkit.platforms import shell_batch
 from netkit.platforms.driver import SessionState
 from netkit.platforms.json_access import UNKNOWN, count_or_unknown
 from netkit.platforms.linux_getters import LinuxGetters
-from netkit.platforms.sonic import procedure, reply, routing, tables
+from netkit.platforms.sonic import model, procedure, reply, tables
 from netkit.platforms.sonic.candidate import SonicState
 from netkit.platforms.sonic.tables import Tables
 from netkit.platforms.ssh import Done, SshShell, SshTarget
@@ -75,9 +75,9 @@ class SonicReader(LinuxGetters, NetworkDriver):  # type: ignore[misc]
     def _state(self) -> SonicState:
         found = self._running()
         config = self._tables(found)
-        if tables.routing_mode(config) not in routing.SPLIT_MODES:
+        if tables.routing_mode(config) not in model.SPLIT_MODES:
             return SonicState(config, None)
-        return SonicState(config, routing.running(found.frr, found.forwarding, is_draining=found.is_draining))
+        return SonicState(config, model.running(found.frr, found.forwarding, is_draining=found.is_draining))
 
     def _running(self) -> reply.SonicRunning:
         text = self._shell.read(READ + (VERSION if not self._version else ""))

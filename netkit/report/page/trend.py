@@ -9,7 +9,7 @@ from netkit.judge import Finding, Verdict
 from netkit.judge.context import History
 from netkit.judge.run import Judgement
 from netkit.report.page import table
-from netkit.store.measurement import Measured, measured
+from netkit.store.record import Measured, measured
 
 MOST_RUNS = 200
 MOST_POINTS = 120

@@ -7,7 +7,7 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from netkit.facts import Facts
-from netkit.platforms.sonic.facts import routing, system, views
+from netkit.platforms.sonic.facts import port, views
 from netkit.platforms.view import View, ViewSubject
 
 FOLDER = Path(__file__).parent / "cases"
@@ -18,9 +18,9 @@ FILES = {
     views.MADE: "made.json",
     views.STATE: "state.json",
     views.CONFIG: "config.json",
-    routing.SESSIONS: "sessions.txt",
-    routing.ROUTES: "routes.json",
-    system.IDENTITY: "identity.txt",
+    views.SESSIONS: "sessions.txt",
+    views.ROUTES: "routes.json",
+    port.IDENTITY: "identity.txt",
     views.DISK.commands[0]: "disk.txt",
 }
 SUBJECT = ViewSubject("leaf01", lossless=(3,))

@@ -14,7 +14,7 @@ from netkit.facts.optic import Lane
 from netkit.facts.qos import Ecn, Watchdog
 from netkit.observe import assemble, subject
 from netkit.platforms.sonic.driver import SonicDriver
-from netkit.platforms.sonic.facts import routing, views
+from netkit.platforms.sonic.facts import views
 from netkit.platforms.view import Reply
 from tests import intents
 from tests.lab.running import RunningLab, intent, needs_lab, on_platform, running, until, write_fabric
@@ -275,7 +275,7 @@ def test_commands_that_hang_take_no_others_with_them(lab: RunningLab, breaking: 
     found = replies(hasty, fabric, "leaf01")
     hasty.close()
     answered = {command for command, reply in found.items() if not reply.failure}
-    assert answered == {routing.ROUTES, routing.SESSIONS, *views.DISK.commands}
+    assert answered == {views.ROUTES, views.SESSIONS, *views.DISK.commands}
     assert found[views.COUNTERS].failure == "does not end"
 
 

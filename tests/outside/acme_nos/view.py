@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from netkit.design.fabric import Fabric, Switch
 from netkit.platforms.frr import view
-from netkit.render.artifact import Artifact
+from netkit.render.output import Artifact
 
 
 def artifacts(fabric: Fabric, switch: Switch) -> Iterator[Artifact]:

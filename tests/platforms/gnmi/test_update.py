@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from netkit.facts import COUNTERS, Absent, Facts
 from netkit.platforms.agents import agents_of
-from netkit.platforms.gnmi.facts import count
+from netkit.platforms.gnmi.facts import views as count
 from netkit.platforms.gnmi.facts.views import counters, interfaces, views
 from netkit.platforms.gnmi.message import (
     PathElement,
@@ -46,7 +46,7 @@ PLATFORMS = st.sampled_from(["eos", "sonic", "nvue", "frr"])
 
 def told(platform: str, *updates: tuple[str, Any], wanted: tuple[str, ...] = (), names: Any = None) -> Any:
     counting = count.Counting(platform, names or {}, wanted)
-    return count.counters(platform, dict(counting.counts(Update(path(place), value) for place, value in updates)))
+    return count.counters_of(platform, dict(counting.counts(Update(path(place), value) for place, value in updates)))
 
 
 def test_openconfig_tells_ports_and_queues_leaf_by_leaf() -> None:
@@ -187,7 +187,7 @@ def test_counters_are_known_ones() -> None:
 @given(UPDATES, PLATFORMS)
 def test_no_update_raises(updates: list[Update], platform: str) -> None:
     names = sonic.aliases(updates)
-    found = count.counters(platform, dict(count.Counting(platform, names).counts(updates)))
+    found = count.counters_of(platform, dict(count.Counting(platform, names).counts(updates)))
     assert all(value >= 0 for places in found.values() for value in places.values())
 
 

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from netkit.access.ansible_inventory import inventory, text
-from netkit.access.endpoint import Endpoint
 from netkit.access.endpoints import lab_endpoints
+from netkit.access.inventory import ansible_inventory as inventory
+from netkit.access.inventory import inventory_text as text
+from netkit.access.settings import Endpoint
 from netkit.design.fabric import Fabric, Host
 from netkit.platforms.driver import Candidate, Secrets
-from netkit.platforms.linux.driver import LinuxDriver
-from netkit.platforms.linux.transport import shipped_playbooks
+from netkit.platforms.linux.driver import LinuxDriver, shipped_playbooks
 from tests.command import Done
 from tests.intents import fabric
 from tests.lab.personalities.linux_host_desk import rendered

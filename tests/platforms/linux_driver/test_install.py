@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from netkit.access.ansible_inventory import inventory
-from netkit.access.endpoint import Endpoint
+from netkit.access.inventory import ansible_inventory as inventory
+from netkit.access.settings import Endpoint
 from netkit.errors import ConfigError, DeviceError
 from netkit.platforms.compare import MODELS
 from netkit.platforms.linux import install, rails
-from netkit.platforms.linux.transport import shipped_playbooks
+from netkit.platforms.linux.driver import shipped_playbooks
 from netkit.platforms.ownership import declared
 from tests.intents import fabric, values
 from tests.lab.personalities.linux_host_desk import rendered

@@ -8,10 +8,9 @@ from pathlib import Path
 import pytest
 
 from netkit.access.connect import connect
-from netkit.access.endpoint import Endpoint
+from netkit.access.settings import Endpoint
 from netkit.errors import AccessError, DeviceError
-from netkit.platforms.linux.driver import LinuxDriver
-from netkit.platforms.linux.transport import play
+from netkit.platforms.linux.driver import LinuxDriver, play
 
 LOCAL = {"ansible_connection": "local", "ansible_python_interpreter": "/usr/bin/python3"}
 OWN = """

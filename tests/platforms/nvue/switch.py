@@ -9,9 +9,8 @@ from typing import Any
 
 from netkit import design
 from netkit.access.connect import connect
-from netkit.access.endpoint import Endpoint
 from netkit.access.endpoints import lab_endpoints
-from netkit.access.settings import AccessSettings
+from netkit.access.settings import AccessSettings, Endpoint
 from netkit.design import Fabric
 from netkit.hardware import Catalog
 from netkit.intent import Intent

@@ -8,9 +8,8 @@ from functools import cache
 from typing import Any
 
 from netkit.access.connect import connect
-from netkit.access.endpoint import Endpoint
 from netkit.access.endpoints import lab_endpoints
-from netkit.access.settings import AccessSettings
+from netkit.access.settings import AccessSettings, Endpoint
 from netkit.design import Fabric
 from netkit.platforms.compare import ConfigComparison, Situation, compare
 from netkit.platforms.config import Config

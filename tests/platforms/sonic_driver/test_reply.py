@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from netkit.platforms.driver import SessionState
-from netkit.platforms.sonic import reader, reply, routing
+from netkit.platforms.sonic import model, reader, reply
 
 STATUS = """
   Interface      Lanes    Speed    MTU    FEC    Alias    Vlan    Oper    Admin             Type    Asym PFC
@@ -106,16 +106,16 @@ end
 
 
 def test_what_runs_shows_no_drain_of_ours_and_each_line_about_the_chip_once() -> None:
-    found = routing.running(SHOWN, "no fpm use-next-hop-groups\nfpm address 127.0.0.1\n", is_draining=True)
+    found = model.running(SHOWN, "no fpm use-next-hop-groups\nfpm address 127.0.0.1\n", is_draining=True)
     assert found.startswith("no fpm use-next-hop-groups\nfrr version")
     assert found.count("fpm address") == 1
     assert "graceful" not in found
-    assert "graceful" in routing.running(SHOWN, "", is_draining=False)
+    assert "graceful" in model.running(SHOWN, "", is_draining=False)
 
 
 def test_a_file_keeps_what_runs_beside_it_and_is_not_ours() -> None:
     intended = "frr defaults traditional\nhostname leaf01\nrouter bgp 2\n bgp router-id 1.1.1.1\nexit\n!\nend\n"
-    assert routing.whole(SHOWN, intended) == (
+    assert model.whole(SHOWN, intended) == (
         "frr defaults traditional\nhostname leaf01\nrouter bgp 2\n bgp router-id 1.1.1.1\nexit\n!\n"
         "!\nip route 10.9.0.0/24 blackhole\n!\ninterface Ethernet0\n ip ospf cost 3\nexit\n!\nend\n"
     )

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from netkit.design.fabric import Host
-from netkit.environment import without_secrets
 from netkit.lab.node import ConfigRefusedError, Node
 from netkit.lab.personalities.linux_host import networkd, udev, units
 from netkit.lab.personalities.linux_host.machine import parameters_of
+from netkit.private import without_secrets
 
 BOOT_SYSCTLS: Mapping[str, str] = {"arp_ignore": "0", "arp_announce": "0", "rp_filter": "0"}
 
