@@ -6,7 +6,6 @@ from statistics import median
 from typing import NamedTuple
 
 from netkit.design import Switch
-from netkit.design.fabric import AccessPort, Port
 from netkit.facts import Absent
 from netkit.facts.counter import place
 from netkit.facts.optic import Lane, Limits, Module
@@ -478,16 +477,11 @@ def _kind(module: Module) -> str:
 
 
 def _media(device: DeviceContext, port: str) -> str:
-    """Return the designed media: some sources of facts report light without the type of optics."""
-    designed = _designed(device, port)
+    """Return the designed media: some sources of facts report optical power without the type of optics."""
+    designed = device.cabled_ports.get(port)
     return designed.cable.media if designed and designed.cable else ""
 
 
 def _cage(device: DeviceContext, port: str) -> str:
-    designed = _designed(device, port)
+    designed = device.cabled_ports.get(port)
     return str(designed.cage) if designed else ""
-
-
-def _designed(device: DeviceContext, port: str) -> Port | AccessPort | None:
-    ports = device.device.cabled if isinstance(device.device, Switch) else ()
-    return next((one for one in ports if one.name == port), None)

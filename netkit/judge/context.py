@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from netkit.design import Fabric, Host, Nic, Port, Switch
 from netkit.design.expectation import Expectation, expectations, without_drains
-from netkit.design.fabric import Link
+from netkit.design.fabric import AccessPort, Link
 from netkit.facts import Facts, Observation, Sample, Snapshot
 from netkit.intent.model import Thresholds
 from netkit.judge.delta import FAILED, MISSING, STUCK, CounterState, Delta, deltas
@@ -90,10 +90,14 @@ class DeviceContext:
         return {nic.interface: nic for nic in self.device.nics} if isinstance(self.device, Host) else {}
 
     @cached_property
+    def cabled_ports(self) -> Mapping[str, Port | AccessPort]:
+        """The ports of a switch that the design cables, by name: of rails, and of networks beside them."""
+        return {port.name: port for port in self.device.cabled} if isinstance(self.device, Switch) else {}
+
+    @cached_property
     def cabled(self) -> tuple[str, ...]:
-        """The ports or NICs that the design cables: of rails, and of networks beside them."""
-        one = self.device
-        return tuple(port.name for port in one.cabled) if isinstance(one, Switch) else one.cabled
+        """The ports or NICs that the design cables."""
+        return self.device.cabled if isinstance(self.device, Host) else tuple(self.cabled_ports)
 
     @property
     def window(self) -> tuple[float, float]:
