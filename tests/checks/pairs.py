@@ -3,8 +3,9 @@
 `python -m tests.checks.pairs PLATFORM` breaks a lab by each pair of rows of the table of faults, which takes an hour or
 two, and writes what was found to `pairs.yaml`, from which the page of the faults is made; `--sample 100` draws so many
 of them. With `--keep DIR` what was seen is kept; a run that finds it there judges it again, and asks the lab only for
-pairs that are not there. `--healthy 100` looks at a healthy lab so often, after its boot, a deploy, reboots, during an
-incast and after it. Configurations are only read of healthy labs: no fault of a pair changes one.
+pairs that are not there. Several labs can share the pairs: `--part 1/2` and `--part 2/2` with one folder, and then once
+more without, which counts them. `--healthy 100` looks at a healthy lab so often, after its boot, a deploy, reboots,
+during an incast and after it. Configurations are only read of healthy labs: no fault of a pair changes one.
 """
 
 import argparse
@@ -222,6 +223,7 @@ def main() -> None:
     parser.add_argument("--keep", type=Path, default=Path("pairs"), help="where what was seen is kept")
     parser.add_argument("--again", action="store_true", help="ask the lab again for pairs that were not whole")
     parser.add_argument("--sample", type=int, default=0, metavar="PAIRS", help="only so many, drawn by chance")
+    parser.add_argument("--part", default="1/1", metavar="K/N", help="only the Kth of N equal parts")
     parser.add_argument("--kept", action="store_true", help="judge what was kept, and ask no lab")
     parser.add_argument("--healthy", type=int, default=0, metavar="ROUNDS", help="look at a healthy lab instead")
     given = parser.parse_args()
@@ -239,7 +241,7 @@ def main() -> None:
         bench: Bench | None = None
         project = Project.open(written(Path(folder, "judged"), platform))
         total: list[Score] = []
-        for pair in drawn(every, given.sample or len(every)):
+        for pair in _part(drawn(every, given.sample or len(every)), given.part):
             file = given.keep / f"{str(pair).replace('/', '_')}.json"
             score = _judged(project, pair, file) if file.exists() else None
             if not given.kept and (score is None or (given.again and not score.is_whole)):
@@ -252,7 +254,13 @@ def main() -> None:
             total.append(score)
             if not score.is_whole:
                 print(pair, score, flush=True)
-    _write(given.platform, {**_summed(total), "of": len(every)})
+    if given.part == "1/1":
+        _write(given.platform, {**_summed(total), "of": len(every)})
+
+
+def _part(pairs: Sequence[Pair], part: str) -> Sequence[Pair]:
+    number, of = map(int, part.split("/"))
+    return pairs[len(pairs) * (number - 1) // of : len(pairs) * number // of]
 
 
 def _write(platform: str, counts: Mapping[str, object]) -> None:
