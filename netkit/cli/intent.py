@@ -53,7 +53,7 @@ def init(
 
 
 def validate(folder: Path, output: str) -> None:
-    """Check the intent, the design and the settings beside the intent."""
+    """Check the intent, its design, its files, and the settings beside it."""
     check_format(output)
     try:
         project = validated(folder)

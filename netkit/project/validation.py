@@ -6,9 +6,11 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from netkit.errors import IntentError, NetkitError, Problem
+from netkit.errors import IntentError, NetkitError, Problem, RenderError
 from netkit.intent.model import DIALECT, json_schema
 from netkit.project.project import Project
+from netkit.project.rendering import bounded, each_in_time
+from netkit.render import Engine, render, render_clusters
 
 SILENCES = "silences.yaml"
 SETTINGS = {
@@ -31,7 +33,7 @@ SCHEMAS = {
 
 
 def validated(folder: Path) -> Project:
-    """Open a fabric; report problems of its intent, design and settings together."""
+    """Open a fabric; report problems of its intent, design and settings together, then those of its files."""
     try:
         project = Project.open(folder)
     except NetkitError as error:
@@ -39,11 +41,28 @@ def validated(folder: Path) -> Project:
         raise
     if problems := tuple(_of_settings(folder)):
         raise IntentError(problems)
+    if problems := tuple(dict.fromkeys(map(project.loaded.places.locate, _of_rendering(project)))):
+        raise RenderError(problems)
     if os.access(project.folder / SILENCES, os.F_OK):
         # Imported here: few fabrics have the file, and this loads all checks.
         judging = importlib.import_module("netkit.project.judging")
         judging.loaded(project, judging.known_of(project))
     return project
+
+
+def _of_rendering(project: Project) -> Iterator[Problem]:
+    """Yield what a NOS or a template refuses, of every switch, of the hosts and of the clusters."""
+    fabric, engine = project.fabric, Engine(project.template_folders)
+    parts = [render(fabric, [switch], engine, extra=True) for switch in fabric.switches]
+    parts += [render(fabric, fabric.hosts, engine, extra=True)]
+    parts += [render_clusters(fabric, [cluster], engine, extra=True) for cluster in fabric.clusters]
+    with bounded():
+        for part in parts:
+            try:
+                for _ in each_in_time(part):
+                    pass
+            except RenderError as error:
+                yield from error.problems
 
 
 def _of_settings(folder: Path) -> Iterator[Problem]:

@@ -9,6 +9,7 @@ import jsonschema
 import pytest
 import yaml
 
+from tests import intents
 from tests.cli.checked import VALUES
 from tests.command import ROOT, run
 from tests.lab.running import write_fabric
@@ -55,6 +56,56 @@ def test_settings_that_are_well_are_no_problem(fabric: Path) -> None:
     (fabric / "notify.yaml").write_text(NOTIFY[: NOTIFY.index("  - {name: tickets")], encoding="utf-8")
     (fabric / "access.yaml").write_text("user: ops\n", encoding="utf-8")
     assert run("validate", "--fabric", fabric / "fabric.yaml").returncode == 0
+
+
+SNMP = {"user": "mon", "auth_secret": "SNMP_AUTH", "priv_secret": "SNMP_PRIV"}
+REFUSED: dict[str, tuple[dict[str, Any], str, str]] = {
+    "name-of-a-user": (
+        {"services": {"snmp": SNMP}},
+        "services.snmp.user",
+        "the SNMP user 'mon' is too short or too long for SONiC",
+    ),
+    "timers-of-bfd": (
+        {
+            "routing": {"bfd": {"interval_ms": 500, "multiplier": 3}},
+            "switches": {tier: {"routing_mode": "unified"} for tier in ("leaf", "spine")},
+        },
+        "routing.bfd",
+        "SONiC in unified mode cannot set the BFD timers of a peer group",
+    ),
+    "two-objects-of-one-name": (
+        {"switches": {"leaf": {"object_names": {"route_map": {"TO-SPINES": "ONE", "FROM-SPINES": "ONE"}}}}},
+        "switches.leaf.object_names.route_map",
+        "two of the kind route_map would have one name",
+    ),
+    "kind-of-names": (
+        {"switches": {"leaf": {"object_names": {"colour": {"RED": "BLUE"}}}}},
+        "switches.leaf.object_names.colour",
+        "'colour' is not a kind of names on SONiC",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_rendering_refuses_is_reported_once_at_its_line(tmp_path: Path, case: str) -> None:
+    changes, place, message = REFUSED[case]
+    fabric = write_fabric(tmp_path / "fabric", intents.on_platform("sonic", "202511", changes))
+    line = 1 + next(
+        number
+        for number, text in enumerate((fabric / "fabric.yaml").read_text(encoding="utf-8").splitlines())
+        if text.strip().startswith(f"{place.split('.')[-1]}:")
+    )
+    assert problems(fabric) == [("fabric.yaml", line, place)]
+    assert message in run("validate", "--fabric", fabric).stderr
+    done = run("render", "--fabric", fabric, "--out", tmp_path / "out")
+    assert (done.returncode, message in done.stderr) == (3, True), done.stderr
+
+
+def test_a_template_of_the_user_that_cannot_be_rendered_is_reported(fabric: Path) -> None:
+    override = fabric / "templates" / "nvue" / "startup.yaml.j2"
+    override.parent.mkdir(parents=True)
+    override.write_text("- set: {{ nothing.at_all }}\n", encoding="utf-8")
+    assert {name for name, _, _ in problems(fabric)} == {"startup.yaml.j2"}
 
 
 @pytest.mark.parametrize("name", ["notify", "access"])

@@ -88,7 +88,7 @@ def adopt(
 
 
 def validate(fabric: Fabric, output: Format = "text") -> None:
-    """Check the intent, the design behind it, and the files of settings and silences beside it; write nothing."""
+    """Check the intent, its design, the files it renders, and settings and silences beside it; write nothing."""
     _run("intent", fabric, output, verb="validate")
 
 
