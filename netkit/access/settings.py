@@ -13,7 +13,7 @@ from netkit.intent import complaint, document
 from netkit.intent.scalars import OneOf
 from netkit.platforms.gnmi.message import Shield, parse_query
 from netkit.platforms.registry import ACCESS
-from netkit.platforms.snmp.transport import AuthProtocol, PrivProtocol
+from netkit.platforms.snmp import AuthProtocol, PrivProtocol
 
 Transport = Literal["ssh", "eapi", "nvue-rest"]
 

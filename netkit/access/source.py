@@ -13,7 +13,7 @@ from netkit.errors import AccessError, Problem
 from netkit.platforms import HOSTS
 from netkit.platforms.gnmi.message import GnmiLogin, GnmiServer, Shield
 from netkit.platforms.registry import ACCESS
-from netkit.platforms.snmp.transport import Community, Credential, User
+from netkit.platforms.snmp import Community, Credential, User
 from netkit.platforms.view import Viewer
 
 REMEDY = "name a community or a user under snmp in access.yaml, or a user under services.snmp in fabric.yaml"

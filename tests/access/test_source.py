@@ -11,8 +11,8 @@ from netkit.access.source import NATIVE, Origin, credentials, origin, viewer
 from netkit.errors import AccessError
 from netkit.platforms.napalm.driver import GetterViewer
 from netkit.platforms.nvue.driver import NvueDriver
+from netkit.platforms.snmp import Community, User
 from netkit.platforms.snmp.driver import SnmpViewer
-from netkit.platforms.snmp.transport import Community, User
 from tests import intents
 
 FABRIC = intents.fabric(intents.values())

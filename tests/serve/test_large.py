@@ -10,6 +10,7 @@ from netkit.cli.requests import CheckRequest, ReportRequest
 from netkit.errors import UsageError
 from netkit.facts import serial
 from netkit.judge import fail
+from netkit.project import reporting
 from netkit.report import page
 from netkit.store.store import open_store
 from tests.lab.running import until
@@ -48,6 +49,6 @@ def test_a_check_of_too_many_devices_writes_no_report_and_says_so(
 
 
 def test_a_report_on_too_many_devices_is_refused(places: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(report, "MOST_DEVICES", 5)
+    monkeypatch.setattr(reporting, "MOST_DEVICES", 5)
     with pytest.raises(UsageError, match=r"a report on 6 devices would be too large to open; the most are 5; select"):
         report.run(ReportRequest(places[0], snapshot=places[1]))

@@ -5,9 +5,8 @@ from collections.abc import Mapping, Sequence
 from typing import NoReturn
 
 from netkit.errors import AccessError, Problem
+from netkit.platforms.snmp import Community, Credential
 from netkit.platforms.snmp.transport import (
-    Community,
-    Credential,
     SnmpConnection,
     SnmpError,
     SnmpTarget,

@@ -1,4 +1,4 @@
-"""SNMP: credentials, rows as text, table walks, and a connection to an agent through pysnmp.
+"""SNMP: rows as text, table walks, and a connection to an agent through pysnmp.
 
 No `repr` and no error text holds a secret.
 """
@@ -11,10 +11,10 @@ import threading
 from collections.abc import Coroutine, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeVar
+from typing import Any, TypeVar
 
-AuthProtocol = Literal["sha1", "sha224", "sha256", "sha384", "sha512"]
-PrivProtocol = Literal["aes128", "aes256"]
+from netkit.platforms.snmp import AuthProtocol, Community, Credential, PrivProtocol
+
 AUTH_PROTOCOLS: Mapping[AuthProtocol, str] = {
     "sha1": "USM_AUTH_HMAC96_SHA",
     "sha224": "USM_AUTH_HMAC128_SHA224",
@@ -25,27 +25,6 @@ AUTH_PROTOCOLS: Mapping[AuthProtocol, str] = {
 """Name in access.yaml → name in pysnmp."""
 PRIV_PROTOCOLS: Mapping[PrivProtocol, str] = {"aes128": "USM_PRIV_CFB128_AES", "aes256": "USM_PRIV_CFB256_AES"}
 """AES-256 keys are extended the way Cisco does and net-snmp does by default, not by the Blumenthal draft."""
-
-
-@dataclass(frozen=True, slots=True)
-class Community:
-    """The community string of SNMPv2c."""
-
-    word: str = field(repr=False)
-
-
-@dataclass(frozen=True, slots=True)
-class User:
-    """A user of SNMPv3, with its authentication and privacy secrets; an empty secret means noAuth or noPriv."""
-
-    name: str
-    auth: str = field(default="", repr=False)
-    auth_protocol: AuthProtocol = "sha1"
-    priv: str = field(default="", repr=False)
-    priv_protocol: PrivProtocol = "aes128"
-
-
-Credential = Community | User
 
 Oid = tuple[int, ...]
 Value = int | bytes | Oid

@@ -19,7 +19,7 @@ from tests.lab.running import RunningLab, intent, needs_lab, on_platform, runnin
 from tests.platforms import driven
 
 pytestmark = [needs_lab, pytest.mark.whole]
-NOT_TOLD = {"buffers", "lookups", "probes", "nics", "host"}
+NOT_TOLD = {"buffers", "lookups", "probes", "nics", "host", "lags", "mlag"}
 SWITCHES = ("leaf01", "spine01")
 
 

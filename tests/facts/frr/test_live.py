@@ -17,8 +17,8 @@ from tests.lab.running import RunningLab, intent, needs_lab, on_platform, runnin
 from tests.platforms import driven
 
 pytestmark = [needs_lab, pytest.mark.whole]
-OF_HOSTS, VIRTUAL = {"lookups", "nics", "host", "probes"}, {"modules", "lines"}
-NOT_TOLD = {*CHIP, *OF_HOSTS, *VIRTUAL}
+OF_OTHERS, VIRTUAL = {"lookups", "nics", "host", "probes", "lags", "mlag"}, {"modules", "lines"}
+NOT_TOLD = {*CHIP, *OF_OTHERS, *VIRTUAL}
 SWITCHES = ("leaf01", "spine01")
 COUNTED = {
     *(f"{way}_{what}" for way in ("rx", "tx") for what in ("bytes", "packets", "errors", "drops")),

@@ -27,7 +27,7 @@ VALUES = intent()
 VALUES["switches"]["spine"]["version"] = "5.14.0"
 FABRIC = intents.fabric(VALUES)
 pytestmark = needs_lab
-NOT_TOLD = {"lookups", "probes", "nics", "host"}
+NOT_TOLD = {"lookups", "probes", "nics", "host", "lags", "mlag"}
 LINUX = {KERNEL, interface.OUTAGES, routing.NEXTHOPS, *DISK.commands}
 """What REST cannot tell."""
 SHORT_S = 9.0

@@ -13,9 +13,10 @@ from netkit.lab.agents.snmp_agent import SnmpAgent
 from netkit.lab.agents.snmp_objects import LldpState
 from netkit.lab.state import PortState, SnmpState, SnmpV3User, SwitchState
 from netkit.observe import assemble
+from netkit.platforms.snmp import Community, Credential, User
 from netkit.platforms.snmp.driver import SnmpViewer
 from netkit.platforms.snmp.facts.views import views
-from netkit.platforms.snmp.transport import Community, Credential, SnmpTarget, User
+from netkit.platforms.snmp.transport import SnmpTarget
 from tests import intents
 from tests.facts.snmp.case import ALIAS, NAMES, VERSIONS, subject
 from tests.lab.agent_node import ScratchNode, needs_namespaces, port, scratch_node

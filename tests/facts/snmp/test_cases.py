@@ -18,7 +18,7 @@ from tests.facts.snmp import case
 from tests.lanes import examples
 
 NOT_TOLD = {"lines", "sessions", "routes", "qos", "watchdogs", "buffers", "adaptive_routing", "file_systems"}
-NOT_ASKED = {"lookups", "probes", "nics", "host"}
+NOT_ASKED = {"lookups", "probes", "nics", "host", "lags", "mlag"}
 VIEWS = [(platform, view) for platform in case.PLATFORMS for view in views(case.subject(platform))]
 
 

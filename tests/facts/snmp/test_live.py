@@ -8,8 +8,8 @@ import pytest
 
 from netkit.errors import AccessError
 from netkit.lab.agents.snmp_agent import SnmpAgent
+from netkit.platforms.snmp import Community, Credential, User
 from netkit.platforms.snmp.facts import views
-from netkit.platforms.snmp.transport import Community, Credential, User
 from tests.facts.snmp import case
 from tests.facts.snmp.agent import COMMUNITY, USER, WATCHER, look, needs_snmpd, serving, viewer
 

@@ -21,7 +21,7 @@ from tests.facts.sonic.case import CASES, FILES, FOLDER, SUBJECT, texts, told
 from tests.lanes import examples
 
 VIEWS = views(ViewSubject("leaf01", ports=("Ethernet0", "Ethernet8"), lossless=(3,)))
-OF_HOSTS = {"lookups", "probes", "nics", "host"}
+OF_OTHERS = {"lookups", "probes", "nics", "host", "lags", "mlag"}
 STEP = 41
 
 
@@ -52,7 +52,7 @@ def test_there_are_cases() -> None:
 
 
 def test_views_find_all_that_is_not_of_a_host() -> None:
-    assert set().union(*(view.yields for view in VIEWS)) == set(KINDS) - OF_HOSTS
+    assert set().union(*(view.yields for view in VIEWS)) == set(KINDS) - OF_OTHERS
 
 
 def test_ports_that_are_not_in_use_are_left_out_where_they_only_cost() -> None:

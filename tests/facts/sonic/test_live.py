@@ -21,7 +21,7 @@ from tests.lab.running import RunningLab, intent, needs_lab, on_platform, runnin
 from tests.platforms.sonic_driver.switch import opened
 
 pytestmark = [needs_lab, pytest.mark.whole]
-NOT_TOLD = {"adaptive_routing", "lookups", "probes", "nics", "host"}
+NOT_TOLD = {"adaptive_routing", "lookups", "probes", "nics", "host", "lags", "mlag"}
 SWITCHES = ("leaf01", "spine01")
 SHORT_S = 6
 Break = Callable[..., None]
