@@ -13,6 +13,7 @@ from netkit.lab.folder import LabFolder, LabJob, ask_keeper, lab_folder, only_on
 from netkit.lab.system import netlink
 from netkit.project.lab import await_birth, boot_files, placed, start
 from netkit.project.project import Project
+from netkit.terminal.progress import lines
 
 POLL_S = 0.2
 WIDTH = 30
@@ -49,15 +50,16 @@ def _follow(lab: LabFolder, project: Project, *, is_new: bool) -> int:
     """Follow the keeper until the lab is up, and report what is missing."""
     progress = ask_keeper(lab, "progress" if is_new else "again")
     shown = ""
-    while True:
-        if progress["failure"]:
-            lab.end()
-            raise LabError(Problem(f"the lab could not be built: {progress['failure']}"))
-        shown = _show(progress, shown)
-        if progress["is_up"]:
-            break
-        time.sleep(POLL_S)
-        progress = ask_keeper(lab, "progress")
+    with lines(lambda: f"{progress['step']} {progress['done']}/{progress['total']}, {progress['seconds']:.0f} s"):
+        while True:
+            if progress["failure"]:
+                lab.end()
+                raise LabError(Problem(f"the lab could not be built: {progress['failure']}"))
+            shown = _show(progress, shown)
+            if progress["is_up"]:
+                break
+            time.sleep(POLL_S)
+            progress = ask_keeper(lab, "progress")
     for device, port, what in progress["shortfalls"]:
         sys.stderr.write(f"error: {placed(project, device, f'{port}: {what}' if port else what)}\n")
     for device, what in progress.get("notes", ()):  # missing from the keeper of an earlier netkit
@@ -68,7 +70,7 @@ def _follow(lab: LabFolder, project: Project, *, is_new: bool) -> int:
 
 
 def _show(progress: Mapping[str, Any], shown: str) -> str:
-    """Draw the progress: a bar on a terminal, a line for each step elsewhere."""
+    """Draw the progress: a bar on a terminal, elsewhere each step at once."""
     step, done, total = progress["step"], progress["done"], max(progress["total"], 1)
     if sys.stderr.isatty():
         bar = "━" * (WIDTH * done // total)

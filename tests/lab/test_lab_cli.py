@@ -3,15 +3,20 @@
 import json
 import os
 import re
+import sys
+import threading
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from netkit.cli import lab_up
 from netkit.errors import LabError
 from netkit.lab import personality
 from netkit.lab.folder import INIT, RECORD, LabFolder
 from netkit.lab.system import detach
+from netkit.project.project import Project
+from netkit.terminal import progress
 from tests.command import Done, run, start
 from tests.lab.running import RunningLab, intent, lab_home, needs_lab, on_platform, until, write_fabric
 
@@ -135,6 +140,31 @@ def test_a_user_without_a_range_of_accounts_is_told_how_to_get_one(tmp_path: Pat
         f"{file} does not assign 65535 subordinate IDs to me; "
         "as root: usermod --add-subuids 100000-165535 me, or another range that is free"
     )
+
+
+def test_a_step_that_takes_long_is_printed_again_in_a_pipe(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    written = threading.Event()
+
+    def written_line(_: object, line: str) -> None:
+        sys.stderr.write(line)
+        written.set()
+
+    def ask(_: object, verb: str) -> dict[str, object]:
+        is_up = verb == "progress" and bool(asked) and written.wait(5)
+        asked.append(verb)
+        step = {"step": "convergence", "done": 3, "total": 10, "seconds": 4.2}
+        return {**step, "failure": "", "is_up": is_up, "shortfalls": [], "block": "127.9"}
+
+    asked: list[str] = []
+    monkeypatch.delenv("NETKIT_PROGRESS", raising=False)
+    monkeypatch.setattr(progress, "LINE_S", 0.01)
+    monkeypatch.setattr(progress, "say", written_line)
+    monkeypatch.setattr(lab_up, "ask_keeper", ask)
+    project = Project.open(write_fabric(tmp_path / "fabric", on_platform("frr", intent(purpose="lab"), version="10.2")))
+    assert lab_up._follow(LabFolder(tmp_path), project, is_new=True) == 0  # noqa: SLF001 - without booting a lab
+    assert capsys.readouterr().err.splitlines()[:2] == ["convergence", "convergence 3/10, 4 s"]
 
 
 @needs_lab
