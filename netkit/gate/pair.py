@@ -133,7 +133,7 @@ def _designed(access: Access) -> Links:
 
 
 def _carrying(access: Access, found: Facts) -> Links | None:
-    if isinstance(found.interfaces, Absent) or isinstance(found.lags, Absent) is bool(access.lags):
+    if isinstance(found.interfaces, Absent) or (access.lags and isinstance(found.lags, Absent)):
         return None
     up = {name for name, one in found.interfaces.items() if one.is_up}
     up |= set() if isinstance(found.lags, Absent) else {f"LAG {name}" for name, one in found.lags.items() if one.is_up}
