@@ -11,6 +11,8 @@ from typing import Literal
 
 PRIORITIES = 8
 CODE_POINTS = 64
+STP_PRIORITIES = (4096, 8192)
+"""Of the spanning trees of the first and the second switch of a pair."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +141,8 @@ class SwitchState:
     has_lldp: bool = True
     has_peer: bool = False
     """Whether it is one of a pair, with a link between them for themselves."""
+    peer_addresses: tuple[str, ...] = ()
+    """Of the switch on that link."""
     adaptive_routing: bool = False
     access: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Service (ssh, https, snmp or gnmi) → networks that reach it; everyone where it is missing."""

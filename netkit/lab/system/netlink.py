@@ -202,7 +202,9 @@ def wanted(state: SwitchState, kernel_names: Mapping[str, str], beside: Collecti
             if (tagged := f"{interface}.{number}") in beside and number in bridge_of:
                 links[tagged] = LinkState(port.is_enabled, port.mtu_bytes, bridge=bridge_of[number])
     for name in beside:
-        links.setdefault(name, LinkState(is_up=state.has_peer and name == PEER_INTERFACE))
+        is_between = state.has_peer and name == PEER_INTERFACE
+        addresses = frozenset(state.peer_addresses if is_between else ())
+        links.setdefault(name, LinkState(is_up=is_between, addresses=addresses))
     return KernelState(links, {vlan.interface: vlan.stp_priority for vlan in state.vlans})
 
 

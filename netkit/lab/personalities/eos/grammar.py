@@ -95,7 +95,7 @@ def _asn(word: str) -> str | None:
 
 def _interface(prefix: str, shortest: str, numbers: str) -> Reader:
     """Return a reader of interface names in any case, abbreviated down to `shortest`."""
-    form = re.compile(rf"([a-z]+)({numbers})", re.ASCII | re.IGNORECASE)
+    form = re.compile(rf"([a-z-]+)({numbers})", re.ASCII | re.IGNORECASE)
 
     def read(word: str) -> str | None:
         found = form.fullmatch(word)
@@ -112,6 +112,25 @@ _ethernet = _interface("Ethernet", "et", r"\d{1,3}(?:/\d{1,3}){0,2}")
 _loopback = _interface("Loopback", "lo", r"\d{1,4}")
 _management = _interface("Management", "ma", r"\d{1,2}(?:/\d{1,2})?")
 _svi = _interface("Vlan", "vl", r"\d{1,4}")
+_portchannel = _interface("Port-Channel", "po", r"\d{1,4}")
+
+
+def _vlans(word: str) -> str | None:
+    """Print a list of VLANs as EOS does: sorted, with ranges."""
+    found: set[int] = set()
+    for part in word.split(","):
+        ends = re.fullmatch(r"(\d{1,4})(?:-(\d{1,4}))?", part, re.ASCII)
+        low, high = (int(ends[1]), int(ends[2] or ends[1])) if ends else (0, 0)
+        if not 1 <= low <= high <= 4094:
+            return None
+        found.update(range(low, high + 1))
+    runs: list[list[int]] = []
+    for number in sorted(found):
+        if runs and runs[-1][-1] + 1 == number:
+            runs[-1].append(number)
+        else:
+            runs.append([number])
+    return ",".join(f"{run[0]}-{run[-1]}" if len(run) > 1 else str(run[0]) for run in runs)
 
 
 def numbers(word: str, highest: int) -> tuple[int, ...]:
@@ -150,6 +169,9 @@ READERS: Mapping[str, Reader] = {
     "loopback": _loopback,
     "management": _management,
     "svi": _svi,
+    "portchannel": _portchannel,
+    "vlans": _vlans,
+    "mac": matching(r"(?:[0-9a-f]{2}:){5}[0-9a-f]{2}"),
     "routed": lambda word: _management(word) or _loopback(word) or _svi(word) or _ethernet(word),
 }
 

@@ -283,6 +283,8 @@ def _group_family(config: EosSection, bgp: EosSection, group: str) -> Iterator[s
     allowed = bgp.word(*start, "allowas-in")
     if allowed:
         yield f"  neighbor {group} allowas-in {allowed}"
+    if bgp.has(*start, "next-hop-self"):
+        yield f"  neighbor {group} next-hop-self"
     if bgp.one(*start, "send-community") is None:
         yield f"  no neighbor {group} send-community"
     routes = bgp.word(*start, "maximum-routes")

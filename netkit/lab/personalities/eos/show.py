@@ -16,7 +16,7 @@ from netkit.lab.personalities.eos.show_context import Captured, ShowContext, clo
 from netkit.lab.personalities.eos.show_ports import INTERFACE_VIEWS, OPTIC_VIEWS
 from netkit.lab.personalities.eos.show_queues import PFC_VIEWS, QUEUE_VIEWS
 from netkit.lab.personalities.eos.show_routing import BGP_VIEWS, NEIGHBOR_VIEWS, ROUTE_VIEWS
-from netkit.lab.personalities.eos.switch_state import FACTORY_HOSTNAME, is_vlan
+from netkit.lab.personalities.eos.switch_state import FACTORY_HOSTNAME, access_vlan, is_vlan, tagged_vlans
 from netkit.lab.routing import link_changes
 
 TIMER_AT_TOP = (4, 32)
@@ -320,9 +320,10 @@ def vlans(context: ShowContext, _: Captured) -> EosReply:
     found = {}
     for (number,), section in context.config.sections("vlan"):
         ports = [
-            port
-            for port in context.machine.ports
-            if context.section(port).word("switchport", "access", "vlan") == number
+            name
+            for (name,), port in context.config.sections("interface")
+            if name.startswith(("Ethernet", "Port-Channel")) and not port.word("channel-group")
+            if int(number) in {access_vlan(context.config, port), *tagged_vlans(context.config, port)}
         ]
         found[number] = {
             "name": section.word("name") or f"VLAN{int(number):04}",

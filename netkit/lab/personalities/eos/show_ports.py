@@ -1,12 +1,14 @@
 """`show` of ports: state, counters, transceivers and the physical layer."""
 
+import json
 from collections.abc import Callable, Iterator
 from typing import Any
 
 from netkit.lab.personalities.eos.reply import EosReply
 from netkit.lab.personalities.eos.show_context import Captured, ShowContext, table
-from netkit.lab.personalities.eos.switch_state import is_routed, is_vlan
+from netkit.lab.personalities.eos.switch_state import is_routed, is_vlan, members, mlag
 from netkit.lab.reading import LaneReading, ModuleThresholds, SwitchPortReading, TransceiverReading
+from netkit.lab.system.netlink import PEER_INTERFACE
 
 GIGABIT = 10**9
 VIRTUAL_MTU = {"Loopback": 65535, "Management": 1500, "Vlan": 1500}
@@ -126,7 +128,88 @@ def flow_control(context: ShowContext, captured: Captured) -> EosReply:
     return EosReply({"interfaceFlowControls": shown}, table(("Port", "Send", "Receive", "RxPause", "TxPause"), rows))
 
 
+def port_channels(context: ShowContext, _: Captured) -> EosReply:
+    """Show the port channels. LACP is not emulated: a member carries where its link is up."""
+    up = {port for port, reading in context.ports({}) if reading.is_up}
+    shown: dict[str, Any] = {}
+    for (name,), section in context.config.sections("interface"):
+        if not name.startswith("Port-Channel"):
+            continue
+        ports = members(context.config, name)
+        active = [port for port in ports if port in up and not section.has("shutdown")]
+        mode = {port: context.section(port).one("channel-group") or ("", "", "") for port in ports}
+        shown[name] = {
+            "recircFeature": [],
+            "fallbackState": "unconfigured",
+            "minSpeed": "0 gbps",
+            "minLinks": 0,
+            "currWeight": len(active),
+            "maxWeight": 16,
+            "activePorts": {
+                port: {
+                    "protocol": "static" if mode[port][2] == "on" else "lacp",
+                    "lacpMode": mode[port][2],
+                    "weight": 1,
+                    "timeBecameActive": context.now_s,
+                }
+                for port in active
+            },
+            "inactivePorts": {
+                port: {"reasonUnconfigured": "link down", "timeBecameInactive": 0.0}
+                for port in ports
+                if port not in active
+            },
+            "inactiveLag": not active,
+        }
+    rows = [(name, " ".join(one["activePorts"]), " ".join(one["inactivePorts"])) for name, one in shown.items()]
+    return EosReply({"portChannels": shown}, table(("Port-Channel", "Active", "Inactive"), rows))
+
+
+def mlag_state(context: ShowContext, _: Captured) -> EosReply:
+    """Show the pair. The peer is there if both switches have MLAG, and a link between them is up."""
+    found = mlag(context.config)
+    counts = {"Disabled": 0, "Configured": 0, "Inactive": 0, "Active-partial": 0, "Active-full": 0}
+    if found is None:
+        detail: dict[str, Any] = {"mlagState": "disabled", "peerMlagState": "unknown", "udpHeartbeatAlive": False}
+        return EosReply({"state": "disabled", "mlagPorts": counts, "detail": detail}, "MLAG is disabled\n")
+    up = {port for port, reading in context.ports({}) if reading.is_up}
+    is_link_up = not up.isdisjoint(members(context.config, found.link))
+    is_alive = is_link_up and _has_carrier(context, PEER_INTERFACE)
+    for (name,), section in context.config.sections("interface"):
+        if section.word("mlag"):
+            counts["Active-full" if not up.isdisjoint(members(context.config, name)) else "Inactive"] += 1
+    roles = ("primary", "secondary") if found.is_first else ("secondary", "primary")
+    data = {
+        "state": "active" if is_alive else "inactive",
+        "negStatus": "connected" if is_alive else "connecting",
+        "peerLinkStatus": "up" if is_link_up else "down",
+        "localIntfStatus": "up" if is_link_up else "down",
+        "configSanity": "consistent" if is_alive else "",
+        "domainId": found.domain,
+        "localInterface": found.interface,
+        "peerAddress": found.peer,
+        "peerLink": found.link,
+        "portsErrdisabled": False,
+        "dualPrimaryDetectionState": "configured" if found.backup else "disabled",
+        "mlagPorts": counts,
+        "detail": {
+            "mlagState": roles[0],
+            "peerMlagState": roles[1] if is_alive else "unknown",
+            "udpHeartbeatAlive": is_alive,
+        },
+    }
+    return EosReply(data, table(("state", "negotiation"), [(data["state"], data["negStatus"])]))
+
+
+def _has_carrier(context: ShowContext, name: str) -> bool:
+    found = json.loads(context.machine.node.run("ip", "-j", "link", "show", name).stdout or "[]")
+    return any("LOWER_UP" in one["flags"] for one in found)
+
+
 INTERFACE_VIEWS = (
+    ("show port-channel", port_channels),
+    ("show mlag", mlag_state),
+    ("show mlag detail", mlag_state),
     ("show interfaces", interfaces),
     ("show interfaces flow-control", flow_control),
 )

@@ -1,5 +1,6 @@
 """The switch state of an EOS configuration, with EOS's defaults."""
 
+import ipaddress
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
@@ -8,6 +9,7 @@ from netkit.lab.personalities.eos.routing import frr
 from netkit.lab.state import (
     CODE_POINTS,
     PRIORITIES,
+    STP_PRIORITIES,
     EcnState,
     FilterRule,
     GnmiState,
@@ -177,11 +179,76 @@ MANAGEMENT = "Management1"
 GNMI_PORT = 6030
 
 
+@dataclass(frozen=True, slots=True)
+class EosMlag:
+    """The configuration of MLAG, where it is complete."""
+
+    domain: str
+    interface: str
+    peer: str
+    link: str
+    backup: str
+    is_first: bool
+    """Whether it becomes primary; the lab goes by the addresses of the pair, EOS by priority and system MAC."""
+
+
+def mlag(config: EosSection) -> EosMlag | None:
+    """Return the MLAG of a switch; one that lacks a setting, or whose interface has no address, stays off."""
+    section = config.section("mlag", "configuration")
+    names = (section.word("domain-id"), section.word("local-interface"), section.word("peer-address"))
+    own = config.section("interface", names[1]).word("ip", "address").partition("/")[0]
+    link = section.word("peer-link")
+    if not (all(names) and own and link) or section.has("shutdown"):
+        return None
+    backup = section.word("peer-address", "heartbeat")
+    return EosMlag(*names, link, backup, ipaddress.IPv4Address(own) < ipaddress.IPv4Address(names[2]))
+
+
+def members(config: EosSection, channel: str) -> tuple[str, ...]:
+    """Return the ports of a port channel."""
+    number = channel.removeprefix("Port-Channel")
+    found = config.sections("interface")
+    return tuple(name for (name,), section in found if section.word("channel-group") == number)
+
+
+def switched(config: EosSection, section: EosSection) -> EosSection:
+    """Return the section that says which VLANs a port carries: that of its port channel, if it is a member."""
+    number = section.word("channel-group")
+    return config.section("interface", f"Port-Channel{number}") if number else section
+
+
+def tagged_vlans(config: EosSection, section: EosSection) -> tuple[int, ...]:
+    """Return the VLANs that a trunk carries with a tag: a VLAN with a trunk group only if the trunk has it too."""
+    if is_routed(section) or section.word("switchport", "mode") != "trunk":
+        return ()
+    groups = {rest[0] for rest in section.find("switchport", "trunk", "group")}
+    allowed, native = section.word("switchport", "trunk", "allowed", "vlan"), native_vlan(section)
+    ranges = [part.partition("-") for part in allowed.split(",") if part]
+    numbers = {vlan for low, _, high in ranges for vlan in range(int(low), int(high or low) + 1)}
+    between = mlag(config)
+    return tuple(
+        int(number)
+        for (number,), vlan in config.sections("vlan")
+        if is_vlan(config, number)
+        and number != native
+        and (not allowed or int(number) in numbers)
+        and ((kept := {rest[0] for rest in vlan.find("trunk", "group")}) == set() or kept & groups)
+        and (between is None or between.interface != f"Vlan{number}")  # an interface of its own in the lab
+    )
+
+
+def native_vlan(section: EosSection) -> str:
+    return section.word("switchport", "trunk", "native", "vlan") or "1"
+
+
 def switch_state(config: EosSection, kernel_names: Mapping[str, str]) -> SwitchState:
+    pair = mlag(config)
     return SwitchState(
         hostname=config.word("hostname") or FACTORY_HOSTNAME,
         ports=tuple(_port(config, name) for name in kernel_names),
         vlans=tuple(_vlans(config)),
+        has_peer=pair is not None,
+        peer_addresses=addresses(config.section("interface", pair.interface)) if pair else (),
         loopback_addresses=tuple(
             address
             for (name,), section in config.sections("interface")
@@ -235,7 +302,8 @@ def is_routed(section: EosSection) -> bool:
 
 def access_vlan(config: EosSection, section: EosSection) -> int:
     """Return the VLAN of a switched port, or 0; the default VLAN 1 bridges nothing in the lab."""
-    number = section.word("switchport", "access", "vlan")
+    is_trunk = section.word("switchport", "mode") == "trunk"
+    number = native_vlan(section) if is_trunk else section.word("switchport", "access", "vlan")
     return int(number) if not is_routed(section) and number and is_vlan(config, number) else 0
 
 
@@ -246,13 +314,14 @@ def is_vlan(config: EosSection, number: str) -> bool:
 
 def _port(config: EosSection, name: str) -> PortState:
     section = config.section("interface", name)
-    routed = is_routed(section)
+    routed, bridged = is_routed(section), switched(config, section)
     return PortState(
         name=name,
-        is_enabled=not section.has("shutdown"),
+        is_enabled=not (section.has("shutdown") or bridged.has("shutdown")),
         mtu_bytes=int(section.word("mtu") or DEFAULT_MTU) if routed else SWITCHED_MTU,
         addresses=addresses(section) if routed else (),
-        access_vlan=access_vlan(config, section),
+        access_vlan=0 if routed else access_vlan(config, bridged),
+        tagged_vlans=() if routed else tagged_vlans(config, bridged),
         description=section.word("description"),
         speed_gbps=speed_gbps(section),
         fec=fec(section),
@@ -283,17 +352,28 @@ def fec(section: EosSection) -> str:
 
 
 def _vlans(config: EosSection) -> Iterator[VlanState]:
-    """Yield the VLANs; a VLAN without an active gateway still switches."""
+    """Yield the VLANs; a VLAN without an active gateway still switches.
+
+    The lab has no virtual MAC address: either switch of a pair answers for the gateway with its own.
+    """
+    pair = mlag(config)
     for (number,), _ in config.sections("vlan"):
-        if not is_vlan(config, number):
+        if not is_vlan(config, number) or (pair and pair.interface == f"Vlan{number}"):
             continue
         gateway = config.section("interface", f"Vlan{number}")
         yield VlanState(
             number=int(number),
             interface=f"Vlan{number}",
-            addresses=() if gateway.has("shutdown") else addresses(gateway),
+            addresses=() if gateway.has("shutdown") else (*addresses(gateway), *virtual_addresses(config, gateway)),
+            stp_priority=STP_PRIORITIES[not pair.is_first] if pair else 0,
             mtu_bytes=int(gateway.word("mtu") or DEFAULT_MTU),
         )
+
+
+def virtual_addresses(config: EosSection, gateway: EosSection) -> Iterator[str]:
+    """Yield what a switch answers for besides; without a virtual MAC address, nothing."""
+    if config.one("ip", "virtual-router", "mac-address"):
+        yield from (f"{rest[0]}/32" for rest in gateway.find("ip", "virtual-router", "address"))
 
 
 def management_vrf(config: EosSection) -> str:

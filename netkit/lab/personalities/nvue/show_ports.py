@@ -12,9 +12,9 @@ from netkit.lab.personalities.nvue import show_qos
 from netkit.lab.personalities.nvue.rules import is_negotiating
 from netkit.lab.personalities.nvue.schema import PEERLINK, PORT, interface_type
 from netkit.lab.personalities.nvue.show_context import NvueShowContext, Shown
-from netkit.lab.personalities.nvue.state import STP_PRIORITIES
 from netkit.lab.personalities.nvue.tree import Tree, child, copy, hidden
 from netkit.lab.reading import ModuleThresholds, SwitchPortReading, TransceiverReading
+from netkit.lab.state import STP_PRIORITIES
 from netkit.lab.system.netlink import PEER_INTERFACE
 
 COMMAND = ("lldpcli", "-f", "json0", "show", "neighbors", "details")

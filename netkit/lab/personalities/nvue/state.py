@@ -10,6 +10,7 @@ from netkit.lab.personalities.nvue.tree import Tree, addresses, child, has, is_o
 from netkit.lab.state import (
     CODE_POINTS,
     PRIORITIES,
+    STP_PRIORITIES,
     EcnState,
     FilterRule,
     GnmiState,
@@ -31,7 +32,6 @@ PLAIN_WEIGHTS = (12, 13)
 DEFAULT_ECN = EcnState(150_000, 1_500_000, 100)
 ROCE_CABLE_M, PFC_CABLE_M = 100, 10
 POLL_MS, ROBUSTNESS = 100, 3
-STP_PRIORITIES = (4096, 8192)
 
 
 def port_qos(tree: Tree, interface: Tree) -> QosState:
