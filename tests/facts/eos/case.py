@@ -18,7 +18,8 @@ def read(case: str) -> tuple[tuple[View, ...], dict[str, str]]:
     """Return the views of a case, and its answers as text."""
     found = json.loads((FOLDER / f"{case}.json").read_text(encoding="utf-8"))
     told = found["subject"]
-    subject = ViewSubject(told["device"], ports=tuple(told["ports"]), lossless=tuple(told["lossless"]))
+    ports, lossless = tuple(told["ports"]), tuple(told["lossless"])
+    subject = ViewSubject(told["device"], ports=ports, lossless=lossless, has_lags=True, has_pair=True)
     return views(subject), {command: _text(answer) for command, answer in found["answers"].items()}
 
 

@@ -24,7 +24,7 @@ from tests.lanes import examples
 
 WHOLE = "4.35.1F-whole"
 VIEWS, ANSWERS = read(WHOLE)
-NEVER = {"lookups", "probes", "nics", "host", "buffers", "lags", "mlag"}
+NEVER = {"lookups", "probes", "nics", "host", "buffers"}
 NAMES = [f"{number}:{'+'.join(sorted(view.yields))}" for number, view in enumerate(VIEWS)]
 STEP = 29
 

@@ -6,7 +6,7 @@ from functools import lru_cache
 from typing import NamedTuple, TypeVar
 
 from netkit.facts import Absent, Facts
-from netkit.facts.device import Interface, Neighbor
+from netkit.facts.device import Interface, Lag, Mlag, Neighbor
 from netkit.facts.optic import Line
 from netkit.platforms.json_access import Shown, mac_or_name, named, number, parsed, rows, table, text, whole
 from netkit.platforms.outage import MONTHS, NEVER, WORDS, LinkOutage, in_words, moment, outage, with_outages
@@ -21,6 +21,8 @@ PHY = "show interfaces phy detail"
 THRESHOLDS = "show interfaces transceiver dom thresholds"
 HARDWARE = "show interfaces transceiver hardware"
 INVENTORY = "show inventory"
+PORT_CHANNELS = "show port-channel"
+MLAG = "show mlag detail"
 LOG = "show logging last 1 days | grep LINEPROTO"
 CLOCK = "show clock"
 LLDP = "show lldp neighbors detail"
@@ -38,7 +40,7 @@ QUEUES = "show interfaces counters queue detail"
 QUEUE_DROPS = "show interfaces counters queue"
 LOAD_BALANCE = "show ip hardware fib load-balance distribution"
 
-REVISIONS = {PHY: 2, INVENTORY: 2, BGP: 2}
+REVISIONS = {PHY: 2, INVENTORY: 2, BGP: 2, MLAG: 2}
 IN_WORDS = frozenset({RUNNING, PFC, QUEUE_DROPS, LOAD_BALANCE, HARDWARE, LOG, CLOCK})
 """Commands whose JSON is unknown or missing."""
 
@@ -190,7 +192,7 @@ def cells(output: str) -> Iterator[tuple[str, Mapping[str, str]]]:
 FEC_WORDS = {"reedsolomon": "rs", "reedsolomon544": "rs", "firecode": "fc", "disabled": "none"}
 GIGABIT = 10**9
 OFF = frozenset({"disabled"})
-UP = "connected"
+UP = CONNECTED = "connected"
 
 
 def fec_word(shown: object) -> str:
@@ -223,6 +225,30 @@ def _interface(shown: Shown, fec: str) -> Interface:
         mac=mac_or_name(text(shown.get("physicalAddress"))),
         description=text(shown.get("description")),
     )
+
+
+def lags(shown: str) -> Facts:
+    """Parse the LAGs, by number: up where a port of the switch itself carries it, which those of its peer do not."""
+    answer = parsed(shown)
+    if not isinstance(table(answer).get("portChannels"), dict):
+        return Facts(lags=Absent(f"{PORT_CHANNELS} cannot be read"))
+    return Facts(
+        lags={
+            name.removeprefix("Port-Channel"): Lag(any(is_port(port) for port, _ in named(one, "activePorts")))
+            for name, one in named(answer, "portChannels")
+        }
+    )
+
+
+def mlag(shown: str) -> Facts:
+    """Parse the state of a pair. Which field shows the heartbeat beside the link between them, no source says."""
+    answer = table(parsed(shown))
+    state, negotiation = text(answer.get("state")), text(answer.get("negStatus"))
+    if not state:
+        return Facts(mlag=Absent(f"{MLAG} cannot be read"))
+    detail = table(answer, "detail")
+    roles = (text(detail.get(key)) for key in ("mlagState", "peerMlagState"))
+    return Facts(mlag=Mlag(negotiation == CONNECTED, None, *roles))
 
 
 def neighbors(shown: str) -> Facts:

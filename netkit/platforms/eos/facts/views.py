@@ -104,6 +104,8 @@ def views(subject: ViewSubject) -> tuple[View, ...]:
         _view(partial(port.marks, in_use=ports), ("counters",), interface.ECN_COUNTERS),
         _view(partial(port.queues, in_use=ports), ("counters",), interface.QUEUES),
         _view(partial(port.arrivals, in_use=ports), ("counters",), interface.QUEUE_DROPS),
+        *([_view(interface.lags, ("lags",), interface.PORT_CHANNELS)] if subject.has_lags else ()),
+        *([_view(interface.mlag, ("mlag",), interface.MLAG)] if subject.has_pair else ()),
     )
 
 
