@@ -96,6 +96,21 @@ def storage(**given: Any) -> dict[str, Any]:
     return {**copy.deepcopy(STORAGE), **given, **nested}
 
 
+def storage_eos(**given: Any) -> dict[str, Any]:
+    """Return the same on switches with EOS."""
+    hardware = {"model": "DCS-7060X6-64PE", "platform": "eos", "version": "4.35.1F", "breakout": "2x400G"}
+    cable = {"peer_cable": {"media": "400G-DAC", "length_m": 1}}
+    servers = [{"name": "nas1", "ports": ["Ethernet45/1"]}]
+    own = {
+        "switches": {**hardware, **cable, **given.get("switches", {})},
+        "hosts": {"media": "400G-DAC", **given.get("hosts", {})},
+    }
+    return storage(**{"servers": servers, **given, **own})
+
+
+EOS_PEER = {**STORAGE_PEER, "port": "Ethernet40/1"}
+
+
 def values(changes: Mapping[str, Any] | None = None) -> dict[str, Any]:
     """Return the small intent's values with nested changes merged in; a value of None removes the key."""
     merged = copy.deepcopy(BASE)

@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 
 from netkit.design import Fabric, Switch
 from netkit.design.fabric import Access
+from netkit.lab.personalities.eos import configuration
+from netkit.lab.personalities.eos import switch_state as eos_state
 from netkit.lab.personalities.nvue.rules import broken
 from netkit.lab.personalities.nvue.schema import CumulusSwitch, Issue, checked, schema
 from netkit.lab.personalities.nvue.state import switch_state
@@ -20,6 +22,7 @@ from netkit.platforms.compare import MODELS, compare
 from netkit.platforms.linux import rails
 from netkit.render import Engine, render
 from tests import intents
+from tests.schema import eos
 
 ENGINE = Engine()
 NVUE_RELEASES = ("5.9.0", "5.14.0", "5.16.1", "5.17.0")
@@ -127,6 +130,46 @@ def test_nvue_accepts_what_is_rendered_and_does_what_is_designed(version: str, *
         model = MODELS["nvue"]
         assert model.router is not None
         assert model.router(model.parse(files(designed, switch.name))).unknown == ()
+
+
+@pytest.mark.parametrize("version", ["4.32.3F", "4.33.2F", "4.35.1F"])
+@pytest.mark.parametrize("is_pair", [True, False])
+def test_eos_accepts_what_is_rendered_and_does_what_is_designed(version: str, *, is_pair: bool) -> None:
+    entry = intents.storage_eos(
+        switches={"version": version, "pair": is_pair},
+        hosts={} if is_pair else {"interfaces": ["nic0"]},
+        servers=[
+            {"name": "nas1", "ports": ["Ethernet45/1"], "vlan": 201, "tagged": [200]},
+            {"name": "bmc1", "ports": ["Ethernet46/1"], "lag": False},
+        ],
+    )
+    for switch in (one for one in fabric(entry).switches if one.access):
+        assert eos.line_problems(files(fabric(entry), switch.name)["eos.cfg"]) == []
+    designed = fabric(entry, external=[intents.EOS_PEER])
+    for switch in (one for one in designed.switches if one.access):
+        text = files(designed, switch.name)["eos.cfg"]
+        names = [*(port.name for port in access(switch).ports), *(port.name for port in switch.external)]
+        config = configuration.parse(text, configuration.grammar_of(switch), names)
+        assert list(configuration.complaints(config)) == []
+        state = eos_state.switch_state(config, {name: name for name in names})
+        found = {port.name: (port.access_vlan, port.tagged_vlans) for port in state.ports}
+        wanted = {port.name: (port.untagged, port.tagged) for port in access(switch).ports}
+        assert found == wanted | {port.name: (0, ()) for port in switch.external}
+        (routed,) = (vlan for vlan in state.vlans if vlan.addresses)
+        own = access(switch).vlans[0]
+        assert routed.addresses == ((own.address, "10.200.0.1/32") if is_pair else ("10.200.0.1/22",))
+        first = switch.name == "storage01"
+        assert state.peer_addresses == ((f"169.254.0.{0 if first else 1}/31",) if is_pair else ())
+        lags = {f"Port-Channel{lag.number}": tuple(port.name for port in lag.ports) for lag in access(switch).lags}
+        peers = {"Port-Channel1000": tuple(port.name for port in access(switch).peer_links)} if is_pair else {}
+        channels = [name for (name,), _ in config.sections("interface") if name.startswith("Port-Channel")]
+        assert {name: eos_state.members(config, name) for name in channels} == lags | peers
+        model = MODELS["eos"]
+        assert model.router is not None
+        parsed = model.parse(files(designed, switch.name))
+        assert model.router(parsed).unknown == ()
+        # What the switch prints back is the same, with lists of VLANs as ranges.
+        assert model.parse({"eos.cfg": configuration.body(config)}) == parsed
 
 
 def test_only_the_switch_with_a_peer_filters_and_both_tell_each_other() -> None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 from netkit.design.fabric import Access, Fabric, Host, Port, Switch
 from netkit.plan.model import Blast
+from netkit.platforms import PLATFORMS
 from netkit.platforms.change import Change, Risk, RiskTable
 from netkit.platforms.compare import ConfigComparison, ConfigModel
 from netkit.platforms.config import Config, Path
@@ -93,7 +94,8 @@ def _of_access(
 ) -> Blast:
     """Return what the changes of a switch beside the rails touch; hosts of a pair keep their other link."""
     names = {port.name: port for port in access.ports}
-    of_lag = {f"bond{lag.number}": [port.name for port in lag.ports] for lag in access.lags}
+    name = PLATFORMS[switch.platform].lag_port
+    of_lag = {name.format(number=lag.number): [port.name for port in lag.ports] for lag in access.lags}
     hit = set[str](names) if whole >= Risk.BUFFER else set[str]()
     for change in changes:
         if change.risk >= Risk.SESSION:

@@ -95,6 +95,8 @@ class Platform:
     loopback_port: str = "lo"
     vlan_port: str = "vlan{number}"
     """The interface that is the gateway of a VLAN."""
+    lag_port: str = "bond{number}"
+    """The interface of a LAG."""
     renders_access: bool = False
     """Whether its templates render switches of `networks`: VLANs, LAG and MLAG."""
 

@@ -46,6 +46,10 @@ def deployed(lab: RunningLab, fabric: Path, changed: dict[str, Any]) -> str:
     return done.stdout + done.stderr
 
 
+def running_config(lab: RunningLab, switch: str) -> str:
+    return lab.run(switch, "Cli", "-p", "15", "-c", "show running-config")
+
+
 @needs_lab
 def test_hosts_reach_a_network_beside_the_rails_whatever_switch_is_gone(tmp_path: Path) -> None:
     fabric = write_fabric(tmp_path / "small", values(hosts={"routes": ["0.0.0.0/0"]}))
@@ -171,6 +175,64 @@ def test_a_deploy_stops_before_the_second_switch_of_a_pair_where_a_lag_lost_its_
         reason = "gpu02 has no link to storage02: the change would cut it off; --busy goes on anyway"
         assert refused.returncode == 1
         assert reason in refused.stdout + refused.stderr
+
+
+@needs_lab
+def test_a_pair_with_eos_carries_hosts_finds_a_lost_member_and_takes_a_change_back(tmp_path: Path) -> None:
+    def on_eos(**entry: Any) -> dict[str, Any]:
+        found = on_platform("eos", intent(purpose="lab", services={}), model="DCS-7060X6-64PE", version="4.35.1F")
+        return {
+            **found,
+            "name": "beside-eos",
+            "networks": [intents.storage_eos(**{"hosts": {"routes": ["0.0.0.0/0"]}, **entry})],
+            "external": [intents.EOS_PEER],
+        }
+
+    fabric = write_fabric(tmp_path / "small", on_eos())
+    with running(fabric) as lab:
+        of_lab = ("--fabric", fabric, "--lab", lab.name)
+        until(lambda: answers(lab, "gpu01", GATEWAY, OTHER_HOST, PROVIDER), "the network and the provider behind it")
+        assert default_route(lab, "storage02") == {"ip": "169.254.0.0"}
+        assert "nothing to change" in lab.netkit("plan", *of_lab).stdout
+        until(lambda: found(lab, fabric) == set(), "nothing is found")
+
+        # A VLAN more, which a server has too: both switches change, never together.
+        more = {
+            "vlans": [*intents.STORAGE["vlans"], {"number": 202, "prefix": "10.202.0.0/24"}],
+            "servers": [{"name": "nas1", "ports": ["Ethernet45/1"], "vlan": 201, "tagged": [200, 202]}],
+        }
+        report = deployed(lab, fabric, on_eos(**more))
+        assert {"wave 1, canary: storage01", "wave 2: storage02"} <= set(report.splitlines())
+        assert "10.202.0.3/24" in lab.run("storage02", "ip", "-br", "address", "show", "Vlan202")
+
+        # A host that lost a member is found, and keeps the other switch from a change that takes links down.
+        assert (
+            lab.netkit("lab", "break", "slow-link-up", "storage01:Ethernet1/1", "seconds=900", *of_lab).returncode == 0
+        )
+        lost = {
+            *(("links.up", end) for end in ("storage01:Ethernet1/1", "gpu01:nic0")),
+            *(("lag.ports", "storage01:Ethernet1/1"), ("lag.members", "gpu01:nic0")),
+        }
+        until(lambda: found(lab, fabric) == lost, "the lost member is found, and nothing else")
+        until(lambda: answers(lab, "gpu01", GATEWAY, OTHER_HOST), "the other member carries")
+        breaking = {**more, "servers": [{**more["servers"][0], "lag": False}]}
+        write_fabric(fabric, on_eos(**breaking))
+        refused = lab.netkit("deploy", *of_lab, "--yes", "--disruptive", "--limit", "storage02")
+        assert refused.returncode == 1
+        reason = "gpu01 has no link to storage01: the change would cut it off; --busy goes on anyway"
+        assert reason in refused.stdout + refused.stderr
+
+        # Healed, it goes through, and is taken back as it was.
+        assert lab.netkit("lab", "heal", "--all", *of_lab).returncode == 0
+        until(lambda: found(lab, fabric) <= DRIFT, "the link is back")
+        before = running_config(lab, "storage02")
+        run = re.findall(r"^run (\S+)", deployed(lab, fabric, on_eos(**breaking)), re.MULTILINE)[0]
+        assert "Port-Channel89" in before
+        assert "Port-Channel89" not in running_config(lab, "storage02")
+        back = lab.netkit("rollback", run, *of_lab, "--yes", "--disruptive", "--busy")
+        assert back.returncode == 0, back.stdout + back.stderr
+        assert running_config(lab, "storage02") == before
+        until(lambda: answers(lab, "gpu01", GATEWAY, OTHER_HOST, PROVIDER), "the network after a rollback")
 
 
 @needs_lab

@@ -40,6 +40,7 @@ PATTERNS = {
     "alpha": r"\S+",
     "dscps": r"\d+(?: \d+)*",
     "ref": r"\S+",
+    "vlans": r"\d+(?:,\d+)*",
 }
 
 
@@ -232,6 +233,7 @@ _CHECKS: dict[str, Any] = {
     "rule": _rule,
     "alpha": lambda _, value: value in ALPHAS,
     "dscps": _ascending,
+    "vlans": lambda _, value: (found := [*map(int, value.split(","))]) == sorted(set(found)) and found[-1] < 4095,
 }
 
 

@@ -145,8 +145,7 @@ def _untagged(section: _Section) -> int | None:
         return None
     if section.get("switchport mode") != "trunk":
         return number(section.get("switchport access vlan"))
-    native = (line.split()[-1] for line in section.inner if line.startswith("switchport trunk native vlan "))
-    return next(map(number, native), None)
+    return number(section.get("switchport trunk native vlan"))
 
 
 def _vlans(top: _Section, interfaces: Iterable[str]) -> dict[int, str]:

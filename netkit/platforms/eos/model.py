@@ -55,8 +55,17 @@ KEYED = (
     "error-correction encoding",
     "service-profile",
     "vlan internal order",
-    "switchport access vlan",
+    r"switchport (?:access|trunk native|trunk allowed) vlan",
     "switchport mode",
+    "channel-group",
+    "lacp timer",
+    "mlag(?! configuration)",
+    "domain-id",
+    "local-interface",
+    r"peer-address(?: heartbeat)?",
+    "peer-link",
+    "dual-primary detection",
+    "ip virtual-router mac-address",
     "vrf(?! instance)",
     "arp aging timeout",
     r"storm-control \S+ level",
@@ -81,8 +90,9 @@ SNMP_USER = re.compile(r"(snmp-server user \S+ \S+ v3) (?:localized \S+ )?auth (
 SNMP_COMMUNITY = re.compile(r"snmp-server community \S+(.*)")
 OTHER_SECRET = re.compile(r"\b(password|secret|key|community-string)((?: \d+| md5| sha\d*| sha)*) \S+$")
 DSCP_MAP = re.compile(r"qos map dscp ([\d ,-]+) to traffic-class (\d+)")
+ALLOWED = re.compile(r"(switchport trunk allowed vlan )([\d,-]+)")
 NEIGHBORS = re.compile(r"neighbor interface (\S+) (.+)")
-LONGEST_RANGE = 1024
+LONGEST_RANGE, HIGHEST_VLAN = 1024, 4094
 
 
 def _normalised(line: str) -> Iterator[str]:
@@ -95,6 +105,8 @@ def _normalised(line: str) -> Iterator[str]:
             if first.isdecimal() and (not last or last.isdecimal()):
                 end = min(int(last or first), int(first) + LONGEST_RANGE)
                 yield from (f"qos map dscp {dscp} to traffic-class {found[2]}" for dscp in range(int(first), end + 1))
+    elif found := ALLOWED.fullmatch(line):
+        yield f"{found[1]}{vlans(found[2])}"
     elif found := NEIGHBORS.fullmatch(line):
         yield from (f"neighbor interface {port} {found[2]}" for port in ports(found[1]))
     else:
@@ -109,6 +121,17 @@ def _without_secret(line: str) -> str:
     if found := USER.fullmatch(line):
         return f"{found[1]}secret {SECRET}"
     return OTHER_SECRET.sub(rf"\1 {SECRET}", line)
+
+
+def vlans(text: str) -> str:
+    """Expand a list of VLANs, which EOS prints with ranges; what is none stays as it is."""
+    found: set[int] = set()
+    for part in text.split(","):
+        first, _, last = part.partition("-")
+        if not (first.isdecimal() and (last or first).isdecimal()):
+            return text
+        found.update(range(int(first), min(int(last or first), HIGHEST_VLAN) + 1))
+    return ",".join(map(str, sorted(found)))
 
 
 def ports(text: str) -> list[str]:

@@ -35,7 +35,7 @@ IPV6_SUMMARY = re.compile(r"aggregate-address \S*:")
 MANAGEMENT_VRFS = ("MGMT", "mgmt", "management")
 READ = (
     "interface ", "ip prefix-list ", "route-map ", "router ", "ip route ", "ip routing", "no ip routing", "maintenance",
-    "group ", "ip community-list ", "ipv6 unicast-routing", "vrf instance ",
+    "mlag configuration", "group ", "ip community-list ", "ipv6 unicast-routing", "vrf instance ",
 )  # fmt: skip
 
 # Prefixes of lines that do not affect which routes exist.
@@ -110,6 +110,8 @@ class _Reader(RouterReader):
         """Groups that accept IPv6 next hops for IPv4 routes."""
         self.guarded: dict[str, set[str]] = {}
         """Group → directions in which a missing route map denies everything; "" is every group."""
+        # The other switch of a pair announces what it learns from outside; no path of the fabric passes there.
+        self.partner = dict(sections.get("mlag configuration", ())).get(("peer-address",), "")
         self.is_relaxed = True
         self.max_paths = DEFAULT_PATHS
         for head, line in top.items():
@@ -187,6 +189,8 @@ class _Reader(RouterReader):
                 peer = self.peers.of(name)
                 peer.is_interface = True
                 of_interface(peer, options)
+            case ["neighbor", name, *_] if name == self.partner:
+                pass
             case ["neighbor", name, *words]:
                 self._neighbor(self.peers.of(name), words, line)
             case ["no", "neighbor", name, "activate"]:

@@ -13,13 +13,16 @@ MANAGEMENT = "netkit's own access changes: the commit timer covers a mistake"
 BUFFERS = "queues or buffers of every port change"
 NEIGHBOR = "the session restarts"
 PORT = "interface Ethernet*"
+LAG = "interface Port-Channel*"
 
 RISKS = RiskTable(
     is_buffer_per_port=True,
-    objects=((PORT,), ("router bgp",), ("router bgp", "neighbor interface *"), ("router bfd",)),
+    objects=((PORT,), (LAG,), ("router bgp",), ("router bgp", "neighbor interface *"), ("router bfd",)),
     in_use=(
         (PORT, "ip address *"),
         (PORT, "switchport access vlan"),
+        (PORT, "switchport trunk allowed vlan"),
+        (PORT, "channel-group"),
         (PORT, "ipv6 enable"),
         ("router bgp", "neighbor interface *"),
     ),
@@ -34,11 +37,16 @@ RISKS = RiskTable(
         Rule((PORT, "storm-control *"), Risk.LOW, source=DERIVED),
         Rule((PORT, "spanning-tree *"), Risk.LOW, source=DERIVED),
         Rule((PORT,), Risk.PORT, "the link goes down and up", DERIVED),
+        Rule((LAG, "description"), Risk.NONE, source=DERIVED),
+        Rule((LAG,), Risk.PORT, "the LAG goes down and up", DERIVED),
         Rule(("interface Vlan*", "description"), Risk.NONE, source=DERIVED),
         Rule(("interface Vlan*",), Risk.SESSION, "the gateway changes", DERIVED),
         Rule(("interface Loopback0", "ipv6 address *"), Risk.LOW, "an address beside that of IPv4", DERIVED),
         Rule(("interface Loopback0",), Risk.SESSION, "the router ID and its address", DERIVED),
         Rule(("interface Management*",), Risk.LOW, MANAGEMENT, DERIVED),
+        Rule(("mlag configuration",), Risk.PORT, "the pair may take its LAGs down until both switches agree", DERIVED),
+        Rule(("ip virtual-router mac-address",), Risk.SESSION, "hosts learn the gateway again", DERIVED),
+        Rule(("no spanning-tree *",), Risk.LOW, "between a pair", DERIVED),
         Rule(("vlan internal order",), Risk.LOW, "ports that have a VLAN keep it until they are recreated", DERIVED),
         Rule(("vlan *", "name"), Risk.NONE, source=DERIVED),
         Rule(("vlan *",), Risk.LOW, "a VLAN without members yet", DERIVED, when="added"),

@@ -4,6 +4,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from netkit.design.fabric import (
+    Access,
+    AccessPort,
     ExternalPort,
     Fabric,
     Login,
@@ -13,8 +15,8 @@ from netkit.design.fabric import (
     Snmp,
     Switch,
     SyslogServer,
-    Vlan,
 )
+from netkit.design.networks import PEER_VLAN
 from netkit.design.policy import PrefixList, announced, prefix_lists
 from netkit.platforms.eos import INTERNAL_VLANS, view_qos
 from netkit.platforms.eos.dialects import TIMEZONES, EosDialect, EosHardware, dialect, hardware
@@ -34,25 +36,80 @@ GROUP_NAMES = {
     ("spine", "up"): "CORES",
     ("core", "down"): "SPINES",
 }
+# Both ends of the link between a pair, which leaves neither switch, and its LAG: LAGs of hosts have lower numbers.
+PEER_ADDRESSES, PEER_LAG, PEER_GROUP = ("169.254.0.0", "169.254.0.1"), 1000, "MLAG"
+GATEWAY_MAC = "00:1c:73:00:00:99"  # one for all gateways of a pair, and the same on both: that of Arista's examples
 SYSLOG_OPTIONS = {"udp": "", "tcp": " protocol tcp"}
 
 
 @dataclass(frozen=True, slots=True)
+class Switchport:
+    """The VLANs of a port: one, or those of a trunk."""
+
+    untagged: int
+    """0: none."""
+    allowed: str = ""
+    """Of a trunk: with that without a tag; empty: all."""
+    is_trunk: bool = False
+    trunk_group: str = ""
+    """Of the link between a pair."""
+
+
+@dataclass(frozen=True, slots=True)
+class EosLag:
+    """A port channel."""
+
+    number: int
+    description: str
+    switchport: Switchport
+    mlag: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class EosPair:
+    """The other switch of a pair, and the link to it."""
+
+    partner: str
+    domain: str
+    peer: str
+    backup: str
+    has_session: bool
+    vlan: int = PEER_VLAN
+    lag: int = PEER_LAG
+
+
+@dataclass(frozen=True, slots=True)
+class EosVlan:
+    """A VLAN, with the address of the switch in it if it has one."""
+
+    number: int
+    name: str
+    address: str
+    address_v6: str = ""
+    virtual_address: str = ""
+    """What both switches of a pair answer for."""
+    trunk_group: str = ""
+    """Of the VLAN between a pair: no other trunk carries it."""
+
+
+@dataclass(frozen=True, slots=True)
 class EosInterface:
-    """A fabric or host port: unnumbered, routed with an address, or in the host VLAN."""
+    """A port: unnumbered, routed with an address, switched, or a member of a LAG."""
 
     name: str
     description: str
     speed: str
     fec: str
-    access_vlan: int | None
+    switchport: Switchport | None
     routed: bool
     address: str | None
     unnumbered: bool
     qos_profile: str | None
-    mtu_bytes: int
+    mtu_bytes: int | None
+    """None: the port is switched, and takes what the chip does."""
     access_list: str = ""
     address_v6: str | None = None
+    lag: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +137,8 @@ class Bgp:
     summaries: tuple[str, ...]
     external: tuple[ExternalPort, ...]
     prefix_lists: tuple[PrefixList, ...]
+    partner: EosPair | None
+    """The other switch of a pair, if they tell each other what they learn from outside."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +206,9 @@ class EosView:
     ntp: tuple[NtpServer, ...]
     snmp: tuple[SnmpUser, ...]
     timezone: str
-    vlans: tuple[Vlan, ...]
+    vlans: tuple[EosVlan, ...]
+    lags: tuple[EosLag, ...]
+    pair: EosPair | None
     interfaces: tuple[EosInterface, ...]
     qos: view_qos.EosQos
     adaptive_routing: bool
@@ -158,6 +219,7 @@ class EosView:
     mac_ageing_s: int = MAC_AGEING_S
     arp_timeout_s: int = ARP_TIMEOUT_S
     unknown_unicast_percent: str = UNKNOWN_UNICAST_PERCENT
+    gateway_mac: str = GATEWAY_MAC
 
 
 def artifacts(fabric: Fabric, switch: Switch) -> Iterator[Artifact]:
@@ -172,7 +234,7 @@ def ztp(fabric: Fabric, switch: Switch) -> Iterator[Artifact]:
 
 def build(fabric: Fabric, switch: Switch) -> EosView:
     words, chip, services = dialect(switch.version), hardware(switch.model), fabric.services
-    qos = view_qos.build(fabric.lossless, switch, chip)
+    qos, pair = view_qos.build(fabric.lossless, switch, chip), _pair(switch)
     logins = tuple(login for login in services.login if login.password_hash_secret)
     notes = list(_chip_notes(switch, chip, qos))
     if switch.management is None:
@@ -199,11 +261,13 @@ def build(fabric: Fabric, switch: Switch) -> EosView:
             if snmp.auth_secret and snmp.priv_secret
         ),
         timezone=TIMEZONES.get(services.timezone, services.timezone),
-        vlans=(switch.vlan,) if switch.vlan else (),
+        vlans=tuple(_vlans(switch)),
+        lags=tuple(_lags(switch.access, pair)) if switch.access else (),
+        pair=pair,
         interfaces=tuple(_interfaces(switch, chip)),
         qos=qos,
         adaptive_routing=switch.adaptive_routing,
-        bgp=_bgp(fabric, switch) if switch.fabric_ports else None,
+        bgp=_bgp(fabric, switch, pair),
         maintenance=_maintenance(switch),
         pfc_is_own_section=words.pfc_is_own_section,
     )
@@ -217,6 +281,10 @@ def _permitted(networks: Iterable[str]) -> Iterator[Permitted]:
 
 def _chip_notes(switch: Switch, chip: EosHardware, qos: view_qos.EosQos) -> Iterator[str]:
     """Yield what to verify on the first switch of a model before relying on the file."""
+    if switch.access:
+        if switch.access.pair:
+            yield f"unverified on {switch.model.name}: MLAG; check: show mlag config-sanity"
+        return
     if not chip.queue_keyword_is_verified:
         yield f"unverified on {switch.model.name}: {chip.queue_keyword}; check: show run all | include tx-queue"
     yield f"unverified on {switch.model.name}: qos map traffic-class to priority-group; check: show qos maps"
@@ -232,8 +300,40 @@ def _chip_notes(switch: Switch, chip: EosHardware, qos: view_qos.EosQos) -> Iter
         yield f"unverified on {switch.model.name}: storm-control unknown-unicast"
 
 
+def _pair(switch: Switch) -> EosPair | None:
+    access = switch.access
+    if access is None or access.pair is None:
+        return None
+    pair = access.pair
+    return EosPair(pair.partner, access.network, PEER_ADDRESSES[pair.is_first], pair.backup, pair.has_session)
+
+
+def _vlans(switch: Switch) -> Iterator[EosVlan]:
+    if vlan := switch.vlan:
+        yield EosVlan(vlan.number, vlan.name, vlan.gateway, vlan.gateway_v6)
+    if access := switch.access:
+        for one in access.vlans:
+            yield EosVlan(one.number, one.name, one.address, virtual_address=one.gateway.partition("/")[0])
+        if access.pair:
+            address = f"{PEER_ADDRESSES[not access.pair.is_first]}/31"
+            yield EosVlan(PEER_VLAN, PEER_GROUP, address, trunk_group=PEER_GROUP)
+
+
+def _lags(access: Access, pair: EosPair | None) -> Iterator[EosLag]:
+    for lag in access.lags:
+        yield EosLag(lag.number, lag.peer, _switchport(lag.ports[0]), lag.number if pair else None)
+    if pair:
+        yield EosLag(pair.lag, pair.partner, Switchport(0, is_trunk=True, trunk_group=PEER_GROUP), None)
+
+
+def _switchport(port: AccessPort) -> Switchport:
+    """Return the VLANs of a port; a trunk drops what comes without a tag unless it allows that VLAN too."""
+    allowed = {*port.tagged, port.untagged} - {0}
+    return Switchport(port.untagged, ",".join(map(str, sorted(allowed))) if port.tagged else "", bool(port.tagged))
+
+
 def _interfaces(switch: Switch, chip: EosHardware) -> Iterator[EosInterface]:
-    vlan = switch.vlan.number if switch.vlan else None
+    bridged = Switchport(switch.vlan.number) if switch.vlan else None
     last: PortProfile | None = None
     speed, fec, qos_profile = "", "", ""
     for port in switch.ports:
@@ -241,14 +341,14 @@ def _interfaces(switch: Switch, chip: EosHardware) -> Iterator[EosInterface]:
             last = port.profile
             speed, fec = chip.speed_keyword(last.split), FEC_KEYWORDS[last.fec]
             qos_profile = view_qos.profile_name(last.speed_gbps)
-        access = vlan if port.role == "host" else None
+        switchport = bridged if port.role == "host" else None
         yield EosInterface(
             name=port.name,
             description=port.description,
             speed=speed,
             fec=fec,
-            access_vlan=access,
-            routed=access is None,
+            switchport=switchport,
+            routed=switchport is None,
             address=port.address or None,
             unnumbered=port.role != "host" and not port.address,
             qos_profile=qos_profile,
@@ -261,7 +361,7 @@ def _interfaces(switch: Switch, chip: EosHardware) -> Iterator[EosInterface]:
             description=outside.peer_name,
             speed=chip.speed_keyword(outside.split),
             fec=FEC_KEYWORDS[outside.fec],
-            access_vlan=None,
+            switchport=None,
             routed=True,
             address=outside.address,
             unnumbered=False,
@@ -269,10 +369,27 @@ def _interfaces(switch: Switch, chip: EosHardware) -> Iterator[EosInterface]:
             mtu_bytes=outside.mtu_bytes,
             access_list=outside.access_list,
         )
+    for attached in switch.access.ports if switch.access else ():
+        lag = PEER_LAG if attached.kind == "peer" else attached.lag
+        yield EosInterface(
+            name=attached.name,
+            description=attached.description,
+            speed=chip.speed_keyword(attached.split),
+            fec=FEC_KEYWORDS[attached.fec],
+            switchport=None if lag else _switchport(attached),
+            routed=False,
+            address=None,
+            unnumbered=False,
+            qos_profile=None,
+            mtu_bytes=None,
+            lag=lag,
+        )
 
 
-def _bgp(fabric: Fabric, switch: Switch) -> Bgp:
-    ports = switch.fabric_ports
+def _bgp(fabric: Fabric, switch: Switch, pair: EosPair | None) -> Bgp | None:
+    ports, partner = switch.fabric_ports, pair if pair and pair.has_session else None
+    if not (ports or partner or (switch.access and switch.external)):
+        return None
     names = {
         direction: GROUP_NAMES[(switch.role, direction)] for direction in dict.fromkeys(port.role for port in ports)
     }
@@ -289,6 +406,7 @@ def _bgp(fabric: Fabric, switch: Switch) -> Bgp:
         summaries=switch.summaries,
         external=switch.external,
         prefix_lists=tuple(prefix_lists(fabric, switch)),
+        partner=partner,
     )
 
 
