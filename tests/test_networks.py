@@ -10,6 +10,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
+from netkit import plan
 from netkit.design import Fabric, Switch
 from netkit.design.fabric import Access
 from netkit.lab.personalities.eos import configuration
@@ -180,6 +181,23 @@ def test_only_the_switch_with_a_peer_filters_and_both_tell_each_other() -> None:
     assert not any("FABRIC" in text for text in texts)
     alone = fabric(intents.storage())
     assert "remote-as" not in files(alone, "storage01")["startup.yaml"]
+
+
+@pytest.mark.parametrize(
+    ("entry", "port", "find", "put"),
+    [
+        (intents.storage(), "swp2", "id: 2\n", "id: 77\n"),
+        (intents.storage_eos(), "Ethernet1/5", "channel-group 2 ", "channel-group 77 "),
+        (intents.storage_eos(), "Ethernet1/5", "   mlag 2\n", "   mlag 77\n"),
+    ],
+)
+def test_a_change_of_a_lag_touches_its_ports(entry: dict[str, Any], port: str, find: str, put: str) -> None:
+    designed = fabric(entry)
+    intended = files(designed, "storage02")
+    running = {name: text.replace(find, put) for name, text in intended.items()}
+    assert running != intended
+    made = plan.make(designed, {"storage02": plan.Running(running)}, {"storage02": intended})
+    assert made.devices[0].blast.links == (f"gpu02:nic1–storage02:{port}",)
 
 
 @pytest.mark.parametrize("backend", ["netplan", "networkd"])

@@ -31,7 +31,12 @@ RISKS = RiskTable(
         (*PEERS, "neighbor", "*"),
         (*PEERS, "peer-group", "*"),
     ),
-    in_use=(("interface", "*", "ip*", "address"), ("interface", "*", "bridge"), (*PEERS, "neighbor", "*")),
+    in_use=(
+        ("interface", "*", "ip*", "address"),
+        ("interface", "*", "bridge"),
+        ("interface", "*", "bond", "member", "*"),
+        (*PEERS, "neighbor", "*"),
+    ),
     rules=(
         Rule(("interface", "eth*", "description"), Risk.NONE, source=DERIVED),
         Rule(("interface", "eth*"), Risk.LOW, MANAGEMENT, DERIVED),
