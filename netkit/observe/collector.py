@@ -110,11 +110,13 @@ class Collected:
 
 def target(platform: str, subject: ViewSubject, *, source: str = NATIVE, is_light: bool = False) -> Target:
     """Select the views of a device from its platform, or from another source of facts."""
-    views_of = f"netkit.platforms.{source}.facts.views"
-    module = registry.part(platform, "facts.views") if source == NATIVE else importlib.import_module(views_of)
+    is_native = source == NATIVE
+    module = (
+        registry.part(platform, "facts") if is_native else importlib.import_module(f"netkit.platforms.{source}.facts")
+    )
     found: tuple[View, ...] = module.views(subject)
     views = tuple(_on_ports(view, subject) for view in found if not (is_light and view.is_costly))
-    return Target(subject.device, platform, views, has_config=source == NATIVE)
+    return Target(subject.device, platform, views, has_config=is_native)
 
 
 def _on_ports(view: View, subject: ViewSubject) -> View:

@@ -8,7 +8,7 @@ are needed:
 | `view` | `artifacts`, `ztp` | the files of a switch: templates, and the values they get |
 | `model` | `MODEL` | how its configuration is parsed and compared, what netkit owns, what changes risk |
 | `driver` | `DRIVER` | a NAPALM driver |
-| `facts.views` | `views` | commands, and parsers of their answers |
+| `facts` | `views` | commands, and parsers of their answers |
 | `agents` | `AGENTS` | specifics of its SNMP agent and gNMI server; optional |
 | `existing` | `EXISTING` | what a running configuration says about the design; without it the NOS cannot be adopted |
 | `model_import` | `PLATFORM`, `model_file` … | what a switch states about its hardware → a model file; optional |

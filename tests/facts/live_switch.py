@@ -17,7 +17,7 @@ from tests.platforms import driven
 def views(fabric: Fabric, device: str) -> tuple[View, ...]:
     """Return the views of a switch."""
     switch = fabric.switch(device)
-    found: tuple[View, ...] = importlib.import_module(f"netkit.platforms.{switch.platform}.facts.views").views(
+    found: tuple[View, ...] = importlib.import_module(f"netkit.platforms.{switch.platform}.facts").views(
         subject(fabric, switch)
     )
     return found

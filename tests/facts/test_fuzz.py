@@ -29,7 +29,7 @@ SUBJECT = ViewSubject(
 
 def views(platform: str) -> tuple[View, ...]:
     """Return the views of a platform."""
-    found: tuple[View, ...] = importlib.import_module(f"netkit.platforms.{platform}.facts.views").views(SUBJECT)
+    found: tuple[View, ...] = importlib.import_module(f"netkit.platforms.{platform}.facts").views(SUBJECT)
     return found
 
 

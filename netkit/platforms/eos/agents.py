@@ -4,8 +4,8 @@ import re
 
 from netkit.facts import Facts
 from netkit.platforms.agents import Agents, GnmiDialect, SnmpDialect
-from netkit.platforms.gnmi.facts.views import QUEUES as GNMI_QUEUES
-from netkit.platforms.snmp.facts.views import counters, named, numbered
+from netkit.platforms.gnmi.facts import QUEUES as GNMI_QUEUES
+from netkit.platforms.snmp.facts import counters, named, numbered
 from netkit.platforms.snmp.transport import Oid, SnmpQuery, Table, table
 
 MIB: Oid = (1, 3, 6, 1, 4, 1, 30065, 3)

@@ -21,8 +21,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from netkit.facts import Sample
-from netkit.platforms.gnmi import message
-from netkit.platforms.gnmi.facts import views
+from netkit.platforms.gnmi import facts, message
 from netkit.platforms.gnmi.message import GnmiLogin, GnmiQuery, GnmiServer, Update
 from netkit.platforms.view import ViewSubject
 
@@ -332,7 +331,7 @@ class Samples:
 
     def __init__(self, subject: ViewSubject, names: Mapping[str, str], deliver: Deliver, interval_s: float) -> None:
         self._platform, self._deliver, self._interval_s = subject.platform, deliver, interval_s
-        self._counting = views.Counting(subject.platform, names, subject.ports)
+        self._counting = facts.Counting(subject.platform, names, subject.ports)
         self._quiet_s = min(interval_s * QUIET_PART, LONGEST_QUIET_S)
         self._found: dict[Key, int] = {}
         self._updated_s: dict[Key, float] = {}
@@ -378,7 +377,7 @@ class Samples:
         is_led = not self._leading or not self._leading.isdisjoint(self._fresh)
         if not is_led and 0 <= past_s < LONGEST_WAIT * self._interval_s:
             return
-        counters = views.counters_of(self._platform, self._found, self._fresh | self._unchanged())
+        counters = facts.counters_of(self._platform, self._found, self._fresh | self._unchanged())
         self._began_s, self._delivered_s = None, self._last_s
         self._leading = frozenset(key for key in self._fresh if self._last_s - self._updated_s[key] <= self._quiet_s)
         self._fresh.clear()

@@ -9,7 +9,7 @@ from queue import SimpleQueue
 from typing import Any, NoReturn
 
 from netkit.errors import AccessError, NetkitError, Problem
-from netkit.platforms.napalm.facts.views import GETTERS
+from netkit.platforms.napalm.facts import GETTERS
 from netkit.platforms.view import Reply
 
 MOST_SHOWN = 120

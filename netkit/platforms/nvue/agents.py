@@ -5,7 +5,7 @@ import re
 from netkit.facts import Absent, Facts
 from netkit.facts.counter import place
 from netkit.platforms.agents import Agents, GnmiDialect, SnmpDialect
-from netkit.platforms.snmp.facts.views import LAST_PRIORITY, counters, named, numbered
+from netkit.platforms.snmp.facts import LAST_PRIORITY, counters, named, numbered
 from netkit.platforms.snmp.transport import Oid, SnmpQuery, number, table
 
 MIB: Oid = (1, 3, 6, 1, 4, 1, 40310, 2)

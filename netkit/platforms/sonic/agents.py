@@ -11,10 +11,10 @@ from functools import partial
 from netkit.facts import Absent, Facts, counter
 from netkit.facts.device import Interface
 from netkit.platforms.agents import Agents, GnmiDatabase, GnmiDialect, SensorValue, SnmpDialect, Sums
-from netkit.platforms.gnmi.facts import views as gnmi
+from netkit.platforms.gnmi import facts as gnmi
 from netkit.platforms.gnmi.message import ONCE, Update, read
 from netkit.platforms.json_access import Shown, named, number, text, whole
-from netkit.platforms.snmp.facts import views as snmp
+from netkit.platforms.snmp import facts as snmp
 from netkit.platforms.snmp.transport import Oid, SnmpQuery, table
 from netkit.platforms.sonic.facts.port import BINS, OF_BIN, OF_PORT, OF_PRIORITY, OF_QUEUE, PRIORITIES
 from netkit.platforms.view import View

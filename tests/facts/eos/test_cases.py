@@ -12,9 +12,8 @@ from netkit.facts import Absent
 from netkit.facts.device import KINDS, System
 from netkit.facts.optic import Line
 from netkit.observe.assemble import facts
-from netkit.platforms.eos.facts import interface
+from netkit.platforms.eos.facts import interface, system, views
 from netkit.platforms.eos.facts.interface import IN_WORDS, REVISIONS, lanes, own
-from netkit.platforms.eos.facts.views import system, views
 from netkit.platforms.view import Reply, View, ViewSubject
 from tests.facts.eos.case import CASES, FOLDER, read, seen
 from tests.facts.hostile import STRANGE, changed

@@ -6,7 +6,7 @@ from typing import Any
 
 from netkit.facts import Facts
 from netkit.observe.assemble import facts
-from netkit.platforms.frr.facts import views
+from netkit.platforms.frr import facts as views
 from netkit.platforms.view import Reply, View, ViewSubject
 
 FOLDER = Path(__file__).parent / "cases"

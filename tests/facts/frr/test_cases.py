@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from netkit.facts import Absent, Facts
 from netkit.facts.device import KINDS
-from netkit.platforms.frr.facts import views
-from netkit.platforms.frr.facts.views import CHIP
+from netkit.platforms.frr import facts
+from netkit.platforms.frr.facts import CHIP
 from netkit.platforms.view import View
 from tests.facts.frr.case import CASES, FOLDER, read, seen
 from tests.facts.hostile import STRANGE, changed
@@ -97,4 +97,4 @@ def test_of_several_routes_the_best_counts() -> None:
         {"dst": "default", "dev": "swp2s0", "metric": 20},
         {"dst": "default", "dev": "eth0", "metric": 100},
     ]
-    assert views.routes(json.dumps(shown)).routes == {"0.0.0.0/0": ("swp2s0",)}
+    assert facts.routes(json.dumps(shown)).routes == {"0.0.0.0/0": ("swp2s0",)}

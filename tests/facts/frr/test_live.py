@@ -10,7 +10,7 @@ from netkit.design.fabric import Switch
 from netkit.errors import AccessError
 from netkit.facts import Absent, Facts
 from netkit.facts.device import KINDS
-from netkit.platforms.frr.facts.views import CHIP
+from netkit.platforms.frr.facts import CHIP
 from tests import intents
 from tests.facts.live_switch import ask, broken, look, misplaced
 from tests.lab.running import RunningLab, intent, needs_lab, on_platform, running, until, write_fabric

@@ -19,7 +19,7 @@ from netkit.facts.host import BgpSession
 from netkit.facts.optic import Lane, Module
 from netkit.observe import CollectOptions, Target, assemble, collect
 from netkit.platforms.napalm.driver import GetterViewer
-from netkit.platforms.napalm.facts.views import GETTERS, NEIGHBORS, OPTICS, SESSIONS, counters, views
+from netkit.platforms.napalm.facts import GETTERS, NEIGHBORS, OPTICS, SESSIONS, counters, views
 from netkit.platforms.view import View, ViewSubject
 from tests.facts.hostile import STRANGE, changed
 from tests.lanes import examples

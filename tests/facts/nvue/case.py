@@ -10,7 +10,7 @@ from typing import Any
 
 from netkit.facts import Facts
 from netkit.observe.assemble import facts
-from netkit.platforms.nvue.facts.views import views
+from netkit.platforms.nvue.facts import views
 from netkit.platforms.view import Reply, ViewSubject
 
 FOLDER = Path(__file__).parent / "cases"

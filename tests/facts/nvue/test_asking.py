@@ -13,7 +13,7 @@ from netkit.errors import AccessError, Problem
 from netkit.observe.assemble import Readings, instead
 from netkit.platforms import shell_batch
 from netkit.platforms.nvue import rest, rest_line
-from netkit.platforms.nvue.facts.views import views
+from netkit.platforms.nvue.facts import views
 from netkit.platforms.nvue.rest import ask as ask_by_rest
 from netkit.platforms.nvue.rest import request
 from netkit.platforms.nvue.shell import MOST_SESSIONS, PER_SESSION, ask

@@ -16,8 +16,7 @@ from netkit.facts.optic import Limits
 from netkit.facts.qos import Ecn, Watchdog
 from netkit.observe import assemble, subject
 from netkit.platforms.nvue.driver import NvueDriver
-from netkit.platforms.nvue.facts import interface, routing
-from netkit.platforms.nvue.facts.views import DISK, KERNEL, views
+from netkit.platforms.nvue.facts import DISK, KERNEL, interface, routing, views
 from netkit.platforms.view import Reply
 from tests import intents
 from tests.lab.running import RunningLab, intent, needs_lab, running, until, write_fabric

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from netkit.facts import Absent
 from netkit.facts.device import KINDS, Neighbor
 from netkit.facts.optic import Lane, Module
+from netkit.platforms.nvue.facts import DISK, views
 from netkit.platforms.nvue.facts.json_access import duration_s
-from netkit.platforms.nvue.facts.views import DISK, views
 from netkit.platforms.view import View, ViewSubject
 from tests.facts.nvue.case import CASES, FOLDER, answers, read
 from tests.facts.written import check_written, told

@@ -15,7 +15,7 @@ from netkit.lab.state import PortState, SnmpState, SnmpV3User, SwitchState
 from netkit.observe import assemble
 from netkit.platforms.snmp import Community, Credential, User
 from netkit.platforms.snmp.driver import SnmpViewer
-from netkit.platforms.snmp.facts.views import views
+from netkit.platforms.snmp.facts import views
 from netkit.platforms.snmp.transport import SnmpTarget
 from tests import intents
 from tests.facts.snmp.case import ALIAS, NAMES, VERSIONS, subject

@@ -7,7 +7,7 @@ from netkit.facts import Facts
 from netkit.facts.device import Interface, Neighbor, System
 from netkit.facts.optic import Lane, Limits, Module
 from netkit.observe import assemble
-from netkit.platforms.snmp.facts.views import views
+from netkit.platforms.snmp.facts import views
 from netkit.platforms.view import Reply, ViewSubject
 
 CASES = Path(__file__).parent / "cases"

@@ -10,7 +10,7 @@ from netkit.facts import Absent, Facts
 from netkit.facts.device import Neighbor
 from netkit.facts.optic import Lane, Limits
 from netkit.platforms.eos.agents import SENSOR_LIMITS
-from netkit.platforms.snmp.facts.views import ENTITIES, IF_NAMES, IF_TABLE, LLDP_PORTS, LLDP_REMOTE, SENSORS, views
+from netkit.platforms.snmp.facts import ENTITIES, IF_NAMES, IF_TABLE, LLDP_PORTS, LLDP_REMOTE, SENSORS, views
 from netkit.platforms.view import View
 from tests.facts.hostile import STRANGE
 from tests.facts.live_switch import misplaced

@@ -8,8 +8,7 @@ import pytest
 
 from netkit.errors import AccessError
 from netkit.lab.agents.snmp_agent import SnmpAgent
-from netkit.platforms.snmp import Community, Credential, User
-from netkit.platforms.snmp.facts import views
+from netkit.platforms.snmp import Community, Credential, User, facts
 from tests.facts.snmp import case
 from tests.facts.snmp.agent import COMMUNITY, USER, WATCHER, look, needs_snmpd, serving, viewer
 
@@ -70,7 +69,7 @@ def test_who_is_not_let_in_is_told_why(agent: SnmpAgent, credential: Credential,
 def test_the_first_of_several_credentials_that_is_let_in_is_used(agent: SnmpAgent) -> None:
     with closing(viewer(agent, User("stranger"), USER)) as opened:
         opened.open()
-        (reply,) = opened.ask([views.SYSTEM])
+        (reply,) = opened.ask([facts.SYSTEM])
         assert "s leaf-7" in reply.text
 
 
@@ -87,7 +86,7 @@ def test_an_agent_that_falls_silent_is_not_asked_for_everything(tmp_path_factory
     with serving("frr", folder) as running, closing(viewer(running, COMMUNITY, patience_s=9)) as opened:
         opened.open()
         running.end()
-        first, second = opened.ask([views.SYSTEM, views.IF_TABLE])
+        first, second = opened.ask([facts.SYSTEM, facts.IF_TABLE])
     assert (first.failure, second.failure) == ("no answer", "not queried: system got no answer")
 
 
@@ -97,7 +96,7 @@ def test_hanging_up_from_elsewhere_ends_what_is_asked(tmp_path_factory: pytest.T
         running.end()
         later = threading.Timer(0.5, opened.close)
         later.start()
-        replies = opened.ask([views.SYSTEM, views.IF_TABLE])
+        replies = opened.ask([facts.SYSTEM, facts.IF_TABLE])
         later.join()
     assert [reply.failure for reply in replies] == ["the connection was closed"] * 2
 

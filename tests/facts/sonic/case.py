@@ -7,21 +7,21 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from netkit.facts import Facts
-from netkit.platforms.sonic.facts import port, views
+from netkit.platforms.sonic.facts import CONFIG, COUNTERS, DISK, MADE, PORTS, ROUTES, SESSIONS, STATE, port
 from netkit.platforms.view import View, ViewSubject
 
 FOLDER = Path(__file__).parent / "cases"
 CASES = sorted(folder.name for folder in FOLDER.iterdir())
 FILES = {
-    views.COUNTERS: "counters.json",
-    views.PORTS: "ports.json",
-    views.MADE: "made.json",
-    views.STATE: "state.json",
-    views.CONFIG: "config.json",
-    views.SESSIONS: "sessions.txt",
-    views.ROUTES: "routes.json",
+    COUNTERS: "counters.json",
+    PORTS: "ports.json",
+    MADE: "made.json",
+    STATE: "state.json",
+    CONFIG: "config.json",
+    SESSIONS: "sessions.txt",
+    ROUTES: "routes.json",
     port.IDENTITY: "identity.txt",
-    views.DISK.commands[0]: "disk.txt",
+    DISK.commands[0]: "disk.txt",
 }
 SUBJECT = ViewSubject("leaf01", lossless=(3,))
 ADAPTER = TypeAdapter(Facts)

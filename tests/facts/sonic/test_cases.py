@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from netkit.facts import Absent, Facts
 from netkit.facts.device import KINDS, Neighbor
 from netkit.facts.optic import Lane, Module
-from netkit.platforms.sonic.facts import views as routing
-from netkit.platforms.sonic.facts.views import CONFIG, views
+from netkit.platforms.sonic import facts as routing
+from netkit.platforms.sonic.facts import CONFIG, views
 from netkit.platforms.view import View, ViewSubject
 from tests.conftest import UPDATE
 from tests.facts.hostile import STRANGE, changed

@@ -14,7 +14,7 @@ from netkit.facts.optic import Lane
 from netkit.facts.qos import Ecn, Watchdog
 from netkit.observe import assemble, subject
 from netkit.platforms.sonic.driver import SonicDriver
-from netkit.platforms.sonic.facts import views
+from netkit.platforms.sonic.facts import COUNTERS, DISK, ROUTES, SESSIONS, views
 from netkit.platforms.view import Reply
 from tests import intents
 from tests.lab.running import RunningLab, intent, needs_lab, on_platform, running, until, write_fabric
@@ -64,7 +64,7 @@ def breaking(lab: RunningLab) -> Iterator[Break]:
 
 
 def commands(fabric: Fabric, device: str) -> tuple[str, ...]:
-    asked = views.views(subject(fabric, fabric.switch(device)))
+    asked = views(subject(fabric, fabric.switch(device)))
     return tuple(dict.fromkeys(command for view in asked for command in view.commands))
 
 
@@ -80,7 +80,7 @@ def look(lab: RunningLab, fabric: Fabric, device: str) -> Facts:
     finally:
         driver.close()
     assert [reply.failure for reply in found.values() if reply.failure] == []
-    return assemble.facts(views.views(subject(fabric, fabric.switch(device))), found)
+    return assemble.facts(views(subject(fabric, fabric.switch(device))), found)
 
 
 @pytest.fixture(scope="module", params=SWITCHES)
@@ -275,14 +275,14 @@ def test_commands_that_hang_take_no_others_with_them(lab: RunningLab, breaking: 
     found = replies(hasty, fabric, "leaf01")
     hasty.close()
     answered = {command for command, reply in found.items() if not reply.failure}
-    assert answered == {views.ROUTES, views.SESSIONS, *views.DISK.commands}
-    assert found[views.COUNTERS].failure == "does not end"
+    assert answered == {ROUTES, SESSIONS, *DISK.commands}
+    assert found[COUNTERS].failure == "does not end"
 
 
 def test_garbage_is_absent_and_no_fault_of_ours(breaking: Break, driver: SonicDriver, fabric: Fabric) -> None:
     breaking("garbage", "leaf01")
     found = replies(driver, fabric, "leaf01")
-    facts = assemble.facts(views.views(subject(fabric, fabric.switch("leaf01"))), found)
+    facts = assemble.facts(views(subject(fabric, fabric.switch("leaf01"))), found)
     for kind in ("interfaces", "modules", "qos", "counters", "neighbors"):
         assert isinstance(getattr(facts, kind), Absent), kind
 

@@ -15,7 +15,7 @@ from netkit.lab.agents import gnmi as agent
 from netkit.lab.state import GnmiState, SwitchState
 from netkit.observe.assemble import sample
 from netkit.platforms.gnmi import transport
-from netkit.platforms.gnmi.facts.views import views
+from netkit.platforms.gnmi.facts import views
 from netkit.platforms.view import View
 from tests.lab.gnmi_bed import Served, needs_gnmi, served
 from tests.lab.running import until

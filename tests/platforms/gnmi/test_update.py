@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from netkit.facts import COUNTERS, Absent, Facts
 from netkit.platforms.agents import agents_of
-from netkit.platforms.gnmi.facts import views as count
-from netkit.platforms.gnmi.facts.views import counters, interfaces, views
+from netkit.platforms.gnmi import facts as count
+from netkit.platforms.gnmi.facts import counters, interfaces, views
 from netkit.platforms.gnmi.message import (
     PathElement,
     Update,

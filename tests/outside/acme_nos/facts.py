@@ -1,5 +1,5 @@
 """Commands, and parsers of their answers: FRR's."""
 
-from netkit.platforms.frr.facts.views import views
+from netkit.platforms.frr.facts import views
 
 __all__ = ["views"]

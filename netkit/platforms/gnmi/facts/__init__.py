@@ -1,1 +1,0 @@
-"""Pure parsers: from the updates of a gNMI server to facts."""

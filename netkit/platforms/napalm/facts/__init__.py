@@ -1,1 +1,0 @@
-"""From what getters return, as JSON, to facts; pure."""

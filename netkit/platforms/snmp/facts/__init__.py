@@ -1,1 +1,0 @@
-"""From the tables of an SNMP agent to facts; pure."""
