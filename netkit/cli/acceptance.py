@@ -10,7 +10,7 @@ from netkit.design.select import Device, select
 from netkit.errors import Problem, UsageError
 from netkit.observe.measure import Bench
 from netkit.observe.trial_plan import TOOLS, trial_plan
-from netkit.platforms.linux.acceptance.command import COLLECTIVE_S, SLACK_S
+from netkit.platforms.linux.acceptance import COLLECTIVE_S, SLACK_S
 from netkit.platforms.linux.acceptance.nccl_tests import TOOL as COLLECTIVES
 from netkit.project.connections import Connections, patient_viewer
 from netkit.render.engine import Engine

@@ -8,8 +8,7 @@ from typing import Self
 from netkit.deploy.fan_out import each, threads
 from netkit.errors import NetkitError
 from netkit.observe.trial_plan import TrialRound
-from netkit.platforms.linux.acceptance.command import TOOLS, programs
-from netkit.platforms.linux.acceptance.result import MARK
+from netkit.platforms.linux.acceptance import MARK, TOOLS, programs
 from netkit.platforms.view import Reply, Viewer
 
 Connect = Callable[[str], Viewer]

@@ -5,12 +5,12 @@ from dataclasses import dataclass
 
 from netkit.design import Fabric, Host, Nic
 from netkit.observe.probing import probe_pairs
-from netkit.platforms.linux.acceptance import command, nccl_tests, perftest
-from netkit.platforms.linux.acceptance.command import TrialEnd
+from netkit.platforms.linux import acceptance
+from netkit.platforms.linux.acceptance import TrialEnd, nccl_tests, perftest
 from netkit.platforms.linux.view_nic import nccl_settings, nearest_gpu
 from netkit.render.job import COUNTS
 
-TOOLS = tuple(command.PROGRAMS)
+TOOLS = tuple(acceptance.PROGRAMS)
 MOST_SHOWN = 4
 
 
@@ -54,7 +54,7 @@ def trial_plan(
     rounds: list[TrialRound] = []
     absent: list[str] = []
     for tool in tools:
-        wanted = (*command.PROGRAMS[tool], *((command.CUDA,) if is_cuda and tool == perftest.TOOL else ()))
+        wanted = (*acceptance.PROGRAMS[tool], *((acceptance.CUDA,) if is_cuda and tool == perftest.TOOL else ()))
         able = [host for host in hosts if set(wanted) <= programs.get(host.name, frozenset())]
         lacking = [host.name for host in hosts if host not in able]
         needed = " and ".join(wanted)
@@ -72,9 +72,9 @@ def _rounds(fabric: Fabric, hosts: Sequence[Host], tool: str, seconds: int, *, i
         names, gpus = [host.name for host in hosts], min(len(host.nics) for host in hosts)
         settings = [(one.key, one.value) for one in nccl_settings(fabric, hosts[0])] + [("NCCL_ALGO", "Ring")]
         for count in sorted({count for count in (*COUNTS, len(names)) if count <= len(names)}):
-            run = command.collective(names[:count], gpus, settings, "all_reduce_perf")
+            run = acceptance.collective(names[:count], gpus, settings, "all_reduce_perf")
             title = f"all_reduce_perf over {count} hosts"
-            yield TrialRound(nccl_tests.TOOL, title, {names[0]: run}, {}, command.COLLECTIVE_S)
+            yield TrialRound(nccl_tests.TOOL, title, {names[0]: run}, {}, acceptance.COLLECTIVE_S)
         return
     for rail in fabric.rails:
         for turn in (0, 1):
@@ -82,7 +82,7 @@ def _rounds(fabric: Fabric, hosts: Sequence[Host], tool: str, seconds: int, *, i
                 if tool == perftest.IPERF3:
                     yield from () if turn else (_streams(fabric, rail.number, pairs, seconds),)
                 else:
-                    tests = command.TESTS[: 2 - turn]  # a second partner shows which end of a slow pair is slow
+                    tests = acceptance.TESTS[: 2 - turn]  # a second partner shows which end of a slow pair is slow
                     titles = ((test, f"{test} along rail {rail.number}: {_listed(pairs)}") for test in tests)
                     yield from (transfers(fabric, test, title, pairs, seconds) for test, title in titles)
 
@@ -116,9 +116,9 @@ def transfers(
     return TrialRound(
         perftest.TOOL,
         title,
-        {near.host: command.rdma_send(test, near, far, seconds, tos) for near, far in pairs},
-        {far.host: command.rdma_receive(test, far, seconds, tos) for _, far in pairs},
-        seconds + command.SLACK_S,
+        {near.host: acceptance.rdma_send(test, near, far, seconds, tos) for near, far in pairs},
+        {far.host: acceptance.rdma_receive(test, far, seconds, tos) for _, far in pairs},
+        seconds + acceptance.SLACK_S,
     )
 
 
@@ -127,9 +127,9 @@ def _streams(fabric: Fabric, rail: int, pairs: Sequence[tuple[TrialEnd, TrialEnd
     return TrialRound(
         perftest.IPERF3,
         f"iperf3 along rail {rail}, lossless and best effort together: {_listed(pairs)}",
-        {near.host: command.tcp_send(near, far, seconds, dscps) for near, far in pairs},
-        {far.host: command.tcp_receive(far, seconds, len(dscps)) for _, far in pairs},
-        seconds + command.SLACK_S,
+        {near.host: acceptance.tcp_send(near, far, seconds, dscps) for near, far in pairs},
+        {far.host: acceptance.tcp_receive(far, seconds, len(dscps)) for _, far in pairs},
+        seconds + acceptance.SLACK_S,
     )
 
 

@@ -9,8 +9,7 @@ from netkit.facts import Absent
 from netkit.facts.snapshot import Trial
 from netkit.observe.measure import Bench
 from netkit.observe.trial_plan import LIMIT_S, MOST_SHOWN, TOOL, TrialRound, rdma_mesh
-from netkit.platforms.linux.acceptance import perftest, results
-from netkit.platforms.linux.acceptance.command import SLACK_S, START_S
+from netkit.platforms.linux.acceptance import SLACK_S, START_S, perftest, results
 from netkit.project.checking import Checking
 from netkit.project.connections import Connections, patient_viewer
 from netkit.project.deadline import Deadline

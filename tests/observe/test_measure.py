@@ -10,9 +10,8 @@ from netkit.errors import AccessError, Problem
 from netkit.facts.snapshot import Trial
 from netkit.observe.measure import Bench
 from netkit.observe.trial_plan import TOOLS, trial_plan
-from netkit.platforms.linux.acceptance import results
-from netkit.platforms.linux.acceptance.command import NAMES, programs
-from netkit.platforms.linux.acceptance.command import TOOLS as FIND_TOOLS
+from netkit.platforms.linux.acceptance import NAMES, programs, results
+from netkit.platforms.linux.acceptance import TOOLS as FIND_TOOLS
 from netkit.platforms.view import Reply
 from tests.judge.scenes import fabric
 

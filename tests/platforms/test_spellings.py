@@ -11,7 +11,7 @@ from netkit.platforms.compare import compare
 from netkit.platforms.config import Config, flat, nested
 from netkit.platforms.eos import model
 from netkit.platforms.frr.model import MODEL as FRR
-from netkit.platforms.linux import netplan, unit
+from netkit.platforms.linux import file_kinds, netplan
 from netkit.platforms.linux.model import MODEL as LINUX
 from netkit.platforms.nvue.model import MODEL as NVUE
 from netkit.platforms.secrets import SECRET
@@ -236,7 +236,7 @@ def test_an_empty_list_is_not_a_missing_one() -> None:
 
 def test_units_may_have_a_section_many_times() -> None:
     text = "[Network]\nAddress=10.0.0.1/31\n\n[Route]\nDestination=a\nGateway=b\n[Route]\nGateway=d\nDestination=c\n"
-    assert unit.parse(text, "u") == {
+    assert file_kinds.parse_unit(text, "u") == {
         ("u", "[Network]"): "",
         ("u", "[Network]", "Address"): "10.0.0.1/31",
         ("u", "[Route]; Destination=a; Gateway=b"): "",

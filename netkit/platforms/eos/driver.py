@@ -16,7 +16,8 @@ from napalm.eos.eos import EOSDriver
 from netkit.errors import AccessError, DeviceError, Problem
 from netkit.platforms.config_lines import missing
 from netkit.platforms.driver import Candidate, SessionState
-from netkit.platforms.eos import reply, transport
+from netkit.platforms.eos import transport
+from netkit.platforms.eos.facts.interface import long_name
 from netkit.platforms.eos.model import FILE, MODEL
 from netkit.platforms.eos.session import (
     commands,
@@ -37,6 +38,7 @@ LONGEST_TIMER_S = 86399
 SESSIONS = ({"cmd": "show bgp neighbors vrf all", "revision": 2}, "show ip bgp summary vrf all")
 NOT_EAPI = ("the answer is not eAPI", "check the address and port")
 TRANSPORTS = (None, "", "eapi", "https")
+ESTABLISHED = "Established"
 
 
 class EosDriver(EOSDriver):  # type: ignore[misc]
@@ -137,7 +139,7 @@ class EosDriver(EOSDriver):  # type: ignore[misc]
                 neighbors, summary = self._run_commands([*SESSIONS])
             except eapi.CommandError:  # BGP is not configured
                 return ()
-            return tuple(reply.sessions(neighbors, summary, time.time()))
+            return tuple(parse_sessions(neighbors, summary, time.time()))
 
     def ask(self, commands: Sequence[str]) -> tuple[Reply, ...]:
         """Run commands and return a reply to each, in order; a command that fails is a reply with a failure."""
@@ -321,3 +323,30 @@ class EosDriver(EOSDriver):  # type: ignore[misc]
 
 
 DRIVER = EosDriver
+
+
+def parse_sessions(neighbors: Mapping[str, Any], summary: Mapping[str, Any], now_s: float) -> Iterator[SessionState]:
+    """Parse the sessions of `show bgp neighbors vrf all`, with the prefixes of `show ip bgp summary vrf all`."""
+    counted = {
+        name: peer
+        for vrf in _objects(summary.get("vrfs"))
+        for address, peer in _named(vrf.get("peers"))
+        for name in (address, long_name(address.rpartition("%")[2]))  # fe80::1%Et1/5, or Et1/5 without an address yet
+    }
+    for vrf in _objects(neighbors.get("vrfs")):
+        peers = vrf.get("peerList")
+        for peer in peers if isinstance(peers, list) else []:
+            name = str(peer.get("ifName") or peer.get("peerAddress", ""))
+            counts = counted.get(name, {})
+            is_established = peer.get("state") == ESTABLISHED
+            since_s = counts.get("upDownTime", now_s)
+            uptime_s = int(max(0, now_s - since_s)) if is_established and isinstance(since_s, int | float) else 0
+            yield SessionState(name, is_established, int(counts.get("prefixReceived", 0)), uptime_s)
+
+
+def _named(found: object) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    yield from ((name, one) for name, one in found.items() if isinstance(one, dict)) if isinstance(found, dict) else ()
+
+
+def _objects(found: object) -> Iterator[Mapping[str, Any]]:
+    yield from (one for _, one in _named(found))

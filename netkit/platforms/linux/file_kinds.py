@@ -7,15 +7,49 @@ from fnmatch import fnmatchcase
 
 from netkit.platforms import config_lines
 from netkit.platforms.config import Config, Files, Path
-from netkit.platforms.linux import netplan, unit
+from netkit.platforms.linux import netplan
 from netkit.platforms.secrets import SECRET
 
+# Sections that occur once for each object: one entry each, because they have no name.
+BLOCKS = frozenset({"[Route]", "[RoutingPolicyRule]", "[Address]", "[Neighbor]"})
+JOIN = "; "
+
+GRAMMAR = config_lines.Grammar(keyed=(r"[^=\[\]]+",), comments=("#", ";"), separator="=", indent=0)
 Parse = Callable[[str, str], dict[Path, str]]
 Text = Callable[[Config, str], str]
 
 BODY = "(text)"
 ASSIGNMENT = re.compile(r"([A-Z][A-Z0-9_]*)=(.*)")
 SNMP_SECRETS = re.compile(r"^(createUser \S+ \S+) .*? (\S+) \S+$|^(r[ow]community6?) \S+(.*)$")
+
+
+def parse_unit(text: str, file: str) -> dict[Path, str]:
+    """Parse a unit file into entries below its name."""
+    return config_lines.parse("\n".join(_indented(text)), GRAMMAR, file, (file,))
+
+
+def _indented(text: str) -> Iterator[str]:
+    """Yield the lines with settings indented, and each block as one line."""
+    block: list[str] = []
+    for raw in (*text.splitlines(), "[end]"):
+        line = raw.strip()
+        if not line or line.startswith(GRAMMAR.comments):
+            continue
+        if line.startswith("["):
+            if block:
+                yield JOIN.join([block[0], *sorted(block[1:])])
+            block = [line] if line in BLOCKS else []
+            if not block and line != "[end]":
+                yield line
+        elif block:
+            block.append(line)
+        else:
+            yield f" {line}"
+
+
+def unit_text(config: Config, file: str) -> str:
+    """Write the entries of one file as a unit file."""
+    return config_lines.text(config, GRAMMAR, (file,)).replace(JOIN, "\n")
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +102,7 @@ def _script_text(config: Config, file: str) -> str:
 
 
 NETPLAN = Kind(netplan.parse, lambda config, file: netplan.text(below(config, file)))
-UNIT = Kind(unit.parse, unit.text)
+UNIT = Kind(parse_unit, unit_text)
 SYSCTL = _lines(config_lines.Grammar(keyed=(r"-?[\w./-]+",), comments=("#", ";"), separator=" = "))
 SHELL = _lines(config_lines.Grammar(keyed=(r"\w+",), comments=("#",), separator="="))
 WORDS = _lines(config_lines.Grammar(keyed=(r"sys\w+", "agentAddress"), comments=("#",), rewrite=_snmp))

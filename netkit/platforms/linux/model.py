@@ -10,10 +10,10 @@ from netkit.platforms.change import NOTHING, Constraint, Risk, RiskTable, Rule, 
 from netkit.platforms.compare import ConfigModel, Situation
 from netkit.platforms.config import Config, Files
 from netkit.platforms.linux import file_kinds, install
+from netkit.platforms.linux.file_kinds import JOIN
 from netkit.platforms.linux.install import BESIDE
 from netkit.platforms.linux.interface_names import NETPLAN, netplan_names, unit_settings
 from netkit.platforms.linux.netplan import ITEM, read_item
-from netkit.platforms.linux.unit import JOIN
 from netkit.platforms.ownership import LEFT, declared
 from netkit.platforms.routing import HostRail, HostRoute, HostRoutes
 

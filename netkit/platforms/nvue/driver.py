@@ -6,12 +6,11 @@ from typing import Any
 from netkit.errors import DeviceError, Problem
 from netkit.platforms.config import Files
 from netkit.platforms.driver import Candidate, given_text
-from netkit.platforms.napalm_error import MergeRefusedError, ReplaceRefusedError
 from netkit.platforms.nvue import drain, transport
 from netkit.platforms.nvue.dialects import dialect
 from netkit.platforms.nvue.model import FILE, MODEL
 from netkit.platforms.nvue.patch import NvuePatch, Tree, asks_what_runs, documents, entries, filled, users, whole
-from netkit.platforms.nvue.reader import NvueReader
+from netkit.platforms.nvue.reader import MergeRefusedError, NvueReader, ReplaceRefusedError
 from netkit.platforms.nvue.shell import ShellTransport
 from netkit.platforms.nvue.transport import ConfirmedState
 from netkit.platforms.secrets import SecretResolver

@@ -5,12 +5,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from napalm.base.base import NetworkDriver
+from napalm.base.exceptions import ConnectionException, MergeConfigException, ReplaceConfigException
 
-from netkit.errors import AccessError, Problem
+from netkit.errors import AccessError, DeviceError, Problem
 from netkit.platforms.driver import SessionState
 from netkit.platforms.json_access import UNKNOWN, count_or_unknown
 from netkit.platforms.linux_getters import LinuxGetters
-from netkit.platforms.napalm_error import NotConnectedError
 from netkit.platforms.nvue import drain, transport
 from netkit.platforms.nvue.shell import ShellTransport
 from netkit.platforms.nvue.transport import Transport, seconds, version_of
@@ -304,3 +304,15 @@ def _objects(found: Shown) -> Iterator[tuple[str, Shown]]:
 def _object(found: Shown, key: str) -> Shown:
     one = found.get(key)
     return one if isinstance(one, dict) else {}
+
+
+class NotConnectedError(AccessError, ConnectionException):  # type: ignore[misc]
+    """A device cannot be opened."""
+
+
+class MergeRefusedError(DeviceError, MergeConfigException):  # type: ignore[misc]
+    """A device refuses a merge candidate."""
+
+
+class ReplaceRefusedError(DeviceError, ReplaceConfigException):  # type: ignore[misc]
+    """A device refuses a replacement configuration, or would become unreachable through it."""

@@ -11,7 +11,7 @@ from contextlib import suppress
 from netkit.platforms.bgp_reader import interface_address, is_address, static_route
 from netkit.platforms.config import Config, Files
 from netkit.platforms.frr import routing as frr
-from netkit.platforms.frr.files import FRR_CONF
+from netkit.platforms.frr.model import FRR_CONF
 from netkit.platforms.routing import RetainedRouting, Router
 
 DEFAULT_VRF = "default"

@@ -12,8 +12,7 @@ from pydantic import TypeAdapter
 
 from netkit.facts import Absent
 from netkit.facts.snapshot import Trial
-from netkit.platforms.linux.acceptance import results
-from netkit.platforms.linux.acceptance.result import mark
+from netkit.platforms.linux.acceptance import mark, results
 from tests.facts.hostile import STRANGE, TREES, changed
 
 CASES = tuple(sorted((Path(__file__).parent / "cases").glob("*.txt")))

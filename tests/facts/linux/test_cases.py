@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 from netkit.facts import Absent, Facts
 from netkit.facts.counter import COUNTERS
 from netkit.facts.optic import Lane, Module
-from netkit.platforms.linux import facts
-from netkit.platforms.linux.facts import interface, optic, qos
+from netkit.platforms.linux.facts import interface, optic, qos, views
 from netkit.platforms.linux.facts.optic import in_use
 from netkit.platforms.view import SubjectNic, ViewSubject
 from tests.facts.linux.case import ASKED, CASES, PCIS, READERS, SENT, read
@@ -27,7 +26,7 @@ SUBJECT = ViewSubject(
     probe_bytes=(64, 9000),
     lossless=(3,),
 )
-VIEWS = facts(SUBJECT)
+VIEWS = views(SUBJECT)
 SHAPES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),

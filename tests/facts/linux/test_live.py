@@ -18,9 +18,8 @@ from netkit.facts.host import Lookup, NicFacts
 from netkit.facts.qos import Ecn, PortQos
 from netkit.observe import subject
 from netkit.observe.assemble import facts
-from netkit.platforms.linux import facts as views
 from netkit.platforms.linux.driver import LinuxDriver
-from netkit.platforms.linux.facts import interface
+from netkit.platforms.linux.facts import interface, views
 from netkit.platforms.view import Reply, View
 from tests.lab.running import intent, needs_lab, running, until, write_fabric
 from tests.platforms.linux_driver.bench import Bench, bench

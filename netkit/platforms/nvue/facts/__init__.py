@@ -9,7 +9,7 @@ from dataclasses import replace
 from netkit.facts import Absent, Facts
 from netkit.facts.device import System
 from netkit.platforms import disk
-from netkit.platforms.nvue.facts import interface, part, qos, routing
+from netkit.platforms.nvue.facts import interface, json_access, qos, routing
 from netkit.platforms.nvue.facts.json_access import duration_s, tree, unread, word
 from netkit.platforms.nvue.transport import version_of
 from netkit.platforms.platform import version_key
@@ -47,7 +47,7 @@ def views(subject: ViewSubject) -> tuple[View, ...]:
     health = "link phy health" if _is_since(subject, PHY_HEALTH_SINCE) else "link phy-detail"
     parts = qos.watchdog_part(subject.lossless), qos.queue_part(counters), interface.line_part(health)
     has_include = _is_since(subject, INCLUDE_SINCE)
-    return (*whole_switch, *(part.view(one, subject.ports, has_include=has_include) for one in parts))
+    return (*whole_switch, *(json_access.view(one, subject.ports, has_include=has_include) for one in parts))
 
 
 def _is_since(subject: ViewSubject, version: tuple[int, ...]) -> bool:

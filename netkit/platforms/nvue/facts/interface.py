@@ -8,6 +8,8 @@ from netkit.facts.counter import place
 from netkit.facts.device import Interface, Lag, Mlag
 from netkit.facts.optic import Lane, Limits, Line, Module, Quantity
 from netkit.platforms.nvue.facts.json_access import (
+    Parts,
+    PortPart,
     Shown,
     counted,
     objects,
@@ -19,7 +21,6 @@ from netkit.platforms.nvue.facts.json_access import (
     whole,
     word,
 )
-from netkit.platforms.nvue.facts.part import Parts, PortPart
 from netkit.platforms.outage import of_zebra, with_outages
 from netkit.platforms.view import View
 

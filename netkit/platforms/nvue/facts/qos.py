@@ -9,6 +9,8 @@ from netkit.facts.counter import place
 from netkit.facts.qos import Buffer, Ecn, PortQos, Watchdog
 from netkit.platforms.nvue.facts.interface import PORT
 from netkit.platforms.nvue.facts.json_access import (
+    Parts,
+    PortPart,
     Shown,
     counted,
     index,
@@ -24,7 +26,6 @@ from netkit.platforms.nvue.facts.json_access import (
     whole,
     word,
 )
-from netkit.platforms.nvue.facts.part import Parts, PortPart
 from netkit.platforms.view import View
 
 ROCE = "nv show qos roce -o json"
