@@ -9,10 +9,10 @@ from typing import Any
 
 from netkit.cli.fabric import open_project
 from netkit.errors import LabError, Problem, UsageError
+from netkit.lab import netlink
 from netkit.lab.faults import CATALOG
 from netkit.lab.folder import LOG, LabFolder, all_labs, ask_keeper, lab_folder, only_one
-from netkit.lab.system import netlink
-from netkit.lab.system.namespace_holder import ENVIRONMENT, OWN
+from netkit.lab.namespace_holder import ENVIRONMENT, OWN
 from netkit.private import without_secrets
 from netkit.report.table import columns
 

@@ -8,9 +8,8 @@ from typing import Any
 
 from netkit.cli.fabric import open_project, warn
 from netkit.errors import LabError, Problem
-from netkit.lab import personality
+from netkit.lab import netlink, personality
 from netkit.lab.folder import LabFolder, LabJob, ask_keeper, lab_folder, only_one
-from netkit.lab.system import netlink
 from netkit.project.lab import await_birth, boot_files, placed, start
 from netkit.project.project import Project
 from netkit.terminal.progress import lines

@@ -10,22 +10,20 @@ from typing import Any
 
 from netkit.design.fabric import Host, Switch
 from netkit.errors import LabError, Problem
-from netkit.lab import routing
+from netkit.lab import entry, namespace_holder, routing
 from netkit.lab.agents.gnmi import GnmiAgent, GnmiListener
 from netkit.lab.agents.snmp_agent import SnmpAgent
-from netkit.lab.entry import https, shell
-from netkit.lab.entry.commands import serve
+from netkit.lab.entry import serve_commands
 from netkit.lab.faults.incident import ManagedNode
 from netkit.lab.layout import PERSONALITY_OF_HOSTS
 from netkit.lab.live import FLASH_BYTES, LiveNode
+from netkit.lab.namespace_holder import Holder, hold
 from netkit.lab.node import ConfigRefusedError
 from netkit.lab.outside import start as start_outside
 from netkit.lab.personalities import personality
 from netkit.lab.personality import Personality
 from netkit.lab.program_runner import ProgramRunner
 from netkit.lab.proof import Shortfall
-from netkit.lab.system import namespace_holder
-from netkit.lab.system.namespace_holder import Holder, hold
 from netkit.lab.world import SNMP_PORT, SSH_PORT, World
 from netkit.private import without_secrets
 
@@ -130,8 +128,8 @@ class Builder:
     def _boot(self, node: LiveNode, nos: Personality) -> None:
         """Boot a node, then start its sshd. The node is not locked: programs a boot runs may call the keeper."""
         nos.boot()
-        self.world.host_keys[node.name] = shell.host_key(node.holder.root, node.saved)
-        config = shell.sshd_config(node.spec.address, self.world.port(SSH_PORT))
+        self.world.host_keys[node.name] = entry.host_key(node.holder.root, node.saved)
+        config = entry.sshd_config(node.spec.address, self.world.port(SSH_PORT))
         node.file("/etc/ssh/sshd_config").write_text(config, encoding="utf-8")
         self._start_sshd(node)
         self.world.apply_nic_settings(node)
@@ -185,7 +183,7 @@ class Builder:
         world, kind = self.world, personality(node.spec.personality)
         nos = world.personalities[node.name] = kind(node)
         nos.rdma = world.services.rdma
-        shell.furnish(
+        entry.furnish(
             node.holder.root,
             public_key=self._public_key,
             prompt=kind.prompt.format(user=kind.login, host=node.name),
@@ -193,10 +191,10 @@ class Builder:
             client=self._client,
         )
         world.incidents.add(ManagedNode(node, nos, self._start_sshd, world.apply_nic_settings))
-        serve(node, nos, world.incidents.answer)
+        serve_commands(node, nos, world.incidents.answer)
         if kind.https_port:
-            world.certificates[node.name] = https.make_certificate(node)
-            https.serve(
+            world.certificates[node.name] = entry.make_certificate(node)
+            entry.serve_https(
                 node, nos, world.port(kind.https_port), world.password, world.incidents.gate, world.incidents.cut
             )
         if isinstance(node.device, Switch):
@@ -208,8 +206,8 @@ class Builder:
         world = self.world
 
         def certificate() -> tuple[Path, Path]:
-            world.certificates[node.name] = https.make_certificate(node)
-            return node.saved / https.CERTIFICATE, node.saved / https.KEY
+            world.certificates[node.name] = entry.make_certificate(node)
+            return node.saved / entry.TLS_CERTIFICATE, node.saved / entry.TLS_KEY
 
         def record() -> None:
             if self._is_recorded:

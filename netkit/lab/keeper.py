@@ -13,13 +13,12 @@ from pathlib import Path
 from typing import Any
 
 from netkit.errors import LabError, Problem
-from netkit.lab import faults, proof, world
+from netkit.lab import faults, namespace_holder, proof, world
 from netkit.lab.builder import Builder
 from netkit.lab.faults.breaking import Breaker
 from netkit.lab.folder import LabJob
 from netkit.lab.node import ConfigRefusedError
 from netkit.lab.proof import Caller
-from netkit.lab.system import namespace_holder
 from netkit.lab.traffic import flow
 from netkit.lab.traffic.flow import FlowEnd
 from netkit.lab.traffic.process import TrafficProcess

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from netkit.design.fabric import Access, ExternalPort, Fabric, Host, Switch
-from netkit.lab.system.netlink import PEER_INTERFACE
+from netkit.lab.netlink import PEER_INTERFACE
 
 HOSTS_PER_BLOCK = 250
 PERSONALITY_OF_HOSTS = "linux-host"

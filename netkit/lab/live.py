@@ -12,18 +12,17 @@ from dataclasses import replace
 from pathlib import Path
 
 from netkit.design.fabric import Host, Switch
-from netkit.lab import routing
+from netkit.lab import namespace_holder, netlink, routing
 from netkit.lab.agents.gnmi import GnmiAgent
 from netkit.lab.agents.lldp_daemon import Lldpd
 from netkit.lab.agents.snmp_agent import SnmpAgent
 from netkit.lab.layout import NodeSpec
 from netkit.lab.model.wiring import KernelPort
+from netkit.lab.namespace_holder import Holder, write_boot_id
 from netkit.lab.program_runner import ProgramRunner
 from netkit.lab.reading import NicReading, SwitchPortReading, TrafficReading
 from netkit.lab.services import LabServices
 from netkit.lab.state import SwitchState
-from netkit.lab.system import namespace_holder, netlink
-from netkit.lab.system.namespace_holder import Holder, write_boot_id
 from netkit.lab.traffic.marking import NOTHING_SENT, PortMarks, Sent
 
 SHUTDOWN = "bgp graceful-shutdown"

@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import BinaryIO
 
+from netkit.lab.namespace_holder import ENVIRONMENT, Holder
 from netkit.lab.node import ProgramResult
-from netkit.lab.system.namespace_holder import ENVIRONMENT, Holder
 
 
 class ProgramRunner:

@@ -17,7 +17,7 @@ from netkit.design.expectation import Expectation, expectations, ways
 from netkit.design.fabric import Fabric, Nic, Switch
 from netkit.errors import LabError, Problem
 from netkit.lab.live import LiveNode
-from netkit.lab.system.namespace_holder import ENVIRONMENT
+from netkit.lab.namespace_holder import ENVIRONMENT
 
 PAUSE_S = 0.5
 ASKERS = 4

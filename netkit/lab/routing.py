@@ -9,8 +9,8 @@ from contextlib import closing
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
+from netkit.lab.namespace_holder import OWN
 from netkit.lab.node import ConfigRefusedError, ProgramResult
-from netkit.lab.system.namespace_holder import OWN
 
 SOCKET = "/run/frr/zebra.vty"
 """Its modification time is the start time of zebra."""

@@ -4,6 +4,7 @@ import time
 from collections.abc import Mapping
 
 from netkit.design.fabric import Fabric, Host
+from netkit.lab import netlink
 from netkit.lab.faults import Faults
 from netkit.lab.faults.bench import loss
 from netkit.lab.model.model import Model
@@ -11,7 +12,6 @@ from netkit.lab.model.wiring import KernelPort, LinkEnd, NicSettings, NicTraffic
 from netkit.lab.rdma import RdmaBench, RdmaPath
 from netkit.lab.reading import NicReading, SwitchPortReading
 from netkit.lab.state import SwitchState
-from netkit.lab.system import netlink
 from netkit.lab.traffic import flow, marking
 from netkit.lab.traffic.flow import FlowEnd, NicConfig
 from netkit.lab.traffic.marking import PortMarks, Sent

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from netkit.design.fabric import Fabric, Host
-from netkit.lab.entry import https, shell
+from netkit.lab import entry, netlink
 from netkit.lab.faults.incident import Incidents
 from netkit.lab.folder import LabFolder
 from netkit.lab.layout import LabLayout, lay_out
@@ -15,7 +15,6 @@ from netkit.lab.model.wiring import NicSettings
 from netkit.lab.personality import Personality
 from netkit.lab.program_runner import ProgramRunner
 from netkit.lab.services import LabServices
-from netkit.lab.system import netlink
 
 SSH_PORT, SNMP_PORT = 22, 161
 LOW_PORTS = 1023
@@ -68,9 +67,9 @@ def begin(fabric: Fabric, fabric_folder: str, folder: LabFolder) -> World:
     """Return a lab without nodes yet: its loopback network, its keys, its services."""
     network, claim = netlink.claim(folder.name)
     services = LabServices(fabric)
-    shell.make_key(folder.path)
+    entry.make_key(folder.path)
     password = secrets.token_urlsafe(18)
-    file = https.password_file(folder.path)
+    file = entry.password_file(folder.path)
     file.touch(mode=0o600)
     file.write_text(f"{password}\n", encoding="utf-8")
     return World(

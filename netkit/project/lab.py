@@ -13,9 +13,8 @@ from types import FrameType
 from netkit.design import Fabric, Host, Switch
 from netkit.errors import Interrupted, LabError, Problem, UsageError
 from netkit.errors import Path as IntentPath
-from netkit.lab import keeper, personality
+from netkit.lab import detach, keeper, netlink, personality
 from netkit.lab.folder import LabFolder, LabJob, all_labs, ask_keeper, began_at, lab_folder, only_one
-from netkit.lab.system import detach, netlink
 from netkit.platforms.config import Files
 from netkit.platforms.ownership import OWN_RULES
 from netkit.project.project import Project

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from netkit.design import Fabric
 from netkit.lab.layout import lay_out
+from netkit.lab.namespace_holder import TOOLS
 from netkit.lab.node import ProgramResult
-from netkit.lab.system.namespace_holder import TOOLS
 from tests.lab.running import PATIENCE_S, RunningLab
 
 OWN_USER = [] if os.geteuid() == 0 else ["--user", "--preserve-credentials"]

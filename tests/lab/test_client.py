@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from netkit.lab.entry.commands import HungUpError, WireCall
+from netkit.lab.entry import HungUpError, WireCall
 from tests.command import ROOT
 
 CLIENT = ROOT / "netkit" / "lab" / "client.pl"

@@ -12,9 +12,8 @@ import pytest
 
 from netkit.cli import lab_up
 from netkit.errors import LabError
-from netkit.lab import personality
+from netkit.lab import detach, personality
 from netkit.lab.folder import INIT, RECORD, LabFolder
-from netkit.lab.system import detach
 from netkit.project.project import Project
 from netkit.terminal import progress
 from tests.command import Done, run, start

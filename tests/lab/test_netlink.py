@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from netkit.lab.system import netlink
+from netkit.lab import netlink
 from tests.lab.traffic_scene import inside, namespace
 from tests.namespace import needs_root
 

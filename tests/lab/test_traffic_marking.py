@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
+from netkit.lab import netlink
 from netkit.lab.state import EcnState, PortState, QosState, SwitchState
-from netkit.lab.system import netlink
 from netkit.lab.traffic import marking
 from netkit.lab.traffic.marking import PortMarks, Sent
 from tests.lab.traffic_scene import QOS, inside, namespace, needs_root

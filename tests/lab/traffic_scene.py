@@ -14,9 +14,9 @@ from pathlib import Path
 
 import pytest
 
+from netkit.lab import netlink
 from netkit.lab.model.wiring import NicSettings
 from netkit.lab.state import EcnState, PortState, QosState, SwitchState
-from netkit.lab.system import netlink
 from netkit.lab.traffic import marking
 from netkit.lab.traffic.flow import FlowEnd, NicAddress, NicConfig, TrafficFlow
 from netkit.lab.traffic.marking import PortMarks

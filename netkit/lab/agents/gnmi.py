@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from netkit.lab.namespace_holder import ACCOUNTS
 from netkit.lab.node import Node
 from netkit.lab.personality import Elem, GnmiLeaf
 from netkit.lab.reading import QueueReading, SwitchPortReading
 from netkit.lab.state import GnmiState, SwitchState
-from netkit.lab.system.namespace_holder import ACCOUNTS
 
 Leaves = Mapping[str, int | str]
 Steps = tuple[Elem, ...]

@@ -11,11 +11,11 @@ from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from netkit.lab.entry.commands import HungUpError, WireCall
+from netkit.lab.entry import HungUpError, WireCall
 from netkit.lab.faults import Faults, InjectedFault
 from netkit.lab.live import LiveNode
+from netkit.lab.namespace_holder import OWN
 from netkit.lab.personality import Personality
-from netkit.lab.system.namespace_holder import OWN
 
 REFRESH = ".refresh"
 PULSE_S = 0.2

@@ -3,7 +3,9 @@
 import heapq
 import math
 import os
+import resource
 import select
+import signal
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -248,3 +250,15 @@ def _execute(engine: TrafficEngine, line: bytes) -> TrafficReply:
         case Report(host=host, has_flows=has_flows):
             return TrafficReply(nics=engine.nic_reports(host), flows=engine.flow_reports() if has_flows else ())
     return TrafficReply()
+
+
+def main() -> None:
+    """Raise the limit of open files, since every NIC and flow needs one, and serve."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C ends the lab, and with it the pipe
+    serve(0, 1)
+
+
+if __name__ == "__main__":
+    main()

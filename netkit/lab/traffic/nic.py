@@ -14,9 +14,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
+from netkit.lab import namespace_holder
 from netkit.lab.model.wiring import NicTraffic
 from netkit.lab.state import PRIORITIES
-from netkit.lab.system import namespace_holder
 from netkit.lab.traffic.flow import FlowEnd, FlowReport, NicConfig, TrafficFlow
 
 PORT = 4791

@@ -38,7 +38,7 @@ class TrafficProcess:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "netkit.lab.traffic"],
+            [sys.executable, "-m", "netkit.lab.traffic.engine"],
             env=without_secrets(),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,

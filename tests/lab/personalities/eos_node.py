@@ -10,7 +10,7 @@ from netkit.design import Fabric
 from netkit.design.fabric import Host, Switch
 from netkit.lab.layout import kernel_name
 from netkit.lab.node import ConfigRefusedError, ProgramResult
-from netkit.lab.personalities.eos.personality import Eos
+from netkit.lab.personalities.eos import Eos
 from netkit.lab.reading import (
     BufferReading,
     FecReading,

@@ -7,7 +7,7 @@ from typing import Any
 
 from netkit.design.fabric import Fabric, Host, Switch
 from netkit.lab.node import ProgramResult
-from netkit.lab.personalities.linux_host.host import TOOLS
+from netkit.lab.personalities.linux_host import TOOLS
 from netkit.lab.personalities.linux_host.machine import HostMachine
 from netkit.lab.reading import (
     FecReading,

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from netkit.lab.personalities.eos import Eos
 from netkit.lab.personalities.eos.configuration import Editor, EosSection, body, grammar_of
-from netkit.lab.personalities.eos.personality import Eos
 from netkit.lab.personalities.eos.reply import EosCommandError
 from netkit.lab.personalities.eos.switch_state import switch_state
 from netkit.lab.state import SwitchState

@@ -10,8 +10,7 @@ import pytest
 
 from netkit.design import Fabric
 from netkit.lab.node import ConfigRefusedError
-from netkit.lab.personalities.eos import show
-from netkit.lab.personalities.eos.personality import Eos
+from netkit.lab.personalities.eos import Eos, show
 from netkit.lab.personalities.eos.reply import EosCommandError
 from netkit.lab.personalities.eos.terminal import Terminal
 from netkit.lab.state import SwitchState

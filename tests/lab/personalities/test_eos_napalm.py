@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from netkit.lab.personalities.eos.personality import Eos
+from netkit.lab.personalities.eos import Eos
 from tests.lab.personalities.eos_node import RecordedNode, config_of, eos_fabric, switch_on
 from tests.lab.running import until
 

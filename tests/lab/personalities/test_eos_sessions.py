@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from netkit.lab.node import ConfigRefusedError
+from netkit.lab.personalities.eos import Eos
 from netkit.lab.personalities.eos.configuration import body
-from netkit.lab.personalities.eos.personality import Eos
 from tests.lab.personalities.eos_node import RecordedNode, ask, config_of, eos_fabric, errors, result, switch_on, texts
 from tests.lab.running import until
 

@@ -11,8 +11,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from netkit.lab.personalities.eos import show
-from netkit.lab.personalities.eos.personality import Eos
+from netkit.lab.personalities.eos import Eos, show
 from netkit.lab.reading import SwitchPortReading, TransceiverReading
 from tests.conftest import Golden
 from tests.lab.personalities import eos_node

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from netkit.design.fabric import Fabric
 from netkit.lab.node import ProgramResult
-from netkit.lab.personalities.linux_host import mlxlink, qos_tools
-from netkit.lab.personalities.linux_host.host import TOOLS
+from netkit.lab.personalities.linux_host import TOOLS, mft, qos_tools
 from netkit.lab.personalities.linux_host.machine import HostMachine, VolatileNicSettings
 from netkit.lab.personalities.linux_host.pci import active_mtu
 from tests.lab.personalities.linux_host_desk import COPPER, Desk, Typed, rendered, small, type_at
@@ -222,7 +221,7 @@ def test_mlxlink_json_has_the_shape_of_the_real_one(machine: HostMachine) -> Non
 
 @given(st.floats(1e-30, 0.1))
 def test_mlxlink_error_rates_can_be_read_back(rate: float) -> None:
-    assert float(mlxlink.scientific(rate)) == pytest.approx(rate, rel=0.5)
+    assert float(mft.scientific(rate)) == pytest.approx(rate, rel=0.5)
 
 
 def test_mlxconfig_keeps_values_until_a_reset_makes_them_hold(machine: HostMachine) -> None:

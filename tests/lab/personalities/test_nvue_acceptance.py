@@ -10,11 +10,10 @@ from typing import Any
 
 import pytest
 
-from netkit.lab.personalities.nvue import rules
+from netkit.lab.personalities.nvue import factory, rules
 from netkit.lab.personalities.nvue.document import change
 from netkit.lab.personalities.nvue.schema import BREAK, CumulusSwitch, Issue, checked, merged, schema
 from netkit.lab.personalities.nvue.state import switch_state
-from netkit.lab.personalities.nvue.switch import factory
 from netkit.lab.personalities.nvue.tree import Path as TreePath
 from netkit.lab.personalities.nvue.tree import Tree, Value, child, is_on, leaves, load, without
 from netkit.platforms.compare import compare

@@ -5,8 +5,7 @@ from pathlib import Path
 import pytest
 
 from netkit.lab.node import ConfigRefusedError
-from netkit.lab.personalities.nvue import revision
-from netkit.lab.personalities.nvue.switch import Nvue
+from netkit.lab.personalities.nvue import Nvue, revision
 from netkit.lab.state import PortState
 from tests import intents
 from tests.lab.personalities.nvue.bench import Desk, RecordingNode, desk, rendered

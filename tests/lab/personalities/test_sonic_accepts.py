@@ -11,9 +11,8 @@ from netkit import design
 from netkit.hardware import Catalog
 from netkit.intent import load
 from netkit.lab.node import ConfigRefusedError
-from netkit.lab.personalities.sonic.schema import schema
+from netkit.lab.personalities.sonic.schema import problems, schema
 from netkit.lab.personalities.sonic.tables import Tables, parse
-from netkit.lab.personalities.sonic.validate import problems
 from tests.lab.personalities.sonic.bench import DRAINED, TRADITIONAL, UNIFIED, Bench, fabric, files
 
 ROOT = Path(__file__).parents[3]

@@ -11,10 +11,9 @@ from typing import Any
 import pytest
 import yaml
 
-from netkit.lab.personalities.sonic.schema import schema
+from netkit.lab.personalities.sonic.schema import problems, schema
 from netkit.lab.personalities.sonic.switch import declared_state
 from netkit.lab.personalities.sonic.tables import Tables, parse
-from netkit.lab.personalities.sonic.validate import problems
 from tests.lab.personalities.sonic.bench import DRAINED, TRADITIONAL, UNIFIED, Bench, fabric, files
 from tests.lanes import daily
 

@@ -10,11 +10,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from netkit.lab.personalities.sonic.personality import COMMANDS, PROGRAMS
-from netkit.lab.personalities.sonic.schema import schema
+from netkit.lab.personalities.sonic import COMMANDS, PROGRAMS
+from netkit.lab.personalities.sonic.schema import problems, schema
 from netkit.lab.personalities.sonic.switch import declared_state
 from netkit.lab.personalities.sonic.tables import Tables, dump, parse
-from netkit.lab.personalities.sonic.validate import problems
 from tests.lab.personalities.sonic.bench import DRAINED, UNIFIED, Bench, fabric, files
 from tests.lanes import examples
 

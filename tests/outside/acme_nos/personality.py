@@ -1,6 +1,6 @@
 """How the lab plays it."""
 
-from netkit.lab.personalities.frr.personality import Frr
+from netkit.lab.personalities.frr import Frr
 
 
 class Acme(Frr):

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from netkit.lab.personalities.eos.personality import Eos
+from netkit.lab.personalities.eos import Eos
 from netkit.platforms.change import Change
 from netkit.platforms.compare import compare
 from netkit.platforms.eos import session

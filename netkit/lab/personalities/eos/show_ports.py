@@ -4,11 +4,11 @@ import json
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from netkit.lab.netlink import PEER_INTERFACE
 from netkit.lab.personalities.eos.reply import EosReply
 from netkit.lab.personalities.eos.show_context import Captured, ShowContext, table
 from netkit.lab.personalities.eos.switch_state import is_routed, is_vlan, members, mlag
 from netkit.lab.reading import LaneReading, ModuleThresholds, SwitchPortReading, TransceiverReading
-from netkit.lab.system.netlink import PEER_INTERFACE
 
 GIGABIT = 10**9
 VIRTUAL_MTU = {"Loopback": 65535, "Management": 1500, "Vlan": 1500}

@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from netkit.lab import routing
+from netkit.lab.namespace_holder import OWN
 from netkit.lab.node import ConfigRefusedError, Node, ProgramResult
 from netkit.lab.personalities.frr import files
 from netkit.lab.personalities.frr.files import Netplan, NetplanBridge
 from netkit.lab.personalities.linux_host.units import DEAD, RUNNING, Runner, UnitError, Units, UnitState
 from netkit.lab.state import PortState, SnmpState, SnmpV3User, SwitchState, VlanState
-from netkit.lab.system.namespace_holder import OWN
 
 CREATE_USER = re.compile(r'createUser (\S+) SHA "([^"]+)" AES "([^"]+)"')
 ALWAYS_ON_DAEMONS = ("zebra", "staticd")

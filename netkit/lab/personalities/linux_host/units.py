@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from netkit.lab.entry.commands import HungUpError, WireCall
+from netkit.lab.entry import HungUpError, WireCall
 from netkit.lab.node import Node, ProgramResult
 from netkit.lab.personalities.linux_host import networkd
 from netkit.lab.personality import Call

@@ -3,9 +3,9 @@
 import ipaddress
 from collections.abc import Iterator
 
+from netkit.lab.netlink import PEER_INTERFACE
 from netkit.lab.personalities.nvue.schema import PORT
 from netkit.lab.personalities.nvue.tree import Path, Tree, child, has, is_on, is_set, number, text
-from netkit.lab.system.netlink import PEER_INTERFACE
 
 VERSIONS = (4, 6)
 """Of IP: the address families."""

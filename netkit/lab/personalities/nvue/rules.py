@@ -3,6 +3,7 @@
 import ipaddress
 from collections.abc import Iterator
 
+from netkit.lab.netlink import PEER_INTERFACE
 from netkit.lab.personalities.nvue.schema import (
     BOND,
     CAGE,
@@ -19,7 +20,6 @@ from netkit.lab.personalities.nvue.schema import (
     ways,
 )
 from netkit.lab.personalities.nvue.tree import Path, Tree, addresses, child, has, is_on, is_set, number, text
-from netkit.lab.system.netlink import PEER_INTERFACE
 
 BGP = "vrf.default.router.bgp"
 

@@ -10,8 +10,8 @@ from functools import cache
 from pathlib import Path as File
 
 from netkit.hardware import Split, SwitchModel
+from netkit.lab.netlink import PEER_INTERFACE
 from netkit.lab.personalities.nvue.tree import Path, Tree, Value, child, load
-from netkit.lab.system.netlink import PEER_INTERFACE
 
 PORT = re.compile(r"swp[1-9]\d{0,2}(s[0-7])?")
 BOND = re.compile(r"bond[1-9]\d{0,4}")

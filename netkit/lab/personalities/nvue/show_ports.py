@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from netkit.design.fabric import Switch
+from netkit.lab.netlink import PEER_INTERFACE
 from netkit.lab.personalities.nvue import show_qos
 from netkit.lab.personalities.nvue.rules import is_negotiating
 from netkit.lab.personalities.nvue.schema import PEERLINK, PORT, interface_type
@@ -15,7 +16,6 @@ from netkit.lab.personalities.nvue.show_context import NvueShowContext, Shown
 from netkit.lab.personalities.nvue.tree import Tree, child, copy, hidden
 from netkit.lab.reading import ModuleThresholds, SwitchPortReading, TransceiverReading
 from netkit.lab.state import STP_PRIORITIES
-from netkit.lab.system.netlink import PEER_INTERFACE
 
 COMMAND = ("lldpcli", "-f", "json0", "show", "neighbors", "details")
 CAPABILITIES = {"Bridge": "is-bridge", "Router": "is-router", "Station": "is-station"}

@@ -9,7 +9,7 @@ from netkit.design.fabric import Switch
 from netkit.lab.node import ConfigRefusedError, Node
 from netkit.lab.personalities.linux_host.units import Units
 from netkit.lab.personalities.sonic.port_tables import Rates
-from netkit.lab.personalities.sonic.schema import Schema, branch_of, schema
+from netkit.lab.personalities.sonic.schema import Schema, branch_of, refuse_invalid, schema
 from netkit.lab.personalities.sonic.switch import OWN_FILE_MODES, SonicDeclaredState, declared_state
 from netkit.lab.personalities.sonic.tables import (
     CONFIG,
@@ -23,7 +23,6 @@ from netkit.lab.personalities.sonic.tables import (
     with_image_rows,
 )
 from netkit.lab.personalities.sonic.updater import Permissions, UpdaterChange, change, patched, permissions
-from netkit.lab.personalities.sonic.validate import refuse_invalid
 from netkit.lab.personality import Personality
 
 CONFIG_FILES = frozenset({"config_db.json", "frr.conf"})

@@ -13,7 +13,7 @@ import jsonpointer
 import yaml
 
 from netkit.lab.node import ConfigRefusedError
-from netkit.lab.personalities.sonic.schema import FOREVER, Schema
+from netkit.lab.personalities.sonic.schema import FOREVER, Schema, problems
 from netkit.lab.personalities.sonic.tables import (
     Row,
     Table,
@@ -26,7 +26,6 @@ from netkit.lab.personalities.sonic.tables import (
     shaped,
     text,
 )
-from netkit.lab.personalities.sonic.validate import problems
 
 Operation = Literal["add", "remove", "replace"]
 

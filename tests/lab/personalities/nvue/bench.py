@@ -8,7 +8,7 @@ from typing import Any
 
 from netkit.design.fabric import Fabric, Host, Switch
 from netkit.lab.node import ConfigRefusedError, ProgramResult
-from netkit.lab.personalities.nvue.switch import Nvue
+from netkit.lab.personalities.nvue import Nvue
 from netkit.lab.reading import (
     BufferReading,
     FecReading,

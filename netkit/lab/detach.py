@@ -14,9 +14,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 from netkit.errors import LabError, NetkitError, Problem
+from netkit.lab import namespace_holder
 from netkit.lab.folder import INIT, LOG, LabJob, began_at
 from netkit.lab.personality import FIND_ON
-from netkit.lab.system import namespace_holder
 from netkit.private import without_secrets
 
 ACCOUNTS = 65535

@@ -18,8 +18,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from netkit.errors import LabError, Problem
+from netkit.lab import namespace_holder
 from netkit.lab.state import SwitchState
-from netkit.lab.system import namespace_holder
 
 _HEAD, _ATTRIBUTE = struct.Struct("=IHHII"), struct.Struct("=HH")
 _LINK, _FAMILY = struct.Struct("=BxHiII"), struct.Struct("=BBH")

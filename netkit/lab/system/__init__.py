@@ -1,1 +1,0 @@
-"""Kernel interfaces: namespaces, links, loopback networks, and the process tree of a lab."""
