@@ -22,6 +22,19 @@ def values(**entry: Any) -> dict[str, Any]:
     return {**found, "name": "beside", "networks": [intents.storage(**entry)], "external": [intents.STORAGE_PEER]}
 
 
+def on_eos(**entry: Any) -> dict[str, Any]:
+    found = on_platform("eos", intent(purpose="lab", services={}), model="DCS-7060X6-64PE", version="4.35.1F")
+    return {
+        **found,
+        "name": "beside-eos",
+        "networks": [intents.storage_eos(**{"hosts": {"routes": ["0.0.0.0/0"]}, **entry})],
+        "external": [intents.EOS_PEER],
+    }
+
+
+ON = {"nvue": values, "eos": on_eos}
+
+
 def answers(lab: RunningLab, host: str, *targets: str) -> bool:
     return all(
         " 0% packet loss" in lab.run(host, "sh", "-c", f"ping -c 2 -i 0.2 -W 1 {target} || true") for target in targets
@@ -78,10 +91,11 @@ def test_hosts_reach_a_network_beside_the_rails_whatever_switch_is_gone(tmp_path
 
 
 @needs_lab
-def test_devices_without_any_configuration_get_all_of_it(tmp_path: Path) -> None:
-    fabric = write_fabric(tmp_path / "small", values())
+@pytest.mark.parametrize("platform", ["nvue", pytest.param("eos", marks=pytest.mark.whole)])
+def test_devices_without_any_configuration_get_all_of_it(platform: str, tmp_path: Path) -> None:
+    fabric = write_fabric(tmp_path / "small", ON[platform]())
     with running(fabric, "--bare") as lab:
-        deployed(lab, fabric, values())
+        deployed(lab, fabric, ON[platform]())
         until(lambda: answers(lab, "gpu01", GATEWAY, OTHER_HOST), "the network")
 
 
@@ -179,15 +193,6 @@ def test_a_deploy_stops_before_the_second_switch_of_a_pair_where_a_lag_lost_its_
 
 @needs_lab
 def test_a_pair_with_eos_carries_hosts_finds_a_lost_member_and_takes_a_change_back(tmp_path: Path) -> None:
-    def on_eos(**entry: Any) -> dict[str, Any]:
-        found = on_platform("eos", intent(purpose="lab", services={}), model="DCS-7060X6-64PE", version="4.35.1F")
-        return {
-            **found,
-            "name": "beside-eos",
-            "networks": [intents.storage_eos(**{"hosts": {"routes": ["0.0.0.0/0"]}, **entry})],
-            "external": [intents.EOS_PEER],
-        }
-
     fabric = write_fabric(tmp_path / "small", on_eos())
     with running(fabric) as lab:
         of_lab = ("--fabric", fabric, "--lab", lab.name)
@@ -237,12 +242,20 @@ def test_a_pair_with_eos_carries_hosts_finds_a_lost_member_and_takes_a_change_ba
 
 @needs_lab
 @pytest.mark.whole
-@pytest.mark.parametrize("gone", ["storage01", "storage02"])
-def test_the_other_switch_of_a_pair_takes_over(gone: str, tmp_path: Path) -> None:
-    fabric = write_fabric(tmp_path / "small", values())
+@pytest.mark.parametrize(
+    ("platform", "gone", "ports"),
+    [
+        *(("nvue", name, ("swp1", "swp2", "swp63", "swp64")) for name in ("storage01", "storage02")),
+        ("eos", "storage01", ("et1_1", "et1_5", "et63_1", "et64_1")),
+    ],
+)
+def test_the_other_switch_of_a_pair_takes_over(
+    platform: str, gone: str, ports: tuple[str, ...], tmp_path: Path
+) -> None:
+    fabric = write_fabric(tmp_path / "small", ON[platform]())
     with running(fabric) as lab:
         until(lambda: answers(lab, "gpu01", GATEWAY, OTHER_HOST), "the network")
-        for port in ("swp1", "swp2", "swp63", "swp64"):
+        for port in ports:
             lab.run(gone, "ip", "link", "set", port, "down")
         until(lambda: answers(lab, "gpu01", GATEWAY, OTHER_HOST), "the network over the switch that is left")
 
