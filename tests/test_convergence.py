@@ -18,8 +18,8 @@ from typing import Any
 
 import pytest
 
+from netkit.design.external import valleys
 from netkit.design.fabric import Fabric, Host, Nic, Switch
-from netkit.design.valley import valleys
 from netkit.render import Engine, render
 from tests import intents
 from tests.frr_daemons import RunningFabric, needs_frr, until

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from netkit import design
 from netkit.design import Fabric, Host, Switch, capacity
-from netkit.design.valley import valleys
+from netkit.design.external import valleys
 from netkit.errors import DesignError
 from netkit.hardware import Catalog
 from netkit.intent import Intent

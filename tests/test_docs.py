@@ -71,7 +71,7 @@ def shown_commands() -> Iterator[tuple[str, str]]:
 def test_the_command_line_takes_every_command_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     reached: list[str] = []
     recorders = SimpleNamespace(import_module=lambda name: _Recorder(name, reached))
-    monkeypatch.setattr("netkit.cli.running.importlib", recorders)
+    monkeypatch.setattr("netkit.cli.verbs.options.importlib", recorders)
     monkeypatch.setattr(gc, "disable", lambda: None)
     monkeypatch.setattr(typer.main, "get_command", cache(typer.main.get_command))  # to make it takes most of the time
     shown = {command: page for page, command in shown_commands() if command != "netkit version"}

@@ -2,7 +2,7 @@
 
 import pytest
 
-from netkit.design import headroom
+from netkit.design import lossless
 from netkit.design.fabric import Cable
 from netkit.hardware import Catalog, HeadroomRow, Split, SwitchModel
 from netkit.hardware.catalog import SHIPPED
@@ -48,7 +48,7 @@ def is_exception(model: SwitchModel, row: HeadroomRow) -> bool:
     ids=lambda value: getattr(value, "name", None) or f"{value.speed_gbps}G-{value.cable_m:g}m",
 )
 def test_formula_meets_the_vendor_or_the_data_file_says_why_not(model: SwitchModel, row: HeadroomRow) -> None:
-    computed = headroom.compute(model, split_of(model, row), row.cable_m, PORT_MTU_BYTES)
+    computed = lossless.compute(model, split_of(model, row), row.cable_m, PORT_MTU_BYTES)
     assert computed is not None
     is_near = abs(computed.xoff_bytes / row.xoff_bytes - 1) <= TOLERANCE
     assert is_near != is_exception(model, row), f"formula {computed.xoff_bytes}, vendor {row.xoff_bytes}"
@@ -69,11 +69,11 @@ def test_headroom_grows_with_length_speed_and_frames() -> None:
     for name in CATALOG.names("switches"):
         model = CATALOG.switch(name)
         split = model.splits[0]
-        lengths = [headroom.compute(model, split, length, PORT_MTU_BYTES) for length in (5, 40, 300, 2000)]
+        lengths = [lossless.compute(model, split, length, PORT_MTU_BYTES) for length in (5, 40, 300, 2000)]
         sizes = [computed.xoff_bytes for computed in lengths if computed]
         assert len(sizes) == 4
         assert sizes == sorted(set(sizes)), name
-        small = headroom.compute(model, split, 5, 1500)
+        small = lossless.compute(model, split, 5, 1500)
         assert small
         assert small.xoff_bytes < sizes[0], name
 
@@ -82,13 +82,13 @@ def test_the_vendors_table_wins_and_the_users_figure_wins_over_it() -> None:
     model = CATALOG.switch("SN5600")
     split = model.split("2x400G")
     assert split
-    row = headroom.vendor_row(model, 400, 30)
+    row = lossless.vendor_row(model, 400, 30)
     assert row
     assert row.cable_m == 40  # the shortest listed length that is long enough, never a shorter one
-    chosen = headroom.choose(model, split, Cable("400G-DR4", "optical", 30), PORT_MTU_BYTES, None)
+    chosen = lossless.choose(model, split, Cable("400G-DR4", "optical", 30), PORT_MTU_BYTES, None)
     assert chosen
     assert (chosen.origin, chosen.xoff_bytes, chosen.table_cable_m) == ("vendor", row.xoff_bytes, 40)
-    given = headroom.choose(model, split, Cable("400G-DR4", "optical", 30), PORT_MTU_BYTES, 500_000)
+    given = lossless.choose(model, split, Cable("400G-DR4", "optical", 30), PORT_MTU_BYTES, 500_000)
     assert given
     assert (given.origin, given.xoff_bytes, given.xon_bytes) == ("intent", 500_000, row.xon_bytes)
 
@@ -97,8 +97,8 @@ def test_the_formula_serves_what_is_longer_than_the_table() -> None:
     model = CATALOG.switch("SN5600")
     split = model.split("2x400G")
     assert split
-    chosen = headroom.choose(model, split, Cable("400G-DR4", "optical", 450), PORT_MTU_BYTES, None)
-    longest = headroom.vendor_row(model, 400, 300)
+    chosen = lossless.choose(model, split, Cable("400G-DR4", "optical", 450), PORT_MTU_BYTES, None)
+    longest = lossless.vendor_row(model, 400, 300)
     assert chosen
     assert longest
     assert chosen.origin == "formula"
@@ -111,7 +111,7 @@ def test_what_the_user_gives_is_reserved(name: str, length_m: float) -> None:
     model = CATALOG.switch(name)
     for split in model.splits:
         usual, given = (
-            headroom.choose(model, split, Cable("400G-DR4", "optical", length_m), PORT_MTU_BYTES, xoff)
+            lossless.choose(model, split, Cable("400G-DR4", "optical", length_m), PORT_MTU_BYTES, xoff)
             for xoff in (None, 500_000)
         )
         assert given

@@ -9,7 +9,7 @@ from hypothesis import assume, given
 
 from netkit.design import Fabric, Switch
 from netkit.design.hosts import RoutePlan
-from netkit.design.renumbering import renumbered
+from netkit.design.numbering import renumbered
 from netkit.design.tables import cables
 from netkit.observe import subject, target
 from netkit.platforms.compare import MODELS

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from netkit.design import capacity
-from netkit.design.planner import candidates
+from netkit.design.phases import candidates
 from netkit.hardware import Catalog
 from tests.command import assert_refused, run
 

@@ -11,7 +11,7 @@ from netkit.adopt.links import FoundLinks
 from netkit.adopt.names import natural
 from netkit.adopt.placement import Placement, slots_of
 from netkit.adopt.survey import Survey, SurveyedSwitch
-from netkit.design import headroom
+from netkit.design import lossless
 from netkit.design.fabric import Cable
 from netkit.design.hardware_lookup import version_problems
 from netkit.errors import AdoptError, HardwareError, Problem
@@ -400,7 +400,7 @@ def _lengths_with(model: SwitchModel, split: Split, mtu_bytes: int, xoff_bytes: 
     """Return the shortest and the longest cable with a headroom; None if there is none."""
 
     def xoff(step: int) -> int:
-        found = headroom.choose(model, split, Cable("", "", step / STEPS_PER_M), mtu_bytes, None)
+        found = lossless.choose(model, split, Cable("", "", step / STEPS_PER_M), mtu_bytes, None)
         return found.xoff_bytes if found else 0
 
     steps = range(1, LONGEST_M * STEPS_PER_M + 1)

@@ -1,6 +1,6 @@
 """Surveyed devices → an intent that designs the same fabric; tables hold what the design would number differently."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from ipaddress import IPv4Network
 
@@ -11,7 +11,6 @@ from netkit.adopt import fabric_values
 from netkit.adopt.external_values import externals, static_routes
 from netkit.adopt.fabric_values import Addressing, Assumptions, Values
 from netkit.adopt.hardware_values import HardwareSearch
-from netkit.adopt.limits import within_limits
 from netkit.adopt.links import End, FoundLinks, find_links
 from netkit.adopt.names import pattern
 from netkit.adopt.placement import Placement, place, slots_of, spans
@@ -28,6 +27,8 @@ from netkit.platforms import PLATFORMS
 
 WIDEST_POOL = 8
 """Prefix length up to which a pool is widened."""
+SETTINGS = frozenset({"hosts", "lossless", "routing", "services"})
+Path = tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -343,3 +344,45 @@ def _is_distinct(made: str, placement: Placement, role: str) -> bool:
         "core": {"slot", "plane"},
     }[role]
     return all(f"{{{key}" in made for key in fields)
+
+
+def within_limits(values: Values, guesses: Assumptions) -> Values:
+    """Leave out what the intent refuses of these settings; `leave` then keeps it as it runs."""
+    while True:
+        try:
+            Intent.model_validate(values)
+        except ValidationError as error:
+            fewer = values
+            for path, message in _refused(error):
+                fewer = _without_path(fewer, path)
+                guesses.add(path[0], f"{'.'.join(path[1:])} by default: {message}")
+            if fewer == values:
+                return values
+            values = fewer
+        else:
+            return values
+
+
+def _refused(error: ValidationError) -> Iterator[tuple[Path, str]]:
+    """Yield the path of each setting, of a list as a whole, and what is wrong with it."""
+    for one in complaint.problems(error.errors(include_url=False)):
+        path = _keys(one.path)
+        if len(path) > 1 and path[0] in SETTINGS:
+            yield path, one.message
+
+
+def _keys(path: Sequence[object]) -> Path:
+    found: list[str] = []
+    for key in path:
+        if not isinstance(key, str):
+            break
+        found.append(key)
+    return tuple(found)
+
+
+def _without_path(values: Values, path: Path) -> Values:
+    key, *rest = path
+    inner = values.get(key)
+    if rest:
+        return values | {key: _without_path(inner, tuple(rest))} if isinstance(inner, dict) else values
+    return {one: value for one, value in values.items() if one != key}

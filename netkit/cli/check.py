@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from netkit.cli.fabric import open_project, warn
-from netkit.cli.requests import CheckRequest, check_profile
+from netkit.cli.requests import CheckRequest, ReportRequest, check_profile
 from netkit.errors import NetkitError, Problem, UsageError
 from netkit.facts.snapshot import Trial
 from netkit.judge import Check, CheckContext, catalog
@@ -182,10 +182,10 @@ def _refuse_beside_fleet(request: CheckRequest) -> None:
         raise UsageError(Problem(f"{option} does not work with --fleet", f"drop {option}, or --fleet"))
 
 
-def _checking(request: CheckRequest) -> Checking:
-    project = open_project(request.folder, request.lab, request.processes, request.site)
+def checking_of(project: Project, request: CheckRequest | ReportRequest) -> Checking:
+    """Print the warnings of a fabric's design, and select what a check or a report reads of it."""
     warn(project)
-    checking = Checking.of(
+    return Checking.of(
         project,
         limit=request.limit,
         window_s=request.window_s,
@@ -193,6 +193,11 @@ def _checking(request: CheckRequest) -> Checking:
         is_light=request.profile == "light",
         source=request.source,
     )
+
+
+def _checking(request: CheckRequest) -> Checking:
+    project = open_project(request.folder, request.lab, request.processes, request.site)
+    checking = checking_of(project, request)
     if request.fleet is None:
         return checking
     from netkit.fleet.checking import FleetCollector  # noqa: PLC0415 (an extra, and most runs read devices themselves)

@@ -16,8 +16,7 @@ from netkit.design.capacity import Summary
 from netkit.design.drawing import Drawing, draw
 from netkit.design.explain import explain, find
 from netkit.design.listing import CableRow
-from netkit.design.phases import GrowthPhase, phases
-from netkit.design.planner import CapacityDesign, candidates
+from netkit.design.phases import CapacityDesign, GrowthPhase, candidates, phases
 from netkit.design.racks import racks as racks_of
 from netkit.design.select import select, select_clusters
 from netkit.errors import Problem, UsageError

@@ -5,10 +5,10 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from netkit.cli.fabric import open_project, warn
+from netkit.cli.check import checking_of
+from netkit.cli.fabric import open_project
 from netkit.cli.requests import ReportRequest, check_profile
 from netkit.errors import Problem, UsageError
-from netkit.project.checking import Checking
 from netkit.project.past import place_of
 from netkit.project.reporting import report_now, report_of_run
 from netkit.project.runs import LAST
@@ -49,15 +49,7 @@ def _reported(request: ReportRequest, store: "Store | None") -> Reported:
     project = open_project(request.folder, request.lab, site=request.site)
     if request.run and store is not None:
         return report_of_run(project, request.run, store)
-    warn(project)
-    checking = Checking.of(
-        project,
-        limit=request.limit,
-        window_s=request.window_s,
-        snapshot=request.snapshot,
-        is_light=request.profile == "light",
-        source=request.source,
-    )
+    checking = checking_of(project, request)
     return report_now(checking, request.names, request.results, store, has_since=bool(request.since))
 
 

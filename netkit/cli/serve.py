@@ -39,7 +39,7 @@ from netkit.terminal.output import say
 def mcp(folder: Path, store: str, *, lab: str = "", site: str = "") -> None:
     """Serve a fabric on standard input and output until the client closes them."""
     with sdk():
-        from netkit.mcp.server import server  # noqa: PLC0415 (an extra)
+        from netkit.mcp import server  # noqa: PLC0415 (an extra)
     Project.open(folder)  # an invalid intent is reported here, not by every tool
     server(folder, store, lab, site).run("stdio")
 
@@ -83,7 +83,7 @@ def run(request: ServeRequest, *, has_openapi: bool = False) -> int:
     tokens = (token, None if file is None else proposer_token(file, token))
     if request.has_mcp:
         with sdk():
-            import netkit.mcp.server  # noqa: F401, PLC0415 (an extra)
+            import netkit.mcp  # noqa: F401, PLC0415 (an extra)
     for one in prepared:
         if take_lock(one.folder / "server.lock") is None:
             what = f"another netkit serve already serves {one.records.source.fabric}"
@@ -164,7 +164,7 @@ async def _mcp(children: Sequence[Children], door: Door) -> AsyncIterator[Sequen
     if not children[0].asked.has_mcp:
         yield ()
         return
-    from netkit.mcp.server import MOST_AT_ONCE, McpEndpoint, Tools  # noqa: PLC0415 (an extra)
+    from netkit.mcp import MOST_AT_ONCE, McpEndpoint, Tools  # noqa: PLC0415 (an extra)
 
     turns = asyncio.Semaphore(MOST_AT_ONCE)
     tools = {key_of(one.records.source): Tools(one.asked.mcp(), one.environment, turns, one.stop) for one in children}

@@ -7,21 +7,20 @@ from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+from netkit import silence
 from netkit.cli.fabric import open_project
 from netkit.errors import NetkitError, Problem, UsageError
 from netkit.intent.list_edit import Plain
 from netkit.judge.run import Judgement
 from netkit.judge.silence import Silence, states
-from netkit.project.acknowledging import Values, stored_faults
 from netkit.project.control import who
-from netkit.project.judging import known_of
+from netkit.project.judging import Values, known_of, stored_faults
 from netkit.project.past import place_of, source_of
 from netkit.project.project import Project
 from netkit.report.judgement_json import silence_document
 from netkit.report.judgement_view import moment
 from netkit.report.table import columns
-from netkit.silence import edit
-from netkit.silence.file import AnyEntry, check, load
+from netkit.silence import AnyEntry, check, load
 from netkit.store.state import healed
 from netkit.store.store import open_store
 from netkit.terminal.output import check_format, write_json
@@ -50,7 +49,7 @@ def add(
     values |= {"from": _time("--from", begin)} if begin else {}
     values |= {"until": _time("--until", until), **_provenance(project, by, reason, ticket)}
     values |= {"everything": True} if everything else {}
-    _report("added", edit.add(project.folder, "silences", values, known_of(project), time.time()))
+    _report("added", silence.add(project.folder, "silences", values, known_of(project), time.time()))
 
 
 def ack(
@@ -81,7 +80,7 @@ def ack(
     values = {"from": stamp(datetime.now(UTC)), **ends, **_provenance(project, by, reason, ticket)}
     known = known_of(project)
     for fault in faults:
-        _report("added", edit.add(project.folder, "acknowledgements", {**fault, **values}, known, time.time()))
+        _report("added", silence.add(project.folder, "acknowledgements", {**fault, **values}, known, time.time()))
 
 
 def show(folder: Path, *, lab: str, store: str, site: str, output: str) -> None:
@@ -109,7 +108,7 @@ def show(folder: Path, *, lab: str, store: str, site: str, output: str) -> None:
 
 def end(folder: Path, name: str) -> None:
     home = open_project(folder).loaded.folder
-    _report("ended", edit.end(home, name))
+    _report("ended", silence.end(home, name))
 
 
 def _row(one: Silence, state: str) -> tuple[str, ...]:

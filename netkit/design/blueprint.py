@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from ipaddress import IPv6Address
 
-from netkit.design import headroom, lossless
+from netkit.design import lossless
 from netkit.design.cable_entries import NOTHING_GIVEN, CableEntries, GivenCable
 from netkit.design.entries import AS_OVERRIDES, DeviceEntries
 from netkit.design.fabric import Cable, Cage, PortProfile, PortRole
@@ -254,7 +254,7 @@ class Blueprint:
             designed = Cable(media, hardware.media[media].kind, length)
             given = self.intent.lossless.headroom.get(split.speed_gbps)
             given_bytes = given.xoff_bytes if given else None
-            room = headroom.choose(hardware.models[tier], split, designed, hardware.mtu_bytes, given_bytes)
+            room = lossless.choose(hardware.models[tier], split, designed, hardware.mtu_bytes, given_bytes)
             thresholds = lossless.ecn(self.intent.lossless, split.speed_gbps)
             self._profiles[key] = PortProfile(
                 role, split, hardware.mtu_bytes, FEC[split.speed_gbps], designed, thresholds, room

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from netkit.design import headroom, lossless
+from netkit.design import lossless
 from netkit.design.fabric import Fabric, Port, Switch
 from netkit.design.notes import CONTROL_DSCP
 from netkit.errors import Problem, UsageError
@@ -59,11 +59,11 @@ def explain(fabric: Fabric, intent: Intent, switch: Switch, port: Port) -> Itera
 
 def _headroom(fabric: Fabric, switch: Switch, port: Port) -> Iterator[Number]:
     room, profile = port.profile.headroom, port.profile
-    computed = headroom.compute(switch.model, profile.split, profile.cable.length_m, profile.mtu_bytes)
+    computed = lossless.compute(switch.model, profile.split, profile.cable.length_m, profile.mtu_bytes)
     if room is None:
         yield Number("headroom", "unknown", "no vendor table, and no cell size for the formula", "")
         return
-    row = headroom.vendor_row(switch.model, port.speed_gbps, profile.cable.length_m)
+    row = lossless.vendor_row(switch.model, port.speed_gbps, profile.cable.length_m)
     if room.origin == "intent":
         yield Number(
             "headroom xoff", f"{room.xoff_bytes:,} B", f"lossless.headroom.{port.speed_gbps} in the intent", ""
@@ -82,7 +82,7 @@ def _headroom(fabric: Fabric, switch: Switch, port: Port) -> Iterator[Number]:
     yield Number("headroom of the switch", total, limit, switch.model.source("buffer.total_bytes"))
 
 
-def _formula(model: SwitchModel, computed: headroom.Computation) -> Iterator[Number]:
+def _formula(model: SwitchModel, computed: lossless.Computation) -> Iterator[Number]:
     for term in computed.terms:
         yield Number(f"  {term.name}", f"{round(term.value_bytes):,} B", term.formula, "")
     cells = f"{model.cell_bytes} B cells, worst frame {computed.method.frame_in_cells} B"

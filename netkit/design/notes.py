@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 
 from pydantic import BaseModel
 
-from netkit.design import clusters, headroom
+from netkit.design import clusters, lossless
 from netkit.design.fabric import Fabric, Link, Switch
 from netkit.design.plugs import CableAssembly, End, Socket, module_at, runs, sockets
 from netkit.design.verify import ROCE_PACKET_BYTES, headroom_limit, headroom_total, profiles
@@ -117,7 +117,7 @@ def _little_headroom(fabric: Fabric) -> Iterator[Problem]:
     worst: dict[int, tuple[int, str]] = {}
     for switch, profile in profiles(fabric):
         room, cable, speed = profile.headroom, profile.cable, profile.speed_gbps
-        usual = headroom.choose(switch.model, profile.split, cable, profile.mtu_bytes, None)
+        usual = lossless.choose(switch.model, profile.split, cable, profile.mtu_bytes, None)
         if room and room.origin == "intent" and usual and room.xoff_bytes < usual.xoff_bytes:
             origin = "the vendor's table" if usual.origin == "vendor" else "the formula"
             message = f"{room.xoff_bytes:,} bytes are less than {origin} has for {cable.length_m:g} m,"

@@ -3,11 +3,11 @@
 import fnmatch
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
-from netkit.design import cable_entries, clusters, entries, headroom, nic_entries
+from netkit.design import cable_entries, clusters, entries, lossless, nic_entries
 from netkit.design.entries import EntryPlaces
+from netkit.design.external import valleys
 from netkit.design.fabric import Fabric, Host, PortProfile, Switch
 from netkit.design.hardware_lookup import HardwareLookup, cable_of
-from netkit.design.valley import valleys
 from netkit.errors import Path, Problem
 from netkit.intent.model import Intent
 from netkit.platforms import PLATFORMS
@@ -255,7 +255,7 @@ def _given_headroom(designed: Fabric) -> Iterator[Problem]:
     worst: dict[int, tuple[int, Switch, PortProfile]] = {}
     for switch, profile in profiles(designed):
         room, speed = profile.headroom, profile.speed_gbps
-        least = headroom.least_bytes(switch.model, speed, profile.cable.length_m, profile.mtu_bytes)
+        least = lossless.least_bytes(switch.model, speed, profile.cable.length_m, profile.mtu_bytes)
         if room and room.origin == "intent" and room.xoff_bytes < least > worst.get(speed, (0,))[0]:
             worst[speed] = least, switch, profile
     for speed, (least, switch, profile) in sorted(worst.items()):

@@ -73,7 +73,6 @@ class Received:
 
     body: bytes
     tag: int
-    is_redelivered: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,7 +239,7 @@ class BrokerLink:
 
     def _on_message(self, message: Any) -> None:
         body = message.body.encode() if isinstance(message.body, str) else bytes(message.body)
-        self._received.append(Received(body, message.delivery_tag, message.delivery_info["redelivered"]))
+        self._received.append(Received(body, message.delivery_tag))
 
     def received(self, timeout_s: float) -> Received | None:
         """Return the next message, or None if none comes in time."""

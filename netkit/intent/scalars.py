@@ -17,7 +17,6 @@ Priority = Annotated[int, Field(ge=0, le=7)]
 Dscp = Annotated[int, Field(ge=0, le=63)]
 Asn = Annotated[int, Field(ge=1, le=4_294_967_294)]
 VlanNumber = Annotated[int, Field(ge=2, le=4094)]
-Milliseconds = Annotated[int, Field(ge=1, le=3_600_000)]
 Metres = Annotated[float, Field(gt=0, le=100_000)]
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from netkit.design import Fabric, Host, Nic
-from netkit.design.nic_distance import nic_distance
+from netkit.design.layout import nic_distance
 from netkit.facts.snapshot import Collective, Stream, Trial
 
 COLLECTIVE, TRANSFER, LOAD = "nccl-tests", "perftest", "iperf3"

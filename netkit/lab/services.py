@@ -7,7 +7,7 @@ from netkit.design.fabric import Fabric, Host
 from netkit.lab import netlink
 from netkit.lab.faults import Faults
 from netkit.lab.faults.bench import loss
-from netkit.lab.model.model import Model
+from netkit.lab.model import Model
 from netkit.lab.model.wiring import KernelPort, LinkEnd, NicSettings, NicTraffic
 from netkit.lab.rdma import RdmaBench, RdmaPath
 from netkit.lab.reading import NicReading, SwitchPortReading

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from netkit.design import Fabric, Host, Nic, Switch
-from netkit.design.nic_distance import is_joined
+from netkit.design.layout import is_joined
 from netkit.platforms.view import SubjectNic, ViewSubject
 
 SMALL_BYTES, USUAL_BYTES = 64, 1500

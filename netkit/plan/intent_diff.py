@@ -4,7 +4,7 @@ import hashlib
 import json
 from dataclasses import dataclass
 
-from netkit.design.renumbering import RenumberedValue
+from netkit.design.numbering import RenumberedValue
 from netkit.errors import Problem
 from netkit.plan.cluster_diff import ClusterDiff
 from netkit.plan.model import Plan

@@ -11,7 +11,7 @@ from typing import Any
 from netkit import __version__
 from netkit.design import Fabric, Switch
 from netkit.design.clusters import KINDS
-from netkit.design.renumbering import renumbered
+from netkit.design.numbering import renumbered
 from netkit.design.select import Device, select
 from netkit.errors import NetkitError, Problem, dotted
 from netkit.plan import Plan, Running

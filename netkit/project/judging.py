@@ -1,24 +1,33 @@
-"""Judge the facts of a fabric, and apply its silences."""
+"""Judge the facts of a fabric, apply its silences, and acknowledge findings of the last stored run."""
 
 import sys
 import time
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import redirect_stdout
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from netkit.deploy.model import weightiest
-from netkit.judge import Check, CheckContext, Verdict, catalog
-from netkit.judge.cause import Layers
-from netkit.judge.run import CheckDeadline, Judgement
+from netkit.errors import Problem, UsageError
+from netkit.intent.list_edit import Plain
+from netkit.judge import Check, CheckContext, Finding, Verdict, catalog
+from netkit.judge.cause import Layers, heads
+from netkit.judge.check import is_meant
+from netkit.judge.run import FABRIC, CheckDeadline, Judgement
 from netkit.judge.run import run as judge
-from netkit.judge.silence import Silence, SilenceState, silenced, states
+from netkit.judge.silence import REACHED, Silence, SilenceState, Subject, cause_of, silenced, states
 from netkit.project.checking import Checking
-from netkit.project.past import Past, Storing, extent_of, past
+from netkit.project.past import Past, Storing, extent_of, past, place_of
 from netkit.project.project import Project
 from netkit.report.judgement_view import Judged
-from netkit.silence.file import Known, Silences, load
-from netkit.silence.file import check as check_silences
+from netkit.silence import Known, Silences, load
+from netkit.silence import check as check_silences
+from netkit.store import Source
+from netkit.store.store import open_store
+
+MOST = 100
+"""The limit of findings to acknowledge at once."""
+Values = dict[str, Plain]
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,3 +131,41 @@ def exit_code(found: Judgement) -> int:
     """Compute the exit code: warnings and silenced findings pass; a run that judged nothing fails."""
     is_bad = found.verdict >= Verdict.FAIL or not found.examined
     return weightiest(FAILED if is_bad else 0, UNREACHED if len(found.unreached) > len(found.excused) else 0)
+
+
+def stored_faults(name: str, subject: str, source: Source, store: str) -> list[Values]:
+    """Return the findings of the last stored run, each as its own acknowledgement."""
+    remedy = "store a run with netkit check --store, or set the worst accepted verdict with --verdict warn or fail"
+    with open_store(place_of(store or "."), is_new_allowed=False) as opened:
+        run = next(iter(opened.runs(source, 1)), None)
+        if run is None:
+            raise UsageError(Problem(f"no stored run of checks on {source.shown}", remedy))
+        judgement = opened.judgement(run)
+    found = list(faults(judgement, name, Subject.of(subject), run.layers))
+    if not found:
+        raise UsageError(Problem(f"the last run, {run.name}, has no warning or failure of {name} on {subject}", remedy))
+    if len(found) > MOST:
+        raise UsageError(Problem(f"{len(found)} findings are too many to acknowledge", "name a place, or silence them"))
+    return found
+
+
+def faults(judgement: Judgement, name: str, subject: Subject, layers: Layers) -> Iterator[Values]:
+    """Yield the failures of checks at places, in the form of acknowledgements."""
+    named = heads(judgement.findings, layers)
+    groups: dict[tuple[str, str], list[Finding]] = {}
+    for one in judgement.findings:
+        is_bad = one.verdict in {Verdict.WARN, Verdict.FAIL}
+        if is_bad and is_meant(one.check, name) and subject.has(one.device, one.place):
+            where = f"{one.device or FABRIC}:{one.place}" if one.place else one.device or FABRIC
+            groups.setdefault((one.check, where), []).append(one)
+    for (checked, where), group in groups.items():
+        worst = max(group, key=lambda one: one.verdict)
+        texts = list(dict.fromkeys(one.text for one in group))
+        cause = cause_of(worst, named)
+        fault: Values = {"check": checked, "where": where, "verdict": worst.verdict.word}
+        fault |= {"fault": texts[0] if len(texts) == 1 else texts}
+        yield fault | ({"cause": cause} if cause else {})
+    if name == REACHED:
+        missed = (device for device, _ in judgement.unreached if subject.has(device, ""))
+        for device in missed:
+            yield {"check": REACHED, "where": device, "verdict": "fail"}

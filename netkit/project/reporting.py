@@ -13,7 +13,7 @@ from netkit.project.judging import judged_of, silencing
 from netkit.project.past import Past, StoredPast, Storing, chosen_run, digest, source_of
 from netkit.project.project import Project
 from netkit.report.judgement_view import Judged, judged_again
-from netkit.report.page import MOST_DEVICES, NO_TRENDS, Reported, Tally, Trends, page, page_json, trend
+from netkit.report.page import MOST_DEVICES, NO_TRENDS, Reported, Tally, Trends, page, page_json, view
 from netkit.store import CheckRun
 from netkit.store.record import StoredHistory
 
@@ -40,9 +40,9 @@ def report_now(
     judged = judged_of(scene, checks, silenced=silenced)
     trends = NO_TRENDS
     if store is not None:
-        readings = trend.UpToNow(scene.history, scene.snapshot)
+        readings = view.UpToNow(scene.history, scene.snapshot)
         runs = store.runs(source_of(project), MOST_RUNS)
-        trends = Trends(tallies(runs), trend.series(judged.judgement, readings))
+        trends = Trends(tallies(runs), view.series(judged.judgement, readings))
     return Reported(judged, scene.fabric, scene, trends=trends)
 
 
@@ -68,7 +68,7 @@ def trends_of(store: "Store", run: CheckRun, judgement: Judgement) -> Trends:
     known = [one for one in store.runs(source) if one.taken_s <= run.taken_s]
     just_after = Snapshot(source.fabric, run.taken_s + 1, {})
     history = StoredHistory(lambda *about: store.readings(source, *about), just_after)
-    return Trends(tallies(known[:MOST_RUNS]), trend.series(judgement, history))
+    return Trends(tallies(known[:MOST_RUNS]), view.series(judgement, history))
 
 
 def tallies(runs: Sequence[CheckRun]) -> tuple[Tally, ...]:

@@ -17,7 +17,7 @@ SETTINGS = {
     "access.yaml": "netkit.access.settings",
     "deploy.yaml": "netkit.deploy.policy",
     "notify.yaml": "netkit.notify.settings",
-    SILENCES: "netkit.silence.file",
+    SILENCES: "netkit.silence",
 }
 """File → the module that loads it."""
 
@@ -27,7 +27,7 @@ SCHEMAS = {
     "deploy": "netkit.deploy.policy:DeployPolicy.model_json_schema",
     "fleet": "netkit.fleet.settings:FleetSettings.model_json_schema",
     "notify": "netkit.notify.settings:NotifySettings.model_json_schema",
-    "silences": "netkit.silence.file:schema",
+    "silences": "netkit.silence:schema",
 }
 """File → the function that returns its schema, imported on demand."""
 

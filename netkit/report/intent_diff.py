@@ -7,7 +7,7 @@ from itertools import accumulate
 from typing import Any
 
 from netkit import plan as planning
-from netkit.design.renumbering import RenumberedValue
+from netkit.design.numbering import RenumberedValue
 from netkit.plan.cluster_diff import ClusterDiff
 from netkit.plan.intent_diff import IntentDiff, UnmatchedDevice, approval
 from netkit.report.cluster_diff import cluster_lines, object_lines, summary, touched_lines

@@ -15,7 +15,7 @@ from netkit.deploy import RecentRun, RecentRuns
 from netkit.errors import StoreError
 from netkit.judge import Silenced
 from netkit.report.judgement_view import silence_text
-from netkit.report.page.cause import cause_document
+from netkit.report.page.device import cause_document
 from netkit.report.page.table import cut, name
 from netkit.report.page.view import OF_VERDICT, HealthState
 from netkit.report.plan_view import counted

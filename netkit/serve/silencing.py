@@ -22,7 +22,7 @@ from netkit.judge.silence import SilenceState, states
 from netkit.private import open_file
 from netkit.serve.record import Records
 from netkit.serve.rounds import Command, run_command
-from netkit.silence.file import load
+from netkit.silence import load
 from netkit.store.state import healed
 
 LONGEST_S = 120.0

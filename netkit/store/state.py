@@ -317,12 +317,6 @@ def silenced_states(judgement: Judgement, judged: States) -> Mapping[Key, CheckS
     return {key: open_now.get(key, replace(judged[key], verdict=Verdict.PASS)) for key in keys}
 
 
-def silenced_keys(judgement: Judgement) -> frozenset[Key]:
-    """Return the places where everything wrong is silenced."""
-    counting = {key_of(one) for one in judgement.findings if one.verdict > Verdict.SKIPPED and one.silenced is None}
-    return frozenset(key for found in _silenced_keys(judgement).values() for key in found) - counting
-
-
 def _silenced_keys(judgement: Judgement) -> Mapping[str, set[Key]]:
     found: dict[str, set[Key]] = {}
     for finding in judgement.silenced:

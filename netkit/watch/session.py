@@ -214,7 +214,6 @@ def _place(name: str, place: str) -> str:
     return place
 
 
-LONGEST_NAP_S = 0.2
 HANGING_UP = 32
 
 

@@ -86,7 +86,7 @@ def test_without_room_for_the_traceback_the_rest_is_still_told(tmp_path: Path) -
     done = _validate(_lookup, tmp_path / "nowhere")
     assert done.returncode == 70
     first, second, third = done.stderr.splitlines()
-    assert first.startswith("error: a defect of netkit: KeyError: 'leaf01' (netkit/cli/running.py:")
+    assert first.startswith("error: a defect of netkit: KeyError: 'leaf01' (netkit/cli/verbs/options.py:")
     assert second == "its traceback could not be saved: no such file or directory"
     assert third == "please report it with the output of netkit diagnose"
 

@@ -6,7 +6,8 @@ from typing import Any
 
 from netkit.design import Fabric, Host
 from netkit.lab.faults import Faults, InjectedFault
-from netkit.lab.model import KernelPort, Model, NicSettings, NicTraffic
+from netkit.lab.model import Model
+from netkit.lab.model.wiring import KernelPort, NicSettings, NicTraffic
 from netkit.lab.reading import NicReading, SwitchPortReading
 from netkit.lab.state import PortState, QosState, SwitchState, WatchdogState
 from tests import intents

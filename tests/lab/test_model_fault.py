@@ -6,7 +6,7 @@ from dataclasses import fields, replace
 import pytest
 
 from netkit.lab.faults import CATALOG, check
-from netkit.lab.model import KernelPort, NicTraffic
+from netkit.lab.model.wiring import KernelPort, NicTraffic
 from netkit.lab.reading import NicReading, SwitchPortReading, TrafficReading, TransceiverReading
 from netkit.lab.state import EcnState
 from tests.lab.model_bed import STARTED_S, Bed, pauses, small_fabric

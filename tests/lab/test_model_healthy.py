@@ -2,7 +2,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from netkit.design import Fabric
-from netkit.lab.model import NicTraffic
+from netkit.lab.model.wiring import NicTraffic
 from netkit.lab.reading import ModuleThresholds, NicReading, SwitchPortReading
 from tests.lab.model_bed import STARTED_S, Bed, pauses, small_fabric
 from tests.lanes import examples

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from netkit.lab.faults import CATALOG, check
-from netkit.lab.model import KernelPort
+from netkit.lab.model.wiring import KernelPort
 from netkit.lab.reading import SwitchPortReading
 from tests.lab.model_bed import STARTED_S, Bed, pauses, small_fabric
 from tests.lanes import examples

@@ -5,7 +5,8 @@ import pytest
 
 from netkit.design import Fabric
 from netkit.lab.faults import Faults
-from netkit.lab.model import KernelPort, Model
+from netkit.lab.model import Model
+from netkit.lab.model.wiring import KernelPort
 from netkit.lab.reading import TransceiverReading
 from tests import intents
 from tests.lab.model_bed import STARTED_S, Bed, designed_state, small_fabric

@@ -2,7 +2,7 @@ from dataclasses import asdict
 
 import pytest
 
-from netkit.lab.model import KernelPort
+from netkit.lab.model.wiring import KernelPort
 from netkit.lab.state import EcnState
 from tests.lab.model_bed import STARTED_S, Bed, pauses, small_fabric
 

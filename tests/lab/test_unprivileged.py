@@ -82,7 +82,7 @@ def test_a_user_without_root_runs_a_whole_lab() -> None:
 
 
 def test_a_lab_too_large_for_the_neighbour_table_is_refused_with_the_sysctl() -> None:
-    question = "from netkit.errors import LabError\nfrom netkit.lab.system import netlink\n"
+    question = "from netkit.errors import LabError\nfrom netkit.lab import netlink\n"
     question += "try: netlink.make_room(10**7)\nexcept LabError as error: print(error)"
     with lab_home() as home:
         done = as_user(home, f"$PYTHON -c {shlex.quote(question)}")

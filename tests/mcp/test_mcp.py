@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from mcp.client import Client
 from mcp.client.stdio import StdioServerParameters
 
-from netkit.mcp.server import LONGEST_TEXT, MOST_ITEMS, clean
+from netkit.mcp import LONGEST_TEXT, MOST_ITEMS, clean
 from netkit.project.project import Project
 from tests.command import environment, run
 
@@ -22,7 +22,7 @@ DEVICE_CODE = """
 import sys
 from pathlib import Path
 from netkit.errors import NetkitError
-from netkit.mcp.server import FabricTools
+from netkit.mcp import FabricTools
 tools = FabricTools(Path(sys.argv[1]), "")
 text = Path(sys.argv[1], "fabric.yaml").read_text()
 calls = [

@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from netkit import design
 from netkit.design import Fabric
 from netkit.design.expectation import expectations
-from netkit.design.nic_distance import NIC_DISTANCES, nic_distance
+from netkit.design.layout import NIC_DISTANCES, nic_distance
 from netkit.hardware import Catalog
 from netkit.intent import Intent
 from netkit.observe.probing import probe_pairs, probe_sizes

@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
+from netkit import silence
 from netkit.errors import SilenceError
 from netkit.intent.list_edit import Plain
-from netkit.silence import edit
-from netkit.silence.file import Known, check, load, schema
+from netkit.silence import Known, check, load, schema
 from tests.command import ROOT, run
 
 KNOWN = Known(("links.up", "bgp.sessions", "optics.light"), ("leaf01", "leaf02", "spine01"))
@@ -139,7 +139,7 @@ def test_what_is_over_may_name_what_is_gone(tmp_path: Path) -> None:
 def test_a_file_without_entries_is_fine(text: str, tmp_path: Path) -> None:
     (tmp_path / "silences.yaml").write_text(text, encoding="utf-8")
     assert load(tmp_path).of_lab("") == ()
-    assert edit.add(tmp_path, "silences", VALUES, KNOWN, NOW_S).silence() == load(tmp_path).of_lab("")[0]
+    assert silence.add(tmp_path, "silences", VALUES, KNOWN, NOW_S).silence() == load(tmp_path).of_lab("")[0]
     assert all(line in (tmp_path / "silences.yaml").read_text() for line in text.splitlines() if line.startswith("#"))
 
 
@@ -187,17 +187,17 @@ def test_edits_leave_everything_else_of_a_file_written_by_hand(tmp_path: Path) -
     file = tmp_path / "silences.yaml"
     file.write_text(HAND, encoding="utf-8")
     file.chmod(0o640)
-    added = edit.add(tmp_path, "silences", VALUES, KNOWN, NOW_S).silence()
+    added = silence.add(tmp_path, "silences", VALUES, KNOWN, NOW_S).silence()
     after = file.read_text(encoding="utf-8")
     assert all(line in after.splitlines() for line in HAND.splitlines())
     assert (added.by, added.why, file.stat().st_mode & 0o777) == (VALUES["by"], VALUES["why"], 0o640)
     longer = {**VALUES, "until": "2026-12-09T08:00:00Z"}
-    assert edit.add(tmp_path, "silences", longer, KNOWN, NOW_S).silence().id == added.id
+    assert silence.add(tmp_path, "silences", longer, KNOWN, NOW_S).silence().id == added.id
     assert len(load(tmp_path).of_lab("")) == 3
-    assert edit.end(tmp_path, added.id[:4]).silence().id == added.id
+    assert silence.end(tmp_path, added.id[:4]).silence().id == added.id
     assert file.read_text(encoding="utf-8").rstrip("\n") == HAND
     for one in load(tmp_path).of_lab(""):
-        edit.end(tmp_path, one.id)
+        silence.end(tmp_path, one.id)
     assert file.read_text(encoding="utf-8").splitlines() == [
         "# Our silences",
         "# the end",
@@ -213,11 +213,11 @@ def test_what_cannot_be_edited_is_refused_and_left_alone(tmp_path: Path) -> None
     file = tmp_path / "silences.yaml"
     file.write_text(text, encoding="utf-8")
     with pytest.raises(SilenceError, match="is a list in brackets"):
-        edit.add(tmp_path, "silences", VALUES, KNOWN, NOW_S)
+        silence.add(tmp_path, "silences", VALUES, KNOWN, NOW_S)
     with pytest.raises(SilenceError, match="is a list in brackets"):
-        edit.end(tmp_path, load(tmp_path).of_lab("")[0].id)
+        silence.end(tmp_path, load(tmp_path).of_lab("")[0].id)
     with pytest.raises(SilenceError, match="no silence or acknowledgement 'nothing'"):
-        edit.end(tmp_path, "nothing")
+        silence.end(tmp_path, "nothing")
     assert file.read_text(encoding="utf-8") == text
 
 
@@ -232,7 +232,7 @@ def test_whatever_is_added_is_read_again(
 ) -> None:
     folder = tmp_path_factory.mktemp("fabric")
     values = {**VALUES, "by": by, "why": why, "where": f"leaf01:{place}"}
-    edit.add(folder, "silences", {**VALUES, "check": "links"}, KNOWN, NOW_S)
-    added = edit.add(folder, "silences", values, KNOWN, NOW_S).silence()
+    silence.add(folder, "silences", {**VALUES, "check": "links"}, KNOWN, NOW_S)
+    added = silence.add(folder, "silences", values, KNOWN, NOW_S).silence()
     assert (added.by, added.why, str(added.subjects[0])) == (by.strip(), why.strip(), f"leaf01:{place}")
     assert load(folder).of_lab("")[1] == added

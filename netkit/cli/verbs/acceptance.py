@@ -5,8 +5,8 @@ from typing import Annotated, Any
 
 import typer
 
-from netkit.cli.running import run as _run
 from netkit.cli.verbs.options import Fabric, Lab, Limit, Yes
+from netkit.cli.verbs.options import run as _run
 
 verbs = typer.Typer(
     help="Measure what a new fabric carries; netkit check acceptance --results judges it.",

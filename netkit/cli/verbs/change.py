@@ -6,7 +6,6 @@ from typing import Annotated
 import typer
 
 from netkit.cli.requests import DeployRequest, PlanRequest, RollbackRequest
-from netkit.cli.running import run as _run
 from netkit.cli.verbs import complete
 from netkit.cli.verbs.options import (
     Busy,
@@ -34,6 +33,7 @@ from netkit.cli.verbs.options import (
     Watch,
     Yes,
 )
+from netkit.cli.verbs.options import run as _run
 
 
 def plan(

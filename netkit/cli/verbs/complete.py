@@ -75,7 +75,7 @@ def _runs(ctx: typer.Context) -> Iterable[str]:
 
 
 def _silences(ctx: typer.Context) -> Iterable[str]:
-    from netkit.silence.file import load
+    from netkit.silence import load
 
     return [one.silence().id for one in load(Path(ctx.params.get("fabric") or ".")).found.entries]
 

@@ -5,8 +5,7 @@ from typing import Annotated
 
 import typer
 
-from netkit.cli.running import run
-from netkit.cli.verbs.options import Format, Lab
+from netkit.cli.verbs.options import Format, Lab, run
 
 verbs = typer.Typer(
     help="Several sites: set up their workers and the broker between them, and see what they do.",

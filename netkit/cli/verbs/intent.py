@@ -5,13 +5,13 @@ from typing import Annotated
 
 import typer
 
-from netkit.cli.running import run as _run
 from netkit.cli.verbs import complete
 from netkit.cli.verbs.options import (
     Fabric,
     Format,
     Limit,
 )
+from netkit.cli.verbs.options import run as _run
 
 
 def init(

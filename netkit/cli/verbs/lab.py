@@ -5,9 +5,8 @@ from typing import Annotated
 
 import typer
 
-from netkit.cli.running import run
 from netkit.cli.verbs import complete
-from netkit.cli.verbs.options import Fabric
+from netkit.cli.verbs.options import Fabric, run
 
 verbs = typer.Typer(
     help="Boot a fabric on this machine: real FRR and sshd, nodes that speak their NOS.",

@@ -1,7 +1,8 @@
 """Options that many commands share."""
 
+import importlib
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -111,3 +112,10 @@ Keep = Annotated[str, typer.Option("--keep", help="Drop stored runs older than t
 Profile = Annotated[
     str, typer.Option("--profile", help="full, or light: nothing that takes a device long.", metavar="P")
 ]
+
+
+def run(command: str, *arguments: Any, verb: str = "run", **options: Any) -> None:
+    """Call a function of a command's module; a return value is the exit code."""
+    code = getattr(importlib.import_module(f"netkit.cli.{command}"), verb)(*arguments, **options)
+    if code:
+        raise typer.Exit(code)

@@ -5,9 +5,9 @@ from typing import Annotated
 
 import typer
 
-from netkit.cli.running import run as _run
 from netkit.cli.verbs import complete
 from netkit.cli.verbs.options import Fabric, Facts, FleetFolder, Lab, Profile, Site, Window
+from netkit.cli.verbs.options import run as _run
 from netkit.serve.request import ServeRequest
 
 SNAPSHOT = typer.Option("--from", help="Judge this snapshot instead of devices.", metavar="FILE")

@@ -4,9 +4,8 @@ from typing import Annotated
 
 import typer
 
-from netkit.cli.running import run
 from netkit.cli.verbs import complete
-from netkit.cli.verbs.options import Fabric, Format, Site
+from netkit.cli.verbs.options import Fabric, Format, Site, run
 
 verbs = typer.Typer(
     help="Acknowledge findings, or silence them until a time: shown and counted apart, without failing or notifying.",

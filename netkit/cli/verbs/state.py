@@ -6,7 +6,6 @@ from typing import Annotated
 import typer
 
 from netkit.cli.requests import CheckRequest, ReportRequest, WatchRequest
-from netkit.cli.running import run as _run
 from netkit.cli.verbs import complete
 from netkit.cli.verbs.options import (
     Cluster,
@@ -25,6 +24,7 @@ from netkit.cli.verbs.options import (
     Store,
     Window,
 )
+from netkit.cli.verbs.options import run as _run
 
 
 def check(

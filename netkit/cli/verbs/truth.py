@@ -5,8 +5,7 @@ from typing import Annotated
 
 import typer
 
-from netkit.cli.running import run
-from netkit.cli.verbs.options import Fabric, Format, Lab
+from netkit.cli.verbs.options import Fabric, Format, Lab, run
 
 verbs = typer.Typer(
     help="A source of truth, Nautobot or NetBox: compare the intent with it, and export the intent to it.",

@@ -27,8 +27,6 @@ class Pdu(IntEnum):
     GET_NEXT = 6
     GET_BULK = 7
     TEST_SET = 8
-    COMMIT_SET = 9
-    UNDO_SET = 10
     CLEANUP_SET = 11
     RESPONSE = 18
 

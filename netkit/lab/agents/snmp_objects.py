@@ -27,7 +27,6 @@ class SmiType(IntEnum):
     OBJECT = 6
     COUNTER32 = 65
     GAUGE32 = 66
-    TIMETICKS = 67
     COUNTER64 = 70
 
 

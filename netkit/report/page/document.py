@@ -8,10 +8,9 @@ from typing import Any
 from netkit import __version__
 from netkit.judge import Verdict
 from netkit.report.judgement_view import examined_text, missed_texts, silence_notes, skipped_reasons, verdict_text
-from netkit.report.page import trend
-from netkit.report.page.cause import causes
-from netkit.report.page.device import devices
-from netkit.report.page.metric import METRICS
+from netkit.report.page import view
+from netkit.report.page.device import causes, devices
+from netkit.report.page.port import METRICS
 from netkit.report.page.table import cut, name
 from netkit.report.page.view import OF_VERDICT, HealthState, Reported
 
@@ -55,7 +54,7 @@ def document(reported: Reported) -> dict[str, Any]:
         "by_check": by_check(reported),
         "metrics": [asdict(metric) for metric in METRICS],
         "devices": found,
-        "trends": trend.document(reported.trends),
+        "trends": view.document(reported.trends),
     }
 
 

@@ -1,1 +1,0 @@
-"""A server of the Model Context Protocol: a fabric for programs that reason about it. Nothing here reaches a device."""
