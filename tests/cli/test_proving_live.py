@@ -92,6 +92,22 @@ def test_a_change_that_holds_is_proven(repository: Repository, home: Path) -> No
 
 
 @pytest.mark.whole
+def test_summaries_of_another_length_are_proven_in_two_stages(repository: Repository, home: Path) -> None:
+    write_fabric(repository.fabric, faster(host_routes="supernet"))
+    repository.commit()
+    ceilings = {"units": 1, "hosts_per_unit": 8, "spines": 4}
+    write_fabric(repository.fabric, faster(host_routes="supernet", ceilings=ceilings))
+    code, found = proven(repository, home)
+    assert (code, found["failures"], found["untried"]) == (0, [], [])
+    changed = [name for wave in found["waves"] if wave["number"] for name in wave["devices"]]
+    assert sorted(changed) == sorted(2 * ["leaf01", "leaf02", "spine01", "spine02"]), "not in two stages"
+    assert {(one["scope"], one["sent"] > 0, one["lost"]) for one in found["scopes"]} == {
+        ("same leaf", True, 0),
+        ("same unit", True, 0),
+    }
+
+
+@pytest.mark.whole
 def test_hosts_that_go_alone_are_not_proven(repository: Repository, home: Path) -> None:
     write_fabric(repository.fabric, faster(units=[{"unit": 1, "hosts": 1}]))
     code, found = proven(repository, home)
