@@ -103,10 +103,25 @@ class Keeper:
             status.unbooted = self._builder.build()
             status.is_built = True
             threading.Thread(target=self._world.incidents.keep_fresh, name="fresh", daemon=True).start()
+            threading.Thread(target=self._supervise, name="supervise", daemon=True).start()
             self._settle()
         except Exception as error:  # `netkit lab up` waits for the lab and reports the failure
             traceback.print_exc()
             status.failure = f"{type(error).__name__}: {error}"
+
+    def _supervise(self) -> None:
+        """Restart the daemons that have died on nodes that are not being changed, once a second."""
+        while True:
+            time.sleep(1.0)
+            for node in tuple(self._world.nodes.values()):
+                if node.lock.acquire(blocking=False):
+                    try:
+                        if restarted := node.restart_dead_daemons():
+                            node.log(f"died and was restarted: {', '.join(restarted)}")
+                    except ConfigRefusedError as error:
+                        node.log(f"routing: {error}")
+                    finally:
+                        node.lock.release()
 
     def _settle(self) -> None:
         """Wait until the configured state is reached; devices with factory defaults are not checked."""

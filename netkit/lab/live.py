@@ -124,6 +124,17 @@ class LiveNode(ProgramRunner):
         """Run a command in a running FRR daemon."""
         return routing.ask(self, daemon, command)
 
+    def restart_dead_daemons(self) -> list[str]:
+        """Restart the routing daemons that have died with their saved configuration, as watchfrr does."""
+        dead = [daemon for daemon in routing.DAEMONS if self.has_died(daemon)]
+        if "zebra" in dead:  # the others need it
+            dead = [daemon for daemon in routing.DAEMONS if daemon in dead or self.is_running(daemon)]
+        if dead:
+            routing.start(self, dead)
+            for daemon in dead:
+                self.run("vtysh", "-b", "-d", daemon)
+        return dead
+
     def realise(self, state: SwitchState) -> None:
         """Apply a switch's configuration to links, FRR, marking, SNMP, LLDP, gNMI and the hardware model."""
         self.changes += 1

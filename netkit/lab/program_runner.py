@@ -82,5 +82,10 @@ class ProgramRunner:
         program = self._programs.get(name)
         return program is not None and program.poll() is None
 
+    def has_died(self, name: str) -> bool:
+        """Whether a program ended that nobody stopped."""
+        program = self._programs.get(name)
+        return program is not None and program.poll() is not None
+
     def _log_file(self) -> BinaryIO:
         return self._log.open("ab")

@@ -12,8 +12,8 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
+from contextlib import ExitStack, contextmanager
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -200,25 +200,50 @@ def bench(platform: str, folder: Path) -> Iterator[Bench]:
         yield Bench(site, platform, (found[0], found[1]))
 
 
+@dataclass
+class Benches:
+    """A lab for one change after the other; another one once a change went wrong, and left who knows what."""
+
+    platform: str
+    folder: Path
+    stack: ExitStack = field(default_factory=ExitStack)
+    found: Bench | None = None
+    booted: int = 0
+
+    def tried(self, acts: tuple[Act, ...]) -> None:
+        if self.found is None:
+            self.booted += 1
+            self.found = self.stack.enter_context(bench(self.platform, self.folder / str(self.booted)))
+        try:
+            self.found.tried(acts)
+        except BaseException:
+            self.found = None
+            self.stack.close()
+            raise
+
+
 @pytest.fixture(scope="module")
-def frr(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
-    with bench("frr", tmp_path_factory.mktemp("frr")) as found:
+def benches(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Benches]:
+    platform = str(request.param)
+    found = Benches(platform, tmp_path_factory.mktemp(platform))
+    with found.stack:
         yield found
 
 
-@pytest.mark.parametrize("acts", daily(SAMPLE, SAMPLE[0]), ids=lambda acts: ", ".join(map(str, acts)))
-def test_a_change_in_two_stages_is_finished_or_taken_back_from_any_step(acts: tuple[Act, ...], frr: Bench) -> None:
-    frr.tried(acts)
+def named(acts: object) -> str:
+    return ", ".join(map(str, acts)) if isinstance(acts, tuple) else str(acts)
 
 
-@pytest.mark.parametrize(
-    "platform",
-    [
-        pytest.param(name, marks=pytest.mark.skipif(name not in WHOLE, reason=f"NETKIT_KILLED={name}"))
-        for name in ("frr", "sonic", "nvue", "eos")
-    ],
-)
-def test_so_it_is_from_every_step(platform: str, tmp_path: Path) -> None:
-    with bench(platform, tmp_path) as found:
-        for acts in (*SAMPLE, *EVERY):
-            found.tried(acts)
+@pytest.mark.parametrize("benches", ["frr"], indirect=True)
+@pytest.mark.parametrize("acts", daily(SAMPLE, SAMPLE[0]), ids=named)
+def test_a_change_in_two_stages_is_finished_or_taken_back_from_any_step(
+    acts: tuple[Act, ...], benches: Benches
+) -> None:
+    benches.tried(acts)
+
+
+@pytest.mark.skipif(not WHOLE, reason="NETKIT_KILLED=frr,sonic,nvue,eos")
+@pytest.mark.parametrize("benches", WHOLE or ["frr"], indirect=True)
+@pytest.mark.parametrize("acts", [*SAMPLE, *EVERY] if WHOLE else [SAMPLE[0]], ids=named)
+def test_so_it_is_from_every_step(acts: tuple[Act, ...], benches: Benches) -> None:
+    benches.tried(acts)

@@ -55,6 +55,8 @@ STATED = f"""stated() {{  # what runs, a file: print the file as frr-reload.py h
 }}
 """
 
+PATIENCE_S = 20
+"""How long to wait for a daemon that has died; watchfrr notices at once."""
 HEAD = """#!/bin/sh
 # Try a change (try), keep it (keep), take it back (back), or take it back when its time is up (late).
 umask 077
@@ -83,14 +85,24 @@ drained() {{  # a file: print what drains its routers, by the AS numbers they ha
         else if (place in number) $0 = "router bgp " number[place] place
     }} NR != FNR' "$1" {drain}
 }}
+daemons=$(vtysh -c 'show daemons' 2>/dev/null)
+complete() {{  # bgpd 8.4.4 may have died of what was done so far: watchfrr starts it again
+    tries=0
+    until [ "$(vtysh -c 'show daemons' 2>/dev/null)" = "$daemons" ] || [ $tries -eq {patience} ]; do
+        sleep 1
+        tries=$((tries + 1))
+    done
+}}
 routing() {{
     mkdir -p reload && : >reload/vtysh.conf
+    complete
     {{ cat "$1/frr.conf"; drained "$1/frr.conf"; }} >wanted.conf
     vtysh -c 'show running-config' >running.conf && stated running.conf wanted.conf >reload/frr.conf ||
         {{ say "FRR does not show its configuration"; return; }}
     # Were the file not frr.conf of the folder that is named, it would save what runs: a reboot has to find the old one.
     # It takes lines away once, and in its own order: one may bring back another, or fail because it went with another.
-    for _ in 1 2; do
+    for _ in 1 2 3; do
+        complete
         {reload} --reload --stdout --confdir {folder}/reload {folder}/reload/frr.conf >reload.log 2>&1; done=$?
         [ $done -ne 0 ] || grep -q 'Executed "' reload.log || break
     done
@@ -172,7 +184,7 @@ def script(changed: frozenset[str]) -> str:
     take = "\n".join(f"    {step}" for step in _steps(files))
     held = " ".join(f"{PLACES[file].path}.netkit" for file in files)
     tail = TAIL.replace("FOLDER", FOLDER).replace("HELD", held)
-    head = HEAD.format(folder=FOLDER, drain=DRAIN, reload=RELOAD)
+    head = HEAD.format(folder=FOLDER, drain=DRAIN, reload=RELOAD, patience=PATIENCE_S)
     return f"{head}{STATED}put() {{\n{put}\n}}\nroom() {{\n{room}\n}}\ntake() {{\n{take}\n}}{tail}"
 
 

@@ -100,7 +100,8 @@ def test_nothing_is_told_by_nothing(text: str) -> None:
     for view in VIEWS:
         found = told(view, *(text for _ in view.commands))
         absent = {kind for kind in view.yields if isinstance(getattr(found, kind), Absent)}
-        assert absent == view.yields, view.commands
+        empty = {"routes"} if text == "[]" else set()  # a kernel without routes
+        assert absent == view.yields - empty, view.commands
 
 
 def test_answers_cut_anywhere_are_read_as_far_as_they_go() -> None:

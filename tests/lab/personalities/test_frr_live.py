@@ -53,6 +53,20 @@ def test_bridges_learn_as_netplan_says(lab: RunningLab) -> None:
     assert link(lab, "leaf01", leaf.host_ports[0].name)["inet6_addr_gen_mode"] == "none"
 
 
+def test_a_daemon_that_dies_is_restarted_with_what_is_saved(lab: RunningLab) -> None:
+    before = lab.shell("leaf01", "vtysh -c 'show running-config'")
+    for daemon in ("bgpd", "zebra"):
+        number = lab.run("leaf01", "cat", f"/run/frr/{daemon}.pid").strip()
+        lab.run("leaf01", "kill", "-KILL", number)
+        until(lambda old=number, name=daemon: restarted(lab, name, old), f"{daemon} is restarted")  # type: ignore[misc]
+        until(lambda: is_established(lab, "leaf01"), f"sessions are back after {daemon} died")
+        assert lab.shell("leaf01", "vtysh -c 'show running-config'") == before
+
+
+def restarted(lab: RunningLab, daemon: str, old: str) -> bool:
+    return lab.run("leaf01", "sh", "-c", f"cat /run/frr/{daemon}.pid || true").strip() not in {"", old}
+
+
 def test_frr_reload_takes_an_edited_file(lab: RunningLab) -> None:
     edit = "sed -i 's/maximum-paths 64/maximum-paths 2/' /etc/frr/frr.conf"
     lab.shell("leaf01", f"{edit} && /usr/lib/frr/frr-reload.py --reload /etc/frr/frr.conf")

@@ -130,18 +130,20 @@ def route_facts(route_text: str, nexthop_text: str) -> Facts:
     """Parse the interfaces of each route; a blackhole route has none."""
     found = document(route_text)
     if isinstance(found, list):
-        return Facts(routes=_joined(_kernel(found, _groups(nexthop_text))))
+        routes = _joined(_kernel(found, _groups(nexthop_text)))
+        # The kernel's main table is empty without a session; NVUE's table always has the loopback.
+        return Facts(routes=routes if routes or not found else Absent(f"{ROUTES}: shows no routes"))
     if isinstance(found, dict):
-        return Facts(routes=_joined(_table(found)))
+        return Facts(routes=_joined(_table(found)) or Absent(f"{IN_NVUE[ROUTES]}: shows no routes"))
     return Facts(routes=unread(ROUTES, route_text))
 
 
-def _joined(found: Iterator[tuple[str, frozenset[str]]]) -> dict[str, tuple[str, ...]] | Absent:
+def _joined(found: Iterator[tuple[str, frozenset[str]]]) -> dict[str, tuple[str, ...]]:
     """Keep the first entry of each prefix: the kernel lists the best one first."""
     routes: dict[str, tuple[str, ...]] = {}
     for prefix, interfaces in found:
         routes.setdefault(prefix, tuple(sorted(interfaces)))
-    return routes or Absent(f"{ROUTES}: shows no routes")
+    return routes
 
 
 def _kernel(found: list[Any], groups: dict[int, frozenset[str]]) -> Iterator[tuple[str, frozenset[str]]]:
