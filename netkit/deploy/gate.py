@@ -140,7 +140,8 @@ NEIGHBORS_AT_ONCE = 16
 class SessionGate:
     """Compares the sessions of a device, and those of its neighbors with it, with what they were before.
 
-    A session that the fabric no longer has may disappear. Where only descriptions change, neighbors are not asked.
+    A session that the fabric no longer has may disappear. One that a change ended until its other end changes too has
+    to be back after that. Where only descriptions change, neighbors are not asked.
     Sessions do not show how far traffic has moved away from a drained device: there the gate waits for its full time.
     """
 
@@ -154,6 +155,8 @@ class SessionGate:
     ) -> None:
         self._fabric, self._connect, self._clock = fabric, connect, clock
         self._runner = runner or threads(NEIGHBORS_AT_ONCE)
+        self._ended: dict[tuple[str, str], int] = {}
+        """Device and interface of the sessions that earlier changes ended → prefixes received before."""
 
     def __call__(self, question: GateQuestion) -> GateAnswer:
         if question.moment is Moment.BEFORE:
@@ -165,7 +168,16 @@ class SessionGate:
         before: dict[str, Sessions] = json.loads(question.sample)
         if question.moment is Moment.DRAINED:
             return self._check_drain(question, before[question.device])
-        return self._await_sessions(question, before)
+        own = before[question.device]
+        self._ended |= {(question.device, port): own[port] for port in question.ending if port in own}
+        return self._await_sessions(question, {**before, question.device: {**self._due(question), **own}})
+
+    def _due(self, question: GateQuestion) -> Sessions:
+        """Return the sessions of a device that a change of their other ends has ended, and that are due now."""
+        found = self._fabric.device(question.device)
+        ports = found.fabric_ports if isinstance(found, Switch) else ()
+        ended = {port.name: self._ended.get((port.peer, port.peer_port)) for port in ports}
+        return {name: count for name, count in ended.items() if count is not None and name not in question.ending}
 
     def _check_drain(self, question: GateQuestion, before: Sessions) -> GateAnswer:
         """Answer for a drain: it moves routes, and must not end sessions."""

@@ -62,8 +62,8 @@ BEFORE = TypeAdapter(dict[str, dict[str, Answered]])
 class ReachGate:
     """Asks another gate first, then some hosts below a switch; hosts that could not be asked before are left alone.
 
-    Pairs that the prediction says are unreachable in the present state need not answer. Without a prediction, neither
-    need addresses that the changed leaf no longer serves.
+    Pairs that the prediction says are unreachable in the present state need not answer, but after a later change that
+    brings them back they have to. Without a prediction, neither need addresses that the changed leaf no longer serves.
     """
 
     def __init__(
@@ -79,6 +79,8 @@ class ReachGate:
         self._runner = runner or threads(MOST_ABOVE)
         self._silent: set[str] = set()
         """Hosts that could not be asked before some change, and are not tried again."""
+        self._lost: set[tuple[Address, Address]] = set()
+        """Pairs that reached each other before an earlier change, and by the prediction not after it."""
 
     def __call__(self, question: GateQuestion) -> GateAnswer:
         first = ask_first(self._others, question, self._clock)
@@ -116,7 +118,14 @@ class ReachGate:
             wanted.setdefault(name, {})[interface] = tuple(far_names)
         return {
             name: {
-                one.interface: Answered(one.address, {to: names[name, one.interface][to] for to in one.answers})
+                one.interface: Answered(
+                    one.address,
+                    {
+                        to: word
+                        for to, word in names[name, one.interface].items()
+                        if to in one.answers or (one.address, to) in self._lost
+                    },
+                )
                 for one in rails
                 if one.interface in wanted[name]
             }
@@ -129,7 +138,10 @@ class ReachGate:
 
         def is_expected(source: Address, target: Address, word: str) -> bool:
             if question.prediction is not None and word != LEAF:
-                return question.prediction.reaches(source, target)
+                is_reached = question.prediction.reaches(source, target)
+                if not is_reached:
+                    self._lost.add((source, target))
+                return is_reached
             return not is_losing(source, target, word)
 
         return {

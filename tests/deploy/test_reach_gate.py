@@ -49,6 +49,13 @@ class Bed:
     asked: list[str] = field(default_factory=list)
     time: Time = field(default_factory=Time)
     later: dict[float, set[str]] = field(default_factory=dict)
+    is_blank: bool = False
+
+    def __post_init__(self) -> None:
+        def others(question: GateQuestion) -> GateAnswer:
+            return GateAnswer("healthy", (f"sample {question.sample!r}",), "mine", self.is_blank)
+
+        self.gate = ReachGate(FABRIC, others, self.connect, clock=self.time.clock, runner=SerialRunner())
 
     def connect(self, name: str) -> "FakeHost":
         return FakeHost(self, name)
@@ -56,11 +63,8 @@ class Bed:
     def ask(
         self, moment: Moment, device: str = LEAF, risk: Risk = Risk.LOW, *, is_blank: bool = False, **more: Any
     ) -> GateAnswer:
-        def others(question: GateQuestion) -> GateAnswer:
-            return GateAnswer("healthy", (f"sample {question.sample!r}",), "mine", is_blank)
-
-        gate = ReachGate(FABRIC, others, self.connect, clock=self.time.clock, runner=SerialRunner())
-        return gate(GateQuestion(device, moment, cast("Reader", None), (), risk, **more))
+        self.is_blank = is_blank
+        return self.gate(GateQuestion(device, moment, cast("Reader", None), (), risk, **more))
 
     def after(self, sample: str, **more: Any) -> GateAnswer:
         return self.ask(Moment.AFTER, sample=sample, **more)
@@ -188,6 +192,23 @@ def test_hosts_are_called_at_the_addresses_they_have() -> None:
     said = f"{HOSTS[0].name}: {NIC.interface}: {name} {interface} does not answer any more at 10.9.9.9"
     assert bed.ask(Moment.AFTER, "spine01", sample=sample).reasons == (f"{said}, as it did before",)
     assert bed.ask(Moment.AFTER, "spine01", sample=sample, prediction=Model({"10.9.9.9"})).is_healthy
+
+
+def test_a_pair_lost_as_predicted_is_due_again_after_the_change_that_brings_it_back() -> None:
+    bed = Bed()
+    target = next(iter(far_of("spine01", HOSTS[0].name, NIC.interface)))
+    bed.apart = {(NIC.address, target)}
+    never = bed.ask(Moment.BEFORE, "spine01").sample
+    assert bed.ask(Moment.AFTER, "spine01", sample=never, prediction=Model({target})).is_healthy
+    bed.apart = set()
+    sample = bed.ask(Moment.BEFORE, "spine01").sample
+    bed.apart = {(NIC.address, target)}
+    assert bed.ask(Moment.AFTER, "spine01", sample=sample, prediction=Model({target})).is_healthy
+    sample = bed.ask(Moment.BEFORE, "spine02").sample
+    assert bed.ask(Moment.AFTER, "spine02", sample=sample, prediction=Model({target})).is_healthy
+    assert bed.ask(Moment.AFTER, "spine02", sample=sample, prediction=Model(set())).verdict == "worse"
+    bed.apart = set()
+    assert bed.ask(Moment.AFTER, "spine02", sample=sample, prediction=Model(set())).is_healthy
 
 
 def test_a_leaf_need_not_serve_the_addresses_that_it_is_to_lose() -> None:

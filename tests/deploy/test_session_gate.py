@@ -1,7 +1,7 @@
 """The gate of BGP sessions: what was established stays established, with routes, or comes back in time."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pytest
 from nornir.plugins.runners import SerialRunner
@@ -146,6 +146,25 @@ def test_a_session_the_fabric_has_no_more_may_go() -> None:
     bed.ask(Moment.BEFORE)
     del bed.spine.prefixes["swp77"]
     assert bed.ask(Moment.AFTER).is_healthy
+
+
+def test_a_session_ended_until_its_other_end_changes_is_due_after_that() -> None:
+    bed, leaf = Bed(), LEAVES[1]
+    far = next(port for port in FABRIC.switch(SPINE).ports if port.peer == leaf)
+    bed.ask(Moment.BEFORE)
+    del bed.spine.prefixes[far.name]
+    del bed.leaves[leaf].prefixes[far.peer_port]
+    ending = frozenset({far.name})
+    question = GateQuestion(SPINE, Moment.AFTER, bed.spine, LEAVES, Risk.SESSION, ending, sample=bed.sample)
+    assert bed.gate(question).is_healthy
+    later = GateQuestion(leaf, Moment.BEFORE, bed.leaves[leaf], (), Risk.SESSION)
+    sample = bed.gate(later).sample
+    after = replace(later, moment=Moment.AFTER, sample=sample)
+    gone = f"{leaf}: the session on {far.peer_port} is gone"
+    assert bed.gate(after) == GateAnswer("worse", (gone,))
+    assert bed.gate(replace(after, ending=frozenset({far.peer_port}))).is_healthy
+    bed.leaves[leaf].prefixes[far.peer_port] = 1
+    assert bed.gate(after).is_healthy
 
 
 def test_where_only_descriptions_change_no_neighbor_is_asked() -> None:
