@@ -90,6 +90,6 @@ def test_every_change_of_the_table_loses_what_the_plan_says(platform: str, tmp_p
     with rolling(tmp_path, variant(platform, TABLE["world"])) as lab:
         for number, edits in enumerate(TABLE["rolls"], start=1):
             found = differences(lab.roll(values(platform, edits)))
-            print(f"{number} {', '.join(edits)}: {len(found)} differences")
+            print(*(f"{number} {', '.join(edits)}", *found), sep="\n  ")
             strange += [f"{', '.join(edits)}: {one}" for one in found]
     assert not strange, "\n".join(strange)
