@@ -67,17 +67,21 @@ def vitals(facts: Facts, samples: Sequence[Sample], prefixes: frozenset[str], lo
 
 
 def _widths(routes: Mapping[str, Collection[object]], prefixes: Iterable[str]) -> Iterator[tuple[str, int]]:
-    """Yield the number of ports for each prefix; by a route of another length while lengths are being changed."""
+    """Yield the number of ports for each prefix.
+
+    While lengths are being changed, it is that of a wider or of narrower routes; of a summary that the device itself
+    announces, and discards, it is that of the routes inside.
+    """
     known: dict[IPv4Network, int] | None = None
     for prefix in prefixes:
-        if prefix in routes:
+        if routes.get(prefix):
             yield prefix, len(routes[prefix])
             continue
         if known is None:
             known = {IPv4Network(one): len(ways) for one, ways in routes.items() if "." in one}
         wanted = IPv4Network(prefix)
-        wider = [one for one in known if one.prefixlen and wanted.subnet_of(one)]
-        inside = [width for one, width in known.items() if one.subnet_of(wanted)]
+        wider = [one for one in known if one.prefixlen and wanted.subnet_of(one)] if prefix not in routes else []
+        inside = [width for one, width in known.items() if one != wanted and one.subnet_of(wanted)]
         if wider or inside:
             yield prefix, known[max(wider, key=lambda one: one.prefixlen)] if wider else min(inside)
 

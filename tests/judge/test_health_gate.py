@@ -204,6 +204,18 @@ def test_a_session_that_is_to_go_takes_paths_with_it() -> None:
     assert scene.ask(Moment.AFTER, ending=frozenset({"swp6"})).is_healthy
 
 
+def test_a_summary_that_a_leaf_discards_is_reached_by_the_routes_inside() -> None:
+    scene = Scene(Device())
+    narrow = f"{FAR.partition('/')[0]}/31"
+    scene.ask(Moment.BEFORE)
+    scene.device.routes = {FAR: [], narrow: ["swp1", "swp2"]}
+    assert scene.ask(Moment.AFTER).is_healthy
+    scene.device.routes = {FAR: [], narrow: ["swp1"]}
+    assert scene.ask(Moment.AFTER).reasons == (f"leaf01: reaches {FAR} over 1 ports, 2 before",)
+    scene.device.routes = {FAR: [], "10.9.0.0/16": ["x"]}
+    assert scene.ask(Moment.AFTER).reasons == (f"leaf01: does not reach {FAR} any more",)
+
+
 @pytest.mark.parametrize(("drained", "is_healthy"), [("spine01", True), ("", False)])
 def test_a_drained_session_takes_its_paths_with_it_and_no_more(drained: str, *, is_healthy: bool) -> None:
     changes: dict[str, Any] = {"overrides": {"leaf01": {"drain_neighbors": [drained]}}} if drained else {}
