@@ -140,8 +140,10 @@ class LiveNode(ProgramRunner):
         self.changes += 1
         after = netlink.wanted(state, self.kernel_names, self.spec.beside)
         text = routing.slower_bfd(state.frr, self._services.bfd_interval_ms)
-        running = self._frr or ""
-        routing.part(self, running, netlink.going_down(self._links, after) - routing.neighbors(text))
+        if self.spec.personality != "frr" and routing.part(
+            self, self._frr or "", netlink.going_down(self._links, after)
+        ):
+            self._frr = None  # those that stay configured are added again once their links are down
         self.ip(netlink.steps(self._links, after))
         self._links = after
         hostname = state.hostname
@@ -150,7 +152,7 @@ class LiveNode(ProgramRunner):
             self.run("hostname", hostname)
         if text != self._frr:
             self._frr = None
-            routing.load(self, text)
+            routing.load(self, text, is_atomic=self.spec.personality == "eos")
             self._frr = text
         marking = self._services.marking(state, self.kernel_names)
         if marking != self._marking:

@@ -82,6 +82,7 @@ exec /usr/bin/vtysh "$@"
 """
 NEIGHBOR = re.compile(r"^ *neighbor (\S+) interface\b", re.MULTILINE)
 ROUTER = re.compile(r"^router bgp \d+$", re.MULTILINE)
+ROUTE_MAP = re.compile(r"^route-map (\S+) \S+ \d+\n(?:(?!exit|route-map).*\n)*exit\n", re.MULTILINE)
 CONFIGURED = "! configured "
 BFD_DEFAULT_MS = "300"
 TIMER = re.compile(r"^(\s*(?:receive|transmit)-interval )(\d+)$", re.MULTILINE)
@@ -102,8 +103,13 @@ class Shell(Protocol):
     def is_running(self, name: str) -> bool: ...
 
 
-def load(node: Shell, text: str) -> None:
-    """Apply a configuration to the daemons; start them if they do not run yet."""
+def load(node: Shell, text: str, *, is_atomic: bool = False) -> None:
+    """Apply a configuration to the daemons; start them if they do not run yet.
+
+    frr-reload.py names a new route map at neighbours before it makes it, and until FRR looks again 5 s later it denies
+    all. `is_atomic` makes them first, for a NOS that does not change line by line.
+    """
+    before = node.file(CONFIG).read_text(encoding="utf-8") if is_atomic and node.file(CONFIG).exists() else ""
     node.file(CONFIG).write_text(text, encoding="utf-8")
     # Have vtysh show the configured timers: slower ones are the lab's own, not a difference from the intent.
     node.file(SCRIPT).write_text(as_configured(text), encoding="utf-8")
@@ -115,6 +121,9 @@ def load(node: Shell, text: str) -> None:
         start(node)
         done = node.run("vtysh", "-b")
     else:
+        new_maps = [found[0] for found in ROUTE_MAP.finditer(text) if f"route-map {found[1]} " not in before]
+        if before and new_maps:
+            node.run("vtysh", "-f", "/dev/stdin", stdin="".join(new_maps))
         done = node.run(*RELOAD)
         if (
             "Executed " in done.stdout + done.stderr
@@ -131,8 +140,10 @@ def neighbors(text: str) -> frozenset[str]:
     return frozenset(NEIGHBOR.findall(text))
 
 
-def part(node: Shell, text: str, interfaces: Iterable[str]) -> None:
-    """Remove the sessions on interfaces that are about to go down; `text` is FRR's running configuration.
+def part(node: Shell, text: str, interfaces: Iterable[str]) -> bool:
+    """Remove the sessions on interfaces that are about to go down; return whether there were any.
+
+    `text` is FRR's running configuration.
 
     After a link has gone down, bgpd 8.4.4 removes a neighbour on it but keeps its next hop, and crashes when the link
     comes back. The FRR of newer switches does not.
@@ -141,6 +152,7 @@ def part(node: Shell, text: str, interfaces: Iterable[str]) -> None:
     going = [f"no neighbor {interface} interface" for interface in sorted(neighbors(text).intersection(interfaces))]
     if router and going:
         node.run("vtysh", *(word for line in ("configure terminal", router[0], *going) for word in ("-c", line)))
+    return bool(router and going)
 
 
 def start(node: Shell, daemons: Sequence[str] = DAEMONS) -> None:

@@ -14,7 +14,6 @@ from netkit.lab.personalities.sonic.switch import OWN_FILE_MODES, SonicDeclaredS
 from netkit.lab.personalities.sonic.tables import (
     CONFIG,
     SonicFlash,
-    Table,
     Tables,
     Value,
     factory,
@@ -147,7 +146,7 @@ class SonicSystem(Personality):
         if self.fail_apply_quietly or not planned.steps:
             return not planned.steps
         if planned.flapping_ports:
-            self._shut(planned.flapping_ports, planned.intended.get("PORT", {}))
+            self._shut(planned.flapping_ports)
         self._become(copy.deepcopy(planned.intended))
         return True
 
@@ -177,24 +176,12 @@ class SonicSystem(Personality):
         tables = {**self.running, "DEVICE_METADATA": {"localhost": metadata}}
         return declared_state(tables, self.frr_conf, self.branch)
 
-    def _shut(self, ports: Iterable[str], later: Table | None = None) -> None:
-        """Take ports down briefly, long enough for the far end to drop what depends on the link.
-
-        FRR loses its neighbours on ports that are also down `later` (see `netkit.lab.routing.part`); until its own
-        file leaves them out they are configured again.
-        """
+    def _shut(self, ports: Iterable[str]) -> None:
+        """Take ports down briefly, long enough for the far end to drop what depends on the link."""
         shut = frozenset(ports)
-        staying_down = set()
-        if later is not None:
-            staying_down = {port for port in shut if later.get(port, {}).get("admin_status") != "up"}
         found = self._declared_state()
-        lines = []
-        for line in found.state.frr.splitlines(keepends=True):
-            words = line.split()
-            if "neighbor" not in words or staying_down.isdisjoint(words[1:2]):
-                lines.append(line)
         states = (replace(port, is_enabled=port.is_enabled and port.name not in shut) for port in found.state.ports)
-        self._realise(replace(found, state=replace(found.state, ports=tuple(states), frr="".join(lines))))
+        self._realise(replace(found, state=replace(found.state, ports=tuple(states))))
         time.sleep(DOWN_S)
 
     def _realise(self, found: SonicDeclaredState) -> None:
