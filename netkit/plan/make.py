@@ -47,7 +47,7 @@ def make(
     """Return what has to change on each device that has intended files, and in which order.
 
     A device that could not be read is listed, never assumed unchanged. `owner`: see netkit.platforms.compare.compare.
-    With `explain`, what would be removed is listed as unexplained: see netkit.deploy.contact.
+    With `explain`, what would be removed is listed as unexplained: see netkit.deploy.resume.
 
     A part of a plan has neither groups nor an order: `grouped` and `ordered` make them once all parts are there.
     """

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from netkit import plan as planning
-from netkit.deploy.contact import deployed
+from netkit.deploy.resume import deployed
 from netkit.design.select import Device, select
 from netkit.errors import ConfigError, NetkitError, PlanError, Problem, UsageError
 from netkit.lab.folder import lab_folder

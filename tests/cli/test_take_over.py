@@ -8,8 +8,8 @@ import yaml
 
 from netkit import plan as planning
 from netkit.deploy import ConfigState, DeviceOutcome, DeviceResult, Journal, Options, Outcome
-from netkit.deploy.contact import deployed
 from netkit.deploy.journal import Orders
+from netkit.deploy.resume import deployed
 from netkit.plan import Plan
 from netkit.plan.intent_diff import approval
 from netkit.project.runs import runs_folder
