@@ -63,7 +63,9 @@ def found(lab: RunningLab, *checks: str) -> set[tuple[str, str, str, str]]:
     done = lab.netkit("check", *checks, "--fabric", lab.fabric, "--lab", lab.name, "--window", "25", "--format", "json")
     content: dict[str, Any] = json.loads(done.stdout)
     heads = (cause["head"] for cause in content["causes"])
-    return {(row["check"], row["device"], row["place"], row["remedy"]) for row in heads}
+    seen = {(row["check"], row["device"], row["place"], row["remedy"]) for row in heads}
+    print(*sorted(seen), sep="\n", end="\n\n")
+    return seen
 
 
 def test_a_fabric_of_four_nics_is_clean(lab: RunningLab) -> None:
