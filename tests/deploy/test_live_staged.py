@@ -5,8 +5,10 @@ there it is finished or taken back, byte for byte, and no packet is lost but by 
 The suite tries a few of these; `NETKIT_KILLED=frr,sonic,nvue,eos` tries every step on each of these NOSes.
 """
 
+import difflib
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -42,6 +44,8 @@ WHOLE = tuple(filter(None, os.environ.get("NETKIT_KILLED", "").split(",")))
 STEPS = ("preflight", "sample", "load", "commit", "connect", "verify", "gate", "confirm", "confirmed", "end")
 SIGNALS = ("SIGKILL", "SIGINT", "SIGTERM", "SIGHUP")
 INTERRUPTED = 1
+SECRET = re.compile(r"@secret:(\w+)@")
+"""What a lab boots with in place of a secret; a rollback fills it in."""
 Running = dict[str, dict[str, str | None]]
 
 
@@ -121,7 +125,8 @@ class Bench:
             driver = connect(replace(endpoints[switch.name], timeout_s=120), lambda name: f"{name}-of-a-test")
             driver.open()
             try:
-                found[switch.name] = dict(driver.running_files())
+                files = driver.running_files()
+                found[switch.name] = {file: text and SECRET.sub(r"\1-of-a-test", text) for file, text in files.items()}
             finally:
                 driver.close()
         return found
@@ -183,12 +188,22 @@ class Bench:
             heard = ask_keeper(self.lab, "end-calls")["heard"]
         if any(act.verb == "rollback" for act in acts):
             self.at = was
-            assert self.running() == before
+            assert not (changed := differences(before, self.running())), changed
         write_fabric(self.site.lab.fabric, self.intents[self.at])
         assert self.site.netkit("plan", "--detailed-exitcode").returncode == 0
         assert all(one["sent"] and not one["problem"] for one in heard)
         if not any(act.fault == "restart" for act in acts):
             assert [(one["name"], one["gaps"]) for one in heard if one["gaps"]] == []
+
+
+def differences(before: Running, after: Running) -> str:
+    """Return what differs between the files of switches, line by line."""
+    lines: list[str] = []
+    for name in before:
+        for file in {**before[name], **after[name]}:
+            was, now = ((found[name].get(file) or "").splitlines() for found in (before, after))
+            lines += difflib.unified_diff(was, now, f"{name} {file} before", f"{name} {file} after", lineterm="")
+    return "\n".join(lines)
 
 
 @contextmanager
