@@ -82,6 +82,7 @@ exec /usr/bin/vtysh "$@"
 """
 NEIGHBOR = re.compile(r"^ *neighbor (\S+) interface\b", re.MULTILINE)
 ROUTER = re.compile(r"^router bgp \d+$", re.MULTILINE)
+PREFIX_LIST = re.compile(r"^ip(?:v6)? prefix-list .*$", re.MULTILINE)
 ROUTE_MAP = re.compile(r"^route-map (\S+) \S+ \d+\n(?:(?!exit|route-map).*\n)*exit\n", re.MULTILINE)
 CONFIGURED = "! configured "
 BFD_DEFAULT_MS = "300"
@@ -106,8 +107,9 @@ class Shell(Protocol):
 def load(node: Shell, text: str, *, is_atomic: bool = False) -> None:
     """Apply a configuration to the daemons; start them if they do not run yet.
 
-    frr-reload.py names a new route map at neighbours before it makes it, and until FRR looks again 5 s later it denies
-    all. `is_atomic` makes them first, for a NOS that does not change line by line.
+    frr-reload.py removes entries of prefix lists before it adds others, and names a new route map at neighbours before
+    it makes it: until FRR looks again 5 s later, it denies all. `is_atomic` adds both first, for a NOS that changes all
+    at once.
     """
     before = node.file(CONFIG).read_text(encoding="utf-8") if is_atomic and node.file(CONFIG).exists() else ""
     node.file(CONFIG).write_text(text, encoding="utf-8")
@@ -121,9 +123,10 @@ def load(node: Shell, text: str, *, is_atomic: bool = False) -> None:
         start(node)
         done = node.run("vtysh", "-b")
     else:
-        new_maps = [found[0] for found in ROUTE_MAP.finditer(text) if f"route-map {found[1]} " not in before]
-        if before and new_maps:
-            node.run("vtysh", "-f", "/dev/stdin", stdin="".join(new_maps))
+        new = [f"{line}\n" for line in PREFIX_LIST.findall(text) if f"{line}\n" not in before]
+        new += [found[0] for found in ROUTE_MAP.finditer(text) if f"route-map {found[1]} " not in before]
+        if before and new:
+            node.run("vtysh", "-f", "/dev/stdin", stdin="".join(new))
         done = node.run(*RELOAD)
         if (
             "Executed " in done.stdout + done.stderr

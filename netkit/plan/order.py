@@ -70,10 +70,16 @@ class Order:
         self._others = [name for name in self._routing if name not in self.devices]
         self._before = before
         self.kept: dict[str, RetainedRouting] = {}
+        self._replacing: set[str] = set()
+        """Devices that drop a summary before they announce another: FRR changes one line after the other."""
         for name, found in self._routing.items():
-            if isinstance(found.running, Router) and isinstance(found.intended, Router) and name in self.devices:
-                self.kept[name] = to_keep(found.running, found.intended, self._ports(name))
-        self.kept = {name: kept for name, kept in self.kept.items() if kept}
+            was, now = found.running, found.intended
+            if not isinstance(was, Router) or not isinstance(now, Router) or name not in self.devices:
+                continue
+            if kept := to_keep(was, now, self._ports(name)):
+                self.kept[name] = kept
+                is_adding = not {*now.aggregates} <= {*was.aggregates}
+                self._replacing |= {name} if kept.aggregates and is_adding else set()
         left = dict(self._cables_left(every))
         routers = dict(self._routers()) | dict(self._routers_left(left))
         self.network = Network(Cabling.of([*before, fabric], left), routers, dict(self._hosts()))
@@ -92,7 +98,7 @@ class Order:
     def steps(self) -> tuple[Step, ...]:
         """Return the best order: each device once if that is safe, else in two stages."""
         once = self._sequence(dict.fromkeys(self.devices, INTENDED))
-        if not any(step.after for step in once) or not self.kept:
+        if not self.kept or not any(step.after or self._replacing.intersection(step.devices) for step in once):
             return _numbered(once)
         phases = {name: BOTH if name in self.kept else INTENDED for name in self.devices}
         twice = [*self._sequence(phases), *self._sequence(dict.fromkeys(self.kept, INTENDED), phases)]
@@ -268,7 +274,7 @@ class Order:
 
     def cost(self, phases: Mapping[str, int], names: tuple[str, ...], targets: Mapping[str, int]) -> Cost:
         """Return the pairs of groups that a change costs, and the number of paths it leaves."""
-        during, seconds, paths = self._while_changing(phases, names)
+        during, seconds, paths = self._while_changing(phases, names, targets)
         lost: Pairs = {}
         for some in self._parts(names):
             outlook = self.network.outlook(
@@ -288,7 +294,9 @@ class Order:
             ports &= self.network.speaking(self._last, name)
         return sorted(ports - self.network.speaking(done, name)) if ports else []
 
-    def _while_changing(self, phases: Mapping[str, int], names: Iterable[str]) -> tuple[Pairs, int, int]:
+    def _while_changing(
+        self, phases: Mapping[str, int], names: Iterable[str], targets: Mapping[str, int]
+    ) -> tuple[Pairs, int, int]:
         down: set[tuple[str, str]] = set()
         drained: set[str] = set()
         closing: Pairs = {}
@@ -299,13 +307,16 @@ class Order:
             if planned.blast.ports:
                 risk = max(risk, planned.risk)
                 drained |= {name} if is_drained_first(planned, self._fabric) else set()
-            if planned.role == "leaf" and self._ends_used_session(NetworkState(phases), name):
+            is_replacing = name in self._replacing and (phases.get(name, RUNNING), targets[name]) == (RUNNING, INTENDED)
+            if planned.role == "leaf" and (is_replacing or self._ends_used_session(NetworkState(phases), name)):
                 closing |= self._pairs_of(NetworkState(phases), name)
+            elif is_replacing:
+                down |= {(name, port) for port in self._ports(name)}
         if not down:
             return closing, CLOSING_S, self._paths
         outlook = self.network.outlook(NetworkState(phases, frozenset(down), frozenset(drained)), self._counted)
         lost = self._lost(self._wanted, outlook)
-        return lost | closing, SECONDS.get(risk, 0) if lost else CLOSING_S, _fewest_paths(outlook)
+        return lost | closing, SECONDS.get(risk, CLOSING_S) if lost else CLOSING_S, _fewest_paths(outlook)
 
     def _ends_used_session(self, state: NetworkState, name: str) -> bool:
         """Whether a leaf ends a session in use: packets on that path are lost until all switches have reacted."""

@@ -97,7 +97,13 @@ class Transition:
                     ending = self.ports(step, [name])
                     yield step, f"while {name} changes", wanted - self.reached(between, ending)
                     yield step, f"when {name} ends a session", wanted & self.closing(step, name, between)
-                    between[name] = apply(between[name], self.change(step, name).changes)
+                    changes = self.change(step, name).changes
+                    removed = [
+                        one for one in changes if one.is_removal and any("aggregate" in part for part in one.path)
+                    ]
+                    halfway = {**between, name: apply(between[name], removed)}
+                    yield step, f"while {name} has no summary", wanted - self.reached(halfway, ending)
+                    between[name] = apply(between[name], changes)
                     yield step, f"after {name}", wanted - self.reached(between)
             configs = between
 

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -108,6 +109,26 @@ def test_other_lengths_of_summaries_lose_nothing_in_two_stages(platform: str, na
     assert planning.read(planning.write(found.plan)) == found.plan
     assert found.plan.bridges
     assert not found.again().changed
+
+
+@pytest.mark.parametrize("platform", PLATFORMS)
+def test_a_summary_is_not_replaced_in_one_step_where_all_others_accept_both(platform: str) -> None:
+    """A run was cut off in its last stage, and is rolled back."""
+    there = needs_order(platform, "higher ceilings")
+    found = Transition.of(*reversed(there.fabrics[-2:]))
+    kept = {
+        one.device: planning.keeping(there.fabrics[-1], one.device, there.intended[one.device], one.kept)
+        for one in there.plan.bridges
+    }
+    running = {
+        name: planning.Running(kept.get(name, files) if name != "leaf01" else files)
+        for name, files in there.intended.items()
+    }
+    plan = planning.make(found.fabrics[-1], running, found.intended)
+    stages = [step.stage for step in plan.steps if "leaf01" in step.devices]
+    assert stages == ["both", "finish"]
+    assert not plan.worst
+    assert not any(lost for _, _, lost in replace(found, running=running, plan=plan, order=None).lost())
 
 
 @pytest.mark.parametrize("platform", PLATFORMS)
