@@ -23,7 +23,6 @@ from netkit.report.judgement_view import Judged
 from netkit.silence import Known, Silences, load
 from netkit.silence import check as check_silences
 from netkit.store import Source
-from netkit.store.store import open_store
 
 MOST = 100
 """The limit of findings to acknowledge at once."""
@@ -136,6 +135,8 @@ def exit_code(found: Judgement) -> int:
 def stored_faults(name: str, subject: str, source: Source, store: str) -> list[Values]:
     """Return the findings of the last stored run, each as its own acknowledgement."""
     remedy = "store a run with netkit check --store, or set the worst accepted verdict with --verdict warn or fail"
+    from netkit.store.store import open_store  # noqa: PLC0415 (it loads the database library)
+
     with open_store(place_of(store or "."), is_new_allowed=False) as opened:
         run = next(iter(opened.runs(source, 1)), None)
         if run is None:

@@ -214,7 +214,7 @@ def is_running(pid: int) -> bool:
 @pytest.mark.parametrize("line", [b"\n", b"nonsense\n", b"[]\n", b'{"op": "dance"}\n', b'{"op": "stop", "names": 3}\n'])
 def test_a_line_that_is_no_command_is_answered_with_why(line: bytes) -> None:
     process = subprocess.Popen(
-        [sys.executable, "-m", "netkit.lab.traffic"], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        [sys.executable, "-m", "netkit.lab.traffic.engine"], stdin=subprocess.PIPE, stdout=subprocess.PIPE
     )
     out, _ = process.communicate(line + b'{"op": "report"}\n', timeout=90)
     assert process.returncode == 0
