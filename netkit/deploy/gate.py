@@ -170,14 +170,22 @@ class SessionGate:
             return self._check_drain(question, before[question.device])
         own = before[question.device]
         self._ended |= {(question.device, port): own[port] for port in question.ending if port in own}
-        return self._await_sessions(question, {**before, question.device: {**self._due(question), **own}})
+        due = self._due(question)
+        answer = self._await_sessions(question, {**before, question.device: {**due, **own}})
+        if answer.is_healthy:
+            for port in due:
+                del self._ended[self._far_end(question.device, port)]
+        return answer
 
     def _due(self, question: GateQuestion) -> Sessions:
         """Return the sessions of a device that a change of their other ends has ended, and that are due now."""
         found = self._fabric.device(question.device)
-        ports = found.fabric_ports if isinstance(found, Switch) else ()
-        ended = {port.name: self._ended.get((port.peer, port.peer_port)) for port in ports}
-        return {name: count for name, count in ended.items() if count is not None and name not in question.ending}
+        ports = [port.name for port in found.fabric_ports] if isinstance(found, Switch) else []
+        ended = {port: self._ended.get(self._far_end(question.device, port)) for port in ports}
+        return {port: count for port, count in ended.items() if count is not None and port not in question.ending}
+
+    def _far_end(self, device: str, name: str) -> tuple[str, str]:
+        return next((port.peer, port.peer_port) for port in self._fabric.switch(device).ports if port.name == name)
 
     def _check_drain(self, question: GateQuestion, before: Sessions) -> GateAnswer:
         """Answer for a drain: it moves routes, and must not end sessions."""
@@ -228,7 +236,8 @@ class SessionGate:
                 if not self._is_kept(question, device, interface):
                     continue
                 if interface not in sessions:
-                    yield f"{device}: the session on {interface} is gone"
+                    is_due = device == question.device and interface in self._due(question)
+                    yield f"{device}: the session on {interface} is {'not back' if is_due else 'gone'}"
                 elif prefixes and not sessions[interface]:
                     yield f"{device}: the session on {interface} brings no routes, {prefixes} before"
 

@@ -31,10 +31,18 @@ class PlannedReachability:
         self._plan = plan
         self._host = {nic.address: host.name for host in fabric.hosts for nic in host.nics}
 
-    def __call__(self, device: str, _done: frozenset[str]) -> "Prediction | None":
-        """Return the prediction for the state after a device's change; None if nothing is lost."""
-        lost = [step.after for step in self._plan.steps if device in step.devices and step.after]
-        lost += [self._plan.gone] if self._plan.gone else []
+    def __call__(self, device: str, done: frozenset[str]) -> "Prediction | None":
+        """Return the prediction for the state after a device's change; None if nothing is lost.
+
+        While others of its step still have to change, what the step before lost may be lost as well.
+        """
+        steps = self._plan.steps
+        lost = [self._plan.gone]
+        for place, step in enumerate(steps):
+            if device in step.devices:
+                is_whole = done.issuperset(name for name in step.devices if name != device)
+                lost += [step.after] if is_whole or not place else [step.after, steps[place - 1].after]
+        lost = [one for one in lost if one]
         return LostPairs(self._host, tuple(frozenset(one.hosts) for one in lost)) if lost else None
 
 

@@ -79,6 +79,7 @@ class ReachGate:
         self._runner = runner or threads(MOST_ABOVE)
         self._silent: set[str] = set()
         """Hosts that could not be asked before some change, and are not tried again."""
+        self._addresses = frozenset(nic.address for host in fabric.hosts for nic in host.nics)
         self._lost: set[tuple[Address, Address]] = set()
         """Pairs that reached each other before an earlier change, and by the prediction not after it."""
 
@@ -139,7 +140,7 @@ class ReachGate:
         def is_expected(source: Address, target: Address, word: str) -> bool:
             if question.prediction is not None and word != LEAF:
                 is_reached = question.prediction.reaches(source, target)
-                if not is_reached:
+                if not is_reached and {source, target} <= self._addresses:
                     self._lost.add((source, target))
                 return is_reached
             return not is_losing(source, target, word)

@@ -78,7 +78,7 @@ def _widths(routes: Mapping[str, Collection[object]], prefixes: Iterable[str]) -
             yield prefix, len(routes[prefix])
             continue
         if known is None:
-            known = {IPv4Network(one): len(ways) for one, ways in routes.items() if "." in one}
+            known = {IPv4Network(one): len(ways) for one, ways in routes.items() if ways and "." in one}
         wanted = IPv4Network(prefix)
         wider = [one for one in known if one.prefixlen and wanted.subnet_of(one)] if prefix not in routes else []
         inside = [width for one, width in known.items() if one != wanted and one.subnet_of(wanted)]

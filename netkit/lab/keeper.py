@@ -118,7 +118,7 @@ class Keeper:
                     try:
                         if restarted := node.restart_dead_daemons():
                             node.log(f"died and was restarted: {', '.join(restarted)}")
-                    except ConfigRefusedError as error:
+                    except (ConfigRefusedError, OSError, RuntimeError) as error:
                         node.log(f"routing: {error}")
                     finally:
                         node.lock.release()

@@ -160,11 +160,13 @@ def test_a_session_ended_until_its_other_end_changes_is_due_after_that() -> None
     later = GateQuestion(leaf, Moment.BEFORE, bed.leaves[leaf], (), Risk.SESSION)
     sample = bed.gate(later).sample
     after = replace(later, moment=Moment.AFTER, sample=sample)
-    gone = f"{leaf}: the session on {far.peer_port} is gone"
-    assert bed.gate(after) == GateAnswer("worse", (gone,))
+    missing = f"{leaf}: the session on {far.peer_port} is not back"
+    assert bed.gate(after) == GateAnswer("worse", (missing,))
     assert bed.gate(replace(after, ending=frozenset({far.peer_port}))).is_healthy
     bed.leaves[leaf].prefixes[far.peer_port] = 1
     assert bed.gate(after).is_healthy
+    del bed.leaves[leaf].prefixes[far.peer_port]
+    assert bed.gate(after).is_healthy, "it was back once"
 
 
 def test_where_only_descriptions_change_no_neighbor_is_asked() -> None:

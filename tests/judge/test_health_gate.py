@@ -212,7 +212,7 @@ def test_a_summary_that_a_leaf_discards_is_reached_by_the_routes_inside() -> Non
     assert scene.ask(Moment.AFTER).is_healthy
     scene.device.routes = {FAR: [], narrow: ["swp1"]}
     assert scene.ask(Moment.AFTER).reasons == (f"leaf01: reaches {FAR} over 1 ports, 2 before",)
-    scene.device.routes = {FAR: [], "10.9.0.0/16": ["x"]}
+    scene.device.routes = {FAR: [], f"{FAR.partition('/')[0]}/20": [], "10.9.0.0/16": ["x"]}
     assert scene.ask(Moment.AFTER).reasons == (f"leaf01: does not reach {FAR} any more",)
 
 

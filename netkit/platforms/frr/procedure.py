@@ -85,10 +85,18 @@ drained() {{  # a file: print what drains its routers, by the AS numbers they ha
         else if (place in number) $0 = "router bgp " number[place] place
     }} NR != FNR' "$1" {drain}
 }}
-daemons=$(vtysh -c 'show daemons' 2>/dev/null)
+daemons() {{
+    timeout 5 vtysh -c 'show daemons' 2>/dev/null
+}}
+all_run() {{  # whether the daemons run that ran before the change
+    now=" $(daemons) "
+    for daemon in $(cat running-daemons 2>/dev/null); do
+        case $now in *" $daemon "*) ;; *) return 1 ;; esac
+    done
+}}
+tries=0
 complete() {{  # bgpd 8.4.4 may have died of what was done so far: watchfrr starts it again
-    tries=0
-    until [ "$(vtysh -c 'show daemons' 2>/dev/null)" = "$daemons" ] || [ $tries -eq {patience} ]; do
+    until all_run || [ $tries -ge {patience} ]; do
         sleep 1
         tries=$((tries + 1))
     done
@@ -106,6 +114,8 @@ routing() {{
         {reload} --reload --stdout --confdir {folder}/reload {folder}/reload/frr.conf >reload.log 2>&1; done=$?
         [ $done -ne 0 ] || grep -q 'Executed "' reload.log || break
     done
+    complete
+    all_run || say "not all daemons of FRR run any more: $(daemons)"
     [ $done -ne 0 ] || return 0
     say "frr-reload.py fails: $(grep -E 'ERROR|WARN|rror:' reload.log | tail -n 3)"
 }}
@@ -190,7 +200,7 @@ def script(changed: frozenset[str]) -> str:
 
 def _steps(files: tuple[str, ...]) -> list[str]:
     """List the commands that make files take effect."""
-    steps = []
+    steps = ["[ -e running-daemons ] || daemons >running-daemons"] if FRR_CONF in files else []
     for file in files:
         if file == NETPLAN:
             steps += ['part "$1"'] if FRR_CONF in files else []
