@@ -2,15 +2,19 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
 from nornir.plugins.runners import SerialRunner
 
 from netkit.deploy.gate import GateAnswer, GateQuestion, Moment
+from netkit.deploy.job import PlannedReachability
 from netkit.deploy.reach_gate import LONGEST_S, MOST_ABOVE, MOST_HOSTS, MOST_NAMED, MOST_NICS, ReachGate, calls
 from netkit.design.fabric import Fabric
 from netkit.errors import AccessError, Problem
+from netkit.plan import Plan
+from netkit.plan.model import ReachabilityLoss, Step
 from netkit.platforms.change import Risk
 from netkit.platforms.driver import RailState, Reader
 from tests import intents
@@ -209,6 +213,18 @@ def test_a_pair_lost_as_predicted_is_due_again_after_the_change_that_brings_it_b
     assert bed.ask(Moment.AFTER, "spine02", sample=sample, prediction=Model(set())).verdict == "worse"
     bed.apart = set()
     assert bed.ask(Moment.AFTER, "spine02", sample=sample, prediction=Model(set())).is_healthy
+
+
+def test_a_pair_is_due_once_all_devices_of_the_step_that_brings_it_back_have_changed() -> None:
+    one, other = ADDRESSES[HOSTS[0].name, NIC.interface], ADDRESSES[HOSTS[1].name, NIC.interface]
+    lost = ReachabilityLoss(1, (HOSTS[0].name, HOSTS[1].name), (NIC.interface,))
+    steps = Step(1, ("spine01",), after=lost), Step(2, ("leaf01", "leaf02"))
+    predict = PlannedReachability(cast("Plan", SimpleNamespace(steps=steps, gone=ReachabilityLoss())), FABRIC)
+    for device, done in (("spine01", set()), ("leaf01", {"spine01"})):
+        found = predict(device, frozenset(done))
+        assert found is not None
+        assert not found.reaches(one, other)
+    assert predict("leaf02", frozenset({"spine01", "leaf01"})) is None
 
 
 def test_a_leaf_need_not_serve_the_addresses_that_it_is_to_lose() -> None:
