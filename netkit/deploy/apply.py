@@ -339,7 +339,7 @@ def _interrupted_state(
             continue
         open_entries.setdefault(entry.device, []).append(entry)
     tasks = stages[number]
-    in_stage = replace(job, tasks=tasks)
+    in_stage = replace(job, tasks=tasks, is_finishing=number > 0)
     left = [name for name in open_entries if name not in ended and name in tasks]
 
     def resume_one(name: str) -> DeviceOutcome | None:

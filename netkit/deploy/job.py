@@ -19,8 +19,8 @@ from netkit.platforms.change import Risk
 from netkit.platforms.driver import Driver
 
 Connect = Callable[[str], Driver]
-Predict = Callable[[str, frozenset[str]], Prediction | None]
-"""The device that changed last, and those that run what is intended → the predicted reachability."""
+Predict = Callable[[str, frozenset[str], bool], Prediction | None]
+"""The device that changed last, those whose change in this stage is done, and whether it is the second stage."""
 FAILED = 1
 
 
@@ -31,7 +31,7 @@ class PlannedReachability:
         self._plan = plan
         self._host = {nic.address: host.name for host in fabric.hosts for nic in host.nics}
 
-    def __call__(self, device: str, done: frozenset[str]) -> "Prediction | None":
+    def __call__(self, device: str, done: frozenset[str], is_finishing: bool) -> Prediction | None:
         """Return the prediction for the state after a device's change; None if nothing is lost.
 
         While others of its step still have to change, what the step before lost may be lost as well.
@@ -39,7 +39,7 @@ class PlannedReachability:
         steps = self._plan.steps
         lost = [self._plan.gone]
         for place, step in enumerate(steps):
-            if device in step.devices:
+            if device in step.devices and (step.stage == "finish") is is_finishing:
                 is_whole = done.issuperset(name for name in step.devices if name != device)
                 lost += [step.after] if is_whole or not place else [step.after, steps[place - 1].after]
         lost = [one for one in lost if one]
@@ -76,17 +76,20 @@ class Job:
     began_s: float
     waves: list[Wave] = field(default_factory=list)
     model: Predict | None = None
+    is_finishing: bool = False
+    """Whether this is the second stage of a change in two."""
     done: set[str] = field(default_factory=set)
-    """Devices that run what is intended so far."""
+    """Devices whose change in this stage is done."""
 
     def waiting(self, device: str) -> frozenset[str]:
         """Return the ports of a device whose session stays down until the other end changes."""
-        named = (end.partition(":") for step in self.plan.steps if device in step.devices for end in step.waiting)
+        steps = (one for one in self.plan.steps if (one.stage == "finish") is self.is_finishing)
+        named = (end.partition(":") for step in steps if device in step.devices for end in step.waiting)
         return frozenset(port for name, _, port in named if name == device)
 
     def predict(self, device: str) -> Prediction | None:
         """Return the predicted reachability after the change of a device; None without a model."""
-        return None if self.model is None else self.model(device, frozenset(self.done))
+        return None if self.model is None else self.model(device, frozenset(self.done), self.is_finishing)
 
     def show(self, phase: Phase, device: str, wave: int, outcome: DeviceOutcome | None = None) -> None:
         """Report progress."""

@@ -83,8 +83,9 @@ class Rollout:
             tasks = self._stages[number]
             if number > self._first:
                 self.ended = {name: outcome for name, outcome in self.ended.items() if name not in tasks}
+                self.job.done.difference_update(tasks)
                 self.job.journal.step(STAGE, note=str(number))
-            self.job = replace(self.job, tasks=tasks)
+            self.job = replace(self.job, tasks=tasks, is_finishing=number > 0)
             self._run_stage(is_first=number == 0)
             if number == 0 and len(self._stages) > 1 and not self.stopped:
                 done = {name for name, one in self.ended.items() if one.state is ConfigState.INTENDED}
@@ -115,7 +116,7 @@ class Rollout:
         """Report devices whose second stage was not done as running both configurations."""
         if len(self._stages) == 1:
             return
-        is_second = self.job.tasks is self._stages[1]
+        is_second = self.job.is_finishing
         for name in self._stages[1]:
             outcome = self.ended.get(name)
             if is_second and outcome is None:

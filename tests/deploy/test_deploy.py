@@ -13,9 +13,10 @@ from netkit.deploy.device_rollout import POLICY_DELAY_S
 from netkit.deploy.model import read, write
 from netkit.errors import DeployError
 from netkit.plan import UnreadDevice
+from netkit.plan.model import ReachabilityLoss
 from tests.deploy import promise
 from tests.deploy.fake import FakeDriver, Fault
-from tests.deploy.scene import OPTIONS, Scene, scene
+from tests.deploy.scene import OPTIONS, Scene, healthy, scene
 
 SWITCHES = ("leaf01", "leaf02", "leaf03", "leaf04", "spine01", "spine02")
 UNDRAINED = ["preflight", "load", "commit", "connect", "verify", "gate", "confirm", "end"]
@@ -586,3 +587,27 @@ def test_a_changed_filter_is_waited_for_only_where_the_gate_has_something_to_com
             if phase is Phase.COMMIT and name in filters
         }
         assert waited == {not is_blank}
+
+
+def test_what_the_first_stage_is_excused_for_the_second_is_not() -> None:
+    lost = ReachabilityLoss(1, ("gpu11", "gpu12"), ("rail0",))
+    with scene("timers") as found:
+        steps = tuple(
+            replace(step, waiting=(f"{step.devices[0]}:Ethernet1",), after=lost) if step.stage == "both" else step
+            for step in found.plan.steps
+        )
+        found.plan = replace(found.plan, steps=steps)
+        asked: list[tuple[str, frozenset[str], bool]] = []
+
+        def gate(question: GateQuestion) -> GateAnswer:
+            if question.moment is Moment.AFTER:
+                asked.append((question.device, question.ending, question.prediction is not None))
+            return healthy(question)
+
+        found.gate = gate
+        assert found.apply().exit_code == 0
+        assert asked == [
+            (name, frozenset(("Ethernet1",) if step.stage == "both" else ()), step.stage == "both")
+            for step in steps
+            for name in step.devices
+        ]

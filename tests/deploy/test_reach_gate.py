@@ -221,10 +221,10 @@ def test_a_pair_is_due_once_all_devices_of_the_step_that_brings_it_back_have_cha
     steps = Step(1, ("spine01",), after=lost), Step(2, ("leaf01", "leaf02"))
     predict = PlannedReachability(cast("Plan", SimpleNamespace(steps=steps, gone=ReachabilityLoss())), FABRIC)
     for device, done in (("spine01", set()), ("leaf01", {"spine01"})):
-        found = predict(device, frozenset(done))
+        found = predict(device, frozenset(done), False)
         assert found is not None
         assert not found.reaches(one, other)
-    assert predict("leaf02", frozenset({"spine01", "leaf01"})) is None
+    assert predict("leaf02", frozenset({"spine01", "leaf01"}), False) is None
 
 
 def test_a_leaf_need_not_serve_the_addresses_that_it_is_to_lose() -> None:
