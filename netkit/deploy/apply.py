@@ -107,6 +107,7 @@ def resume(
         if provenance is not None:
             journal.resumed(provenance)
         try:
+            job = replace(job, memory=journal.memory())
             number, earlier = _interrupted_state(job, stages, journal.entries())
             found = [*_untouched(orders), *earlier]
             return _run(Rollout(job, stages, found, first=number))

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from netkit.deploy.connection import closing, discard, foresee, opened
 from netkit.deploy.gate import GateAnswer, GateQuestion, Moment, ask_gate
 from netkit.deploy.job import Job, code_of, is_disruptive, text_of
-from netkit.deploy.journal import CONFIRMED, JournalError, LeaseLostError
+from netkit.deploy.journal import CONFIRMED, MEMORY, JournalError, LeaseLostError
 from netkit.deploy.model import FAILED, ConfigState, DeviceOutcome, DeviceResult, Phase, weightiest
 from netkit.deploy.preflight import Preflight, Task, differences, read_device
 from netkit.errors import DeviceError, NetkitError, Problem
@@ -163,8 +163,10 @@ class DeviceRollout:
             sample=self.sample,
             time_limit_s=max(0.0, time_limit_s),
             prediction=self.job.predict(self.name) if moment.is_after else None,
+            memory=self.job.memory,
         )
         answer = ask_gate(self.job.gate, question)
+        self.job.memory.keep(lambda text: self.job.journal.step(MEMORY, note=text))
         if not answer.is_healthy:
             why = "; ".join(reason.removeprefix(f"{self.name}: ") for reason in answer.reasons) or answer.verdict
             when = moment.value if moment is Moment.DRAINED else f"{moment} the change"

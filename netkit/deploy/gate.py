@@ -6,11 +6,13 @@ the change is kept in the journal and returned with every later question about t
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
+from threading import Lock
 from typing import Any, Literal, Protocol
 
 from nornir.core.plugins.runners import RunnerPlugin
+from pydantic import TypeAdapter
 
 from netkit.deploy.clock import CLOCK, DeployClock
 from netkit.deploy.fan_out import each, threads
@@ -42,6 +44,39 @@ Address = str
 """IPv4, without a prefix length."""
 
 
+class RunMemory:
+    """What changes of a run have taken down until a later change brings it back. Gates write it.
+
+    The journal keeps it, so that a resumed run knows what its first part has ended.
+    """
+
+    def __init__(self) -> None:
+        self.ended: dict[tuple[str, str], int] = {}
+        """Device and interface of BGP sessions → prefixes received before."""
+        self.lost: set[tuple[Address, Address]] = set()
+        """Pairs of hosts that reached each other before, and by the prediction not after it."""
+        self._kept, self._keeping = self._text(), Lock()
+
+    def keep(self, write: Callable[[str], None]) -> None:
+        """Write the memory if it has changed since it was last written."""
+        with self._keeping:  # or an older text could be written after a newer one
+            if (text := self._text()) != self._kept:
+                write(text)
+                self._kept = text
+
+    def restore(self, text: str) -> None:
+        """Replace the memory by a written one; raise ValueError for any other text."""
+        ended, lost = REMEMBERED.validate_json(text)
+        self.ended, self.lost, self._kept = {(name, port): count for name, port, count in ended}, set(lost), text
+
+    def _text(self) -> str:
+        ended = sorted((*end, count) for end, count in tuple(self.ended.items()))
+        return json.dumps((ended, sorted(self.lost)))
+
+
+REMEMBERED = TypeAdapter(tuple[list[tuple[str, str, int]], list[tuple[Address, Address]]])
+
+
 class Prediction(Protocol):
     """What the routing model predicts for the present state of a deploy."""
 
@@ -71,6 +106,8 @@ class GateQuestion:
     """How long the gate may wait for things to settle."""
     prediction: Prediction | None = None
     """Without one, what was reachable before has to be reachable after."""
+    memory: RunMemory = field(default_factory=RunMemory)
+    """Of the whole run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,8 +192,6 @@ class SessionGate:
     ) -> None:
         self._fabric, self._connect, self._clock = fabric, connect, clock
         self._runner = runner or threads(NEIGHBORS_AT_ONCE)
-        self._ended: dict[tuple[str, str], int] = {}
-        """Device and interface of the sessions that earlier changes ended → prefixes received before."""
 
     def __call__(self, question: GateQuestion) -> GateAnswer:
         if question.moment is Moment.BEFORE:
@@ -169,19 +204,19 @@ class SessionGate:
         if question.moment is Moment.DRAINED:
             return self._check_drain(question, before[question.device])
         own = before[question.device]
-        self._ended |= {(question.device, port): own[port] for port in question.ending if port in own}
+        question.memory.ended |= {(question.device, port): own[port] for port in question.ending if port in own}
         due = self._due(question)
         answer = self._await_sessions(question, {**before, question.device: {**due, **own}})
         if answer.is_healthy:
             for port in due:
-                del self._ended[self._far_end(question.device, port)]
+                del question.memory.ended[self._far_end(question.device, port)]
         return answer
 
     def _due(self, question: GateQuestion) -> Sessions:
         """Return the sessions of a device that a change of their other ends has ended, and that are due now."""
         found = self._fabric.device(question.device)
         ports = [port.name for port in found.fabric_ports] if isinstance(found, Switch) else []
-        ended = {port: self._ended.get(self._far_end(question.device, port)) for port in ports}
+        ended = {port: question.memory.ended.get(self._far_end(question.device, port)) for port in ports}
         return {port: count for port, count in ended.items() if count is not None and port not in question.ending}
 
     def _far_end(self, device: str, name: str) -> tuple[str, str]:

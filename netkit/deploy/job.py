@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from nornir.core.plugins.runners import RunnerPlugin
 
 from netkit.deploy.clock import DeployClock
-from netkit.deploy.gate import Gate, Prediction
+from netkit.deploy.gate import Gate, Prediction, RunMemory
 from netkit.deploy.journal import Journal
 from netkit.deploy.model import DeployEvent, DeviceOutcome, EventHandler, Options, Phase
 from netkit.deploy.preflight import Task
@@ -80,6 +80,7 @@ class Job:
     """Whether this is the second stage of a change in two."""
     done: set[str] = field(default_factory=set)
     """Devices whose change in this stage is done."""
+    memory: RunMemory = field(default_factory=RunMemory)
 
     def waiting(self, device: str) -> frozenset[str]:
         """Return the ports of a device whose session stays down until the other end changes."""

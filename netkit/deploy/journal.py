@@ -25,6 +25,7 @@ from netkit import private
 from netkit.deploy import model, seal
 from netkit.deploy.approval import Approval, Provenance
 from netkit.deploy.clock import CLOCK, DeployClock
+from netkit.deploy.gate import RunMemory
 from netkit.deploy.model import FAILED, LONGEST_S, ConfigState, DeviceOutcome, Options, Outcome, Phase, Seconds, Whole
 from netkit.errors import DeployError, NetkitError, Problem
 from netkit.plan import Plan, Running
@@ -81,6 +82,8 @@ OPTIONS, OUTCOME, BEFORE = "options.json", "outcome.json", "before"
 UNDOES = "undoes.json"
 PROVENANCE, APPROVALS = "provenance.json", "approvals"
 SAMPLE, STRATEGY, CONFIRMED, FINISHED, STAGE = "sample", "strategy", "confirmed", "finished", "stage"
+MEMORY = "memory"
+"""The note is what gates remember of the run so far."""
 WAVE = "wave"
 """A device's wave begins; the note is the number of waves."""
 Owner = Mapping[str, Files]
@@ -322,6 +325,17 @@ class Journal:
         except OSError as error:
             raise self._damaged(JOURNAL, why=f"cannot be read: {error.strerror}") from None
         return tuple(found)
+
+    def memory(self) -> RunMemory:
+        """Return what gates remember of the run."""
+        found = RunMemory()
+        notes = [entry.note for entry in self.entries() if entry.step == MEMORY]
+        try:
+            for note in notes[-1:]:
+                found.restore(note)
+        except ValueError:
+            raise self._damaged(JOURNAL) from None
+        return found
 
     def outcome(self) -> Outcome | None:
         """Return the outcome; None while the run has not finished."""

@@ -4,7 +4,7 @@ Hosts are asked over SSH and ping from the address of the rail. Pairs run along 
 leaves, so that they cross a changing spine as far as the hashing of its neighbours allows.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import zip_longest
 from typing import Protocol
@@ -80,8 +80,6 @@ class ReachGate:
         self._silent: set[str] = set()
         """Hosts that could not be asked before some change, and are not tried again."""
         self._addresses = frozenset(nic.address for host in fabric.hosts for nic in host.nics)
-        self._lost: set[tuple[Address, Address]] = set()
-        """Pairs that reached each other before an earlier change, and by the prediction not after it."""
 
     def __call__(self, question: GateQuestion) -> GateAnswer:
         first = ask_first(self._others, question, self._clock)
@@ -90,7 +88,7 @@ class ReachGate:
         if not first.others.is_healthy or not is_felt or not isinstance(found, Switch):
             return first.without_more()
         if question.moment is Moment.BEFORE:
-            answers = self._before(found)
+            answers = self._before(found, question.memory.lost)
             is_blank = first.others.is_blank and not any(
                 one.answers for rails in answers.values() for one in rails.values()
             )
@@ -98,8 +96,11 @@ class ReachGate:
         kept = BEFORE.validate_python(first.kept.get("answers", {}))
         return self._await_answers(self._expected(question, kept), first)
 
-    def _before(self, switch: Switch) -> dict[str, dict[str, Answered]]:
-        """Return which addresses answer which, among those the hosts have and those they will have."""
+    def _before(self, switch: Switch, lost: Container[tuple[Address, Address]]) -> dict[str, dict[str, Answered]]:
+        """Return which addresses answer which, among those the hosts have and those they will have.
+
+        Pairs that an earlier change of the run has lost count as answering: they may be due after this one.
+        """
         called = calls(self._fabric, switch)
         involved = {name for name, _ in called} | {name for far in called.values() for name, _ in far}
         hosts = (host for host in self._fabric.hosts if host.name in involved - self._silent)
@@ -124,7 +125,7 @@ class ReachGate:
                     {
                         to: word
                         for to, word in names[name, one.interface].items()
-                        if to in one.answers or (one.address, to) in self._lost
+                        if to in one.answers or (one.address, to) in lost
                     },
                 )
                 for one in rails
@@ -141,7 +142,7 @@ class ReachGate:
             if question.prediction is not None and word != LEAF:
                 is_reached = question.prediction.reaches(source, target)
                 if not is_reached and {source, target} <= self._addresses:
-                    self._lost.add((source, target))
+                    question.memory.lost.add((source, target))
                 return is_reached
             return not is_losing(source, target, word)
 

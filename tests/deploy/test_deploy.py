@@ -9,7 +9,9 @@ import pytest
 
 from netkit import deploy
 from netkit.deploy import ConfigState, DeviceResult, GateAnswer, GateQuestion, Journal, Moment, Options, Outcome, Phase
+from netkit.deploy.apply import never
 from netkit.deploy.device_rollout import POLICY_DELAY_S
+from netkit.deploy.gate import RunMemory
 from netkit.deploy.model import read, write
 from netkit.errors import DeployError
 from netkit.plan import UnreadDevice
@@ -611,3 +613,40 @@ def test_what_the_first_stage_is_excused_for_the_second_is_not() -> None:
             for step in steps
             for name in step.devices
         ]
+
+
+def test_a_resumed_run_knows_what_its_first_part_took_down() -> None:
+    with scene("asn") as found:
+        known: list[tuple[dict[tuple[str, str], int], set[tuple[str, str]]]] = []
+
+        def gate(question: GateQuestion) -> GateAnswer:
+            known.append((dict(question.memory.ended), set(question.memory.lost)))
+            if question.moment is Moment.AFTER:
+                question.memory.ended[question.device, "Ethernet1"] = 3
+                question.memory.lost.add(("10.0.0.1", "10.0.0.2"))
+            return healthy(question)
+
+        found.gate = gate
+        found.is_stopping = lambda: any(event.phase is Phase.END for event in found.events)
+        journal = found.journal()
+        (first,) = (one.device for one in found.apply(journal).devices if one.result is DeviceResult.DONE)
+        found.is_stopping = never
+        known.clear()
+        assert found.resume(journal).exit_code == 0
+        assert known[0] == ({(first, "Ethernet1"): 3}, {("10.0.0.1", "10.0.0.2")})
+
+
+def test_what_gates_remember_is_journalled_once_each_time_it_changes() -> None:
+    memory, written = RunMemory(), list[str]()
+    memory.keep(written.append)
+    memory.ended["leaf01", "swp1"] = 4
+    for _ in range(2):
+        memory.keep(written.append)
+    memory.lost.add(("10.0.0.1", "10.0.0.2"))
+    memory.keep(written.append)
+    assert len(written) == 2
+    again = RunMemory()
+    again.restore(written[-1])
+    assert (again.ended, again.lost) == (memory.ended, memory.lost)
+    again.keep(written.append)
+    assert len(written) == 2

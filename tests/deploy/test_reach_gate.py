@@ -8,7 +8,7 @@ from typing import Any, cast
 import pytest
 from nornir.plugins.runners import SerialRunner
 
-from netkit.deploy.gate import GateAnswer, GateQuestion, Moment
+from netkit.deploy.gate import GateAnswer, GateQuestion, Moment, RunMemory
 from netkit.deploy.job import PlannedReachability
 from netkit.deploy.reach_gate import LONGEST_S, MOST_ABOVE, MOST_HOSTS, MOST_NAMED, MOST_NICS, ReachGate, calls
 from netkit.design.fabric import Fabric
@@ -54,6 +54,7 @@ class Bed:
     time: Time = field(default_factory=Time)
     later: dict[float, set[str]] = field(default_factory=dict)
     is_blank: bool = False
+    memory: RunMemory = field(default_factory=RunMemory)
 
     def __post_init__(self) -> None:
         def others(question: GateQuestion) -> GateAnswer:
@@ -68,7 +69,7 @@ class Bed:
         self, moment: Moment, device: str = LEAF, risk: Risk = Risk.LOW, *, is_blank: bool = False, **more: Any
     ) -> GateAnswer:
         self.is_blank = is_blank
-        return self.gate(GateQuestion(device, moment, cast("Reader", None), (), risk, **more))
+        return self.gate(GateQuestion(device, moment, cast("Reader", None), (), risk, memory=self.memory, **more))
 
     def after(self, sample: str, **more: Any) -> GateAnswer:
         return self.ask(Moment.AFTER, sample=sample, **more)

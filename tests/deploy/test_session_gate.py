@@ -157,7 +157,7 @@ def test_a_session_ended_until_its_other_end_changes_is_due_after_that() -> None
     ending = frozenset({far.name})
     question = GateQuestion(SPINE, Moment.AFTER, bed.spine, LEAVES, Risk.SESSION, ending, sample=bed.sample)
     assert bed.gate(question).is_healthy
-    later = GateQuestion(leaf, Moment.BEFORE, bed.leaves[leaf], (), Risk.SESSION)
+    later = GateQuestion(leaf, Moment.BEFORE, bed.leaves[leaf], (), Risk.SESSION, memory=question.memory)
     sample = bed.gate(later).sample
     after = replace(later, moment=Moment.AFTER, sample=sample)
     missing = f"{leaf}: the session on {far.peer_port} is not back"
