@@ -9,7 +9,7 @@ HEAD = """# Hardware catalogue
 
 Generated from the model files in `netkit/hardware/data` (`scripts/docs`). Each value there has its source, or
 is null. **To give** lists what netkit asks for before it builds or renders with a model:
-[a hardware model of your own](files.md#a-hardware-model-of-your-own) says where.
+[a hardware model of your own](files.md#a-hardware-model-of-your-own) explains where.
 """
 
 
