@@ -25,7 +25,7 @@ from netkit.report.metrics import metrics
 from netkit.report.table import columns
 from netkit.store.open_cause import OpenNow, cause_changes
 from netkit.store.state import SilenceEnd
-from netkit.terminal.ctrl_c import interrupt_on_sigterm
+from netkit.terminal.ctrl_c import interrupt_on_signals
 from netkit.terminal.output import say, write_json, write_whole
 from netkit.terminal.progress import QUIET
 
@@ -203,7 +203,7 @@ def _checking(request: CheckRequest) -> Checking:
     from netkit.fleet.checking import FleetCollector  # noqa: PLC0415 (an extra, and most runs read devices themselves)
     from netkit.fleet.dispatch import Dispatch  # noqa: PLC0415
 
-    interrupt_on_sigterm()
+    interrupt_on_signals()
     dispatch = Dispatch.of(request.fleet)
     at_site = replace(project, site=dispatch.site_of(project.folder))
     return replace(checking, project=at_site, collector=FleetCollector(dispatch))

@@ -12,7 +12,7 @@ from netkit.errors import OutputError, Problem
 from netkit.facts import Snapshot, serial
 from netkit.project import checking
 from netkit.report.plan_view import counted, listed
-from netkit.terminal.ctrl_c import interrupt_on_sigterm
+from netkit.terminal.ctrl_c import interrupt_on_signals
 from netkit.terminal.output import write_named, write_whole
 
 UNREACHED = 4
@@ -41,7 +41,7 @@ def run(
     else:
         from netkit.fleet.reading import snapshot_at  # noqa: PLC0415 (an extra)
 
-        interrupt_on_sigterm()
+        interrupt_on_signals()
         found = snapshot_at(fleet, project, limit, window_s=window_s, is_light=light, source=source)
     found = checking.added(found, measured)
     save(found, out)
@@ -89,7 +89,7 @@ def backup(folder: Path, out: Path, *, limit: str, lab: str, processes: int, fle
     else:
         from netkit.fleet.reading import backups_at  # noqa: PLC0415 (an extra)
 
-        interrupt_on_sigterm()
+        interrupt_on_signals()
         texts, missed = backups_at(fleet, project, devices)
     changed = [name for name, text in texts.items() if write_whole(out / f"{name}{SUFFIX}", text)]
     news = f"{counted(len(changed), 'file')} changed: {listed(changed)}" if changed else "nothing changed"

@@ -17,7 +17,7 @@ from netkit.errors import Problem, UsageError
 from netkit.project.connections import chosen_source
 from netkit.project.watching import LONGEST_ONCE_S, feeds_of, is_settled, outline_of
 from netkit.terminal import screen
-from netkit.terminal.ctrl_c import interrupt_on_sigterm
+from netkit.terminal.ctrl_c import interrupt_on_signals
 from netkit.watch.board import Board, Outline
 from netkit.watch.feed import Feed
 from netkit.watch.frame import unbounded
@@ -114,7 +114,7 @@ def _at_sites(request: WatchRequest, fleet: Path) -> int:
     work = WatchWork(interval_s=request.interval_s, length_s=length_s, is_once=request.is_once, source=source)
     outline = outline_of(project, devices, request.interval_s)
     board = Board(outline)
-    interrupt_on_sigterm()
+    interrupt_on_signals()
     with watched_at(fleet, project, devices, work) as events:
         record = Record(request.record, outline) if request.record is not None else None
         try:

@@ -2,11 +2,15 @@
 
 import secrets
 import select
+import signal
+import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Self
+from types import FrameType
+from typing import Any, Self
 
 from netkit.errors import Problem
 from netkit.fleet.answer import JobAnswer, JobEvent, LostJob, PendingJob, open_answer
@@ -40,6 +44,49 @@ class RoundBusyError(FleetError):
     exit_code = 5
 
 
+class _DeferredSignals:
+    """Keeps signals from interrupting some functions: they are handled when those have ended.
+
+    Whether one runs is read off the stack: any flag would leave a moment between a call and the flag.
+    """
+
+    def __init__(self, *functions: Callable[..., Any]) -> None:
+        self._codes = {one.__code__ for one in functions}
+        self._before: dict[int, Callable[[int, FrameType | None], Any]] = {}
+        self._waiting: deque[int] = deque()
+
+    def begin(self) -> None:
+        """Begin; only the main thread is interrupted by signals."""
+        if threading.current_thread() is not threading.main_thread():
+            return
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            before = signal.getsignal(number)
+            if callable(before):
+                self._before.setdefault(number, before)
+                signal.signal(number, self._handle)
+
+    def _handle(self, number: int, frame: FrameType | None) -> None:
+        caller = frame
+        while caller is not None and caller.f_code not in self._codes:
+            caller = caller.f_back
+        if caller is None:
+            self._before[number](number, frame)
+        else:
+            self._waiting.append(number)
+
+    def deliver(self) -> None:
+        """Handle the signals that wait."""
+        while self._waiting:
+            number = self._waiting.popleft()
+            self._before[number](number, None)
+
+    def end(self) -> None:
+        for number, before in self._before.items():
+            if signal.getsignal(number) == self._handle:
+                signal.signal(number, before)
+        self.deliver()
+
+
 @dataclass(slots=True)
 class _SiteChannel:
     """The connection to a site's virtual host, and the jobs that it was given."""
@@ -51,6 +98,8 @@ class _SiteChannel:
     held: int = 0
     has_control: bool = False
     """Whether a queue for what is said about running jobs was declared."""
+    has_round: bool = False
+    """Whether this run may hold the round there."""
     retry_s: float = FIRST_RETRY_S
     next_s: float = float("-inf")
 
@@ -70,32 +119,53 @@ class Coordinator:
         self._sites: dict[str, _SiteChannel] = {}
         self._pending: dict[str, PendingJob] = {}
         self._round = ""
+        self._signals = _DeferredSignals(Coordinator._hold_round, Coordinator.__exit__)
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, kind: type[BaseException] | None = None, *_: object) -> None:
         for site in self._sites.values():
-            if site.link is not None:
-                try:
-                    if site.has_control and not any(one.job.site == site.name for one in self._pending.values()):
-                        site.link.delete(control_queue(self._run))
-                    site.link.delete_answers(self._run)
-                    if self._round:
-                        is_over = all(one.job.site != site.name for one in self._pending.values())
-                        site.link.release_round(self._round, self._run, is_over=is_over)
-                except LinkError as error:
-                    self._report(f"{site.name}: {error}")
-                site.link.__exit__()
+            # A signal may have come while half of a message was sent or received.
+            is_cut = kind is not None and not issubclass(kind, Exception)
+            try:
+                if site.link is not None and not is_cut:
+                    self._withdraw(site, site.link)
+                    continue
+            except LinkError as error:
+                self._report(f"{site.name}: {error}")
+            if site.has_round or (is_cut and site.link is not None):
+                self._withdraw_anew(site)
+        self._signals.end()
+
+    def _withdraw_anew(self, site: _SiteChannel) -> None:
+        if site.link is not None:
+            with suppress(Exception):  # it may be broken in any way
+                site.link.detach()
+        try:
+            self._withdraw(site, self._linked(site))
+        except LinkError as error:
+            self._report(f"{site.name}: {error}")
+
+    def _withdraw(self, site: _SiteChannel, link: BrokerLink) -> None:
+        """Delete the queues of this run at a site, and close the link."""
+        is_over = all(one.job.site != site.name for one in self._pending.values())
+        with link:
+            if site.has_control and is_over:
+                link.delete(control_queue(self._run))
+            link.delete_answers(self._run)
+            if site.has_round:
+                link.release_round(self._round, self._run, is_over=is_over)
 
     def hold(self, name: str, sites: Iterable[str]) -> None:
         """Keep other coordinators from a round, such as the check of a fabric, at some sites until this one ends.
 
         RoundBusyError if another one carries it out; if one was given up there, wait until its jobs have ended. A site
         to which there is no connection now is locked before it gets jobs; if another coordinator has the round then,
-        the jobs are lost.
+        the jobs are lost. From now on, a signal cannot end this process before it has given the round up.
         """
         self._round = name
+        self._signals.begin()
         for place in sorted(sites):
             site = self._sites.setdefault(place, _SiteChannel(place))
             try:
@@ -196,11 +266,13 @@ class Coordinator:
 
     def _connect(self, site: _SiteChannel) -> BrokerLink:
         """Open a connection; RoundTakenError if another coordinator carries out the same round there."""
-        vhost, user = self._settings.virtual_host(site.name), self._settings.user(COORDINATOR)
-        link = BrokerLink(self._settings.broker, vhost, user, self._credentials)
+        link = self._linked(site)
         try:
             if self._round:
-                link.hold_round(self._round, self._run)
+                try:
+                    self._hold_round(site, link)
+                finally:
+                    self._signals.deliver()
             link.consume(link.declare_answers(self._run), PREFETCH)
         except RoundTakenError:
             link.__exit__()
@@ -211,6 +283,18 @@ class Coordinator:
             raise
         site.link, site.failure, site.retry_s = link, "", FIRST_RETRY_S
         return link
+
+    def _linked(self, site: _SiteChannel) -> BrokerLink:
+        vhost, user = self._settings.virtual_host(site.name), self._settings.user(COORDINATOR)
+        return BrokerLink(self._settings.broker, vhost, user, self._credentials)
+
+    def _hold_round(self, site: _SiteChannel, link: BrokerLink) -> None:
+        site.has_round = True
+        try:
+            link.hold_round(self._round, self._run)
+        except (RoundTakenError, RoundEndingError):
+            site.has_round = False
+            raise
 
     def _dropped(self, site: _SiteChannel, reason: str) -> Iterator[LostJob]:
         """Give up all jobs of a site."""

@@ -296,7 +296,12 @@ class BrokerLink:
         self._consume(round_queue(name), no_ack=True)
 
     def release_round(self, name: str, run: str, *, is_over: bool) -> None:
-        """Let others begin the round: now, or if its jobs may still run, when workers have noticed that it is over."""
+        """Let others begin the round: now, or if its jobs may still run, when workers have noticed that it is over.
+
+        Any link may do this, for a run that may have declared the round; one of another run stays.
+        """
+        if not self._is_declared(round_queue(name), run, ROUND_LIMITS):
+            return
         if not is_over:
             self._is_declared(ended_round_queue(name), run, ENDED_LIMITS)
         self.delete(round_queue(name))

@@ -41,10 +41,15 @@ class CtrlC:
             sys.__unraisablehook__(lost)
 
 
-def interrupt_on_sigterm() -> None:
-    """Let SIGTERM end the verb as Ctrl-C does, so that it can give up its jobs at other machines."""
+def interrupt_on_signals() -> None:
+    """Let SIGTERM and SIGHUP end the verb as Ctrl-C does, so that it can give up its jobs at other machines.
+
+    A SIGHUP that is ignored, as under `nohup`, stays ignored.
+    """
 
     def handle(_number: int, _frame: FrameType | None) -> None:
         raise Interrupted
 
-    signal.signal(signal.SIGTERM, handle)
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, handle)

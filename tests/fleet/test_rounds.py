@@ -1,18 +1,23 @@
 """One round of a fabric at a time at each site, whoever begins it and whatever dies."""
 
+import signal
 import subprocess
+import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import pytest
 
+from netkit.errors import Interrupted
+from netkit.fleet import coordinator as coordinating
 from netkit.fleet import link as linking
 from netkit.fleet.answer import JobAnswer, LostJob
 from netkit.fleet.coordinator import Coordinator, RoundBusyError
 from netkit.fleet.link import BrokerLink, RoundEndingError
-from netkit.fleet.rabbitmq import round_queue
+from netkit.fleet.rabbitmq import ended_round_queue, round_queue
 from tests.command import NETKIT, ROOT, environment, run
 from tests.fleet.bed import FABRIC, PATIENCE_S, Bed, eventually, job, password
 from tests.fleet.rabbitmq_server import needs_rabbitmq
@@ -51,6 +56,7 @@ def break_off(fleet: Coordinator) -> None:
         assert site.link is not None
         site.link.detach()
         site.link = None
+        site.has_round = False
 
 
 def test_a_second_round_is_refused_until_the_first_has_ended(fleet_bed: Bed) -> None:
@@ -119,6 +125,104 @@ def test_jobs_are_lost_if_another_round_has_begun_meanwhile(fleet_bed: Bed) -> N
             assert [(event.job.nonce, event.reason) for event in lost] == [(one.nonce, BUSY)]
 
 
+SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+TRACED = (coordinating.__file__, linking.__file__)
+
+
+@pytest.fixture
+def _raising_signals() -> Iterator[None]:
+    """Have signals raise, as the command line does with a fleet."""
+
+    def handle(_number: int, _frame: FrameType | None) -> None:
+        raise Interrupted
+
+    before = {number: signal.signal(number, handle) for number in SIGNALS}
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)
+
+
+def steps(action: Callable[[], None], signalled: int = 0) -> int:
+    """Return the number of calls, lines and returns in the coordinator and its link; signal at one of them."""
+    seen = 0
+
+    def trace(frame: FrameType, _event: str, _argument: Any) -> Any:
+        nonlocal seen
+        if not frame.f_code.co_filename.startswith(TRACED):
+            return None
+        seen += 1
+        if seen == signalled:
+            signal.raise_signal(SIGNALS[signalled % len(SIGNALS)])
+        return trace
+
+    sys.settrace(trace)
+    try:
+        action()
+    finally:
+        sys.settrace(None)
+    return seen
+
+
+@pytest.mark.usefixtures("_raising_signals")
+def test_a_signal_at_any_point_gives_the_round_up(fleet_bed: Bed) -> None:
+    def held() -> None:
+        with fleet_bed.coordinator() as fleet:
+            fleet.hold(CHECK, ["tokyo"])
+
+    count = steps(held)
+    assert count > 200
+    interrupted = 0
+    with fleet_bed.link() as link:
+        for point in range(1, count + 1):
+            try:
+                steps(held, point)
+            except Interrupted:
+                interrupted += 1
+            assert not link.exists(round_queue(CHECK)), f"signalled at step {point} of {count}"
+    assert interrupted > count / 4
+    assert is_free(fleet_bed)
+
+
+@pytest.mark.usefixtures("_raising_signals")
+def test_a_round_whose_jobs_may_run_is_given_up_by_signals(fleet_bed: Bed, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = BrokerLink.release_round
+
+    def signalled(*arguments: Any, **options: Any) -> None:
+        for number in SIGNALS:  # whoever presses Ctrl-C does it more than once
+            signal.raise_signal(number)
+        real(*arguments, **options)
+
+    monkeypatch.setattr(BrokerLink, "release_round", signalled)
+
+    def run_until(name: str, seconds: float) -> None:
+        with fleet_bed.coordinator() as fleet:
+            fleet.hold(name, ["tokyo"])
+            signal.setitimer(signal.ITIMER_REAL, seconds)
+            list(fleet.run([job()]))
+
+    given_up = 0
+    before = signal.signal(signal.SIGALRM, lambda *_: signal.raise_signal(signal.SIGTERM))
+    try:
+        for number in range(15):
+            with pytest.raises(Interrupted):
+                run_until(f"round {number}", 0.0005 * 1.4**number)
+            with fleet_bed.link() as link:
+                assert not link.exists(round_queue(f"round {number}"))
+                given_up += link.exists(ended_round_queue(f"round {number}"))
+    finally:
+        signal.signal(signal.SIGALRM, before)
+    assert given_up > 5, "its jobs had been given"
+
+
+def test_a_round_is_given_up_over_a_new_connection(fleet_bed: Bed) -> None:
+    with fleet_bed.coordinator() as fleet:
+        fleet.hold(CHECK, ["tokyo"])
+        held = fleet._sites["tokyo"].link  # noqa: SLF001
+        assert held is not None
+        held.detach()
+    assert is_free(fleet_bed)
+
+
 @pytest.fixture(scope="module")
 def origin(tmp_path_factory: pytest.TempPathFactory) -> FabricRepository:
     return fabric_repository(tmp_path_factory.mktemp("rounds") / "origin", FABRIC["tokyo"])
@@ -146,13 +250,14 @@ def test_a_verb_is_refused_with_its_own_code(
     assert f"{BUSY.replace('check', verb)}; nothing was begun; wait for it to finish" in done.stderr
 
 
-def test_sigterm_gives_a_round_up(origin: FabricRepository, fleet_bed: Bed, tmp_path: Path) -> None:
+def test_signals_give_a_round_up(origin: FabricRepository, fleet_bed: Bed, tmp_path: Path) -> None:
     words = ("backup", "--fabric", origin.folder / FABRIC["tokyo"], "--fleet", fleet_bed.home, "-o", tmp_path / "saved")
     variables = {"NETKIT_SECRET_BROKER": password(fleet_bed.home)}
     process = subprocess.Popen([*NETKIT, *map(str, words)], cwd=ROOT, env=environment(**variables))
     name = f"backup of {FABRIC['tokyo']}"
     eventually(lambda: round_queue(name) in fleet_bed.server.control("list_queues", "-p", "netkit.tokyo", "name"))
-    process.terminate()
+    for number in SIGNALS:
+        process.send_signal(number)
     assert process.wait(PATIENCE_S) == 130
     vhost, credentials = fleet_bed.settings.virtual_host("tokyo"), fleet_bed.credentials()
     user = fleet_bed.settings.user("coordinator")
