@@ -83,6 +83,9 @@ TARGETS = {
 }
 
 VLAN: Changes = {"attachment": "vlan"}
+V6 = {"pools": {"loopbacks_v6": "2001:db8:255::/64", "hosts_v6": "2001:db8:128::/48"}}
+MANAGED_V6 = {"management": {"pool_v6": "2001:db8:1::/64", "gateway_v6": "2001:db8:1::1"}}
+LINKS_V6 = {"pools": {**V6["pools"], "link_length": 29}}
 WIDE: Changes = {  # three tiers, so that there is a core layer and more than one pod
     "topology": "three-tier",
     "ceilings": {"pods": 2, "units": 4, "hosts_per_unit": 4, "spines": 4, "cores": 2},
@@ -427,9 +430,9 @@ TABLE: dict[str, tuple[Changes, Changes]] = {
     "management.pool": ({}, {"management": {"pool": "198.51.100.0/24", "gateway": "198.51.100.1"}}),
     "management.gateway": ({}, {"management": {"gateway": "192.0.2.254"}}),
     "management.allow": ({}, {"management": {"allow": ["192.0.2.0/24", "198.51.100.7/32"]}}),
-    "management.pool_v6": ({}, {"management": {"pool_v6": "2001:db8:1::/64", "gateway_v6": "2001:db8:1::1"}}),
+    "management.pool_v6": ({}, MANAGED_V6),
     "management.gateway_v6": (
-        {"management": {"pool_v6": "2001:db8:1::/64", "gateway_v6": "2001:db8:1::1"}},
+        MANAGED_V6,
         {"management": {"gateway_v6": "2001:db8:1::fe"}},
     ),
     "management.first_offset": ({}, {"management": {"first_offset": 50}}),
@@ -473,9 +476,13 @@ TABLE: dict[str, tuple[Changes, Changes]] = {
     "tables.devices.prefix": ({}, row(prefix="10.128.0.16/29")),
     "tables.devices.vlan": (VLAN, row(vlan=300)),
     "tables.devices.vlan_gateway": (VLAN, row(vlan_gateway="10.128.0.6")),
+    "tables.devices.management_v6": (MANAGED_V6, row(management_v6="2001:db8:1::77")),
+    "tables.devices.loopback_v6": (V6, row(loopback_v6="2001:db8:255::77")),
+    "tables.devices.prefix_v6": (V6, row(prefix_v6="2001:db8:128:77::/64")),
     "tables.rails.rail": ({**VLAN, **rail(vlan=300)}, rail(rail=1, vlan=300)),
     "tables.rails.prefix": ({}, rail(prefix="10.128.64.0/24")),
     "tables.rails.vlan": (VLAN, rail(vlan=300)),
+    "tables.rails.prefix_v6": (V6, rail(prefix_v6="2001:db8:128:4000::/50")),
     "tables.nics.host": (nic(address="10.128.0.7"), nic(host="gpu02", address="10.128.0.7")),
     "tables.nics.rail": (nic(address="10.128.0.7"), nic(rail=1, address="10.128.128.7")),
     "tables.nics.address": ({}, nic(address="10.128.0.7")),
@@ -484,6 +491,11 @@ TABLE: dict[str, tuple[Changes, Changes]] = {
         nic(address="10.128.0.2", gateway="10.128.0.5"),
     ),
     "tables.nics.mac": ({}, nic(mac="02:00:00:00:00:07")),
+    "tables.nics.address_v6": (V6, nic(address_v6="2001:db8:128::7")),
+    "tables.nics.gateway_v6": (
+        {**LINKS_V6, **nic(address_v6="2001:db8:128::2")},
+        nic(address_v6="2001:db8:128::2", gateway_v6="2001:db8:128::5"),
+    ),
     "tables.cables.device": (cable(), cable(device="gpu02")),
     "tables.cables.port": (cable(), cable(port="rail1", peer="leaf02")),
     "tables.cables.peer": (uplink(peer="spine01"), uplink(peer="spine02")),

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import astuple, dataclass, field
-from ipaddress import IPv4Address, IPv4Network, collapse_addresses
+from ipaddress import IPv4Address, IPv4Network, IPv6Network, collapse_addresses
 from typing import TypeVar
 
 from netkit.adopt.placement import Placement
@@ -15,6 +15,7 @@ from netkit.platforms.routing import PrefixListEntry
 from netkit.routing.route_policy import clauses_of, permitted, prefix_of
 
 T = TypeVar("T")
+AnyNetwork = TypeVar("AnyNetwork", IPv4Network, IPv6Network)
 SpeedOf = Callable[[str, ExistingPort], int | None]
 """(name of a switch, one of its ports) → speed in Gb/s."""
 Values = dict[str, object]
@@ -66,7 +67,7 @@ def addressing(survey: Survey, placement: Placement, guesses: Assumptions) -> Ad
     lists = _pools(entries, [prefix for prefix in prefixes.values() if prefix])
     length = most(prefix.prefixlen for prefix in prefixes.values() if prefix) or most(low for _, low in lists)
     if length is None:  # nothing summarises: as small as all leaves allow
-        length = min((_smallest(nets).prefixlen for nets in links_of.values() if nets), default=link_length)
+        length = min((smallest(nets).prefixlen for nets in links_of.values() if nets), default=link_length)
     prefixes = {
         name: prefix if prefix and prefix.prefixlen == length else _around(links_of[name], length)
         for name, prefix in prefixes.items()
@@ -78,7 +79,7 @@ def addressing(survey: Survey, placement: Placement, guesses: Assumptions) -> Ad
     lists = [(pool, low) for pool, low in lists if not any(pool.overlaps(link) for link in links)]
     hosts = _host_pool(survey, lists, (*found.values(), *rails.values()), guesses)
     loopbacks = _loopback_pool(survey, entries, guesses)
-    rails |= _free_prefixes(rails, hosts, placement.rails)
+    rails |= free_prefixes(rails, hosts, placement.rails)
     return Addressing(loopbacks, hosts, length, link_length, attachment, found, rails, links)
 
 
@@ -93,7 +94,7 @@ def link_pool(addresses: Addressing, values: Values) -> IPv4Network:
     if isinstance(management := values.get("management"), dict):
         taken.append(IPv4Network(str(management["pool"])))
     pools = values["pools"] if isinstance(values["pools"], dict) else {}
-    pool = _smallest(addresses.links)
+    pool = smallest(addresses.links)
     while not _has_room(pool, values | {"pools": pools | {"links": str(pool)}}):
         pool = pool.supernet()
     if not any(pool.overlaps(one) for one in taken):
@@ -185,7 +186,7 @@ def _host_pool(
         if pool and all(net.subnet_of(pool) for net in nets):
             return pool
     guesses.add("pools", "hosts: the smallest network around all addresses of hosts")
-    return _smallest(nets) if nets else IPv4Network("10.128.0.0/10")
+    return smallest(nets) if nets else IPv4Network("10.128.0.0/10")
 
 
 def _loopback_pool(survey: Survey, entries: Iterable[PrefixListEntry], guesses: Assumptions) -> IPv4Network:
@@ -200,10 +201,10 @@ def _loopback_pool(survey: Survey, entries: Iterable[PrefixListEntry], guesses: 
     if pools:
         return min(pools, key=lambda pool: (pool.prefixlen, pool))
     guesses.add("pools", "loopbacks: the smallest network around all loopbacks")
-    return _smallest(loopbacks) if loopbacks else IPv4Network("10.255.0.0/16")
+    return smallest(loopbacks) if loopbacks else IPv4Network("10.255.0.0/16")
 
 
-def _smallest(networks: Iterable[IPv4Network]) -> IPv4Network:
+def smallest(networks: Iterable[AnyNetwork]) -> AnyNetwork:
     """Return the smallest network around several."""
     merged = list(collapse_addresses(networks))
     around = merged[0]
@@ -230,34 +231,31 @@ def _rail_prefixes(survey: Survey, placement: Placement, leaf_length: int) -> di
     chosen = {number: prefix for number, prefixes in own.items() if (prefix := most(prefixes))}
     if len(set(chosen.values())) != len(chosen):
         return {}
-    return chosen | _rails_to_come(chosen, sorted(others - set(chosen.values())))
+    return chosen | rails_to_come(chosen, sorted(others - set(chosen.values())))
 
 
-def _rails_to_come(known: Mapping[int, IPv4Network], others: list[IPv4Network]) -> dict[int, IPv4Network]:
-    """Give the prefixes of rails without a leaf their numbers: by their place among all, else by the free numbers."""
+def rails_to_come(known: Mapping[int, AnyNetwork], others: list[AnyNetwork]) -> dict[int, AnyNetwork]:
+    """Give the prefixes of rails without a leaf, in order, the free numbers."""
     if not known or any(one.overlaps(prefix) for one in others for prefix in known.values()):
         return {}
-    ordered = sorted((*known.values(), *others))
-    if all(ordered[number : number + 1] == [prefix] for number, prefix in known.items()):
-        return {number: prefix for number, prefix in enumerate(ordered) if number not in known}
-    free = (number for number in range(len(ordered) + max(known)) if number not in known)
+    free = (number for number in range(len(known) + len(others) + max(known)) if number not in known)
     return dict(zip(free, others, strict=False))
 
 
-def _free_prefixes(known: Mapping[int, IPv4Network], pool: IPv4Network, rails: int) -> dict[int, IPv4Network]:
+def free_prefixes(known: Mapping[int, AnyNetwork], pool: AnyNetwork, rails: int) -> dict[int, AnyNetwork]:
     """Give rails that no route names a free prefix of the pool, so that it does not overlap those of the others."""
     missing = [rail for rail in range(rails) if rail not in known] if known else []
-    taken, found = list(known.values()), dict[int, IPv4Network]()
+    taken, found = list(known.values()), dict[int, AnyNetwork]()
     length = max((prefix.prefixlen for prefix in taken), default=0)
     for rail, prefix in zip(missing, _free(pool, length, taken), strict=False):
         found[rail] = prefix
     return found
 
 
-def _free(pool: IPv4Network, length: int, taken: list[IPv4Network]) -> Iterator[IPv4Network]:
-    size, start = 1 << (HOST_LENGTH - length), int(pool.network_address)
+def _free(pool: AnyNetwork, length: int, taken: list[AnyNetwork]) -> Iterator[AnyNetwork]:
+    size, start = 1 << (pool.max_prefixlen - length), int(pool.network_address)
     while start <= int(pool.broadcast_address):
-        prefix = IPv4Network((start, length))
+        prefix = type(pool)((start, length))
         around = next((one for one in taken if one.overlaps(prefix)), None)
         if around is None:
             yield prefix

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from ipaddress import IPv4Network
+from ipaddress import ip_network
 
 from pydantic import ValidationError
 
@@ -11,6 +11,7 @@ from netkit.adopt import fabric_values
 from netkit.adopt.external_values import externals, static_routes
 from netkit.adopt.fabric_values import Addressing, Assumptions, Values
 from netkit.adopt.hardware_values import HardwareSearch
+from netkit.adopt.ipv6_values import AddressingV6, addressing_v6
 from netkit.adopt.links import End, FoundLinks, find_links
 from netkit.adopt.names import pattern
 from netkit.adopt.placement import Placement, place, slots_of, spans
@@ -25,8 +26,8 @@ from netkit.intent import complaint
 from netkit.intent.model import Intent
 from netkit.platforms import PLATFORMS
 
-WIDEST_POOL = 8
-"""Prefix length up to which a pool is widened."""
+WIDEST_POOLS = {"loopbacks": 8, "hosts": 8, "loopbacks_v6": 48, "hosts_v6": 32}
+"""Prefix lengths up to which pools are widened."""
 SETTINGS = frozenset({"hosts", "lossless", "routing", "services"})
 Path = tuple[str, ...]
 
@@ -43,6 +44,11 @@ class FoundIntent:
     placement: Placement
     links: FoundLinks
     guesses: tuple[tuple[str, str], ...]
+
+    @property
+    def invented(self) -> int:
+        """The number of devices that the design adds to those that were found."""
+        return len(self.fabric.names) - len(self.placement.places)
 
     @property
     def cells(self) -> int:
@@ -62,22 +68,22 @@ class Adoption:
 
 
 def propose(source: Adoption) -> FoundIntent:
-    """Propose the intent with the fewest cells in tables: with numbers in order, or from names."""
+    """Propose the intent with the fewest devices of its own, then cells in tables: numbers in order, or from names."""
     if problems := list(_mixed(source.survey)):
         raise AdoptError(problems)
     links = find_links(source.survey, source.neighbors)
     found: list[FoundIntent] = []
     refused: list[NetkitError] = []
     for by_names in (False, True):
-        if found and not found[0].tables:
+        if found and not found[0].tables and not found[0].invented:
             break
         try:
-            found.append(_proposal(source, links, place(source.survey, links, by_names=by_names)))
+            found.append(_with_ipv6(source, links, place(source.survey, links, by_names=by_names)))
         except (AdoptError, DesignError, HardwareError) as error:
             refused.append(error)
     if not found:
         raise AdoptError((*_unknown_ends(links), *_explained(refused[0])))
-    return min(found, key=lambda one: one.cells)
+    return min(found, key=lambda one: (one.invented, one.cells))
 
 
 def _mixed(survey: Survey) -> Iterable[Problem]:
@@ -108,14 +114,34 @@ def _explained(error: NetkitError) -> Iterable[Problem]:
     return [Problem(f"{'.'.join(map(str, one.path))}: {one.message}", remedy) for one in error.problems]
 
 
-def _proposal(source: Adoption, links: FoundLinks, placement: Placement) -> FoundIntent:
+def _with_ipv6(source: Adoption, links: FoundLinks, placement: Placement) -> FoundIntent:
+    """Propose an intent with the IPv6 of most devices; if the design refuses that, it is left as it runs."""
     guesses = Assumptions()
     addresses = fabric_values.addressing(source.survey, placement, guesses)
     placement = replace(placement, rails=max((placement.rails - 1, *addresses.rail_prefixes)) + 1)
+    if ipv6 := addressing_v6(source.survey, placement, addresses):
+        kept = Assumptions(list(guesses.found))
+        try:
+            return _proposal(source, links, placement, addresses, ipv6, kept)
+        except (AdoptError, DesignError) as error:
+            guesses.add("pools", f"IPv6 is left as it runs: {error.problems[0].message}")
+    return _proposal(source, links, placement, addresses, AddressingV6(), guesses)
+
+
+def _proposal(
+    source: Adoption,
+    links: FoundLinks,
+    placement: Placement,
+    addresses: Addressing,
+    ipv6: AddressingV6,
+    guesses: Assumptions,
+) -> FoundIntent:
     hardware = HardwareSearch(source.survey, links, placement, source.catalog, guesses)
     values = _values(source, placement, hardware, addresses, guesses)
-    installed = Installed(source.survey, links, placement, addresses, hardware, source.known)
-    bare, values = _bare(source, values)
+    bare, values = _bare(source, _of_ipv6(values, ipv6))
+    if "management" not in values:
+        ipv6 = replace(ipv6, management=None)
+    installed = Installed(source.survey, links, placement, addresses, hardware, ipv6, source.known)
     rows = installed.rows(bare)
     tables = needed({table: rows[table] for table in ("devices", "rails")}, bare)
     if "asn" in tables.get("devices", [{}])[0]:
@@ -173,6 +199,18 @@ def _with_static(
     return values
 
 
+def _of_ipv6(values: Values, ipv6: AddressingV6) -> Values:
+    """Add the pools of IPv6."""
+    pools, management = values["pools"], values.get("management")
+    found = {"loopbacks_v6": ipv6.loopbacks, "hosts_v6": ipv6.hosts}
+    if isinstance(pools, dict):
+        values = values | {"pools": pools | {key: str(pool) for key, pool in found.items() if pool}}
+    if ipv6.management and isinstance(management, dict):
+        own = {"pool_v6": str(ipv6.management), "gateway_v6": ipv6.management_gateway}
+        values = values | {"management": management | own}
+    return values
+
+
 def _without(values: object, key: str) -> Values:
     return {one: value for one, value in values.items() if one != key} if isinstance(values, dict) else {}
 
@@ -188,11 +226,9 @@ def _bare(source: Adoption, values: Values) -> tuple[Fabric, Values]:
             }
             pools = values["pools"]
             wider = {
-                key: str(IPv4Network(str(pools[key])).supernet())
-                for key in ("loopbacks", "hosts")
-                if isinstance(pools, dict)
-                and ("pools", key) in short
-                and not str(pools[key]).endswith(f"/{WIDEST_POOL}")
+                key: str(ip_network(str(pools[key])).supernet())
+                for key, widest in WIDEST_POOLS.items()
+                if isinstance(pools, dict) and ("pools", key) in short and not str(pools[key]).endswith(f"/{widest}")
             }
             if ("management", "pool") in short or ("management", "gateway") in short:
                 values = {key: value for key, value in values.items() if key != "management"}

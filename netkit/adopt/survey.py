@@ -1,10 +1,11 @@
 """Files of devices → what each says about the design: which NOS it runs, its ports, addresses and routing."""
 
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
-from ipaddress import IPv4Address, IPv4Interface
+from functools import cached_property, lru_cache
+from ipaddress import IPv4Address, IPv4Interface, IPv6Address, IPv6Interface, IPv6Network
 
 from netkit.errors import ConfigError
 from netkit.platforms import HOSTS, PLATFORMS
@@ -23,6 +24,9 @@ from netkit.platforms.linux.existing import existing_host, host_config, host_fil
 from netkit.platforms.registry import optional
 from netkit.platforms.routing import BgpNeighbor, HostRoutes, Router
 
+ROUTED_V6 = re.compile(r"([0-9a-fA-F:]+/\d{1,3})[\"']?,?\s+(?:via|Gateway)\b")
+NETWORK_V6 = re.compile(r"(?<![\w:.])[0-9a-fA-F]{0,4}:[0-9a-fA-F:]*/\d{1,3}(?!\d)")
+
 
 @dataclass(frozen=True)
 class SurveyedSwitch:
@@ -32,6 +36,8 @@ class SurveyedSwitch:
     platform: str
     existing: ExistingSwitch
     router: Router
+    networks_v6: frozenset[IPv6Network] = frozenset()
+    """All IPv6 networks in its files."""
     numbered: frozenset[str] = frozenset()
     """Addresses of the neighbours that are other switches of the fabric."""
 
@@ -95,6 +101,17 @@ class SurveyedSwitch:
         named = (address for address in whole if str(address.ip) == self.router.router_id)
         return next(named, whole[0] if whole else None)
 
+    @property
+    def loopback_v6(self) -> IPv6Interface | None:
+        return next((one for one in self.existing.addresses_v6.values() if one.network.prefixlen == 128), None)
+
+    @property
+    def management_v6(self) -> IPv6Interface | None:
+        """The address beside the gateway of a default route, on an interface that is not a port."""
+        gateways = [IPv6Address(via) for via in self.existing.gateways_v6]
+        own = ((name, one) for name, one in self.existing.addresses_v6.items() if name not in self.ports)
+        return next((one for _, one in own if any(via in one.network for via in gateways)), None)
+
 
 @dataclass(frozen=True)
 class SurveyedHost:
@@ -103,6 +120,10 @@ class SurveyedHost:
     name: str
     existing: ExistingHost
     routes: HostRoutes
+    networks_v6: frozenset[IPv6Network] = frozenset()
+    """All IPv6 networks in its files."""
+    routed_v6: frozenset[IPv6Network] = frozenset()
+    """Those with a next hop."""
 
 
 @dataclass(frozen=True)
@@ -189,7 +210,10 @@ def _as(platform: str, name: str, files: Files, read_version: str) -> SurveyedSw
     found: SurveyedSwitch | SurveyedHost | None = None
     if model.host_routes is not None:
         config = host_config(files)
-        found = SurveyedHost(name, existing_host(config), model.host_routes(config))
+        host = existing_host(config)
+        texts = files if any(nic.address_v6 for nic in host.nics) else {}
+        networks, routed = _networks_v6(texts), _networks_v6(texts, ROUTED_V6)
+        found = SurveyedHost(name, host, model.host_routes(config), networks, routed)
     elif model.router is not None and optional(platform, "existing"):
         config = model.parse(files)
         existing, above = EXISTING[platform](config), heading(platform, files)
@@ -198,8 +222,24 @@ def _as(platform: str, name: str, files: Files, read_version: str) -> SurveyedSw
             read_version or existing.version or above.version,
         )
         existing = replace(existing, models=models, version=version)
-        found = SurveyedSwitch(name, platform, existing, model.router(config))
+        networks = _networks_v6(files if existing.addresses_v6 else {})
+        found = SurveyedSwitch(name, platform, existing, model.router(config), networks)
     return found if found and _ports(found) else None
+
+
+def _networks_v6(files: Files, pattern: re.Pattern[str] = NETWORK_V6) -> frozenset[IPv6Network]:
+    """Return the IPv6 networks in files, whatever they stand for: pools are among them."""
+    tokens = {token for text in files.values() for token in pattern.findall(text)}
+    return frozenset(filter(None, map(_network_v6, tokens)))
+
+
+@lru_cache(10_000)
+def _network_v6(text: str) -> IPv6Network | None:
+    try:
+        network = IPv6Network(text)
+    except ValueError:
+        return None
+    return network if 0 < network.prefixlen < 128 else None
 
 
 def rails_of(host: SurveyedHost) -> Iterator[tuple[str, IPv4Interface]]:

@@ -4,10 +4,11 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from ipaddress import IPv4Interface, IPv4Network
+from ipaddress import IPv4Interface, IPv4Network, IPv6Interface
 
 from netkit.adopt.fabric_values import Addressing
 from netkit.adopt.hardware_values import HardwareSearch
+from netkit.adopt.ipv6_values import AddressingV6
 from netkit.adopt.links import End, FoundLinks
 from netkit.adopt.names import natural
 from netkit.adopt.placement import Placement, told_asn
@@ -32,10 +33,13 @@ OWN = {
         "prefix",
         "vlan",
         "vlan_gateway",
+        "management_v6",
+        "loopback_v6",
+        "prefix_v6",
     ),
     "cables": ("port", "peer_port", "length_m", "address", "peer_address"),
-    "rails": ("prefix", "vlan"),
-    "nics": ("address", "gateway", "mac"),
+    "rails": ("prefix", "vlan", "prefix_v6"),
+    "nics": ("address", "gateway", "mac", "address_v6", "gateway_v6"),
 }
 """Columns that are compared; the others find the row."""
 BOTH_ENDS = {"address", "peer_address"}
@@ -51,6 +55,7 @@ class Installed:
     placement: Placement
     addressing: Addressing
     hardware: HardwareSearch
+    ipv6: AddressingV6
     known: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     """Device → columns that another source has."""
 
@@ -75,7 +80,12 @@ class Installed:
     def _with_free_addresses(self, rows: list[Row], fabric: Fabric) -> list[Row]:
         """Give switches that were not read addresses that no other has, where those by design are taken."""
         design = {_key("devices", row): row for row in map(dict, designed.TABLES["devices"](fabric))}
-        for column, pool in (("loopback", self.addressing.loopbacks), ("management", None)):
+        for column, pool in (
+            ("loopback", self.addressing.loopbacks),
+            ("management", None),
+            ("loopback_v6", self.ipv6.loopbacks),
+            ("management_v6", self.ipv6.management),
+        ):
             taken = {str(row[column]) for row in rows if row.get(column)}
             for row in rows:
                 own = str(design.get(_key("devices", row), {}).get(column, ""))
@@ -92,8 +102,9 @@ class Installed:
         switch = self.survey.switches.get(name)
         if switch is None:
             prefix = self.addressing.leaf_prefixes.get(name)
-            asn = told_asn(self.survey, self.links, name)
-            return row | ({"prefix": str(prefix)} if prefix else {}) | ({"asn": asn} if asn else {})
+            asn, of_ipv6 = told_asn(self.survey, self.links, name), self.ipv6.leaf_prefixes.get(name)
+            row |= ({"prefix": str(prefix)} if prefix else {}) | ({"asn": asn} if asn else {})
+            return row | ({"prefix_v6": str(of_ipv6)} if of_ipv6 else {})
         existing = switch.existing
         if existing.management and existing.management_gateway:  # an intent has no address without one
             row |= {"management": existing.management, "management_gateway": existing.management_gateway}
@@ -107,6 +118,14 @@ class Installed:
             (interface, _), *_ = Counter(switch.members.values()).most_common()
             row["vlan"] = self._own_vlan(name)
             row["vlan_gateway"] = str(switch.addresses[interface].ip)
+        for column, pool, own in (
+            ("management_v6", self.ipv6.management, switch.management_v6),
+            ("loopback_v6", self.ipv6.loopbacks, switch.loopback_v6),
+        ):
+            if pool and own and own.ip in pool:
+                row[column] = str(own.ip)
+        if prefix_v6 := self.ipv6.leaf_prefixes.get(name):
+            row["prefix_v6"] = str(prefix_v6)
         return row
 
     def _cables(self) -> Iterator[Row]:
@@ -230,12 +249,14 @@ class Installed:
         for rail in range(self.placement.rails):
             prefix, vlan = self.addressing.rail_prefixes.get(rail), self._rail_vlans.get(rail)
             row: Row = {"rail": rail}
-            yield row | ({"prefix": str(prefix)} if prefix else {}) | ({"vlan": vlan} if vlan else {})
+            row |= ({"prefix": str(prefix)} if prefix else {}) | ({"vlan": vlan} if vlan else {})
+            prefix_v6 = self.ipv6.rail_prefixes.get(rail)
+            yield row | ({"prefix_v6": str(prefix_v6)} if prefix_v6 else {})
 
     def _nics(self) -> Iterator[Row]:
         ends = {link.near: link.far for link in self.links.hosts}
         for host in sorted(self.survey.hosts.values(), key=lambda one: natural(one.name)):
-            macs = {nic.interface: nic.mac for nic in host.existing.nics}
+            nics = {nic.interface: nic for nic in host.existing.nics}
             rows = []
             for rail in host.routes.rails:
                 leaf = self.placement.leaf_of.get((host.name, rail.interface), "")
@@ -245,11 +266,24 @@ class Installed:
                 row["address"] = str(rail.addresses[0].ip)
                 if self.addressing.attachment == "p2p":
                     row["gateway"] = self._gateway(ends.get((host.name, rail.interface)), rail)
-                if mac := macs.get(rail.interface):
-                    row["mac"] = mac
+                nic = nics.get(rail.interface)
+                if nic and nic.mac:
+                    row["mac"] = nic.mac
+                row |= self._nic_v6(nic.address_v6 if nic else None, leaf, ends.get((host.name, rail.interface)))
                 rows.append(row)
             yield from sorted(rows, key=lambda row: str(row["rail"]).zfill(3))
         yield from self._unread_nics()
+
+    def _nic_v6(self, address: IPv6Interface | None, leaf: str, end: End | None) -> Row:
+        """Return the IPv6 address of a NIC, and that of the port of its leaf."""
+        prefix = self.ipv6.leaf_prefixes.get(leaf)
+        if address is None or prefix is None or address.ip not in prefix:
+            return {}
+        switch = self.survey.switches.get(end[0]) if end else None
+        gateway = switch.existing.addresses_v6.get(end[1]) if end and switch else None
+        is_routed = self.addressing.attachment == "p2p" and gateway is not None and gateway.network == address.network
+        row: Row = {"address_v6": str(address.ip)}
+        return row | ({"gateway_v6": str(gateway.ip)} if gateway and is_routed else {})
 
     def _gateway(self, end: End | None, rail: HostRail) -> str:
         """Return the address of the port of a leaf; if that was not read, the gateway of the NIC."""

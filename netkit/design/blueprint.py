@@ -182,12 +182,25 @@ class Blueprint:
         link = address & ~((1 << (32 - length)) - 1)
         return int(own.gateway) if own.gateway else address ^ 1 if length == 31 else link + 1, address
 
-    def host_address_v6(self, place: InstalledUnit, rail: int, slot: int) -> tuple[str, str]:
+    def leaf_base_v6(self, place: InstalledUnit, rail: int) -> int:
+        """Return the first IPv6 address of a leaf's prefix, as an integer; 0 without a pool."""
+        entry = self.entry(self.leaf_name(place.pod, place.unit, rail))
+        if entry and entry.prefix_v6:
+            return int(entry.prefix_v6.network_address)
+        return self.numbering.leaf_base_v6(place.pod, place.unit, rail)
+
+    def host_address_v6(self, place: InstalledUnit, rail: int, slot: int, host: str) -> tuple[str, str]:
         """Return the IPv6 gateway and address of a NIC; empty without a pool."""
-        base = self.numbering.leaf_base_v6(place.pod, place.unit, rail)
+        base = self.leaf_base_v6(place, rail)
         if not base:
             return "", ""
         gateway, address = self.numbering.host_address(base, slot)
+        own = self._nics.at(host, rail)
+        if own and own.address_v6:
+            address, length = int(own.address_v6), self.numbering.link_length_v6
+            if self.intent.attachment == "p2p":
+                link = address & ~((1 << (128 - length)) - 1)
+                gateway = int(own.gateway_v6) if own.gateway_v6 else address ^ 1 if length == 127 else link + 1
         return str(IPv6Address(gateway)), str(IPv6Address(address))
 
     def mac(self, host: str, rail: int) -> str:

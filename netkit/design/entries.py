@@ -2,11 +2,11 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from ipaddress import IPv4Network
+from ipaddress import IPv4Network, IPv6Network
 
 from netkit.design import overrides
 from netkit.design.fabric import Fabric, Host, Switch
-from netkit.design.numbering import Numbering
+from netkit.design.numbering import LEAF_LENGTH_V6, Numbering
 from netkit.errors import Path, Problem
 from netkit.intent.model import DeviceEntry, Intent
 
@@ -20,8 +20,8 @@ KEYS: Mapping[str, tuple[str, ...]] = {
 }
 WORDS = {"core": "core switch"}
 DEFAULTS = {"pod": 1, "plane": 0}
-OF_SWITCHES = ("management_gateway", "loopback", "asn")
-OF_LEAVES = ("prefix", "vlan", "vlan_gateway")
+OF_SWITCHES = ("management_gateway", "loopback", "asn", "management_v6", "loopback_v6")
+OF_LEAVES = ("prefix", "vlan", "vlan_gateway", "prefix_v6")
 AS_OVERRIDES = ("management", "loopback", "asn", "rack")
 """Columns that are keys of overrides too."""
 
@@ -177,6 +177,7 @@ def _of_device(
             yield from _of_leaf(fabric, device, entry, intent, path)
         given = {key for key in (*OF_SWITCHES, "management") if getattr(entry, key) is not None}
         yield from overrides.addresses(fabric, device, given, path)
+        yield from _of_ipv6(fabric, device, entry, intent, path)
     own = intent.overrides.get(device.name)
     for key in AS_OVERRIDES:
         if own and getattr(entry, key) is not None and getattr(own, key, None) is not None:
@@ -208,6 +209,26 @@ def _of_leaf(fabric: Fabric, leaf: Switch, entry: DeviceEntry, intent: Intent, p
         if not subnet.network_address < entry.vlan_gateway < subnet.broadcast_address:
             message = f"{entry.vlan_gateway} is not an address for a gateway of {subnet}"
             yield Problem(message, f"use one of {subnet[1]} to {subnet[-2]}", (*path, "vlan_gateway"))
+
+
+def _of_ipv6(fabric: Fabric, switch: Switch, entry: DeviceEntry, intent: Intent, path: Path) -> Iterator[Problem]:
+    """Yield IPv6 addresses and prefixes outside their pools."""
+    management, is_of_rail = intent.management, intent.host_routes == "supernet" and switch.role == "leaf"
+    hosts = fabric.rails[switch.rail].prefix_v6 if is_of_rail else fabric.host_pool_v6
+    prefix = entry.prefix_v6
+    if prefix and prefix.prefixlen != LEAF_LENGTH_V6:
+        message = f"{prefix} is not a /{LEAF_LENGTH_V6}, as all IPv6 prefixes of leaves"
+        yield Problem(message, f"write a /{LEAF_LENGTH_V6}", (*path, "prefix_v6"))
+    for column, given, pool, name in (
+        ("management_v6", entry.management_v6, management.pool_v6 if management else "", "management.pool_v6"),
+        ("loopback_v6", entry.loopback_v6, fabric.loopback_pool_v6, "pools.loopbacks_v6"),
+        ("prefix_v6", prefix and prefix.network_address, hosts, "pools.hosts_v6"),
+    ):
+        if given and not pool:
+            yield Problem(f"there is no {name}", "give it too, or clear the cell", (*path, column))
+        elif given and given not in IPv6Network(pool):
+            where = f"the prefix of rail {switch.rail}" if is_of_rail and column == "prefix_v6" else name
+            yield Problem(f"{given} is outside {pool}, {where}", "choose one within it", (*path, column))
 
 
 def _shared(rows: Iterable[tuple[Switch | Host, DeviceEntry, Path]]) -> Iterator[Problem]:

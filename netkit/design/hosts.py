@@ -57,7 +57,7 @@ def _nics(blueprint: Blueprint, place: InstalledUnit, slot: int, name: str, card
     is_routed = intent.attachment == "p2p"
     for rail in place.rails:
         gateway, address = blueprint.host_address(place, rail, slot, name)
-        gateway_v6, address_v6 = blueprint.host_address_v6(place, rail, slot)
+        gateway_v6, address_v6 = blueprint.host_address_v6(place, rail, slot, name)
         known, interface = cards[rail], f"rail{rail}"
         leaf = blueprint.leaf_name(place.pod, place.unit, rail)
         position, own = blueprint.layout("leaf", leaf).down[slot - 1], blueprint.cables.nic(name, interface)

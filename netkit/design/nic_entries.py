@@ -2,7 +2,7 @@
 
 import difflib
 from collections.abc import Collection, Iterator, Mapping
-from ipaddress import IPv4Address, IPv4Network
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Interface, IPv6Network
 
 from netkit.design.entries import EntryPlaces
 from netkit.design.fabric import Fabric, Host, Nic
@@ -45,7 +45,10 @@ def problems(fabric: Fabric, intent: Intent, renamed: Mapping[str, str]) -> Iter
             yield Problem(f"{host.name} has a row of rail {nic.rail} already", "keep one", path)
         else:
             seen[(host.name, nic.rail)] = index
-            wrong = tuple(_of_nic(fabric, nic, prefixes[nic.leaf], entry, path))
+            wrong = (
+                *_of_nic(fabric, nic, prefixes[nic.leaf], entry, path),
+                *_of_nic_v6(fabric, nic, entry, path),
+            )
             yield from wrong
             if wrong:
                 refused.add((host.name, nic.rail))
@@ -54,6 +57,7 @@ def problems(fabric: Fabric, intent: Intent, renamed: Mapping[str, str]) -> Iter
                 yield Problem(f"overrides has this MAC address of {host.name} too", "give it once", (*path, "mac"))
     if intent.tables.nics or any(entry.prefix or entry.vlan_gateway for entry in intent.tables.devices):
         yield from _shared(fabric, intent, seen, refused)
+        yield from _shared_v6(fabric, seen, refused)
         if intent.clusters.kubernetes and intent.ceilings.addresses_per_nic > 1:
             yield from _pods(fabric, intent, seen)
 
@@ -84,6 +88,50 @@ def _of_nic(fabric: Fabric, nic: Nic, leaf: IPv4Network, entry: NicEntry, path: 
         if nic.prefix_length < 31 and value & mask in {0, mask}:
             message = f"{dotted_quad(value)} is the first or last address of {network}, which no device can have"
             yield Problem(message, "use one between them", (*path, column))
+
+
+def _of_nic_v6(fabric: Fabric, nic: Nic, entry: NicEntry, path: Path) -> Iterator[Problem]:
+    """Yield an IPv6 address outside the prefix of the leaf, and a gateway that is not at the other end of the link."""
+    prefix = fabric.switch(nic.leaf).leaf_prefix_v6
+    if entry.gateway_v6 and (fabric.attachment == "vlan" or entry.address_v6 is None):
+        message = "a gateway without the address of the host, or of a whole VLAN"
+        yield Problem(message, "clear it; with p2p attachment, give address_v6 too", (*path, "gateway_v6"))
+    elif entry.address_v6 is None:
+        return
+    elif not prefix:
+        yield Problem("there is no pools.hosts_v6", "give it too, or clear the cell", (*path, "address_v6"))
+    elif entry.address_v6 not in IPv6Network(prefix):
+        message = f"{entry.address_v6} is outside {prefix}, the prefix of {nic.leaf}"
+        yield Problem(message, "use an address within it, or give the leaf another prefix", (*path, "address_v6"))
+    else:
+        link, gateway = IPv6Interface(f"{entry.address_v6}/{nic.prefix_length_v6}"), IPv6Address(nic.gateway_v6)
+        key = "gateway_v6" if entry.gateway_v6 else "address_v6"
+        if gateway not in link.network:
+            yield Problem(f"{gateway} is not on the link {link.network}", "use its other address", (*path, key))
+        elif gateway == link.ip:
+            yield Problem(f"{gateway} would be gateway and host", "give each its own", (*path, key))
+
+
+def _shared_v6(
+    fabric: Fabric, rows: Mapping[tuple[str, int], int], refused: Collection[tuple[str, int]]
+) -> Iterator[Problem]:
+    """Yield IPv6 addresses, and links, that two NICs have of which one has a row."""
+    is_routed = fabric.attachment == "p2p"
+    holders: dict[str, tuple[str, int]] = {}
+    for host in fabric.hosts:
+        for nic in host.nics:
+            own = (host.name, nic.rail)
+            if not nic.address_v6 or own in refused:
+                continue
+            link = str(IPv6Interface(f"{nic.address_v6}/{nic.prefix_length_v6}").network)
+            value = link if is_routed else nic.address_v6
+            other = holders.setdefault(value, own)
+            index = rows.get(own, rows.get(other))
+            if other != own and index is not None:
+                message = (
+                    f"{value} would belong to {' and to '.join(f'{name} rail{rail}' for name, rail in (own, other))}"
+                )
+                yield Problem(message, "give the other one its own too", ("tables", "nics", index, "address_v6"))
 
 
 def _shared(

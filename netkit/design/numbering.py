@@ -8,7 +8,7 @@ its third quarter, core switches the last.
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from ipaddress import IPv4Network, IPv6Address
+from ipaddress import IPv4Network, IPv6Address, IPv6Network
 
 from netkit.design.fabric import Fabric, Host, Port, Switch
 from netkit.intent.model import Intent
@@ -105,6 +105,11 @@ class Numbering:
         return {entry.rail: entry.prefix for entry in self.intent.tables.rails if entry.prefix}
 
     @cached_property
+    def own_rails_v6(self) -> dict[int, IPv6Network]:
+        """The same of IPv6."""
+        return {entry.rail: entry.prefix_v6 for entry in self.intent.tables.rails if entry.prefix_v6}
+
+    @cached_property
     def vlans(self) -> dict[int, int]:
         """The VLANs that a table gives rails."""
         return {entry.rail: entry.vlan for entry in self.intent.tables.rails if entry.vlan}
@@ -172,10 +177,14 @@ class Numbering:
 
     def rail_prefix_v6(self, rail: int) -> str:
         """Return the IPv6 prefix of a rail; empty without a pool."""
+        if own := self.own_rails_v6.get(rail):
+            return str(own)
         return f"{IPv6Address(self.rail_base_v6(rail))}/{self.rail_length_v6}" if self.intent.pools.hosts_v6 else ""
 
     def rail_base_v6(self, rail: int) -> int:
         pool = self.intent.pools.hosts_v6
+        if own := self.own_rails_v6.get(rail):
+            return int(own.network_address)
         return int(pool.network_address) + (rail << (128 - self.rail_length_v6)) if pool else 0
 
     def leaf_base_v6(self, pod: int, unit: int, rail: int) -> int:

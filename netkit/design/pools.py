@@ -1,6 +1,6 @@
 """Reasons to refuse the pools of an intent: too small, overlapping, or cut in a way that does not fit."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
 
 from netkit.design.numbering import LEAF_ASN_OFFSET, LEAF_LENGTH_V6, Numbering, bits_for
@@ -178,10 +178,27 @@ def _rails(intent: Intent, numbering: Numbering) -> Iterator[Problem]:
             message = f"{own} holds {room} leaf prefixes of /{length}, the ceilings need {units}"
             yield Problem(message, "use a larger prefix or lower the ceilings", (*path, "prefix"))
         elif own:
-            yield from _overlaps(intent, numbering, entry.rail, own, (*path, "prefix"))
+            of_rails = {other: IPv4Network(numbering.rail_prefix(other)) for other in range(intent.rails)}
+            yield from _overlaps(of_rails, numbering.own_rails, entry.rail, (*path, "prefix"))
+        if entry.prefix_v6 and entry.rail < intent.rails:
+            yield from _rail_v6(intent, numbering, entry.rail, entry.prefix_v6, (*path, "prefix_v6"))
         if entry.vlan and intent.attachment == "p2p":
             yield Problem("p2p attachment has no VLANs", "clear it, or set attachment: vlan", (*path, "vlan"))
         seen.add(entry.rail)
+
+
+def _rail_v6(intent: Intent, numbering: Numbering, rail: int, own: IPv6Network, path: Path) -> Iterator[Problem]:
+    units, pool = intent.ceilings.pods * intent.ceilings.units, intent.pools.hosts_v6
+    if pool is None:
+        yield Problem("there is no pools.hosts_v6", "give it too, or clear the cell", path)
+    elif not own.subnet_of(pool):
+        yield Problem(f"{own} is outside {pool}", "choose it within pools.hosts_v6, or enlarge that", path)
+    elif (room := _room(own.prefixlen, LEAF_LENGTH_V6)) < units:
+        message = f"{own} holds {room} leaf prefixes of /{LEAF_LENGTH_V6}, the ceilings need {units}"
+        yield Problem(message, "use a larger prefix or lower the ceilings", path)
+    else:
+        prefixes = {other: IPv6Network(numbering.rail_prefix_v6(other)) for other in range(intent.rails)}
+        yield from _overlaps(prefixes, numbering.own_rails_v6, rail, path)
 
 
 def _room(rail_length: int, leaf_length: int) -> int:
@@ -189,14 +206,15 @@ def _room(rail_length: int, leaf_length: int) -> int:
     return 1 << leaf_length - rail_length if leaf_length >= rail_length else 0
 
 
-def _overlaps(intent: Intent, numbering: Numbering, rail: int, own: IPv4Network, path: Path) -> Iterator[Problem]:
+def _overlaps(
+    prefixes: Mapping[int, IPv4Network | IPv6Network], given: Collection[int], rail: int, path: Path
+) -> Iterator[Problem]:
     """Yield the first other rail that the prefix of a rail overlaps; of two given ones, the later is reported."""
-    for other in range(intent.rails):
-        if other == rail or (other in numbering.own_rails and other > rail):
+    for other, prefix in prefixes.items():
+        if other == rail or (other in given and other > rail):
             continue
-        prefix = IPv4Network(numbering.rail_prefix(other))
-        if own.overlaps(prefix):
-            message = f"{own} overlaps {prefix} of rail {other}"
+        if prefixes[rail].overlaps(prefix):
+            message = f"{prefixes[rail]} overlaps {prefix} of rail {other}"
             yield Problem(message, "choose prefixes that do not overlap; the other rail can have a row too", path)
             return
 

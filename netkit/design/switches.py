@@ -38,7 +38,7 @@ def _leaf(blueprint: Blueprint, place: InstalledUnit, rail: int) -> Switch:
     number = numbering.leaf_number(place.pod, place.unit, rail)
     name = blueprint.leaf_name(place.pod, place.unit, rail)
     prefix = f"{dotted_quad(blueprint.leaf_base(place, rail))}/{numbering.leaf_length}"
-    vlan, base_v6 = None, numbering.leaf_base_v6(place.pod, place.unit, rail)
+    vlan, base_v6 = None, blueprint.leaf_base_v6(place, rail)
     if intent.attachment == "vlan":
         entry = blueprint.entry(name)
         own = (entry and entry.vlan) or numbering.vlans.get(rail) or intent.pools.first_vlan + rail
@@ -65,7 +65,7 @@ def _host_ports(blueprint: Blueprint, place: InstalledUnit, rail: int) -> Iterat
         profile = blueprint.profile("leaf", leaf, "host", place.entry.host_cable_m, given)
         gateway, _ = blueprint.host_address(place, rail, slot, host)
         address = f"{dotted_quad(gateway)}/{blueprint.numbering.link_length}" if is_routed else ""
-        own = blueprint.host_address_v6(place, rail, slot)[0] if is_routed else ""
+        own = blueprint.host_address_v6(place, rail, slot, host)[0] if is_routed else ""
         address_v6 = f"{own}/{blueprint.numbering.link_length_v6}" if own else ""
         yield Port(at.name, at.cage, at.port, host, interface, 0, address, profile, given.label, address_v6)
 
@@ -235,7 +235,7 @@ def _switch(
         ports=ordered,
         cages=tuple(blueprint.cage(role, name, number, split) for number, split in sorted(splits.items())),
         external=external,
-        loopback_v6=blueprint.numbering.loopback_v6(role, number),
+        loopback_v6=str((entry and entry.loopback_v6) or blueprint.numbering.loopback_v6(role, number)),
     )
 
 
@@ -261,7 +261,7 @@ def _management(blueprint: Blueprint, role: str, name: str, number: int) -> Mana
         length,
         gateway,
         allowed=tuple(map(str, pool.allow)) if pool else (),
-        address_v6=blueprint.numbering.management_v6(role, number),
+        address_v6=str((entry and entry.management_v6) or blueprint.numbering.management_v6(role, number)),
         prefix_length_v6=pool.pool_v6.prefixlen if pool and pool.pool_v6 else 0,
         gateway_v6=str(pool.gateway_v6) if pool and pool.gateway_v6 else "",
     )

@@ -25,6 +25,11 @@ def devices(fabric: Fabric) -> Iterator[TableRow]:
             "prefix": switch.leaf_prefix,
             "vlan": switch.vlan.number if switch.vlan and switch.vlan.number != vlans[switch.rail] else "",
             "vlan_gateway": switch.vlan.gateway.partition("/")[0] if switch.vlan else "",
+            **_given(
+                management_v6=management.address_v6 if management else "",
+                loopback_v6=switch.loopback_v6,
+                prefix_v6=switch.leaf_prefix_v6,
+            ),
         }
     for host in fabric.hosts:
         yield {**_place(fabric, host), "model": host.model.name, "management": host.management}
@@ -40,6 +45,11 @@ def _place(fabric: Fabric, device: Switch | Host) -> TableRow:
         "rack": device.rack,
         "rack_unit": device.rack_unit,
     }
+
+
+def _given(**cells: str) -> TableRow:
+    """Return the columns of IPv6, which only a fabric with IPv6 has."""
+    return {column: cell for column, cell in cells.items() if cell}
 
 
 def cables(fabric: Fabric) -> Iterator[TableRow]:
@@ -66,7 +76,8 @@ def rails(fabric: Fabric) -> Iterator[TableRow]:
     """Yield a row for each rail."""
     vlans = _vlans(fabric)
     for rail in fabric.rails:
-        yield {"rail": rail.number, "prefix": rail.prefix, "vlan": vlans.get(rail.number)}
+        of_ipv6 = _given(prefix_v6=rail.prefix_v6)
+        yield {"rail": rail.number, "prefix": rail.prefix, "vlan": vlans.get(rail.number), **of_ipv6}
 
 
 def _vlans(fabric: Fabric) -> Mapping[int, int]:
@@ -82,8 +93,10 @@ def nics(fabric: Fabric) -> Iterator[TableRow]:
     """Yield a row for each rail NIC."""
     for host in fabric.hosts:
         for nic in host.nics:
-            gateway = nic.gateway if fabric.attachment == "p2p" else ""
-            yield {"host": host.name, "rail": nic.rail, "address": nic.address, "gateway": gateway, "mac": nic.mac}
+            gateway, gateway_v6 = (nic.gateway, nic.gateway_v6) if fabric.attachment == "p2p" else ("", "")
+            of_ipv6 = _given(address_v6=nic.address_v6, gateway_v6=gateway_v6)
+            row = {"host": host.name, "rail": nic.rail, "address": nic.address, "gateway": gateway, "mac": nic.mac}
+            yield {**row, **of_ipv6}
 
 
 TABLES: Mapping[str, Callable[[Fabric], Iterator[TableRow]]] = {

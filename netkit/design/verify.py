@@ -114,6 +114,8 @@ def _duplicates(designed: Fabric, hardware: HardwareLookup, renamed: Mapping[str
     yield from nic_entries.problems(designed, intent, renamed)
     by_loopback = _owners(intent, rows, "loopback", ("pools", "loopbacks"))
     yield from _twice("loopback", ((switch.loopback, switch.name) for switch in designed.switches), by_loopback)
+    of_ipv6 = [(switch.loopback_v6, switch.name) for switch in designed.switches if switch.loopback_v6]
+    yield from _twice("loopback", of_ipv6, _owners(intent, rows, "loopback_v6", ("pools", "loopbacks_v6")))
     managed = [(switch.management.address, switch.name) for switch in designed.switches if switch.management]
     managed += [(host.management, host.name) for host in designed.hosts if host.management]
     gateways = {(switch.management.gateway, "the gateway") for switch in designed.switches if switch.management}
@@ -122,7 +124,8 @@ def _duplicates(designed: Fabric, hardware: HardwareLookup, renamed: Mapping[str
     managed_v6 = [(switch.management.address_v6, switch.name) for switch in designed.switches if switch.management]
     gateways_v6 = {(switch.management.gateway_v6, "the gateway") for switch in designed.switches if switch.management}
     taken = [(address, name) for address, name in (*managed_v6, *sorted(gateways_v6)) if address]
-    yield from _twice("management address", taken, lambda *_: ("management", "gateway_v6"))
+    by_management = _owners(intent, rows, "management_v6", ("management", "gateway_v6"))
+    yield from _twice("management address", taken, by_management)
     # Above the leaves, the spines of a pod may share an AS number, and so may the cores.
     leaves = [(str(leaf.asn), leaf.name) for leaf in designed.tier("leaf")]
     spines = {(str(spine.asn), f"the spines of pod {spine.pod}") for spine in designed.tier("spine")}
@@ -131,6 +134,8 @@ def _duplicates(designed: Fabric, hardware: HardwareLookup, renamed: Mapping[str
     yield from _twice("AS number", numbers, _owners(intent, rows, "asn", ("pools", "asn_base")))
     prefixes = ((leaf.leaf_prefix, leaf.name) for leaf in designed.tier("leaf"))
     yield from _twice("leaf prefix", prefixes, _owners(intent, rows, "prefix", ("pools", "hosts")))
+    of_ipv6 = [(leaf.leaf_prefix_v6, leaf.name) for leaf in designed.tier("leaf") if leaf.leaf_prefix_v6]
+    yield from _twice("leaf prefix", of_ipv6, _owners(intent, rows, "prefix_v6", ("pools", "hosts_v6")))
     macs = [(nic.mac, f"{host.name} {nic.interface}") for host in designed.hosts for nic in host.nics if nic.mac]
     macs += [(switch.system_mac, switch.name) for switch in designed.switches if switch.system_mac]
     yield from _twice("MAC address", macs, lambda holder, _: _mac_path(intent, holder))

@@ -506,6 +506,9 @@ class DeviceEntry(Strict):
     vlan_gateway: Address | None = Field(
         None, description="leaves, with vlan attachment; default: the first address of the prefix"
     )
+    management_v6: AddressV6 | None = Field(None, description="switches: within management.pool_v6")
+    loopback_v6: AddressV6 | None = Field(None, description="switches: within pools.loopbacks_v6")
+    prefix_v6: NetworkV6 | None = Field(None, description="leaves: of its hosts, a /64 within pools.hosts_v6")
 
 
 class RailEntry(Strict):
@@ -514,6 +517,7 @@ class RailEntry(Strict):
     rail: int = Field(ge=0, description="counted from 0")
     prefix: Network | None = Field(None, description="within pools.hosts; leaves take theirs from it")
     vlan: VlanNumber | None = Field(None, description="with vlan attachment: instead of first_vlan + rail")
+    prefix_v6: NetworkV6 | None = Field(None, description="within pools.hosts_v6; leaves take theirs from it")
 
 
 class NicEntry(Strict):
@@ -524,6 +528,8 @@ class NicEntry(Strict):
     address: Address | None = Field(None, description="of the NIC, within the prefix of its leaf")
     gateway: Address | None = Field(None, description="p2p only: of the leaf's port; default: the other end")
     mac: Mac | None = Field(None, description="MAC address of the NIC")
+    address_v6: AddressV6 | None = Field(None, description="of the NIC, within the IPv6 prefix of its leaf")
+    gateway_v6: AddressV6 | None = Field(None, description="p2p only: of the leaf's port; default: the other end")
 
 
 class CableEntry(Strict):

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
+from ipaddress import IPv6Interface
 from typing import TypeVar
 
 from netkit.hardware import Catalog
@@ -116,6 +117,10 @@ class ExistingSwitch:
     bfd_interval_ms: int | None = None
     bfd_multiplier: int | None = None
     adaptive_routing: bool | None = None
+    addresses_v6: Mapping[str, IPv6Interface] = field(default_factory=dict)
+    """The first of each interface, whatever its VRF; not link-local ones."""
+    gateways_v6: tuple[str, ...] = ()
+    """Of default routes, whatever their VRF."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,6 +154,7 @@ class ExistingNic:
     mtu_bytes: int | None = None
     note: str = ""
     """Comment or description that may name the other end."""
+    address_v6: IPv6Interface | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,6 +200,24 @@ def models_named(name: str) -> tuple[str, ...]:
     known = Catalog().names("switches")
     fitting = [model for model in known if name in {model, f"M{model}"} or name.startswith(f"{model}-")]
     return tuple(sorted(fitting, key=len)[-1:])
+
+
+def addresses_v6(rows: Iterable[tuple[str, str]]) -> dict[str, IPv6Interface]:
+    """Return the first IPv6 address by interface, of all (interface, address) there are."""
+    found: dict[str, IPv6Interface] = {}
+    for name, text in rows:
+        if ":" in text and "/" in text and name not in found and (address := interface_v6(text)):
+            found[name] = address
+    return found
+
+
+def interface_v6(text: str) -> IPv6Interface | None:
+    """Parse an IPv6 address with prefix length; None if it is invalid or link-local."""
+    try:
+        address = IPv6Interface(text)
+    except ValueError:
+        return None
+    return None if address.is_link_local else address
 
 
 def number(text: str | None) -> int | None:

@@ -17,7 +17,7 @@ from netkit.project.adopting import adopted
 from tests import intents
 from tests.adopt.test_round_trip import CATALOG, READ, files_of
 from tests.lanes import examples
-from tests.random_intents import PLATFORMS, Values, of_ipv4
+from tests.random_intents import PLATFORMS, Values
 from tests.random_intents import intents as random_intents
 
 OWN_NAMES = {"netplan.yaml": "50-cluster.yaml", "70-netkit-rails.rules": "61-names.rules", "netkit-nic-qos": "roce.sh"}
@@ -41,7 +41,7 @@ def without_comments(text: str) -> str:
 
 
 @settings(max_examples=examples(10), deadline=None, suppress_health_check=[HealthCheck.too_slow])
-@given(random_intents().map(of_ipv4), st.sampled_from(["netplan", "networkd"]))
+@given(random_intents(), st.sampled_from(["netplan", "networkd"]))
 def test_names_of_files_do_not_matter(values: Values, backend: str) -> None:
     for tier in values["switches"].values():
         if tier["platform"] not in READ:

@@ -22,7 +22,7 @@ from netkit.platforms.object_names import occurrences
 from netkit.project.adopting import adopted as adopted_whole
 from tests.adopt.test_round_trip import CATALOG, READ, adopted, differences, files_of
 from tests.lanes import examples
-from tests.random_intents import PLATFORMS, Values, of_ipv4
+from tests.random_intents import PLATFORMS, Values
 from tests.random_intents import intents as random_intents
 
 Rows = list[dict[str, Any]]
@@ -43,12 +43,14 @@ def with_own_numbers(values: Values, chance: random.Random) -> Values:
     chance.shuffle(others)
     renamed = dict(zip(names, others, strict=True))
     for role in ("leaf", "spine", "core"):
-        _shuffle([row for row in rows["devices"] if row["role"] == role], "loopback", chance)
+        for column in ("loopback", "loopback_v6", "management_v6"):
+            _shuffle([row for row in rows["devices"] if row["role"] == role and column in row], column, chance)
     leaves = [row for row in rows["devices"] if row["role"] == "leaf"]
     for leaf, asn in zip(leaves, chance.sample(range(64_512, 65_500), len(leaves)), strict=True):
         leaf["asn"] = asn
     for rail in {leaf["rail"] for leaf in leaves}:
-        _shuffle([leaf for leaf in leaves if leaf["rail"] == rail], "prefix", chance)
+        for column in ("prefix", "prefix_v6"):
+            _shuffle([leaf for leaf in leaves if leaf["rail"] == rail and column in leaf], column, chance)
     for row in rows["devices"]:
         row["name"] = renamed[row["name"]]
         row.pop("vlan_gateway", None)
@@ -86,7 +88,7 @@ def foreign(values: Values, chance: random.Random) -> Fabric:
 
 
 @MANY
-@given(random_intents().map(of_ipv4), st.randoms(use_true_random=False))
+@given(random_intents(), st.randoms(use_true_random=False))
 def test_names_ports_and_numbers_of_others_are_kept(values: Values, chance: random.Random) -> None:
     fabric = foreign(values, chance)
     files = files_of(fabric)
@@ -96,7 +98,7 @@ def test_names_ports_and_numbers_of_others_are_kept(values: Values, chance: rand
 
 
 @MANY
-@given(random_intents().map(of_ipv4), st.randoms(use_true_random=False))
+@given(random_intents(), st.randoms(use_true_random=False))
 def test_a_device_of_which_nothing_was_read_does_not_hinder_the_others(values: Values, chance: random.Random) -> None:
     fabric = foreign(values, chance)
     cabled = sorted({name for link in fabric.links() for name in (link.device, link.peer)})
@@ -146,7 +148,7 @@ def heard(fabric: Fabric, chance: random.Random, share: float) -> tuple[dict[End
 
 
 @MANY
-@given(random_intents().map(of_ipv4), st.randoms(use_true_random=False))
+@given(random_intents(), st.randoms(use_true_random=False))
 def test_lldp_replaces_descriptions(values: Values, chance: random.Random) -> None:
     fabric = foreign(values, chance)
     files = undescribed(files_of(fabric))
@@ -158,7 +160,7 @@ def test_lldp_replaces_descriptions(values: Values, chance: random.Random) -> No
 
 
 @MANY
-@given(random_intents().map(of_ipv4), st.randoms(use_true_random=False))
+@given(random_intents(), st.randoms(use_true_random=False))
 def test_cables_that_nothing_names_are_listed(values: Values, chance: random.Random) -> None:
     pools = {key: pool for key, pool in values["pools"].items() if key != "links"}  # addresses would name the ends
     fabric = foreign({**values, "pools": pools}, chance)
@@ -196,7 +198,7 @@ def with_own_objects(values: Values, chance: random.Random) -> Values:
 
 
 @MANY
-@given(random_intents().map(of_ipv4), st.randoms(use_true_random=False))
+@given(random_intents(), st.randoms(use_true_random=False))
 def test_names_of_objects_are_found(values: Values, chance: random.Random) -> None:
     assume(values["topology"] != "rail-only")  # without BGP nothing refers to policies
     for tier in values["switches"].values():

@@ -43,7 +43,7 @@ def differences(proposal: FoundIntent, files: Mapping[str, Files]) -> Mapping[st
 
 
 @settings(max_examples=examples(25), deadline=None, suppress_health_check=[HealthCheck.too_slow])
-@given(random_intents().map(of_ipv4))
+@given(random_intents())
 def test_any_rendered_fabric_is_adopted(values: Values) -> None:
     for tier in values["switches"].values():
         if tier["platform"] not in READ:

@@ -1,6 +1,7 @@
 """What the files of a GPU host say about the design: rendered ones say what is designed; others what they have."""
 
 from functools import cache
+from ipaddress import IPv6Interface
 
 import pytest
 from hypothesis import given, settings
@@ -243,7 +244,7 @@ def test_units_of_ones_own_are_read() -> None:
         nics=(
             ExistingNic("rdma0", "0000:18:00.0", "", 9000, "leaf7 et12"),
             ExistingNic("rdma1", "", "b8:3f:d2:00:00:02"),
-            ExistingNic("eth0"),
+            ExistingNic("eth0", address_v6=IPv6Interface("2001:db8::8/64")),
         ),
         qos=ExistingNicQos(4, 26, 48, 6, {26: 4, 46: 4, 48: 6}, {0: 20, 4: 80}),
     )

@@ -23,6 +23,7 @@ from netkit.platforms.existing import (
     ExistingServices,
     ExistingSwitch,
     SessionTimers,
+    addresses_v6,
     most,
     number,
     numbers,
@@ -104,6 +105,21 @@ def existing(config: Config) -> ExistingSwitch:
         hold_s=timers.hold_s,
         bfd_interval_ms=timers.bfd_interval_ms,
         bfd_multiplier=timers.bfd_multiplier,
+        addresses_v6=addresses_v6(
+            (name, line.split()[2])
+            for name, section in interfaces.items()
+            for line in section.lines()
+            if line.startswith("ipv6 address ")
+        ),
+        gateways_v6=tuple(
+            word
+            for line in top.lines()
+            if line.startswith("ipv6 route ")
+            for _, is_default, via in [line.partition(" ::/0 ")]
+            if is_default
+            for word in via.split()[:2]
+            if is_address(word)
+        ),
         adaptive_routing=top.get("ip hardware fib load-balance distribution") == "dynamic",
     )
 

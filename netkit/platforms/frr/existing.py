@@ -8,7 +8,14 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from netkit.platforms.bgp_reader import ANY, interface_address, line_of, network
 from netkit.platforms.config import Config, Files
-from netkit.platforms.existing import ExistingHeading, ExistingPort, ExistingServices, ExistingSwitch, number
+from netkit.platforms.existing import (
+    ExistingHeading,
+    ExistingPort,
+    ExistingServices,
+    ExistingSwitch,
+    addresses_v6,
+    number,
+)
 from netkit.platforms.frr.files import FRR_CONF, NETPLAN
 from netkit.platforms.frr.reply import session_timers
 from netkit.platforms.linux.netplan import ITEM, read_item
@@ -47,6 +54,17 @@ def existing(config: Config) -> ExistingSwitch:
         connect_s=timers.connect_s,
         bfd_interval_ms=timers.bfd_interval_ms,
         bfd_multiplier=timers.bfd_multiplier,
+        addresses_v6=addresses_v6(
+            (name, str(next(iter(value), "")) if isinstance(value, dict) else str(value))
+            for _, name, key, value in _items(config)
+            if key == "addresses"
+        ),
+        gateways_v6=tuple(
+            str(value["via"])
+            for _, _, key, value in _items(config)
+            if key == "routes" and isinstance(value, dict) and value.get("to") in {"::/0", "default"}
+            if ":" in str(value.get("via", ""))
+        ),
     )
 
 

@@ -15,7 +15,7 @@ from typing import NamedTuple, TypeVar
 
 from netkit.hardware import Catalog
 from netkit.platforms.config import Config, Files
-from netkit.platforms.existing import ExistingHost, ExistingNic, ExistingNicQos, number
+from netkit.platforms.existing import ExistingHost, ExistingNic, ExistingNicQos, interface_v6, number
 from netkit.platforms.linux import file_kinds
 from netkit.platforms.linux.file_kinds import BODY, JOIN
 from netkit.platforms.linux.interface_names import GLOB, NETPLAN, PCI, Settings, mac, netplan_names, unit_settings
@@ -102,6 +102,7 @@ def existing_host(config: Config) -> ExistingHost:
             settings.get("mac") or bound.mac.get(name, ""),
             number(settings.get("mtu")),
             settings.get("note", ""),
+            interface_v6(settings["address_v6"]) if "address_v6" in settings else None,
         )
         for name, settings in _both(netplan, units).items()
         if "address" in settings and name != LOOPBACK and not GLOB & set(name)
@@ -139,7 +140,8 @@ def _netplan(config: Config) -> dict[str, Settings]:
             case ("macaddress",) | ("match", "macaddress"):
                 settings["mac"] = mac(value)
             case ("addresses", item):
-                settings["address"] = str(read_item(item.removeprefix(ITEM), value))
+                address = str(read_item(item.removeprefix(ITEM), value))
+                settings["address_v6" if interface_v6(address) else "address"] = address
             case ("gateway4",):
                 settings["default"] = value
             case ("routes", item) if any(to in item for to in DEFAULT):
@@ -159,9 +161,11 @@ def _units(config: Config) -> dict[str, Settings]:
         key, _, tail = path[2].partition("=") if len(path) > 2 else ("", "", "")
         block = dict(row.partition("=")[::2] for row in rows)
         if section == "[Network]" and key in {"Address", "Gateway"}:
-            by_file[path[0]]["address" if key == "Address" else "default"] = value or tail
+            setting = "address" if key == "Address" else "default"
+            by_file[path[0]]["address_v6" if key == "Address" and ":" in (value or tail) else setting] = value or tail
         elif section == "[Address]":
-            by_file[path[0]]["address"] = block.get("Address", "")
+            address = block.get("Address", "")
+            by_file[path[0]]["address_v6" if ":" in address else "address"] = address
         elif section == "[Route]" and "Table" not in block and block.get("Destination", "default") in DEFAULT:
             by_file[path[0]]["default"] = block.get("Gateway", "")
     found: dict[str, Settings] = {}

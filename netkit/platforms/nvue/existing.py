@@ -20,6 +20,7 @@ from netkit.platforms.existing import (
     ExistingServices,
     ExistingSwitch,
     SessionTimers,
+    addresses_v6,
     most,
     number,
     numbers,
@@ -69,6 +70,18 @@ def existing(config: Config) -> ExistingSwitch:
         bfd_interval_ms=timers.bfd_interval_ms,
         bfd_multiplier=timers.bfd_multiplier,
         adaptive_routing=_is_on(_tree(tree, "router", "adaptive-routing")),
+        addresses_v6=addresses_v6(
+            (name, address)
+            for name, row in interfaces.items()
+            for family in ("ipv6", "ip")
+            for address in _tree(row, family, "address")
+        ),
+        gateways_v6=tuple(
+            via
+            for vrf in _trees(tree, "vrf")
+            for via in _tree(tree, "vrf", vrf, "router", "static", "::/0", "via")
+            if is_address(via)
+        ),
     )
 
 

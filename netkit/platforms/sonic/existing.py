@@ -19,6 +19,7 @@ from netkit.platforms.existing import (
     ExistingServices,
     ExistingSwitch,
     SessionTimers,
+    addresses_v6,
     most,
     number,
     numbers,
@@ -63,6 +64,17 @@ def existing(config: Config) -> ExistingSwitch:
         connect_s=timers.connect_s,
         bfd_interval_ms=timers.bfd_interval_ms,
         bfd_multiplier=timers.bfd_multiplier,
+        addresses_v6=addresses_v6(
+            (name, address)
+            for table, rows in tables.items()
+            if table.endswith("INTERFACE")
+            for name, _, address in (key.partition("|") for key in rows)
+        ),
+        gateways_v6=tuple(
+            gateway
+            for row in tables.get("MGMT_INTERFACE", NOTHING).values()
+            if ":" in (gateway := row.get("gwaddr", ""))
+        ),
     )
 
 
