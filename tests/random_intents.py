@@ -89,6 +89,17 @@ def intents(draw: st.DrawFn, topologies: tuple[str, ...] = ("two-tier", "three-t
     }
 
 
+@st.composite
+def guarded(draw: st.DrawFn, of: st.SearchStrategy[Values]) -> Values:
+    """Return an intent with a list of who may manage the switches, where it has no IPv6."""
+    values = draw(of)
+    management = values["management"]
+    if management is None or "pool_v6" in management or "loopbacks_v6" in values["pools"]:
+        return values
+    networks = st.sampled_from(["198.18.0.0/20", "203.0.113.0/24", "192.0.2.7/32", "10.0.0.0/8"])
+    return {**values, "management": {**management, "allow": draw(st.lists(networks, unique=True, max_size=3))}}
+
+
 def of_ipv4(values: Values) -> Values:
     """Return the values without what makes a fabric route IPv6 too."""
     kept = ("pools", "management")

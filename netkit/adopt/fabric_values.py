@@ -439,7 +439,8 @@ def management(survey: Survey, placement: Placement) -> Values | None:
     if not found:
         return None
     pool, gateway = found
-    return {"pool": str(pool), "gateway": gateway}
+    allow = most(switch.existing.allow for switch in survey.switches.values() if switch.name in placement.places)
+    return {"pool": str(pool), "gateway": gateway} | ({"allow": list(allow)} if allow else {})
 
 
 def _network(text: str) -> IPv4Network | None:

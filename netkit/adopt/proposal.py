@@ -230,7 +230,9 @@ def _bare(source: Adoption, values: Values) -> tuple[Fabric, Values]:
                 for key, widest in WIDEST_POOLS.items()
                 if isinstance(pools, dict) and ("pools", key) in short and not str(pools[key]).endswith(f"/{widest}")
             }
-            if ("management", "pool") in short or ("management", "gateway") in short:
+            if ("management", "allow") in short and isinstance(management := values["management"], dict):
+                values = values | {"management": _without(management, "allow")}
+            elif ("management", "pool") in short or ("management", "gateway") in short:
                 values = {key: value for key, value in values.items() if key != "management"}
             elif wider and isinstance(pools, dict):
                 values = values | {"pools": pools | wider}

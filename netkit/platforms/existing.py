@@ -106,6 +106,8 @@ class ExistingSwitch:
     management: str = ""
     """Address with prefix length."""
     management_gateway: str = ""
+    allow: tuple[str, ...] | None = None
+    """The networks that may log in; empty: no list, or one that says more; None: the NOS has none."""
     ports: tuple[ExistingPort, ...] = ()
     vlans: Mapping[int, str] = field(default_factory=dict)
     """VLAN → its interface in the routing model."""

@@ -1,8 +1,8 @@
 """Names of route maps, prefix lists, peer groups and profiles: netkit's own, or those that a fabric has already.
 
 A `names.yaml` in a template folder lists, for each kind, the places where such a name stands, in configurations as they
-are rendered. `<name>` is the name, and `*` is anything within one part of a path. In a tree a place is a path, with the
-value as its last part; elsewhere it is a line.
+are rendered, and in `owned` what netkit owns of a kind under any other name. `<name>` is the name, and `*` is anything
+within one part of a path. In a tree a place is a path, with the value as its last part; elsewhere it is a line.
 """
 
 import json
@@ -53,11 +53,21 @@ class NamePlaces:
 @cache
 def places(platform: str) -> NamePlaces:
     """Load the places of a NOS; none for a NOS without the file."""
-    file = shipped_templates() / platform / NAMES
-    found: Mapping[str, Mapping[str, list[str]]] = (
-        yaml.safe_load(file.read_text(encoding="utf-8")) if file.is_file() else {}
-    )
+    found = _sections(platform)
     return NamePlaces(*(tuple(_places(found.get(form, {}))) for form in ("tree", "line")))
+
+
+@cache
+def _sections(platform: str) -> Mapping[str, Mapping[str, list[str]]]:
+    file = shipped_templates() / platform / NAMES
+    return yaml.safe_load(file.read_text(encoding="utf-8")) if file.is_file() else {}
+
+
+def owned(platform: str, names: Names) -> Iterator[str]:
+    """Yield the paths that netkit owns because an intent gives objects there other names."""
+    for kind, patterns in _sections(platform).get("owned", {}).items():
+        for name in names.get(kind, {}).values():
+            yield from (pattern.replace("<name>", name) for pattern in patterns)
 
 
 def _places(kinds: Mapping[str, Iterable[str]]) -> Iterator[NamePlace]:

@@ -153,9 +153,11 @@ class Deploying:
     def _is_cut_off(self, task: Task) -> bool:
         """Whether a change of the access list of a switch would keep netkit itself out."""
         device = self.project.fabric.device(task.name)
-        management = device.management if isinstance(device, Switch) else None
-        is_changed = any(ACCESS_LIST in part for change in task.plan.changes for part in change.path)
-        return is_changed and management is not None and not management.admits(self.devices.source(task.name))
+        if not isinstance(device, Switch) or (management := device.management) is None:
+            return False
+        name = device.object_names.get("access_list", {}).get(ACCESS_LIST, ACCESS_LIST)
+        is_changed = any(name in part for change in task.plan.changes for part in change.path)
+        return is_changed and not management.admits(self.devices.source(task.name))
 
     def limited(self, options: Options, limit: str, plan: Plan) -> Options:
         """Restrict the options to the devices of a plan that a limit selects."""

@@ -9,7 +9,7 @@ from netkit.design.clusters import Cluster, KubernetesCluster
 from netkit.design.fabric import Fabric, Host, PathRule, Switch
 from netkit.errors import Problem, RenderError
 from netkit.platforms import HOSTS, PLATFORMS, registry
-from netkit.platforms.object_names import renamed
+from netkit.platforms.object_names import owned, renamed
 from netkit.platforms.ownership import OWN_RULES, rules_text, static_routes
 from netkit.render import kubernetes, slurm
 from netkit.render.engine import Engine
@@ -33,7 +33,8 @@ def render(
             files = renamed(folder, files, device.object_names, ("switches", device.role))
         static = static_routes(folder) if fabric.routing.owns_static and isinstance(device, Switch) else ()
         leave, own = (_paths(rules, device.name) for rules in (fabric.leave, fabric.own))
-        if rules := rules_text(leave, own, static):
+        named = owned(folder, device.object_names) if isinstance(device, Switch) else ()
+        if rules := rules_text(leave, (*own, *named), static):
             files[OWN_RULES] = rules
         _add_extra(files, added.get(folder, {}), artifacts[0], engine, device.name)
         yield Rendered(device.name, files, _about(device))

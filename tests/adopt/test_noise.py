@@ -22,7 +22,7 @@ from netkit.platforms.object_names import occurrences
 from netkit.project.adopting import adopted as adopted_whole
 from tests.adopt.test_round_trip import CATALOG, READ, adopted, differences, files_of
 from tests.lanes import examples
-from tests.random_intents import PLATFORMS, Values
+from tests.random_intents import PLATFORMS, Values, guarded
 from tests.random_intents import intents as random_intents
 
 Rows = list[dict[str, Any]]
@@ -198,7 +198,7 @@ def with_own_objects(values: Values, chance: random.Random) -> Values:
 
 
 @MANY
-@given(random_intents(), st.randoms(use_true_random=False))
+@given(guarded(random_intents()), st.randoms(use_true_random=False))
 def test_names_of_objects_are_found(values: Values, chance: random.Random) -> None:
     assume(values["topology"] != "rail-only")  # without BGP nothing refers to policies
     for tier in values["switches"].values():

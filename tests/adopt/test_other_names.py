@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from netkit.errors import RenderError
-from netkit.platforms.compare import MODELS
+from netkit.platforms.compare import MODELS, compare
 from netkit.platforms.config import Files
 from netkit.project.adopting import adopted as adopted_whole
 from tests import intents
@@ -120,3 +120,33 @@ def renamed(files: Files, names: tuple[str, ...]) -> Files:
     for place, name in enumerate(names):
         found = {file: text.replace(name, f"their-own-{place}") for file, text in found.items()}
     return found
+
+
+ALLOWED: Values = {"management": {"allow": ["192.0.2.0/24", "198.51.100.7/32"]}}
+
+
+@pytest.mark.parametrize("platform", RELEASES)
+def test_who_may_manage_is_read_under_any_name(platform: str) -> None:
+    fabric = intents.fabric(intents.on_platform(platform, RELEASES[platform], ALLOWED))
+    files = {name: renamed(own, ("NETKIT-MANAGEMENT",)) for name, own in files_of(fabric).items()}
+    found = adopted_whole("again", files, {}, Path())
+    management = found.proposal.intent.management
+    assert management
+    assert [str(network) for network in management.allow] == ALLOWED["management"]["allow"]
+    # SONiC has three lists in one place, so that their names are not found, and netkit's own are left out.
+    left = ["RULE / {}|RULE_1", "RULE / {}|RULE_2", "TABLE / {}"] if platform == "sonic" else []
+    assert [rule["path"] for rule in found.leave] == [f"ACL_{path.format('NETKIT-MANAGEMENT')}" for path in left]
+
+
+@pytest.mark.parametrize("platform", ["nvue", "eos"])
+def test_a_list_by_another_name_is_netkits(platform: str) -> None:
+    names = {"object_names": {"access_list": {"NETKIT-MANAGEMENT": "MINE"}}}
+    values = intents.on_platform(platform, RELEASES[platform], {"switches": {"leaf": names}})
+    many, one, none = (
+        files_of(intents.fabric({**values, "management": {**values["management"], "allow": allowed}}))["leaf01"]
+        for allowed in (["192.0.2.0/24", "198.51.100.7/32"], ["192.0.2.0/24"], [])
+    )
+    for intended in (one, none):
+        found = compare(MODELS[platform], many, intended).changes
+        assert found
+        assert all(change.is_removal and "MINE" in " ".join(change.path) for change in found)

@@ -18,7 +18,7 @@ from netkit.intent import Intent
 from netkit.platforms.config import Files
 from netkit.render import Engine, render
 from tests.lanes import examples
-from tests.random_intents import PLATFORMS, Values, of_ipv4
+from tests.random_intents import PLATFORMS, Values, guarded, of_ipv4
 from tests.random_intents import intents as random_intents
 
 CATALOG, ENGINE = Catalog(), Engine()
@@ -43,7 +43,7 @@ def differences(proposal: FoundIntent, files: Mapping[str, Files]) -> Mapping[st
 
 
 @settings(max_examples=examples(25), deadline=None, suppress_health_check=[HealthCheck.too_slow])
-@given(random_intents())
+@given(guarded(random_intents()))
 def test_any_rendered_fabric_is_adopted(values: Values) -> None:
     for tier in values["switches"].values():
         if tier["platform"] not in READ:

@@ -47,6 +47,7 @@ ECN = re.compile(
     r"(?: max-mark-probability (\d{1,3}))?.*"
 )
 BYTES = {"bytes": 1, "kbytes": 1000, "mbytes": 1_000_000}  # segments and times depend on the chip and the speed
+PERMIT = re.compile(r"(?:\d+ )?permit (host )?(\S+)")
 SECONDS = re.compile(r"\d{1,5}(?:\.\d{1,6})?")
 # The map of DSCPs in blocks of eight; lines that equal it may be missing in a running configuration.
 CLASS_OF_BLOCK = (1, 0, 2, 3, 4, 5, 6, 7)
@@ -97,6 +98,7 @@ def existing(config: Config) -> ExistingSwitch:
         hostname=top.get("hostname"),
         management=address,
         management_gateway=gateway,
+        allow=_allow(top),
         ports=tuple(_ports(ports, qos)),
         vlans=_vlans(top, interfaces),
         qos=qos.read(),
@@ -182,6 +184,20 @@ def _management(top: _Section, interfaces: dict[str, _Section]) -> tuple[str, st
             routes = (line.removeprefix(start).split() for line in top.lines() if line.startswith(start))
             return address, next((word for route in routes for word in route[:2] if is_address(word)), "")
     return "", ""
+
+
+def _allow(top: _Section) -> tuple[str, ...]:
+    """Return the sources that the standard list of SSH permits; none where it has other lines."""
+    groups = (line.split() for line in top.below("management ssh").lines() if line.startswith("ip access-group "))
+    name = next((words[2] for words in groups), "")
+    found: list[str] = []
+    for line in top.below(f"ip access-list standard {name}").lines():
+        match = PERMIT.fullmatch(line)
+        network = match and interface_address(match[2] + ("" if "/" in match[2] else "/32"))
+        if not match or not network:
+            return ()
+        found.append(str(network.network))
+    return tuple(found)
 
 
 @dataclass

@@ -47,6 +47,7 @@ WATCHDOG_POLL_MS, WATCHDOG_POLLS = 100, 3
 KEEPALIVE_S, HOLD_S, CONNECT_S = 3, 9, 10
 BFD_INTERVAL_MS, BFD_MULTIPLIER = 300, 3
 SYSLOG_PORT, SYSLOG_PROTOCOL = 514, "udp"
+SSH, ITSELF = 22, "127.0.0.1/32"
 PRIORITIES = 8
 
 
@@ -60,6 +61,7 @@ def existing(config: Config) -> ExistingSwitch:
         hostname=_text(tree, "system", "hostname"),
         management=address,
         management_gateway=gateway,
+        allow=_allow(tree),
         ports=tuple(_port(name, interfaces, qos) for name in qos.ports),
         vlans=_vlans(tree, interfaces),
         qos=qos.read(),
@@ -191,6 +193,23 @@ def _management(tree: Tree, interfaces: Mapping[str, Tree]) -> tuple[str, str]:
             routes = _tree(tree, "vrf", vrf, "router", "static", "0.0.0.0/0", "via")
             return address, next(filter(is_address, routes), _text(family, "gateway"))
     return "", ""
+
+
+def _allow(tree: Tree) -> tuple[str, ...]:
+    """Return who may reach SSH by the list of the control plane; none where that does not drop everyone else."""
+    for name, bound in _trees(tree, "system", "control-plane", "acl").items():
+        rules = _trees(tree, "acl", name, "rule")
+        found: list[str] = []
+        for key in sorted(filter(str.isdecimal, rules), key=int) if "inbound" in bound else ():
+            source, row = _text(rules[key], "match", "ip", "source-ip"), rules[key]
+            if SSH not in _keys(row, "match", "ip", "tcp", "dest-port"):
+                continue
+            if not source and _text(row, "action") == "deny":
+                return tuple(found)
+            if _text(row, "action") != "permit" or not interface_address(source):
+                break
+            found += [str(interface_address(source))] if source != ITSELF else []
+    return ()
 
 
 class _Qos:

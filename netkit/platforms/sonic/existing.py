@@ -55,6 +55,7 @@ def existing(config: Config) -> ExistingSwitch:
         system_mac=device.get("mac", ""),
         management=address,
         management_gateway=gateway,
+        allow=_allow(tables),
         ports=tuple(_Ports(tables).read()),
         vlans=_vlans(tables),
         qos=_qos(tables),
@@ -112,6 +113,18 @@ def _management(tables: Tables) -> tuple[str, str]:
         if interface_address(address) is not None and "/" in address:
             return address, row.get("gwaddr", "")
     return "", ""
+
+
+def _allow(tables: Tables) -> tuple[str, ...]:
+    """Return the sources that the list of SSH accepts; none where it has other rules."""
+    for name, table in tables.get("ACL_TABLE", NOTHING).items():
+        if table.get("type") != "CTRLPLANE" or "SSH" not in re.split(r"\W+", table.get("services", "")):
+            continue
+        rules = [row for key, row in tables.get("ACL_RULE", NOTHING).items() if key.partition("|")[0] == name]
+        rules.sort(key=lambda row: -(number(row.get("PRIORITY")) or 0))
+        if all(row.get("PACKET_ACTION") == "ACCEPT" and interface_address(row.get("SRC_IP", "")) for row in rules):
+            return tuple(row["SRC_IP"] for row in rules)
+    return ()
 
 
 def _vlans(tables: Tables) -> dict[int, str]:
