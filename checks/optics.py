@@ -38,6 +38,7 @@ from netkit.judge.optical_power import (
 
 CLEAN = "clean the connectors at both ends, then swap module and fibre one by one"
 CURRENT = "as its current says where that is high"
+WEAK = f"swap the module: its laser is weak, {CURRENT}"
 COOL = "see its cooling, then swap it"
 UPDATE = "update it to approved firmware with its link drained, or approve this one under firmware in the intent"
 AGED = "swap the module: its laser grows old"
@@ -63,25 +64,27 @@ def light(context: CheckContext, device: DeviceContext) -> Iterator[Finding]:
         if not module.lanes or all(lane.rx_dbm is None and lane.tx_dbm is None for lane in module.lanes.values()):
             yield skip(port, f"{_kind(module)} does not measure light")
             continue
-        dim = _dim_lane(context, module)
+        dim, media = _dim_lane(context, module), _media(device, port)
+        rx_limits, tx_limits = limits_of(module, "rx_dbm", media), limits_of(module, "tx_dbm", media)
         for number, lane in sorted(module.lanes.items()):
-            for name, value in (("rx_dbm", lane.rx_dbm), ("tx_dbm", lane.tx_dbm)):
+            for way, value, limits in (("received", lane.rx_dbm, rx_limits), ("sent", lane.tx_dbm, tx_limits)):
                 if value is not None:
-                    what = f"lane {number}, light {'received' if name == 'rx_dbm' else 'sent'}"
-                    reading = ModuleReading(what, value, limits_of(module, name, _media(device, port)), "dBm")
+                    reading = ModuleReading(f"lane {number}, light {way}", value, limits, "dBm")
                     yield _light(context, device, port, reading, is_dim=dim is not None and dim.lane == number)
 
 
 def _light(context: CheckContext, device: DeviceContext, port: str, reading: ModuleReading, *, is_dim: bool) -> Finding:
     """Judge the light of a lane. What a weak laser sends arrives weak: nothing needs to be cleaned for that."""
-    margin, far = context.limits.light_margin_db, context.far(device.name, port)
-    if reading.name.endswith("sent"):
+    is_sent = reading.name.endswith("sent")
+    found = judge_reading(port, reading, WEAK if is_sent else CLEAN, context.limits.light_margin_db)
+    if found is PASSED:  # names of causes are only made for what has one
+        return found
+    if is_sent:
         way = context.way(device.name, port)
-        found = judge_reading(port, reading, f"swap the module: its laser is weak, {CURRENT}", margin, way)
-        return found._replace(explains=(way,)) if found.verdict > Verdict.SKIPPED else found
-    way = context.way_in(device.name, port)
+        return found._replace(cause=way, explains=(way,) if found.verdict > Verdict.SKIPPED else ())
+    way, far = context.way_in(device.name, port), context.far(device.name, port)
     cause = _lane_cause(context, device, port) if is_dim else way
-    found = judge_reading(port, reading, CLEAN, margin, cause)
+    found = found._replace(cause=cause)
     if cause == way and found.verdict > Verdict.SKIPPED and far and is_weak(context, far, _media(device, port)):
         return found._replace(remedy=f"swap the module in {far}: it sends too little")
     return found
@@ -175,8 +178,12 @@ def heat(context: CheckContext, device: DeviceContext) -> Iterator[Finding]:
         if not readings:
             yield skip(port, f"{_kind(module)} measures nothing")
         for reading in readings:
-            cause = context.way(device.name, port) if "current" in reading.name else _module_of(device, port, module)
-            yield judge_reading(port, reading, COOL if cause.startswith("module ") else AGED, 0.0, cause)
+            is_current = "current" in reading.name
+            found = judge_reading(port, reading, AGED if is_current else COOL, 0.0)
+            if found is not PASSED:
+                cause = context.way(device.name, port) if is_current else _module_of(device, port, module)
+                found = found._replace(cause=cause)
+            yield found
 
 
 def _module_of(device: DeviceContext, port: str, module: Module) -> str:

@@ -1,6 +1,6 @@
 """The designed fabric: typed, frozen, and free of any NOS's syntax. Every later stage reads only this."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from ipaddress import IPv4Address, IPv4Network
@@ -658,6 +658,33 @@ class Fabric:
         """The prefixes that the fabric of the rails takes from outside, in order."""
         ports = (port for switch in self.switches if switch.access is None for port in switch.external)
         return tuple(dict.fromkeys(one for port in ports for one in port.accepted))
+
+    @cached_property
+    def nics_by_leaf(self) -> Mapping[str, Sequence[tuple[str, Nic]]]:
+        """Leaf → its NICs with the names of their hosts, in the order of the hosts."""
+        found: dict[str, list[tuple[str, Nic]]] = {}
+        for host in self.hosts:
+            for nic in host.nics:
+                found.setdefault(nic.leaf, []).append((host.name, nic))
+        return found
+
+    @cached_property
+    def nics_by_rail(self) -> Mapping[int, Sequence[tuple[str, Nic]]]:
+        """The same by the number of the rail; each rail has an entry."""
+        found: dict[int, list[tuple[str, Nic]]] = {rail.number: [] for rail in self.rails}
+        for host in self.hosts:
+            for nic in host.nics:
+                found[nic.rail].append((host.name, nic))
+        return found
+
+    @cached_property
+    def leaf_rings(self) -> Mapping[tuple[str, int, int], Sequence[Switch]]:
+        """The leaves of a unit of a pod, of a rail of a pod, and of a rail in the same unit of all pods."""
+        found: dict[tuple[str, int, int], list[Switch]] = {}
+        for leaf in self.tier("leaf"):
+            for ring in (("unit", leaf.pod, leaf.unit), ("rail", leaf.pod, leaf.rail), ("pods", leaf.rail, leaf.unit)):
+                found.setdefault(ring, []).append(leaf)
+        return found
 
     def tier(self, role: Role) -> tuple[Switch, ...]:
         return self._by_role[role]

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from netkit.design import Fabric, Host, Nic, Port, Switch
 from netkit.design.expectation import Expectation, expectations, without_drains
@@ -124,12 +124,13 @@ class DeviceContext:
         """
         if self.still and (place in self.still or place.rpartition("/")[0] in self.still):
             return STUCK
-        found = self.deltas(name).get(place, FAILED if self.observation.failure else MISSING)
-        return FAILED if self.observation.failure and found.state is CounterState.BASELINE else found
+        found = self.deltas(name).get(place)
+        if self.observation.failure:
+            return FAILED if found is None or found.state is CounterState.BASELINE else found
+        return MISSING if found is None else found
 
 
-@dataclass(frozen=True)
-class CableEnd:
+class CableEnd(NamedTuple):
     """One end of a cable."""
 
     device: str

@@ -1,11 +1,17 @@
 """What a host's kernel answers when it is asked for a route, compared with the design."""
 
-from ipaddress import ip_address, ip_network
+from functools import lru_cache
+from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 
 from netkit.design import Nic
 from netkit.facts import Absent
 from netkit.facts.host import Lookup
 from netkit.judge.context import CableEnd, CheckContext, DeviceContext
+
+
+@lru_cache(maxsize=64)
+def _network(address: str, length: int) -> IPv4Network | IPv6Network:
+    return ip_network(f"{address}/{length}", strict=False)
 
 
 def wrong(context: CheckContext, lookup: Lookup, nic: Nic, far: Nic) -> str:
@@ -20,7 +26,7 @@ def wrong(context: CheckContext, lookup: Lookup, nic: Nic, far: Nic) -> str:
         return f"leaves by {lookup.out_interface}"
     is_ipv6 = ":" in lookup.destination
     address, length = (nic.address_v6, nic.prefix_length_v6) if is_ipv6 else (nic.address, nic.prefix_length)
-    own = ip_network(f"{address}/{length}", strict=False)
+    own = _network(address, length)
     wanted = "" if ip_address(lookup.destination) in own else nic.gateway_v6 if is_ipv6 else nic.gateway
     if lookup.gateway == wanted:
         return ""

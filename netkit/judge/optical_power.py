@@ -8,7 +8,7 @@ from netkit.facts import Absent
 from netkit.facts.counter import place
 from netkit.facts.optic import Lane, Limits, Module, Quantity
 from netkit.judge.context import CableEnd, CheckContext
-from netkit.judge.finding import PASSED, Finding, fail, skip, warn
+from netkit.judge.finding import PASSED, Finding, Verdict, fail, skip, warn
 
 DARK_DBM = -39.0
 """The level modules report without any light."""
@@ -141,15 +141,31 @@ def judge_reading(port: str, reading: ModuleReading, remedy: str, margin: float,
 
 def _judged(port: str, reading: ModuleReading, remedy: str, margin: float) -> Finding:
     name, value, limits, unit = reading
-    measured = f"{name} {value:.1f} {unit}"
-    if limits == NO_LIMITS:
-        return skip(port, f"{measured}; its limits are not known")
-    if limits.low_alarm is not None and value < limits.low_alarm:
-        return fail(port, f"{measured}, below its alarm limit {limits.low_alarm:g}", remedy)
-    if limits.high_alarm is not None and value > limits.high_alarm:
-        return fail(port, f"{measured}, above its alarm limit {limits.high_alarm:g}", remedy)
-    if limits.low_warning is not None and value < limits.low_warning + margin:
-        return warn(port, f"{measured}, its warning limit is {limits.low_warning:g}", remedy)
-    if limits.high_warning is not None and value > limits.high_warning - margin:
-        return warn(port, f"{measured}, its warning limit is {limits.high_warning:g}", remedy)
-    return PASSED
+    verdict, text = _beyond(value, limits, margin)
+    if not text:
+        return PASSED
+    measured = f"{name} {value:.1f} {unit}{text}"
+    if verdict is Verdict.SKIPPED:
+        return skip(port, measured)
+    return fail(port, measured, remedy) if verdict is Verdict.FAIL else warn(port, measured, remedy)
+
+
+def _beyond(value: float, limits: Limits, margin: float) -> tuple[Verdict, str]:
+    """Return where a value is beyond its limits or near them; an empty text if it is well within."""
+    low_alarm, low_warning, high_warning, high_alarm = (
+        limits.low_alarm,
+        limits.low_warning,
+        limits.high_warning,
+        limits.high_alarm,
+    )
+    if low_alarm is None and high_alarm is None and limits == NO_LIMITS:
+        return Verdict.SKIPPED, "; its limits are not known"
+    if low_alarm is not None and value < low_alarm:
+        return Verdict.FAIL, f", below its alarm limit {low_alarm:g}"
+    if high_alarm is not None and value > high_alarm:
+        return Verdict.FAIL, f", above its alarm limit {high_alarm:g}"
+    if low_warning is not None and value < low_warning + margin:
+        return Verdict.WARN, f", its warning limit is {low_warning:g}"
+    if high_warning is not None and value > high_warning - margin:
+        return Verdict.WARN, f", its warning limit is {high_warning:g}"
+    return Verdict.PASS, ""

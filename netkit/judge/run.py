@@ -13,7 +13,7 @@ from netkit.judge.cause import cable_at, linked
 from netkit.judge.check import Check
 from netkit.judge.context import CheckContext, Device, DeviceContext
 from netkit.judge.delta import CounterState
-from netkit.judge.finding import Finding, Silenced, Verdict, error, skip, worst
+from netkit.judge.finding import PASSED, Finding, Silenced, Verdict, error, skip, worst
 
 
 class OverdueError(BaseException):
@@ -215,6 +215,9 @@ def _result(
     try:
         deadline.running = f"{check.name}[{device}]"
         for finding in ask():
+            if finding is PASSED:  # almost all are
+                tally.add(finding)
+                continue
             if not isinstance(finding, Finding):
                 raise TypeError(f"it yields {type(finding).__name__}, not a Finding")
             tally.add(finding if finding.verdict is Verdict.PASS else _whole(context, check, device, finding))
@@ -239,7 +242,10 @@ class _Tally:
         self._judged += 1
         if self._judged > self._most:
             raise _EndlessError(f"it has yielded more than {self._most:,} findings, and never ends")
-        self.keep(finding)
+        if finding is PASSED:
+            self._examined += 1
+        else:
+            self.keep(finding)
 
     def keep(self, finding: Finding) -> None:
         self._examined += finding.verdict is not Verdict.SKIPPED

@@ -22,9 +22,10 @@ def _far_ends(fabric: Fabric, host: Host, nic: Nic) -> Iterator[Nic]:
     leaf = fabric.switch(nic.leaf)
     position = next((number for number, port in enumerate(leaf.host_ports) if port.name == nic.leaf_port), 0)
     for far in (leaf, *_leaves(fabric, leaf)):
-        if far.host_ports and is_joined(fabric, leaf, far):
+        ports = far.host_ports
+        if ports and is_joined(fabric, leaf, far):
             # A host's own other rail is reached inside the host: within a unit, take the next host.
-            port = far.host_ports[(position + (far.unit == leaf.unit)) % len(far.host_ports)]
+            port = ports[(position + (far.unit == leaf.unit)) % len(ports)]
             peer = fabric.device(port.peer)
             nics = peer.nics if isinstance(peer, Host) and port.peer != host.name else ()
             yield from [one for one in nics if one.interface == port.peer_port][:1]
@@ -32,11 +33,11 @@ def _far_ends(fabric: Fabric, host: Host, nic: Nic) -> Iterator[Nic]:
 
 def _leaves(fabric: Fabric, leaf: Switch) -> Iterator[Switch]:
     """Yield the leaves to probe: the next rail of the unit, the next unit, the next pod."""
-    pod = [one for one in fabric.tier("leaf") if one.pod == leaf.pod]
+    rings = fabric.leaf_rings
     if fabric.cross_rail == "routed":
-        yield from _next([one for one in pod if one.unit == leaf.unit], leaf)
-    yield from _next([one for one in pod if one.rail == leaf.rail], leaf)
-    yield from _next([one for one in fabric.tier("leaf") if (one.rail, one.unit) == (leaf.rail, leaf.unit)], leaf)
+        yield from _next(rings["unit", leaf.pod, leaf.unit], leaf)
+    yield from _next(rings["rail", leaf.pod, leaf.rail], leaf)
+    yield from _next(rings["pods", leaf.rail, leaf.unit], leaf)
 
 
 def _next(ring: Sequence[Switch], leaf: Switch) -> Iterator[Switch]:
@@ -87,9 +88,11 @@ def _of_versions(nic: Nic, far: Nic) -> Iterator[tuple[str, str, str]]:
 
 def far_ends(fabric: Fabric, host: Host, nic: Nic) -> tuple[Nic, ...]:
     """Select representative NICs: on the same leaf, on the same rail elsewhere, and on each other rail."""
-    others = [far for other in fabric.hosts for far in other.nics if other.name != host.name]
-    same_leaf = next((far for far in others if far.leaf == nic.leaf), None)
-    by_rail = {rail.number: [far for far in others if far.rail == rail.number] for rail in fabric.rails}
-    same_rail = next((far for far in by_rail[nic.rail] if far.leaf != nic.leaf), None)
-    across = (next(iter(ends), None) for rail, ends in by_rail.items() if rail != nic.rail)
+
+    def first(nics: Sequence[tuple[str, Nic]], leaf: str | None = None) -> Nic | None:
+        return next((far for owner, far in nics if owner != host.name and far.leaf != leaf), None)
+
+    by_rail = fabric.nics_by_rail
+    same_leaf, same_rail = first(fabric.nics_by_leaf[nic.leaf]), first(by_rail[nic.rail], nic.leaf)
+    across = (first(ends) for rail, ends in by_rail.items() if rail != nic.rail)
     return tuple(dict.fromkeys(far for far in (same_leaf, same_rail, *across) if far is not None))

@@ -89,11 +89,9 @@ def whole(found: object) -> int | None:
 
 def number(found: object) -> float | None:
     """Convert a finite number to float; None for anything else."""
-    if isinstance(found, bool) or not isinstance(found, int | float):
-        return None
-    if isinstance(found, int) and abs(found) >= LARGEST:
-        return None
-    return float(found) if math.isfinite(found) else None
+    if isinstance(found, float):
+        return found if math.isfinite(found) else None
+    return float(found) if type(found) is int and abs(found) < LARGEST else None
 
 
 def flag(found: object) -> bool | None:

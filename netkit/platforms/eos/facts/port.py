@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import Literal
 
 from netkit.facts import Absent, Counters, Facts
@@ -35,6 +36,8 @@ QUANTITIES: Mapping[str, Quantity] = {
     "temperature": "temperature_c",
     "voltage": "voltage_v",
 }
+LEVELS = ("lowAlarm", "lowWarn", "highWarn", "highAlarm")
+NO_LIMITS = Limits()
 EMPTY, UNKNOWN = "Not Present", "N/A"
 COPPER = re.compile(r"CR\d*\b|DAC|copper", re.IGNORECASE)
 ACTIVE = re.compile(r"AOC|-AR\d*\b", re.IGNORECASE)
@@ -64,6 +67,11 @@ def modules(thresholds: str, inventory: str, hardware: str, ports: tuple[str, ..
     return Facts(modules=known or Absent(f"neither {THRESHOLDS} nor {INVENTORY} shows a module"))
 
 
+@lru_cache(maxsize=1024)
+def _limits(*levels: float | None) -> Limits:
+    return Limits(*levels) if any(level is not None for level in levels) else NO_LIMITS
+
+
 def _module(shown: Shown, slot: Shown, mine: range, version: str) -> Module | None:
     if not any(map(text, (shown.get("mediaType"), shown.get("vendorSn")))) and text(slot.get("mfgName")) in {EMPTY, ""}:
         return Module(is_present=False) if slot else None
@@ -72,8 +80,7 @@ def _module(shown: Shown, slot: Shown, mine: range, version: str) -> Module | No
     limits = {}
     for key, one in parameters.items():
         values = table(one, "threshold")  # 0 means that the module has no limit
-        levels = (number(values.get(word)) or None for word in ("lowAlarm", "lowWarn", "highWarn", "highAlarm"))
-        limits[key] = Limits(*levels)
+        limits[key] = _limits(*(number(values.get(word)) or None for word in LEVELS))
     return Module(
         kind=_kind(media or text(slot.get("modelName")), is_lit="rx_dbm" in parameters),
         identifier=media,
@@ -84,7 +91,7 @@ def _module(shown: Shown, slot: Shown, mine: range, version: str) -> Module | No
         temperature_c=_first(parameters.get("temperature_c", {})),
         voltage_v=_first(parameters.get("voltage_v", {})),
         lanes=_lanes(parameters, mine),
-        limits={key: one for key, one in limits.items() if one != Limits()},
+        limits={key: one for key, one in limits.items() if one is not NO_LIMITS},
     )
 
 

@@ -1,6 +1,5 @@
 """Tolerant parsing of a host's output: nothing here raises, whatever the input."""
 
-import math
 import re
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
@@ -36,10 +35,11 @@ def whole(value: object) -> int | None:
 def number(value: object) -> float | None:
     """Convert a measured value, a string included; None for anything else."""
     if isinstance(value, str):
-        return number(float(value)) if NUMBER.match(value.strip()) else None
-    if isinstance(value, bool) or not isinstance(value, int | float) or abs(value) >= MOST:
+        text = value.strip()
+        value = float(text) if NUMBER.match(text) else None
+    if isinstance(value, bool) or not isinstance(value, int | float):
         return None
-    return float(value) if math.isfinite(value) else None
+    return float(value) if abs(value) < MOST else None  # NaN is not below it
 
 
 def plain(text: str) -> str:
@@ -90,8 +90,8 @@ def pairs(text: str, separator: str = ":") -> Iterator[tuple[str, str]]:
     """Yield the key and value of each line that has a separator."""
     for line in plain(text).splitlines():
         key, found, value = line.partition(separator)
-        if found and key.strip():
-            yield key.strip(), value.strip()
+        if found and (name := key.strip()):
+            yield name, value.strip()
 
 
 PCI = "/sys/bus/pci/devices"
