@@ -31,6 +31,8 @@ ROOT = Path(__file__).parent.parent
 FABRIC = fabrics.growing(1, units=7, hosts=32, spines=32, cores=20, core_ports=128)
 """1,268 devices: 224 leaves, 128 spines, 20 core switches and 896 hosts of eight NICs."""
 QUICK = fabrics.QUICK
+SMALL = Shape(units=7, hosts=32, spines=32, cores=20, planes=1)
+"""332 devices: one pod of the fabric, with all of its core switches."""
 SIZES = {"1000": 1, "10000": 8, "100000": 80}
 """About so many devices → fabrics."""
 LAB = "benchfleet"
@@ -94,6 +96,7 @@ def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="scripts/bench fleet", description="Check large fabrics through a fleet.")
     parser.add_argument("--sizes", default="1000", help=f"of {', '.join(SIZES)}, with commas between (default 1000)")
     parser.add_argument("--quick", action="store_true", help="one fabric of 16 devices")
+    parser.add_argument("--small", action="store_true", help="one fabric of 332 devices, instead of sizes")
     parser.add_argument("--lab", action="store_true", help="64 switches and hosts of a lab over SSH, instead of sizes")
     parser.add_argument("--workers", default="1,2", help="numbers of workers (default 1,2)")
     parser.add_argument("--no-peer", dest="peer", action="store_false", help="leave Nornir and NAPALM out")
@@ -122,10 +125,11 @@ def _measure(home: Path, broker_folder: Path, given: argparse.Namespace) -> list
         _say("recording the answers of a small lab")
         given.answers.parent.mkdir(parents=True, exist_ok=True)
         fleet_answers.record(home, given.answers)
-    counts = [1] if given.quick else [SIZES[size] for size in given.sizes.split(",")]
+    counts = [1] if given.quick or given.small else [SIZES[size] for size in given.sizes.split(",")]
     answers = home / "answers"
     bed = BenchBed(home, broker_folder, ("--answers", str(answers)))
-    folders = bed.write(QUICK if given.quick else FABRIC, max(counts), given.answers, answers)
+    shape = QUICK if given.quick else SMALL if given.small else FABRIC
+    folders = bed.write(shape, max(counts), given.answers, answers)
     rows = []
     with bed.broker():
         for count in counts:

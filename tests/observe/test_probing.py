@@ -12,7 +12,7 @@ from netkit.design.expectation import expectations
 from netkit.design.layout import NIC_DISTANCES, nic_distance
 from netkit.hardware import Catalog
 from netkit.intent import Intent
-from netkit.observe.probing import probe_pairs, probe_sizes
+from netkit.observe.probing import far_ends, probe_pairs, probe_sizes
 from tests import intents, random_intents
 from tests.lanes import examples
 
@@ -80,3 +80,20 @@ def test_whatever_the_fabric_there_is_a_way_between_those_that_probe_each_other(
             one, other = fabric.switch(near.leaf), fabric.switch(far.leaf)
             assert one is other or other.leaf_prefix in reached[one.name].widths
             assert near.rail == far.rail or fabric.cross_rail == "routed"
+
+
+@pytest.mark.parametrize(
+    "fabric",
+    [two_units(), built(cross_rail="blocked"), built(units=[{"unit": 1, "hosts": 1}])],
+    ids=["two units", "rails apart", "one host"],
+)
+def test_the_far_ends_are_the_first_of_all_other_nics(fabric: Fabric) -> None:
+    for host in fabric.hosts:
+        others = [far for other in fabric.hosts for far in other.nics if other is not host]
+        for nic in host.nics:
+            same_leaf = [far for far in others if far.leaf == nic.leaf]
+            same_rail = [far for far in others if far.rail == nic.rail and far.leaf != nic.leaf]
+            rails = [rail.number for rail in fabric.rails if rail.number != nic.rail]
+            across = [[far for far in others if far.rail == rail] for rail in rails]
+            wanted = [far for found in (same_leaf, same_rail, *across) for far in found[:1]]
+            assert far_ends(fabric, host, nic) == tuple(dict.fromkeys(wanted))
