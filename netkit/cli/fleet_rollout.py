@@ -1,6 +1,7 @@
 """`netkit deploy`, `rollback` and `history` with `--fleet`: the workers of the sites change the devices."""
 
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -14,10 +15,17 @@ from netkit.deploy import DeviceResult, Options, model
 from netkit.deploy.model import EventHandler
 from netkit.errors import Problem, UsageError
 from netkit.fleet.deploying import FleetDeploying, LeftRunningError, RollOut, SitePart, Stopping
-from netkit.fleet.job import DeployWork, ResumeWork, RollbackWork
+from netkit.fleet.job import DeployWork, RehearseWork, ResumeWork, RollbackWork
 from netkit.plan import Plan
 from netkit.plan.intent_diff import approval as digest_of
-from netkit.project.control import given_approval, given_digest, names_of_user, refuse_unapproved, who
+from netkit.project.control import (
+    deployer_signature,
+    given_approval,
+    given_digest,
+    names_of_user,
+    refuse_unapproved,
+    who,
+)
 from netkit.project.planning import plan_of_file
 from netkit.project.project import Project
 from netkit.report.history_text import outcome_text
@@ -32,9 +40,6 @@ MOST_REASON = 2000
 
 def roll_out(request: DeployRequest, folder: Path) -> int:
     """Deploy a plan through the sites of a fabric, or continue a run there."""
-    if request.is_dry or request.key is not None:
-        option = "--dry-run" if request.is_dry else "--key"
-        raise UsageError(Problem(f"{option} does not work with --fleet", f"drop {option}, or --fleet"))
     digest = None if request.approved is None else given_digest(request.approved)
     options = options_of(request)
     project = open_project(request.folder, request.lab)
@@ -62,16 +67,22 @@ def roll_out(request: DeployRequest, folder: Path) -> int:
     show(request, project.fabric, whole, options)
     if not whole.changed:
         return 0 if whole.is_complete else UNREACHED
-    if not agreed(request, whole, options, "Deploy to"):
+    if not request.is_dry and not agreed(request, whole, options, "Deploy to"):
         return DECLINED
     approval = given_approval(request.file, request.approval)
     about = _about(request, project, options, approval)
 
     def part(site: str, plan: Plan) -> SitePart:
-        work = DeployWork(plan=digest_of(plan), **about)
+        signature = deployer_signature(plan, "", request.key, time.time()) if request.key else ""
+        work = (RehearseWork if request.is_dry else DeployWork)(plan=digest_of(plan), signature=signature, **about)
         return SitePart(site, fleet.names(request.limit, site), work, changing(plan, options))
 
-    return _run(request, fleet, [part(site, plan) for site, plan in plans.items() if plan.changed])
+    parts = [part(site, plan) for site, plan in plans.items() if plan.changed]
+    if not request.is_dry:
+        return _run(request, fleet, parts)
+    found = fleet.rehearse(parts)
+    _report(request, found)
+    return found.exit_code
 
 
 def roll_back(request: RollbackRequest, folder: Path) -> int:
@@ -163,7 +174,8 @@ def _report(request: RolloutRequest, found: RollOut) -> None:
         write_json({"sites": documents, "stopped": found.stopped})
         return
     for one in found.sites:
-        say(sys.stdout, f"{one.site}: run {one.outcome.run}\n{outcome_text(one.outcome)}")
+        head = f"{one.site}: run {one.outcome.run}" if one.outcome.run else f"{one.site}:"
+        say(sys.stdout, f"{head}\n{outcome_text(one.outcome)}")
         if one.outcome.rollback is not None:
             say(sys.stdout, f"run {one.outcome.rollback.run} rolled it back:\n{outcome_text(one.outcome.rollback)}")
     if found.stopped:

@@ -166,8 +166,8 @@ def sign(text: str, key: Path, namespace: str) -> str:
     return done.stdout
 
 
-def signer_of(text: str, signature: str, signers: Path, principal: str, namespace: str, what: str) -> Signer:
-    """Identify the signer; raise DeployError for a key that allowed_signers does not list for this principal."""
+def signer_of(text: str, signature: str, signers: Path, principal: str | None, namespace: str, what: str) -> Signer:
+    """Identify the signer; raise DeployError for a key that allowed_signers does not list, or for another person."""
     if not os.access(signers, os.R_OK):
         raise DeployError(
             Problem("cannot be read", "list the accepted keys in it, see man ssh-keygen", file=str(signers))
@@ -186,6 +186,7 @@ def signer_of(text: str, signature: str, signers: Path, principal: str, namespac
             )
         if loose := [one for one in principals if PATTERN.search(one)]:
             raise DeployError(Problem(f"{what}: {loose[0]} in {signers} is not one person", "list a name for each key"))
+        principal = principals[0] if principal is None else principal
         if principal not in principals:
             mismatch = f"{what} is by {principal or 'nobody'}, but its key belongs to {', '.join(principals)}"
             raise DeployError(Problem(mismatch, f"see {signers}"))

@@ -19,7 +19,16 @@ from netkit.fleet.answer import JobAnswer, JobProgress, LostJob
 from netkit.fleet.checking import FleetCollector
 from netkit.fleet.coordinator import Coordinator
 from netkit.fleet.dispatch import Dispatch
-from netkit.fleet.job import LONGEST_S, DeployWork, HistoryWork, PlanWork, ResumeWork, RollbackWork, new_job
+from netkit.fleet.job import (
+    LONGEST_S,
+    DeployWork,
+    HistoryWork,
+    PlanWork,
+    RehearseWork,
+    ResumeWork,
+    RollbackWork,
+    new_job,
+)
 from netkit.fleet.lease import FabricLease
 from netkit.fleet.link import BrokerLink, LinkError
 from netkit.fleet.rabbitmq import LEASE, TURN, fabric_queue
@@ -37,7 +46,7 @@ AGAIN_S = 10.0
 """A worker is asked to stop again after so long: it may be another one by then."""
 Stopping = Callable[[], bool]
 EVENTS = TypeAdapter(list[DeployEvent])
-Work = DeployWork | ResumeWork | RollbackWork
+Work = DeployWork | RehearseWork | ResumeWork | RollbackWork
 
 
 class LostRunError(DeployError):
@@ -203,7 +212,7 @@ class FleetDeploying:
                     raise FleetError(Problem(what, remedy))
             yield held
 
-    def roll_out(self, parts: Sequence[SitePart], watching: Watching) -> "RollOut":
+    def roll_out(self, parts: Sequence[SitePart], watching: Watching) -> RollOut:
         """Change one site after another, as long as each ends well and nothing more fails on the fabric than before."""
         found: list[SiteOutcome] = []
         with self.turn() as turn:
@@ -225,6 +234,11 @@ class FleetDeploying:
                         raise
                     return RollOut(tuple(found), f"{part.site}: left, and goes on by itself")
         return RollOut(tuple(found))
+
+    def rehearse(self, parts: Sequence[SitePart]) -> RollOut:
+        """Have the sites try their parts, all at a time; nothing is written."""
+        texts = self._read({part.site: part.work for part in parts}, {part.site: part.names for part in parts})
+        return RollOut(tuple(_outcome(site, text) for site, text in texts.items()))
 
     def _why_not_next(self, found: Sequence[SiteOutcome], known: frozenset[tuple[str, str, str]]) -> str:
         """Return why no other site may begin after these; empty if it may."""
@@ -300,7 +314,7 @@ class FleetDeploying:
         return {name: () if is_whole else names for name, names in placed.items() if site in {"", name}}
 
     def _read(
-        self, works: Mapping[str, PlanWork | HistoryWork], placed: Mapping[str, Sequence[str]]
+        self, works: Mapping[str, PlanWork | HistoryWork | Work], placed: Mapping[str, Sequence[str]]
     ) -> dict[str, bytes]:
         """Return the answers of sites; FleetError if one has no plan, or none answers."""
         commit, fabric = self.dispatch.committed(self.project)
@@ -316,7 +330,7 @@ class FleetDeploying:
                     found[event.job.site] = found.get(event.job.site, b"") + event.payload
                 elif isinstance(event, LostJob):
                     problem = Problem(f"{event.job.site}: {event.reason}", "`netkit fleet status` shows its workers")
-                    if isinstance(event.job.work, PlanWork):
+                    if not isinstance(event.job.work, HistoryWork):
                         raise FleetError(problem)
                     lost.append(problem)
                     self.project.feedback.note(str(problem))
@@ -325,8 +339,8 @@ class FleetDeploying:
         return {site: found[site] for site in works if site in found}
 
 
-def _within_s(work: PlanWork | HistoryWork) -> int:
-    return READING_S if isinstance(work, PlanWork) else LISTING_S
+def _within_s(work: PlanWork | HistoryWork | Work) -> int:
+    return LISTING_S if isinstance(work, HistoryWork) else READING_S
 
 
 def _events(text: str) -> list[DeployEvent]:

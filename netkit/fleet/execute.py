@@ -286,6 +286,7 @@ HANDLERS: Mapping[str, Handler] = {
     "deploy": site_deploy.deploy_plan,
     "history": site_deploy.history,
     "plan": site_deploy.plan,
+    "rehearse": site_deploy.rehearse,
     "resume": site_deploy.resume,
     "rollback": site_deploy.rollback,
     "snapshot": snapshot,

@@ -99,6 +99,8 @@ class _ChangingWork(_Message):
     skip_hook: str | None = Field(None, max_length=2000)
     approval: str | None = Field(None, max_length=65_536)
     """What `netkit approve` wrote."""
+    signature: str = Field("", max_length=16_384)
+    """What the deployer signed with `--key`, and the signature."""
     options: Options = Options()
     goes_on: bool = False
     """Whether the run goes on when the coordinator is gone; otherwise it ends at the next safe place."""
@@ -108,6 +110,13 @@ class DeployWork(_ChangingWork):
     """Run a rollout that was approved by the digest of its plan."""
 
     verb: Literal["deploy"] = "deploy"
+    plan: Hex128
+
+
+class RehearseWork(_ChangingWork):
+    """Try a plan through handles that cannot write."""
+
+    verb: Literal["rehearse"] = "rehearse"
     plan: Hex128
 
 
@@ -141,6 +150,7 @@ JobWork = Annotated[
     | WatchWork
     | HistoryWork
     | DeployWork
+    | RehearseWork
     | ResumeWork
     | RollbackWork
     | StopWork,

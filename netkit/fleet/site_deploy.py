@@ -23,12 +23,12 @@ from netkit.deploy.journal import known_provenance
 from netkit.deploy.model import EventHandler
 from netkit.design.select import Device
 from netkit.errors import DeployError, Problem
-from netkit.fleet.job import DeployWork, HistoryWork, PlanWork, ResumeWork, RollbackWork, SiteJob
+from netkit.fleet.job import DeployWork, HistoryWork, PlanWork, RehearseWork, ResumeWork, RollbackWork, SiteJob
 from netkit.fleet.lease import Connect, FabricLease, Note
 from netkit.fleet.rabbitmq import LEASE, fabric_queue
 from netkit.project.control import Requester, refuse_other_plan
 from netkit.project.deploying import Deploying
-from netkit.project.planning import from_devices, taking_over
+from netkit.project.planning import Planned, from_devices, taking_over
 from netkit.project.project import Project
 from netkit.project.runs import found_run, is_unfinished, runs_folder
 from netkit.report.history_text import entry, run_document, run_text, table
@@ -109,12 +109,38 @@ def deploy_plan(asked: SiteRequest) -> Answer:
         raise TypeError(work)
 
     def begin(deploying: Deploying) -> Run:
-        found = from_devices(asked.project, asked.job.limit, deploying.devices, here=asked.here)
-        found = taking_over(found, work.options)
-        refuse_other_plan(found.plan, work.plan)
+        found = _planned(asked, deploying, work)
         return lambda on_event, is_stopping: deploying.run(found, work.options, on_event, is_stopping)
 
     yield from _changed(asked, work, begin)
+
+
+def rehearse(asked: SiteRequest) -> Answer:
+    """Try the plan as `deploy_plan` would begin it, through handles that cannot write."""
+    work = asked.job.work
+    if not isinstance(work, RehearseWork):
+        raise TypeError(work)
+    deploying = _deploying(asked, work)
+    found = _planned(asked, deploying, work)
+    deploying.control.begun("deploy", found.plan)
+    yield _ended(deploying.rehearse(found, work.options), is_finished=True)
+
+
+def _deploying(asked: SiteRequest, work: Changing | RehearseWork, **options: Any) -> Deploying:
+    requester = Requester(asked.job.nonce, work.asked_by, work.names, work.approval, work.signature)
+    return Deploying.of(asked.project, work.reason, work.skip_hook, requester=requester, **options)
+
+
+def _planned(asked: SiteRequest, deploying: Deploying, work: DeployWork | RehearseWork) -> Planned:
+    """Make the plan again; PlanError if it is another one."""
+    found = from_devices(asked.project, asked.job.limit, deploying.devices, here=asked.here)
+    found = taking_over(found, work.options)
+    refuse_other_plan(found.plan, work.plan)
+    return found
+
+
+def _ended(outcome: Outcome, *, is_finished: bool) -> bytes:
+    return json.dumps({"is_finished": is_finished, "outcome": json.loads(deploy.model.write(outcome))}).encode()
 
 
 def resume(asked: SiteRequest) -> Answer:
@@ -155,16 +181,14 @@ def _changed(asked: SiteRequest, work: Changing, begin: Begin) -> Answer:
     with FabricLease(
         asked.connect, queue_name, job.fabric, wait_s=wait_s, runs=asked.runs, is_stopping=stopping.is_set
     ) as lease:
-        requester = Requester(job.nonce, work.asked_by, work.names, work.approval)
-        deploying = Deploying.of(asked.project, work.reason, work.skip_hook, requester=requester, lease=lease.check)
+        deploying = _deploying(asked, work, lease=lease.check)
         begun = _run_of(job, asked.runs)
         run = begin(deploying) if begun is None else _going_on(deploying, begun)
         if begun is not None or isinstance(work, ResumeWork):
             run = _after_last_holder(run)
         outcome = yield from _streamed(lambda on_event: run(on_event, stopping.is_set))
     is_finished = not outcome.run or Journal(asked.runs / outcome.run).outcome() is not None
-    document = {"is_finished": is_finished, "outcome": json.loads(deploy.model.write(outcome))}
-    yield json.dumps(document).encode()
+    yield _ended(outcome, is_finished=is_finished)
 
 
 def _after_last_holder(run: Run) -> Run:

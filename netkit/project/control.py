@@ -24,6 +24,8 @@ from netkit.project.revision import checked_out, configured
 from netkit.project.runs import runs_folder
 from netkit.report.plan_view import listed, shown
 
+EARLY_S, LATEST_S = 60, 24 * 3600
+"""How far the clock of a deployer may be ahead, and how long their job may wait for a worker."""
 DIGEST = re.compile(r"[0-9a-f]{32}")
 
 
@@ -39,6 +41,8 @@ class Requester:
     """Login names and address."""
     approval: str | None = None
     """What `netkit approve` wrote."""
+    signature: str = ""
+    """What they signed with `--key`, and the signature."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,17 +106,16 @@ class Control:
             what = f"deploy.yaml requires a second person's approval of plan {digest_of(plan)}, risk {plan.risk.word}"
             remedy = "keep it with netkit plan -o PLAN, have it approved with netkit approve PLAN, deploy PLAN"
             raise PlanError(Problem(what, remedy))
-        if text is not None and self.key is None and settings.deployer == "key":
-            remedy = "with --fleet, use deployer: login" if self.requester else "sign as yourself with --key FILE"
-            raise UsageError(Problem("deploy.yaml wants the deployer's own key", remedy))
+        signed = self.requester.signature if self.requester else ""
+        if self.key is not None:
+            signed = deployer_signature(plan, self.project.lab, self.key, begun.at_s)
+        if text is not None and not signed and settings.deployer == "key":
+            raise UsageError(Problem("deploy.yaml wants the deployer's own key", "sign as yourself with --key FILE"))
         signers = signers_file(self.project, settings)
         signer: Signer | None = None
-        if self.key is not None:
-            signed = f"{begun.verb} {plan.fabric} {self.project.lab} {digest_of(plan)} {begun.at_s:.0f}\n"
-            signature = approval.sign(signed, self.key, DEPLOYER_NAMESPACE)
-            name = approval.principal_of(self.key, signers)
-            signer = approval.signer_of(signed, signature, signers, name, DEPLOYER_NAMESPACE, f"--key {self.key}")
-            begun = replace(begun, signature=signed + signature, signer=signer.principals[0])
+        if signed:
+            signer = self._signer(plan, signed, signers)
+            begun = replace(begun, signature=signed, signer=signer.principals[0])
         if text is None:
             return begun
         asking = self.requester.names if self.requester else ()
@@ -131,6 +134,20 @@ class Control:
         )
         refuse_used(runs_folder(self.project.fabric.name, self.project.lab), given)
         return replace(begun, approval=given)
+
+    def _signer(self, plan: Plan, signed: str, signers: Path) -> Signer:
+        """Return who signed this deploy; raise DeployError if the signature is of another one, or not valid."""
+        line, end, signature = signed.partition("\n")
+        lab = "" if self.requester else self.project.lab  # a coordinator knows no lab
+        head, _, at = line.rpartition(" ")
+        is_now = at.isdecimal() and -EARLY_S < time.time() - int(at) < LATEST_S
+        if f"{head} " != _to_sign(plan, lab) or not is_now:
+            raise PlanError(
+                Problem("the deployer has signed another deploy, or too long ago", "deploy again with --key")
+            )
+        what = "the deployer's signature" if self.key is None else f"--key {self.key}"
+        name = None if self.key is None else approval.principal_of(self.key, signers)
+        return approval.signer_of(line + end, signature, signers, name, DEPLOYER_NAMESPACE, what)
 
     def permitted(self, begun: Provenance, plan: Plan, run: str, options: Options) -> Provenance:
         """Ask the hook, if there is one; raise HookError if it refuses."""
@@ -214,6 +231,16 @@ def refuse_unapproved(plan: Plan, approved: str) -> None:
         missed = listed([one.name for one in plan.unreachable])
         raise AccessError(Problem(f"{missed}: could not be read, so this is not the approved plan", "try again"))
     refuse_other_plan(plan, approved)
+
+
+def deployer_signature(plan: Plan, lab: str, key: Path, at_s: float) -> str:
+    """Sign a deploy; return what was signed, a line, and the signature."""
+    signed = f"{_to_sign(plan, lab)}{at_s:.0f}\n"
+    return signed + approval.sign(signed, key, DEPLOYER_NAMESPACE)
+
+
+def _to_sign(plan: Plan, lab: str) -> str:
+    return f"deploy {plan.fabric} {lab} {digest_of(plan)} "
 
 
 def refuse_other_plan(plan: Plan, approved: str) -> None:

@@ -4,6 +4,8 @@ import json
 import os
 import signal
 import subprocess
+import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +13,11 @@ import pytest
 import yaml
 
 from netkit import plan as planning
+from netkit.errors import NetkitError
+from netkit.plan import Plan
 from netkit.plan.intent_diff import approval as digest_of
+from netkit.project.control import Control, Requester, deployer_signature
+from netkit.project.project import Project
 from tests.cli.scene import PATIENCE_S, Scene, run
 from tests.cli.test_deploy import nowhere, planned
 from tests.command import NETKIT, ROOT, Done, assert_refused, environment
@@ -253,6 +259,30 @@ def test_the_deployer_cannot_approve(office: Office) -> None:
     assert office.deploy("--key", office.folder / "carol").returncode == UNREACHED
     (one,) = office.history()
     assert (one["provenance"][0]["signer"], one["provenance"][0]["approval"]["approver"]) == (CAROL, BOB)
+
+
+def test_a_worker_accepts_what_the_deployer_signed_for_this_deploy_alone(office: Office) -> None:
+    plan = planning.read(office.plan.read_text(encoding="utf-8"), "the plan")
+    project, now_s = Project.open(office.fabric), time.time()
+
+    def signer(signature: str) -> str:
+        requester = Requester("ab" * 16, "carol@mgmt01", (), signature=signature)
+        return Control.of(project, requester=requester).begun("deploy", plan).signer
+
+    def signed(found: Plan = plan, lab: str = "", at_s: float = now_s) -> str:
+        return deployer_signature(found, lab, office.folder / "carol", at_s)
+
+    assert (signer(signed()), signer("")) == (CAROL, "")
+    late, early = signed(at_s=now_s - 25 * 3600), signed(at_s=now_s + 300)
+    for other in (signed(replace(plan, fabric="other")), signed(lab="trial"), late, early, "no line at all"):
+        with pytest.raises(NetkitError, match="the deployer has signed another deploy, or too long ago"):
+            signer(other)
+    moved = signed().replace(f" {now_s:.0f}\n", f" {now_s - 5:.0f}\n", 1)
+    with pytest.raises(NetkitError, match="the deployer's signature is forged, damaged, or signed with a key"):
+        signer(moved)
+    (office.fabric / "allowed_signers").write_text("", encoding="utf-8")
+    with pytest.raises(NetkitError, match="the deployer's signature is not signed with a key of"):
+        signer(signed())
 
 
 def known_login() -> str:

@@ -84,6 +84,15 @@ def test_a_deploy_and_its_rollback_run_at_the_site(scene: SiteScene) -> None:
     scene.worker("first")
     plan = scene.netkit("plan", "--format", "json")
     assert [device["name"] for device in json.loads(plan.stdout)["devices"] if device["changes"]] == list(SWITCHES)
+    known = scene.runs()
+    tried = scene.netkit("deploy", "--dry-run", "--format", "json")
+    assert tried.returncode == 0, tried.stderr
+    (found,) = json.loads(tried.stdout)["sites"]
+    assert {one["device"]: one["result"] for one in found["outcome"]["devices"]} == {
+        **dict.fromkeys(SWITCHES, "ready"),
+        **dict.fromkeys(("gpu01", "gpu02"), "unchanged"),
+    }
+    assert scene.runs() == known
     done = scene.netkit("deploy", "--yes", "--reason", "another server", "--format", "json")
     assert done.returncode == 0, done.stderr
     (found,) = json.loads(done.stdout)["sites"]
@@ -282,12 +291,15 @@ def test_another_plan_than_the_approved_one_is_refused(scene: SiteScene, tmp_pat
 @pytest.mark.whole
 def test_the_rules_of_the_fabric_apply_at_its_site(scene: SiteScene, tmp_path: Path) -> None:
     """Neither who deploys nor a second approval may be left out at the coordinator: the worker looks."""
+    signers = ""
+    for name in ("bob", "carol"):
+        subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", tmp_path / name], check=True)
+        public = (tmp_path / f"{name}.pub").read_text(encoding="utf-8").split()[:2]
+        signers += f"{name}@example.net {' '.join(public)}\n"
     key = tmp_path / "bob"
-    subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", key], check=True)
-    public = key.with_suffix(".pub").read_text(encoding="utf-8").split()[:2]
-    rules = "approval: {required: always}\nreason: required\nfleet: required\non_lab: true\n"
+    rules = "approval: {required: always, deployer: key}\nreason: required\nfleet: required\non_lab: true\n"
     (scene.fabric / "deploy.yaml").write_text(rules, encoding="utf-8")
-    (scene.fabric / "allowed_signers").write_text(f"bob@example.net {' '.join(public)}\n", encoding="utf-8")
+    (scene.fabric / "allowed_signers").write_text(signers, encoding="utf-8")
     scene.origin.commit("rules")
     known = scene.runs()
     scene.worker("strict")
@@ -304,10 +316,19 @@ def test_the_rules_of_the_fabric_apply_at_its_site(scene: SiteScene, tmp_path: P
         local = run("deploy", plan, *about, "--yes", NETKIT_LAB_DIR=str(scene.lab.home))
         assert "devices changed only by the workers of their sites" in local.stderr
         assert scene.runs() == known
-        done = scene.netkit("deploy", plan, "--yes", "--reason", "CHG-1")
+        unsigned = scene.netkit("deploy", plan, "--yes", "--reason", "CHG-1")
+        assert (unsigned.returncode, "wants the deployer's own key" in unsigned.stderr) == (3, True)
+        own = scene.netkit("deploy", plan, "--yes", "--reason", "CHG-1", "--key", key)
+        assert (own.returncode, "nobody may approve their own deploy" in own.stderr) == (3, True)
+        signed = ("deploy", plan, "--reason", "CHG-1", "--key", tmp_path / "carol")
+        tried = scene.netkit(*signed, "--dry-run")
+        assert (tried.returncode, scene.runs() == known) == (0, True), tried.stderr
+        done = scene.netkit(*signed, "--yes")
         assert done.returncode == 0, done.stderr
         start = newest(scene).provenance()[0]
-        assert (start.reason, start.approval is not None and start.approval.approver) == ("CHG-1", "bob@example.net")
+        assert (start.reason, start.signer) == ("CHG-1", "carol@example.net")
+        assert start.approval is not None
+        assert start.approval.approver == "bob@example.net"
         expect_all_done(scene, starts=1)
     finally:
         (scene.fabric / "deploy.yaml").unlink()
