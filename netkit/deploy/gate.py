@@ -19,7 +19,7 @@ from netkit.deploy.fan_out import each, threads
 from netkit.design.fabric import Fabric, Host, Nic, Switch
 from netkit.errors import AccessError, NetkitError
 from netkit.platforms.change import Risk
-from netkit.platforms.driver import RailReader, RailState, Reader
+from netkit.platforms.driver import RailReader, RailState, Reader, SessionState
 
 
 class Moment(StrEnum):
@@ -118,7 +118,7 @@ class GateAnswer:
     reasons: tuple[str, ...] = ()
     sample: str = ""
     is_blank: bool = False
-    """Before the change: no session, route or answer was seen that could be missing after it."""
+    """Before the change: no session, route, answer or address was seen that could be missing after it."""
 
     @property
     def is_healthy(self) -> bool:
@@ -195,10 +195,10 @@ class SessionGate:
 
     def __call__(self, question: GateQuestion) -> GateAnswer:
         if question.moment is Moment.BEFORE:
-            sample = {
-                question.device: self._established(question.device, question.reader),
-                **self._neighbors(question, question.neighbors),
-            }
+            found = question.reader.sessions()
+            # A device without any neighbour has no session, and its neighbours have none with it.
+            others = self._neighbors(question, question.neighbors) if found else {}
+            sample = {question.device: self._established(question.device, found), **others}
             return GateAnswer("healthy", sample=json.dumps(sample), is_blank=not any(sample.values()))
         before: dict[str, Sessions] = json.loads(question.sample)
         if question.moment is Moment.DRAINED:
@@ -230,7 +230,7 @@ class SessionGate:
             self._missing(
                 question,
                 {question.device: kept},
-                {question.device: self._established(question.device, question.reader)},
+                {question.device: self._established(question.device, question.reader.sessions())},
             )
         )
         return GateAnswer("worse", gone) if gone else GateAnswer("healthy")
@@ -240,7 +240,7 @@ class SessionGate:
         deadline_s = self._clock.steady_s() + question.time_limit_s
         seen: Sessions = before[question.device]
         while True:
-            found = self._established(question.device, question.reader)
+            found = self._established(question.device, question.reader.sessions())
             # Routes are still arriving: fewer than before, and more than a moment ago.
             is_filling = any(
                 found[port] < before[question.device].get(port, 0) and found[port] != seen.get(port) for port in found
@@ -297,16 +297,17 @@ class SessionGate:
             reader = self._connect(name)
             try:
                 reader.open()
-                return {port: prefixes for port, prefixes in self._established(name, reader).items() if port in ports}
+                found = self._established(name, reader.sessions())
+                return {port: prefixes for port, prefixes in found.items() if port in ports}
             finally:
                 reader.close()
         except NetkitError:
             return None
 
-    def _established(self, name: str, reader: Reader) -> dict[str, int]:
+    def _established(self, name: str, sessions: Iterable[SessionState]) -> dict[str, int]:
         found = self._fabric.device(name)
         ports = {port.neighbor: port.name for port in found.fabric_ports} if isinstance(found, Switch) else {}
-        established = (one for one in reader.sessions() if one.is_established)
+        established = (one for one in sessions if one.is_established)
         return {ports.get(one.interface, one.interface): one.received_prefixes for one in established}
 
 
@@ -335,7 +336,8 @@ class HostGate:
         far = {nic.interface: called(self._fabric, host, nic) for nic in host.nics}
         if not question.moment.is_after:
             found = {one.interface: asdict(one) for one in question.reader.rail_states(_addresses(far))}
-            return GateAnswer("healthy", sample=json.dumps(found))
+            is_blank = not any(one["address"] for one in found.values())
+            return GateAnswer("healthy", sample=json.dumps(found), is_blank=is_blank)
         return self._await_rails(question, question.reader, far)
 
     def _await_rails(self, question: GateQuestion, reader: RailReader, far: Mapping[str, Called]) -> GateAnswer:

@@ -79,14 +79,20 @@ class ReachGate:
         self._runner = runner or threads(MOST_ABOVE)
         self._silent: set[str] = set()
         """Hosts that could not be asked before some change, and are not tried again."""
+        self._bare: set[str] = set()
+        """Hosts whose rails had no address: nobody reaches them before they change themselves."""
         self._addresses = frozenset(nic.address for host in fabric.hosts for nic in host.nics)
 
     def __call__(self, question: GateQuestion) -> GateAnswer:
         first = ask_first(self._others, question, self._clock)
         found = self._fabric.device(question.device)
         is_felt = question.risk is not Risk.NONE and question.moment is not Moment.DRAINED
+        if not isinstance(found, Switch):
+            self._bare.discard(question.device)
         if not first.others.is_healthy or not is_felt or not isinstance(found, Switch):
             return first.without_more()
+        if question.moment is Moment.BEFORE and found.role != "leaf" and first.others.is_blank:
+            return first.without_more()  # without a session it carries nothing
         if question.moment is Moment.BEFORE:
             answers = self._before(found, question.memory.lost)
             is_blank = first.others.is_blank and not any(
@@ -103,14 +109,15 @@ class ReachGate:
         """
         called = calls(self._fabric, switch)
         involved = {name for name, _ in called} | {name for far in called.values() for name, _ in far}
-        hosts = (host for host in self._fabric.hosts if host.name in involved - self._silent)
+        hosts = (host for host in self._fabric.hosts if host.name in involved - self._silent - self._bare)
         nics = {host.name: {nic.interface: () for nic in host.nics} for host in hosts}
         states = self._states(nics)
         self._silent |= nics.keys() - states.keys()
-        have = {(name, one.interface): one.address for name, rails in states.items() for one in rails}
+        have = {(name, one.interface): one.address for name, rails in states.items() for one in rails if one.address}
+        self._bare |= states.keys() - {name for name, _ in have}
         names: dict[tuple[str, str], dict[Address, str]] = {}
         for (name, nic), far in called.items():
-            if name in states:
+            if (name, nic.interface) in have:
                 found = names[name, nic.interface] = {nic.gateway: LEAF} if switch.name == nic.leaf else {}
                 for other, one in far:
                     addresses = (one.address, have.get((other, one.interface)))
@@ -142,7 +149,8 @@ class ReachGate:
             if question.prediction is not None and word != LEAF:
                 is_reached = question.prediction.reaches(source, target)
                 if not is_reached and {source, target} <= self._addresses:
-                    question.memory.lost.add((source, target))
+                    # Other devices ask from the other end.
+                    question.memory.lost.update({(source, target), (target, source)})
                 return is_reached
             return not is_losing(source, target, word)
 

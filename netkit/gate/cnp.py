@@ -173,6 +173,8 @@ class CnpGate:
         rails = self._rails(question)
         if not first.others.is_healthy or not rails or question.moment is Moment.DRAINED:
             return first.without_more()
+        if question.moment is Moment.BEFORE and first.others.is_blank and not self._first:
+            return first.without_more()
         if question.moment is Moment.BEFORE:
             return self._before(rails, first)
         before = {int(rail): RailSum(*row) for rail, row in first.kept.get("rails", {}).items()}

@@ -186,18 +186,22 @@ class HealthGate:
             return self._before(question, first)
         if "vitals" not in first.kept:
             return GateAnswer("inconclusive", (f"{question.device}: it was not read before the change",))
+        if first.kept["vitals"] is None:
+            return first.others
         before = ADAPTER.validate_python(first.kept["vitals"])
         if question.moment is Moment.DRAINED:
             return self._drained(question, before, first.left_s)
         return self._after(question, before, first.left_s)
 
     def _before(self, question: GateQuestion, first: ChainedAnswer) -> GateAnswer:
+        nothing = GateAnswer("healthy", sample=first.sample(vitals=None), is_blank=True)
+        if first.others.is_blank and isinstance(self._fabric.device(question.device), Host) and not question.needs_idle:
+            return nothing
         now = self._look(question)
         kept = first.sample(vitals=asdict(now))
         if not question.needs_idle:
-            return GateAnswer(
-                "healthy", sample=kept, is_blank=first.others.is_blank and not any((now.widths or {}).values())
-            )
+            is_blank = first.others.is_blank and not busy(now) and not any((now.widths or {}).values())
+            return nothing if is_blank else GateAnswer("healthy", sample=kept)
         moving = busy(now)
         if moving is None:
             reason = f"does not report whether lossless traffic flows; {GOES_ON} without knowing"

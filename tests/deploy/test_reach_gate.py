@@ -216,6 +216,38 @@ def test_a_pair_lost_as_predicted_is_due_again_after_the_change_that_brings_it_b
     assert bed.ask(Moment.AFTER, "spine02", sample=sample, prediction=Model(set())).is_healthy
 
 
+def test_a_pair_that_was_lost_seen_from_one_end_is_due_seen_from_the_other() -> None:
+    bed = Bed()
+    one, other = ADDRESSES["gpu01", "rail0"], ADDRESSES["gpu02", "rail1"]
+    sample = bed.ask(Moment.BEFORE, "leaf01").sample
+    bed.apart = {(one, other), (other, one)}
+    assert bed.ask(Moment.AFTER, "leaf01", sample=sample, prediction=Model({other})).is_healthy
+    sample = bed.ask(Moment.BEFORE, "leaf02").sample
+    assert bed.ask(Moment.AFTER, "leaf02", sample=sample, prediction=Model({other})).is_healthy
+    answer = bed.ask(Moment.AFTER, "leaf02", sample=sample, prediction=Model(set()))
+    said = f"gpu02: rail1: gpu01 rail0 does not answer any more at {one}, as it did before"
+    assert answer == GateAnswer("worse", (said,))
+
+
+def test_hosts_without_an_address_are_asked_once_until_they_change() -> None:
+    bed = Bed(have=dict.fromkeys(ADDRESSES, ""))
+    for leaf in ("leaf01", "leaf02"):
+        assert bed.ask(Moment.BEFORE, leaf, is_blank=True).is_blank
+    assert sorted(bed.asked) == sorted({"gpu01", "gpu02", "gpu05", "gpu06"})
+    bed.ask(Moment.AFTER, "gpu01", Risk.PORT)
+    bed.asked.clear()
+    bed.ask(Moment.BEFORE, "leaf01")
+    assert bed.asked == ["gpu01"]
+
+
+def test_below_a_spine_without_sessions_no_host_is_asked() -> None:
+    bed = Bed()
+    assert bed.ask(Moment.BEFORE, "spine01", is_blank=True).is_blank
+    assert bed.asked == []
+    assert not bed.ask(Moment.BEFORE, "spine01").is_blank
+    assert bed.asked
+
+
 def test_a_pair_is_due_once_all_devices_of_the_step_that_brings_it_back_have_changed() -> None:
     one, other = ADDRESSES[HOSTS[0].name, NIC.interface], ADDRESSES[HOSTS[1].name, NIC.interface]
     lost = ReachabilityLoss(1, (HOSTS[0].name, HOSTS[1].name), (NIC.interface,))

@@ -28,6 +28,7 @@ class Peer:
     prefixes: dict[str, int]
     later: dict[float, dict[str, int]] = field(default_factory=dict)
     is_away: bool = False
+    is_bare: bool = False
     asked: int = 0
 
     def open(self) -> None:
@@ -49,7 +50,7 @@ class Peer:
             if self.time.now_s >= when_s:
                 self.prefixes = self.later[when_s]
         up = tuple(SessionState(port, True, count, 60) for port, count in self.prefixes.items())
-        return (*up, SessionState("swp99", False, 0, 0))
+        return () if self.is_bare else (*up, SessionState("swp99", False, 0, 0))
 
 
 class Bed:
@@ -167,6 +168,14 @@ def test_a_session_ended_until_its_other_end_changes_is_due_after_that() -> None
     assert bed.gate(after).is_healthy
     del bed.leaves[leaf].prefixes[far.peer_port]
     assert bed.gate(after).is_healthy, "it was back once"
+
+
+def test_before_a_device_without_any_neighbor_configured_no_other_is_asked() -> None:
+    bed = Bed()
+    bed.spine.is_bare = True
+    assert bed.ask(Moment.BEFORE).is_blank
+    assert bed.ask(Moment.AFTER).is_healthy
+    assert sum(leaf.asked for leaf in bed.leaves.values()) == 0
 
 
 def test_where_only_descriptions_change_no_neighbor_is_asked() -> None:

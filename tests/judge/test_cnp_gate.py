@@ -40,6 +40,7 @@ class Bed:
     heard: Mapping[int, float] = field(default_factory=lambda: {0: 1000.0, 1: 1000.0})
     now_s: float = 1000.0
     away: set[str] = field(default_factory=set)
+    is_blank: bool = False
     looks: int = 0
     lag_s: float = 0.0
     """How much later than the first host the second one answers."""
@@ -67,9 +68,11 @@ class Bed:
         if not self.gates:
             clock = DeployClock(lambda: self.now_s, self.sleep_s, lambda: self.now_s)
             watch = CnpWatch(BUILT, self.connect, lambda _name: VIEWS, clock=clock, runner=SerialRunner())
-            self.gates.append(
-                CnpGate(BUILT, lambda _question: GateAnswer("healthy", sample="o"), watch, LIMITS, clock=clock)
-            )
+
+            def others(_question: GateQuestion) -> GateAnswer:
+                return GateAnswer("healthy", sample="o", is_blank=self.is_blank)
+
+            self.gates.append(CnpGate(BUILT, others, watch, LIMITS, clock=clock))
         return self.gates[0]
 
     def ask(self, moment: Moment, device: str = RAIL0, risk: Risk = Risk.BUFFER, **more: Any) -> GateAnswer:
@@ -213,6 +216,20 @@ def test_changes_that_touch_no_queue_of_a_switch_ask_no_host(device: str, risk: 
     sample = bed.ask(Moment.BEFORE, device, risk).sample
     assert bed.ask(Moment.AFTER, device, risk, sample=sample).is_healthy
     assert bed.looks == 0
+
+
+def test_before_a_device_that_carries_nothing_no_host_is_asked_unless_cnps_were_seen_in_this_run() -> None:
+    bed = Bed(is_blank=True)
+    before = bed.ask(Moment.BEFORE)
+    assert before.is_blank
+    assert bed.ask(Moment.AFTER, sample=before.sample) == GateAnswer("healthy", sample="o", is_blank=True)
+    assert bed.looks == 0
+    bed.is_blank = False
+    bed.ask(Moment.BEFORE)
+    seen, bed.is_blank = bed.looks, True
+    bed.now_s += 1000
+    bed.ask(Moment.BEFORE)
+    assert bed.looks > seen > 0
 
 
 def test_devices_of_a_wave_share_a_look_and_quiet_rails_are_left_alone_for_longer() -> None:

@@ -78,6 +78,7 @@ class Scene:
     device: Device
     built: Fabric = BUILT
     risk: Risk = Risk.LOW
+    name: str = "leaf01"
     sample: str = ""
     others: GateAnswer = field(default_factory=lambda: GateAnswer("healthy", sample="mine"))
     told: list[GateQuestion] = field(default_factory=list)
@@ -90,7 +91,7 @@ class Scene:
         clock = DeployClock(lambda: self.device.now_s, self.device.sleep_s, lambda: self.device.now_s)
         gate = HealthGate(self.built, others, lambda _name: VIEWS, clock=clock)
         reader = cast("Reader", self.device)
-        question = GateQuestion("leaf01", moment, reader, (), self.risk, sample=self.sample, **more)
+        question = GateQuestion(self.name, moment, reader, (), self.risk, sample=self.sample, **more)
         answer = gate(question)
         if moment is Moment.BEFORE:
             self.sample = answer.sample
@@ -261,6 +262,20 @@ def test_a_drained_device_has_to_be_empty(after: float, verdict: str) -> None:
     scene.ask(Moment.BEFORE)
     scene.device.rates = {"queue_tx_bytes": {"swp1s0/3": after}}
     assert scene.ask(Moment.DRAINED).verdict == verdict
+
+
+def test_where_nothing_is_carried_before_nothing_is_compared_after() -> None:
+    for device, reads in (("leaf01", True), (BUILT.hosts[0].name, False)):
+        scene = Scene(Device(routes={}), name=device, others=GateAnswer("healthy", is_blank=True))
+        assert scene.ask(Moment.BEFORE).is_blank
+        assert bool(scene.device.asked) is reads
+        scene.device.asked.clear()
+        scene.device.rates = {"buffer_drops": {"swp1s0/3": 7.0}}
+        assert scene.ask(Moment.AFTER) == scene.others
+        assert scene.device.asked == []
+    carrying = Device(rates={"queue_tx_bytes": {"swp1s0/3": 1e9}}, routes={})
+    scene = Scene(carrying, others=GateAnswer("healthy", is_blank=True))
+    assert not scene.ask(Moment.BEFORE).is_blank
 
 
 def test_without_a_look_before_nothing_can_be_said() -> None:
