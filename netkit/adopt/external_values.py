@@ -14,7 +14,7 @@ from netkit.adopt.survey import Survey, SurveyedSwitch
 from netkit.design import Fabric
 from netkit.platforms.bgp_reader import is_address
 
-NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}")
+NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?")
 
 
 def externals(survey: Survey, placement: Placement) -> list[Values]:

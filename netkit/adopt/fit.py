@@ -30,8 +30,8 @@ class Choice:
 
 def fitted(source: Adoption, proposal: FoundIntent, files: Mapping[str, Files], engine: Engine) -> FoundIntent:
     """Return the proposal with the alternatives that differ least from what the devices run."""
-    sample = _sample(proposal.placement, files)
     values, fabric = proposal.values, proposal.fabric
+    sample = _sample(fabric, proposal.placement, files)
     least = _distance(fabric, sample, files, engine)
     named = _named_versions(source, proposal)
     for choice in _choices(proposal):
@@ -70,13 +70,13 @@ def _distance(fabric: Fabric, sample: Sequence[str], files: Mapping[str, Files],
     return sum(len(comparison.changes) for _, comparison in compared(fabric, sample, files, engine))
 
 
-def _sample(placement: Placement, files: Mapping[str, Files]) -> list[str]:
+def _sample(fabric: Fabric, placement: Placement, files: Mapping[str, Files]) -> list[str]:
     """Return the first and the last devices of each role."""
     found: list[str] = []
     for role in ("leaf", "spine", "core", "host"):
         names = [name for name in placement.of_role(role) if name in files]
         found += dict.fromkeys((*names[:1], *names[-(SAMPLES - 1) :]))
-    return found
+    return [*found, *(switch.name for switch in fabric.switches if switch.access and switch.slot == 1)]
 
 
 def _choices(proposal: FoundIntent) -> Iterator[Choice]:
@@ -84,9 +84,10 @@ def _choices(proposal: FoundIntent) -> Iterator[Choice]:
     if isinstance(tiers, dict):
         platforms = {role: str(tier["platform"]) for role, tier in tiers.items()}
         for role, platform in platforms.items():
-            known = PLATFORMS[platform]
-            versions = sorted({*known.tested_versions, known.newest_version}, key=version_key, reverse=True)
-            yield Choice(("switches", role, "version"), tuple(versions))
+            yield Choice(("switches", role, "version"), _releases(platform))
+    networks = proposal.values.get("networks")
+    for index, network in enumerate(networks if isinstance(networks, list) else ()):
+        yield Choice(("networks", str(index), "switches", "version"), _releases(network["switches"]["platform"]))
     shape: Path = ("lossless", "cnp", "shape_percent")
     if _at(proposal.values, shape) is None:  # no switch has one, or no NOS of the fabric can
         yield Choice(shape, (10, None))
@@ -95,22 +96,27 @@ def _choices(proposal: FoundIntent) -> Iterator[Choice]:
     yield Choice(("adaptive_routing",), (False, True))
 
 
+def _releases(platform: str) -> tuple[str, ...]:
+    known = PLATFORMS[platform]
+    return tuple(sorted({*known.tested_versions, known.newest_version}, key=version_key, reverse=True))
+
+
 def _at(values: Mapping[str, object], path: Path) -> object:
     found: object = values
     for key in path:
-        found = found.get(key) if isinstance(found, dict) else None
+        found = found[int(key)] if isinstance(found, list) else found.get(key) if isinstance(found, dict) else None
     return found
 
 
 def _with(values: Values, path: Path, value: object) -> Values:
     changed = copy.deepcopy(values)
-    inner: dict[str, object] = changed
+    inner: object = changed
     for key in path[:-1]:
-        found = inner.setdefault(key, {})
-        if not isinstance(found, dict):
-            return changed
-        inner = found
-    inner[path[-1]] = value
+        inner = (
+            inner[int(key)] if isinstance(inner, list) else inner.setdefault(key, {}) if isinstance(inner, dict) else {}
+        )
+    if isinstance(inner, dict):
+        inner[path[-1]] = value
     return changed
 
 

@@ -103,6 +103,7 @@ class _Placing:
         self._place_hosts(units)
         everything = (*self.survey.switches, *self.survey.hosts)
         left_out = {name: "no cable of it was found" for name in everything if name not in self.places}
+        left_out |= dict.fromkeys(self.survey.beside, "its network beside the rails has no place in an intent")
         left_out |= dict(self.survey.unread)
         rail_count = max(rails.values()) + 1
         return Placement(topology, rail_count, planes, self.places, dict(self._leaves_of_nics(units, rails)), left_out)
@@ -250,6 +251,7 @@ class _Placing:
                 self.places[host] = Place("host", at.pod, at.unit, slot=slots[host])
 
     def _slots(self, units: list[list[str]]) -> dict[str, int]:
+        """Return the slot of each host of a unit or spine of a pod: by a number in the names, or by order."""
         columns = NumberColumns.of(host for hosts in units for host in hosts) if self.by_names else None
         if columns:
             groups = separates(units)
@@ -281,22 +283,14 @@ class _Placing:
         for count in range(len(dealt), MOST_RAILS + 1):
             numbers = [{rail % count for rail in found} for _, found in dealt]
             if all(len(one) == 1 for one in numbers) and len(set(map(frozenset, numbers))) == len(dealt):
+                slots = self._slots([sorted(members, key=natural) for members, _ in dealt])
                 for (members, _), (plane,) in zip(dealt, numbers, strict=True):
-                    for name, slot in self._spine_slots(members).items():
-                        self.places[name] = Place("spine", plane=plane, slot=slot)
+                    for name in members:
+                        self.places[name] = Place("spine", plane=plane, slot=slots[name])
                 return count
         message = f"the leaves form {len(dealt)} groups with spines of their own, but not by rail"
         remedy = "a plane of spines has every n-th rail: check the cables that descriptions or LLDP name"
         raise AdoptError(Problem(message, remedy))
-
-    def _spine_slots(self, names: list[str]) -> dict[str, int]:
-        """Return the slot of each spine, by the number in its name, or by order."""
-        ordered = sorted(names, key=natural)
-        columns = NumberColumns.of(names) if self.by_names else None
-        column = columns.find(separates([[name] for name in names])) if columns else None
-        if columns is None or column is None:
-            return {name: number for number, name in enumerate(ordered, 1)}
-        return columns.values(column)
 
     def _place_pods(self) -> tuple[dict[str, int], int]:
         """Place spines and core switches of a three-tier fabric; return the pod of each leaf, and the core planes."""
@@ -310,17 +304,19 @@ class _Placing:
         plane_of = {name: index for index, group in enumerate(core_groups) for name in group}
         pods: dict[str, int] = {}
         tops = [tuple(name for name in group if name in spines) for group in groups]
+        every = self._slots([sorted(top, key=natural) for top in tops])
         for group, top, pod in zip(groups, tops, self._group_numbers(tops), strict=True):
             pods |= dict.fromkeys((name for name in group if name in below), pod)
-            slots = self._spine_slots(list(top))
+            slots = {name: every[name] for name in top}
             if any(name in plane_of and (slot - 1) % planes != plane_of[name] for name, slot in slots.items()):
                 slots = dict(_dealt(top, plane_of, planes))
             for name, slot in slots.items():
                 self.places[name] = Place("spine", pod, slot=slot)
-        for index, group in enumerate(core_groups):
-            names = [name for name in group if name in above]
-            for name, slot in self._spine_slots(names).items():
-                self.places[name] = Place("core", plane=index, slot=slot)
+        by_plane = [[name for name in group if name in above] for group in core_groups]
+        every = self._slots(by_plane)
+        for index, names in enumerate(by_plane):
+            for name in names:
+                self.places[name] = Place("core", plane=index, slot=every[name])
         return pods, planes
 
 

@@ -14,6 +14,7 @@ from netkit.adopt.hardware_values import HardwareSearch
 from netkit.adopt.ipv6_values import AddressingV6, addressing_v6
 from netkit.adopt.links import End, FoundLinks, find_links
 from netkit.adopt.names import pattern
+from netkit.adopt.network_values import FoundNetworks, networks
 from netkit.adopt.placement import Placement, place, slots_of, spans
 from netkit.adopt.survey import Survey
 from netkit.adopt.table_rows import Installed, Row, needed
@@ -44,11 +45,14 @@ class FoundIntent:
     placement: Placement
     links: FoundLinks
     guesses: tuple[tuple[str, str], ...]
+    unattached: int = 0
+    """Hosts of networks beside the rails that are not in the intent."""
 
     @property
     def invented(self) -> int:
         """The number of devices that the design adds to those that were found."""
-        return len(self.fabric.names) - len(self.placement.places)
+        tiers = (*self.fabric.tier("leaf"), *self.fabric.tier("spine"), *self.fabric.tier("core"))
+        return len(tiers) + len(self.fabric.hosts) - len(self.placement.places)
 
     @property
     def cells(self) -> int:
@@ -75,7 +79,7 @@ def propose(source: Adoption) -> FoundIntent:
     found: list[FoundIntent] = []
     refused: list[NetkitError] = []
     for by_names in (False, True):
-        if found and not found[0].tables and not found[0].invented:
+        if found and not (found[0].tables or found[0].invented or found[0].unattached):
             break
         try:
             found.append(_with_ipv6(source, links, place(source.survey, links, by_names=by_names)))
@@ -83,7 +87,7 @@ def propose(source: Adoption) -> FoundIntent:
             refused.append(error)
     if not found:
         raise AdoptError((*_unknown_ends(links), *_explained(refused[0])))
-    return min(found, key=lambda one: (one.invented, one.cells))
+    return min(found, key=lambda one: (one.invented, one.unattached, one.cells))
 
 
 def _mixed(survey: Survey) -> Iterable[Problem]:
@@ -137,7 +141,8 @@ def _proposal(
     guesses: Assumptions,
 ) -> FoundIntent:
     hardware = HardwareSearch(source.survey, links, placement, source.catalog, guesses)
-    values = _values(source, placement, hardware, addresses, guesses)
+    beside = networks(source.survey, placement, source.catalog, guesses)
+    values = _values(source, placement, hardware, addresses, beside, guesses)
     bare, values = _bare(source, _of_ipv6(values, ipv6))
     if "management" not in values:
         ipv6 = replace(ipv6, management=None)
@@ -152,13 +157,18 @@ def _proposal(
     nics = [*rows["nics"], *installed.unseen_nics(rows["nics"], named)]
     tables |= needed({"cables": cables, "nics": nics}, named)
     values = _with_externals(source, placement, values, tables, guesses)
+    if beside.entries:
+        with_networks = _with_networks(source, values, beside, tables, guesses)
+        if "networks" in with_networks:
+            left_out = {name: why for name, why in placement.left_out.items() if name not in beside.names}
+            values, placement = with_networks, replace(placement, left_out=left_out)
     intent = validated(values, tables)
     fabric = design.build(intent, source.catalog)
     if static := static_routes(source.survey, fabric):
         values = _with_static(source, values, static, tables, guesses)
         intent = validated(values, tables)
         fabric = design.build(intent, source.catalog)
-    return FoundIntent(values, tables, intent, fabric, placement, links, tuple(guesses.found))
+    return FoundIntent(values, tables, intent, fabric, placement, links, tuple(guesses.found), beside.unattached)
 
 
 def _with_externals(
@@ -176,6 +186,19 @@ def _with_externals(
         return values
     guesses.add("external", "max_prefixes and bfd are the defaults, where the peers have others they are left")
     return with_peers
+
+
+def _with_networks(
+    source: Adoption, values: Values, beside: FoundNetworks, tables: Mapping[str, list[Row]], guesses: Assumptions
+) -> Values:
+    """Add the networks beside the rails; if the design refuses them, their switches are left out."""
+    with_networks = values | {"networks": list(beside.entries)}
+    try:
+        design.build(validated(with_networks, tables), source.catalog)
+    except NetkitError as error:
+        guesses.add("networks", f"networks beside the rails are left out: {error.problems[0].message}")
+        return values
+    return with_networks
 
 
 def _with_static(
@@ -256,7 +279,12 @@ def validated(values: Values, tables: Mapping[str, list[Row]]) -> Intent:
 
 
 def _values(
-    source: Adoption, placement: Placement, hardware: HardwareSearch, addresses: Addressing, guesses: Assumptions
+    source: Adoption,
+    placement: Placement,
+    hardware: HardwareSearch,
+    addresses: Addressing,
+    beside: FoundNetworks,
+    guesses: Assumptions,
 ) -> Values:
     survey = source.survey
     tiers = hardware.tiers()
@@ -268,7 +296,7 @@ def _values(
         "rails": placement.rails,
         "attachment": addresses.attachment,
         **_host_routing(survey, placement, addresses, hardware),
-        "ceilings": _ceilings(placement),
+        "ceilings": _ceilings(placement, *(beside.ceilings or (0, 0))),
         "switches": tiers,
         "hosts": hardware.hosts(),
         "units": _units(placement),
@@ -325,13 +353,16 @@ def _host_routing(survey: Survey, placement: Placement, addresses: Addressing, h
     }
 
 
-def _ceilings(placement: Placement) -> Values:
+def _ceilings(placement: Placement, units: int, hosts_per_unit: int) -> Values:
     places = placement.places.values()
 
     def most(role: str, key: str) -> int:
         return max((getattr(place, key) for place in places if place.role == role), default=0)
 
-    ceilings: Values = {"units": most("leaf", "unit"), "hosts_per_unit": max(1, most("host", "slot"))}
+    ceilings: Values = {
+        "units": max(units, most("leaf", "unit")),
+        "hosts_per_unit": max(1, hosts_per_unit, most("host", "slot")),
+    }
     if placement.topology == "three-tier":
         ceilings["pods"] = most("leaf", "pod")
         ceilings["cores"] = most("core", "slot")

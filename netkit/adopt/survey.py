@@ -132,6 +132,8 @@ class Survey:
 
     switches: Mapping[str, SurveyedSwitch] = field(default_factory=dict)
     hosts: Mapping[str, SurveyedHost] = field(default_factory=dict)
+    beside: Mapping[str, SurveyedSwitch] = field(default_factory=dict)
+    """Switches of networks beside the rails: VLANs or LAGs, no session to another switch, and nothing lossless."""
     unread: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -152,7 +154,18 @@ def survey(devices: Iterable[tuple[str, Files]]) -> Survey:
             hosts[name] = found
         else:
             unread[name] = "no file of a known platform describes a port of the fabric"
-    return Survey(dict(_with_numbered(switches)), hosts, unread)
+    every = dict(_with_numbered(switches))
+    has_lossless = any(switch.existing.qos.lossless for switch in every.values())
+    beside = {name: one for name, one in every.items() if (has_lossless or one.existing.lags) and _is_beside(one)}
+    return Survey({name: one for name, one in every.items() if name not in beside}, hosts, beside, unread)
+
+
+def _is_beside(switch: SurveyedSwitch) -> bool:
+    has_vlans = bool(switch.existing.lags) or any(port.vlan or port.tagged for port in switch.existing.ports)
+    is_joined = any(session.interface in switch.ports for session in switch.sessions)
+    return (
+        PLATFORMS[switch.platform].renders_access and has_vlans and not is_joined and not switch.existing.qos.lossless
+    )
 
 
 def _with_numbered(switches: Mapping[str, SurveyedSwitch]) -> Iterator[tuple[str, SurveyedSwitch]]:

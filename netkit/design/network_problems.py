@@ -95,7 +95,7 @@ def _servers(intent: Intent, plan: NetworkPlan) -> Iterator[Problem]:
                 message = f"{plan.model.name} split as {plan.split.mode} has no port {name}"
                 yield Problem(message, f"use one it has, such as {example}", (*path, "ports"))
             elif name in kept:
-                free = next((one for one in reversed(plan.host_ports) if one not in kept | taken.keys()), "")
+                free = next((one for one in reversed(plan.free_ports) if one not in kept | taken.keys()), "")
                 remedy = f"use a free one, such as {free}" if free else "lower the ceilings"
                 yield Problem(f"{name} is for a host, in use or up to the ceilings", remedy, (*path, "ports"))
             elif name in taken:
@@ -116,6 +116,9 @@ def _host_problems(intent: Intent, plan: NetworkPlan, hosts: NetworkHosts) -> It
         message = f"{most} hosts at the ceilings take {most * per_switch} ports of each switch, {len(plan.host_ports)}"
         remedy = "attach fewer units, split cages further, or choose a larger model"
         yield Problem(f"{message} are left", remedy, path)
+    if hosts.first_port and hosts.first_port not in plan.free_ports:
+        message = f"{plan.model.name} split as {plan.split.mode} has no port {hosts.first_port} for hosts"
+        yield Problem(message, f"use one it has, such as {plan.free_ports[0]}", (*path, "first_port"))
     if len(hosts.interfaces) % len(plan.names):
         message = f"{len(hosts.interfaces)} NICs cannot be dealt evenly to {len(plan.names)} switches"
         yield Problem(message, "name as many for each, or set pair: false", (*path, "interfaces"))

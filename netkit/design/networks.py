@@ -63,10 +63,16 @@ class NetworkPlan:
         return tuple(firsts[-self.entry.switches.peer_links :]) if self.entry.switches.pair else ()
 
     @cached_property
-    def host_ports(self) -> tuple[str, ...]:
-        """The ports that hosts may take, in order."""
+    def free_ports(self) -> tuple[str, ...]:
+        """The ports in other cages than those between the two switches, in order."""
         taken = {self.panel[name][0] for name in self.peer_ports}
         return tuple(name for name, (cage, _) in self.panel.items() if cage not in taken)
+
+    @cached_property
+    def host_ports(self) -> tuple[str, ...]:
+        """The ports that hosts may take, in order."""
+        first = self.entry.hosts.first_port if self.entry.hosts else None
+        return self.free_ports[self.free_ports.index(first) :] if first in self.free_ports else self.free_ports
 
     def kept_ports(self, intent: Intent) -> tuple[str, ...]:
         """Return the ports of hosts, installed or not: a server or a peer at one of them would move others."""

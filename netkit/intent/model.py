@@ -613,6 +613,9 @@ class NetworkHosts(Strict):
     )
     bond: Interface = Field("bond0", description="the LAG that they form; a single NIC forms none")
     vlan: VlanNumber | None = Field(None, description="untagged; default: the first of vlans")
+    first_port: PortName | None = Field(
+        None, description="port of the first host up to the ceilings, from which the others follow; default: the first"
+    )
     first_address: int = Field(16, ge=4, description="offset in the prefix of the first host up to the ceilings")
     routes: tuple[Network, ...] = Field((), description="prefixes behind the gateway; 0.0.0.0/0 for all that is left")
     media: CatalogName = Field(description="of the cables, an entry of the hardware catalogue")

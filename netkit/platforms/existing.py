@@ -48,11 +48,26 @@ class ExistingPort:
     mtu_bytes: int | None = None
     vlan: int | None = None
     """Its untagged VLAN."""
+    tagged: tuple[int, ...] = ()
     cable_m: float | None = None
     is_lossless: bool = False
     ecn: ExistingEcn | None = None
     xoff_bytes: int | None = None
     """Headroom that is given, not computed by the switch."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExistingLag:
+    """A LAG of ports, of one switch or of a pair."""
+
+    name: str
+    members: tuple[str, ...]
+    description: str = ""
+    vlan: int | None = None
+    """Its untagged VLAN."""
+    tagged: tuple[int, ...] = ()
+    is_between: bool = False
+    """Whether it joins the two switches of a pair."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +126,12 @@ class ExistingSwitch:
     ports: tuple[ExistingPort, ...] = ()
     vlans: Mapping[int, str] = field(default_factory=dict)
     """VLAN → its interface in the routing model."""
+    vlan_names: Mapping[int, str] = field(default_factory=dict)
+    vlan_mtu_bytes: int | None = None
+    """Of most gateways of VLANs."""
+    lags: tuple[ExistingLag, ...] = ()
+    pair_name: str = ""
+    """What both switches of a pair call it, where the NOS has that."""
     qos: ExistingQos = ExistingQos()
     services: ExistingServices = ExistingServices()
     keepalive_s: int | None = None
@@ -157,6 +178,10 @@ class ExistingNic:
     note: str = ""
     """Comment or description that may name the other end."""
     address_v6: IPv6Interface | None = None
+    address: str = field(default="", compare=False)
+    """The last one of IPv4, with prefix length."""
+    routes: tuple[str, ...] = field(default=(), compare=False)
+    """Prefixes behind a gateway, in the main table; of units of networkd only."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -103,7 +103,7 @@ def _conflicts(proposal: FoundIntent, truth: TruthRecords) -> Iterator[str]:
 def _differing(
     proposal: FoundIntent, files: Mapping[str, Files], engine: Engine
 ) -> Iterator[tuple[str, list[ConfigPath]]]:
-    for device, comparison in compared(proposal.fabric, proposal.placement.places, files, engine):
+    for device, comparison in compared(proposal.fabric, proposal.fabric.names, files, engine):
         paths = remainder.tops(comparison) if comparison.changes else []
         if isinstance(proposal.fabric.device(device), Host):
             # A deploy would add netkit's files beside those that now do the same.
@@ -123,7 +123,7 @@ def _remaining(
     fabric = design.build(intent, source.catalog)
     return {
         device: len(comparison.changes)
-        for device, comparison in compared(fabric, proposal.placement.places, files, engine)
+        for device, comparison in compared(fabric, fabric.names, files, engine)
         if comparison.changes
     }
 

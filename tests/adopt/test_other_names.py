@@ -76,6 +76,14 @@ def test_names_in_use_go_into_the_intent(name: str) -> None:
     }
 
 
+def test_a_group_of_sessions_by_address_is_renamed() -> None:
+    tiers = {"switches": {"leaf": {"object_names": {"peer_group": {"SPINES": "UP"}}}}}
+    values = intents.on_platform("eos", "4.35.1F", {"pools": {"links": "10.9.0.0/20"}, **tiers})
+    text = files_of(intents.fabric(values))["leaf01"]["eos.cfg"]
+    assert "peer group UP\n" in text
+    assert "SPINES" not in text
+
+
 def replaced(text: str, names: Mapping[str, str]) -> str:
     for own, other in names.items():
         text = text.replace(own, other)

@@ -1,9 +1,12 @@
 """Any fabric that is rendered is adopted again: the intent found renders the same configurations."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import reduce
 from ipaddress import IPv4Address
+from pathlib import Path
 
-from hypothesis import HealthCheck, given, settings
+import pytest
+from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from netkit import design
@@ -13,12 +16,17 @@ from netkit.adopt.links import End
 from netkit.design import Fabric
 from netkit.design.select import select
 from netkit.design.tables import cables as designed_cables
+from netkit.errors import DesignError
 from netkit.hardware import Catalog
 from netkit.intent import Intent
 from netkit.platforms.config import Files
+from netkit.project.adopting import adopted as adopted_whole
 from netkit.render import Engine, render
+from tests.intents import fabric as small
+from tests.intents import storage, storage_eos
+from tests.intents import values as small_values
 from tests.lanes import examples
-from tests.random_intents import PLATFORMS, Values, guarded, of_ipv4
+from tests.random_intents import MANAGEMENT, PLATFORMS, Values, guarded, of_ipv4
 from tests.random_intents import intents as random_intents
 
 CATALOG, ENGINE = Catalog(), Engine()
@@ -37,7 +45,7 @@ def adopted(files: Mapping[str, Files], neighbors: Mapping[End, End] | None = No
 def differences(proposal: FoundIntent, files: Mapping[str, Files]) -> Mapping[str, list[str]]:
     return {
         name: [f"{change.path}: {change.running} -> {change.intended}" for change in comparison.changes]
-        for name, comparison in compared(proposal.fabric, proposal.placement.places, files, ENGINE)
+        for name, comparison in compared(proposal.fabric, proposal.fabric.names, files, ENGINE)
         if comparison.changes
     }
 
@@ -92,3 +100,121 @@ def test_sessions_by_address_are_adopted(values: Values, data: st.DataObject) ->
     if len(spines) > 1:  # one that is not read is known by the sessions of others
         del files[data.draw(st.sampled_from(spines))]
         assert differences(adopted(files), files) == {}
+
+
+ACCESS = {
+    "nvue": {"model": "SN4600C", "platform": "nvue", "version": "5.16.1", "breakout": "1x100G"},
+    "eos": {"model": "DCS-7060X6-64PE", "platform": "eos", "version": "4.35.1F", "breakout": "2x400G"},
+}
+CABLES = {"nvue": {"media": "100G-DAC"}, "eos": {"media": "400G-DAC"}}
+SERVER_PORTS = {"nvue": ("swp57", "swp58", "swp59"), "eos": ("Ethernet57/1", "Ethernet57/5", "Ethernet58/1")}
+
+
+@st.composite
+def with_networks(draw: st.DrawFn) -> Values:
+    """Return a fabric with a network beside the rails."""
+    values: Values = draw(random_intents())
+    platform, is_pair = draw(st.sampled_from(sorted(ACCESS))), draw(st.booleans())
+    cable = {**CABLES[platform], "length_m": 2}
+    vlans: list[Values] = [{"number": 200, "prefix": "10.200.0.0/20"}]
+    vlans += draw(
+        st.lists(
+            st.sampled_from([{"number": 201}, {"number": 210, "prefix": "10.210.0.0/24"}]), max_size=2, unique_by=str
+        )
+    )
+    servers = [
+        {
+            "name": f"nas{index}",
+            "ports": [port],
+            "lag": draw(st.booleans()),
+            **draw(st.sampled_from([{}, {"vlan": 200}, {"tagged": [200]}])),
+        }
+        for index, port in enumerate(SERVER_PORTS[platform])
+        if draw(st.booleans())
+    ]
+    interfaces = [f"ens{number}" for number in range(draw(st.integers(1, 2)) * (2 if is_pair else 1))]
+    hosts = {
+        "interfaces": interfaces,
+        "bond": draw(st.sampled_from(["bond0", "lag7"])),
+        "first_address": draw(st.integers(4, 99)),
+        "routes": draw(st.sampled_from([[], ["10.201.0.0/16"], ["0.0.0.0/0"]])),
+        **cable,
+    }
+    network = {
+        "name": draw(st.sampled_from(["storage", "oob-net", "front"])),
+        "switches": {
+            **ACCESS[platform],
+            "pair": is_pair,
+            **({"peer_links": draw(st.integers(1, 3)), "peer_cable": cable} if is_pair else {}),
+            "asn": 4_200_090_000,
+            "loopback": "10.254.0.1",
+            "management": "198.18.15.200",
+            **draw(st.sampled_from([{}, {"names": ["sw-a", "sw-b"][: 2 if is_pair else 1]}])),
+        },
+        "vlans": vlans,
+        "servers": servers,
+        "mtu_bytes": draw(st.sampled_from([1500, 9000])),
+        **draw(st.sampled_from([{"hosts": hosts}, {}])),
+    }
+    return {**values, "management": MANAGEMENT, "networks": [network]}
+
+
+@settings(max_examples=examples(25), deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(with_networks())
+def test_networks_beside_the_rails_are_adopted(values: Values) -> None:
+    # Without a lossless class or a LAG nothing tells a switch of a network from a leaf.
+    assume(any(tier["platform"] != "frr" for tier in values["switches"].values()))
+    try:
+        fabric = design.build(Intent.model_validate(values), CATALOG)
+    except DesignError:  # more hosts than ports
+        assume(False)
+        raise
+    files = files_of(fabric)
+    found = adopted(files)
+    beside = {switch.name for switch in fabric.switches if switch.access}
+    assert {switch.name for switch in found.fabric.switches if switch.access} == beside
+    assert not beside & found.placement.left_out.keys()
+    others = [text for texts in differences(found, files).values() for text in texts]
+    if found.unattached:  # in an order that no ceilings make: their ports are those of servers
+        others = [text for text in others if "description" not in text and "15-netkit-" not in text]
+    assert others == []
+
+
+@pytest.mark.parametrize("network", [storage, storage_eos])
+def test_networks_of_renamed_things_are_adopted(network: Callable[[], Values]) -> None:
+    """Other names of switches, servers and LAGs are kept; hosts in another order of ports are attached as servers."""
+    fabric = small(small_values({"networks": [network()]}))
+    renames = {"storage01": "sw-x", "storage02": "sw-w", "nas1": "filer-7", "bond0": "lag", "vlan201": "backup"}
+    files = {
+        renames.get(name, name): {
+            reduce(lambda one, other: one.replace(*other), renames.items(), file): reduce(
+                lambda one, other: one.replace(*other), renames.items(), text
+            )
+            for file, text in own.items()
+        }
+        for name, own in files_of(fabric).items()
+    }
+    found = adopted_whole("again", files, {}, Path())
+    (entry,) = found.proposal.intent.networks
+    assert (entry.switches.names, entry.servers[0].name) == (("sw-x", "sw-w"), "filer-7")
+    assert entry.hosts
+    assert entry.hosts.bond == "lag"
+    assert (found.leave, found.remaining) == ((), {})
+    moved = {
+        name: {file: swapped(text) if "sw-" in name else text for file, text in own.items()}
+        for name, own in files.items()
+    }
+    left = adopted_whole("again", moved, {}, Path())
+    assert left.proposal.intent.networks[0].hosts is None
+    assert {server.name for server in left.proposal.intent.networks[0].servers} == {
+        "filer-7",
+        *(host.name for host in fabric.hosts),
+    }
+    assert left.remaining == {}
+
+
+def swapped(text: str) -> str:
+    """Return a configuration with a name that is no host name, and hosts at the ports of others."""
+    return (
+        text.replace("filer-7", "filer_7").replace("gpu01", "gpu00").replace("gpu06", "gpu01").replace("gpu00", "gpu06")
+    )

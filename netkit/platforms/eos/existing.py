@@ -18,6 +18,7 @@ from netkit.platforms.eos.routing import FILE
 from netkit.platforms.existing import (
     ExistingEcn,
     ExistingHeading,
+    ExistingLag,
     ExistingPort,
     ExistingQos,
     ExistingServices,
@@ -101,6 +102,17 @@ def existing(config: Config) -> ExistingSwitch:
         allow=_allow(top),
         ports=tuple(_ports(ports, qos)),
         vlans=_vlans(top, interfaces),
+        vlan_names={
+            vlan: section.get("name")
+            for key, section in top.inner.items()
+            if key.startswith("vlan ") and section.get("name")
+            for vlan in numbers(key.removeprefix("vlan "))
+        },
+        vlan_mtu_bytes=most(
+            number(section.get("mtu")) for name, section in interfaces.items() if name.startswith("Vlan")
+        ),
+        lags=tuple(_lags(top, interfaces)),
+        pair_name=top.below("mlag configuration").get("domain-id"),
         qos=qos.read(),
         services=_services(top),
         keepalive_s=timers.keepalive_s,
@@ -142,6 +154,7 @@ def _ports(ports: dict[str, _Section], qos: "_Qos") -> Iterator[ExistingPort]:
             speed_gbps=speed_gbps,
             mtu_bytes=number(section.get("mtu")),
             vlan=_untagged(section),
+            tagged=_tagged(section),
             is_lossless=bool(lossless),
             ecn=next(filter(None, (qos.ecn(name, priority) for priority in lossless)), None),
             xoff_bytes=qos.headroom_bytes if lossless else None,
@@ -164,6 +177,27 @@ def _untagged(section: _Section) -> int | None:
     if section.get("switchport mode") != "trunk":
         return number(section.get("switchport access vlan"))
     return number(section.get("switchport trunk native vlan"))
+
+
+def _tagged(section: _Section) -> tuple[int, ...]:
+    if section.get("switchport mode") != "trunk":
+        return ()
+    untagged = _untagged(section)
+    return tuple(vlan for vlan in numbers(section.get("switchport trunk allowed vlan")) if vlan != untagged)
+
+
+def _lags(top: _Section, interfaces: dict[str, _Section]) -> Iterator[ExistingLag]:
+    between = top.below("mlag configuration").get("peer-link")
+    members: dict[str, list[str]] = {}
+    for name, section in interfaces.items():
+        if group := next((line.split()[1] for line in section.lines() if line.startswith("channel-group ")), ""):
+            members.setdefault(f"Port-Channel{group}", []).append(name)
+    for name, ports in members.items():
+        section = interfaces.get(name, _Section())
+        description = section.get("description")
+        yield ExistingLag(
+            name, tuple(ports), description, _untagged(section), _tagged(section), is_between=name == between
+        )
 
 
 def _vlans(top: _Section, interfaces: Iterable[str]) -> dict[int, str]:

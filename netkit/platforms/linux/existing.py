@@ -103,6 +103,8 @@ def existing_host(config: Config) -> ExistingHost:
             number(settings.get("mtu")),
             settings.get("note", ""),
             interface_v6(settings["address_v6"]) if "address_v6" in settings else None,
+            settings["address"],
+            tuple(settings.get("routes", "").split()),
         )
         for name, settings in _both(netplan, units).items()
         if "address" in settings and name != LOOPBACK and not GLOB & set(name)
@@ -166,8 +168,11 @@ def _units(config: Config) -> dict[str, Settings]:
         elif section == "[Address]":
             address = block.get("Address", "")
             by_file[path[0]]["address_v6" if ":" in address else "address"] = address
-        elif section == "[Route]" and "Table" not in block and block.get("Destination", "default") in DEFAULT:
-            by_file[path[0]]["default"] = block.get("Gateway", "")
+        elif section == "[Route]" and "Table" not in block and "Gateway" in block:
+            to, routes = block.get("Destination", "default"), by_file[path[0]].get("routes", "")
+            by_file[path[0]]["routes"] = f"{routes} {DEFAULT[1] if to in DEFAULT else to}".strip()
+            if to in DEFAULT:
+                by_file[path[0]]["default"] = block["Gateway"]
     found: dict[str, Settings] = {}
     for settings in by_file.values():
         for name in settings.get("name", "").split():

@@ -15,6 +15,7 @@ from netkit.platforms.config import Config, Files, Tree, nested
 from netkit.platforms.existing import (
     ExistingEcn,
     ExistingHeading,
+    ExistingLag,
     ExistingPort,
     ExistingQos,
     ExistingServices,
@@ -64,6 +65,12 @@ def existing(config: Config) -> ExistingSwitch:
         allow=_allow(tree),
         ports=tuple(_port(name, interfaces, qos) for name in qos.ports),
         vlans=_vlans(tree, interfaces),
+        vlan_names={
+            vlan: name
+            for row in interfaces.values()
+            if (vlan := _number(row, "vlan")) and (name := _text(row, "description"))
+        },
+        lags=tuple(_lag(name, row) for name, row in interfaces.items() if _tree(row, "bond", "member")),
         qos=qos.read(),
         services=_services(tree),
         keepalive_s=timers.keepalive_s,
@@ -141,6 +148,7 @@ def _port(name: str, interfaces: Mapping[str, Tree], qos: "_Qos") -> ExistingPor
         speed_gbps=speed_gbps,
         mtu_bytes=_number(row, "link", "mtu"),
         vlan=next(filter(None, map(_untagged, _trees(row, "bridge", "domain").values())), None),
+        tagged=_tagged(row),
         cable_m=qos.cable_m(name) if lossless else None,
         is_lossless=bool(lossless),
         ecn=next(filter(None, (qos.ecn(name, priority) for priority in lossless)), None),
@@ -172,6 +180,22 @@ def _gbps(text: str) -> int | None:
 
 def _untagged(domain: Tree) -> int | None:
     return _number(domain, "access") or _number(domain, "untagged")
+
+
+def _tagged(row: Tree) -> tuple[int, ...]:
+    domains = _trees(row, "bridge", "domain").values()
+    return tuple(sorted({vlan for domain in domains for vlan in _keys(domain, "vlan")}))
+
+
+def _lag(name: str, row: Tree) -> ExistingLag:
+    return ExistingLag(
+        name,
+        tuple(_tree(row, "bond", "member")),
+        _text(row, "description"),
+        next(filter(None, map(_untagged, _trees(row, "bridge", "domain").values())), None),
+        _tagged(row),
+        _text(row, "type") == "peerlink",
+    )
 
 
 def _vlans(tree: Tree, interfaces: Mapping[str, Tree]) -> dict[int, str]:
